@@ -1,0 +1,37 @@
+# The two commands of a new user: `make demo` and `make test`. Both set up their own environment in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+
+.PHONY: demo test check field clean
+
+demo: $(VENV)/.demo
+	$(BIN)/steelyard demo --out demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 -q
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check src tests speed
+	$(BIN)/ruff format --check src tests speed
+	$(BIN)/basedpyright
+	$(BIN)/python -m pytest -q tests/house
+
+field: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -m field
+
+$(VENV)/bin/python:
+	@echo "setting up $(VENV) (once; a minute or two)"
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -e '.[demo]' -c constraints.txt
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -e '.[dev]' -c constraints.txt
+	@touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) demo .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Steelyard: build and evaluate reward models in any language."""

@@ -1,0 +1,75 @@
+"""The contracts of the plug-in rooms: what a part takes and gives, and nothing about how.
+
+A plug-in is a file with ``Config`` and ``build``; what ``build`` returns satisfies the room's protocol here.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from steelyard.core.errors import Place
+from steelyard.core.types import Case, Scores
+
+Given = TypeVar("Given")
+Returned = TypeVar("Returned")
+
+
+class Row(NamedTuple):
+    """One record of a foreign file and where it stands."""
+
+    place: Place
+    value: dict[str, Any]
+
+
+class Format(Protocol):
+    """A foreign data format. Pure: rows in, cases out, and back; files are read and written by others."""
+
+    def recognises(self, row: dict[str, Any]) -> bool:
+        """Whether the row can only be of this format."""
+        ...
+
+    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+        """Cases from rows. What the record cannot hold, and repeated ids, are counted by name in ``noted``.
+
+        Raises RecordError with the row's place for a row that is not of the format.
+        """
+        ...
+
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
+        """Rows from cases. What the format cannot carry is counted by name in ``lost``."""
+        ...
+
+
+class RewardModel(Protocol):
+    """Cases in, a number for each response out: a classifier, a policy with its reference, a length baseline."""
+
+    def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
+        """One Scores for each case, in order. A response that could not be scored is null with its reason."""
+        ...
+
+    def protocol(self) -> dict[str, Any]:
+        """What must be equal for two scores to be comparable: data and template hashes, length, number type."""
+        ...
+
+
+class Bench(Protocol):
+    """A benchmark: how cases with rankings sum to its published headline."""
+
+    def summarise(self, items: Any, *, seed: int) -> dict[str, Any]:
+        """The bench's part of the evaluation summary, from per-prompt statistics."""
+        ...
+
+
+class Engine(Protocol):
+    """Maps a pure function over batches of serialised cases, here or on many machines."""
+
+    def map(self, function: Callable[[Given], Returned], batches: Iterable[Given]) -> Iterator[Returned]:
+        """One result a batch, in order. ``function`` must be importable by name: workers build what they need."""
+        ...
+
+
+def score_all(model: RewardModel, cases: Sequence[Case]) -> tuple[Scores, ...]:
+    """Every case's scores; asserts that the model kept its contract of one answer a case, in order."""
+    scores = tuple(model.score(cases))
+    assert [line.prompt for line in scores] == [case.prompt.id for case in cases], "a model must score every case"
+    return scores

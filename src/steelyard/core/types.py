@@ -1,0 +1,164 @@
+"""The words of the house: one frozen value for each noun, and the case file's columns in the order they are written.
+
+Every collection is a tuple and every value is frozen: raw evidence is never edited, a stage makes new values.
+Absent optional keys mean null. Unknown keys are errors here; a foreign format keeps its own in the nearest ``meta``.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+Verdict = Literal["left", "right", "tie", "none"]
+Kind = Literal["human", "llm", "model"]
+Meta = dict[str, Any]
+
+FORMAT_VERSION = 1
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """What every value written to disk is: frozen, keyword-only, strict about its keys."""
+
+
+class Message(Record, frozen=True, kw_only=True):
+    """One turn of a conversation. ``role`` is ``system``, ``user`` or ``assistant`` (tools keep their own names)."""
+
+    role: str
+    content: str
+
+
+class Prompt(Record, frozen=True, kw_only=True):
+    """What was asked: the conversation up to the turn that is to be answered.
+
+    ``category`` goes from the first tier down; empty means uncategorised. ``language`` is a BCP 47 or FLORES code.
+    """
+
+    id: str
+    messages: tuple[Message, ...]
+    language: str | None = None
+    category: tuple[str, ...] = ()
+    source: str | None = None
+    subset: str | None = None
+    reference: str | None = None
+    meta: Meta | None = None
+
+
+class Response(Record, frozen=True, kw_only=True):
+    """One answer: ``text``, or ``messages`` where the answer has several turns; never both."""
+
+    id: str
+    text: str | None = None
+    messages: tuple[Message, ...] | None = None
+    author: str | None = None
+    meta: Meta | None = None
+
+
+class Judgment(Record, frozen=True, kw_only=True):
+    """One verdict on two responses, as raw evidence: free to contradict others, never edited.
+
+    ``none`` means unreadable, refused or failed (``reason`` says which): counted, never guessed.
+    ``shown`` lists response ids in the order in which the judge saw them; null when unknown.
+    """
+
+    left: str
+    right: str
+    verdict: Verdict
+    judge: str
+    kind: Kind
+    id: str | None = None
+    task: str | None = None
+    shown: tuple[str, ...] | None = None
+    batch: str | None = None
+    reason: str | None = None
+    meta: Meta | None = None
+
+
+class Rating(Record, frozen=True, kw_only=True):
+    """One number that a rater gave one response. ``range`` is (lowest, highest) of the scale.
+
+    A span is ``(start, end, label, reason)``, counted in Unicode code points of the raw text.
+    """
+
+    response: str
+    rater: str
+    kind: Kind
+    dimension: str
+    value: float
+    range: tuple[float, float] | None = None
+    id: str | None = None
+    task: str | None = None
+    spans: tuple[tuple[int, int, str, str | None], ...] | None = None
+    meta: Meta | None = None
+
+
+class Pair(Record, frozen=True, kw_only=True):
+    """An explicit training or test pair, where tiers cannot say it: a weight, a margin, what debiasing left."""
+
+    better: str
+    worse: str
+    weight: float | None = None
+    margin: float | None = None
+
+
+Ranking = tuple[tuple[str, ...], ...]
+"""Tiers, best first. Two ids in one tier are not ordered: judged equal, in one cycle, or never compared."""
+
+
+class Case(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """One prompt with all that is known of it: a line of a case file. Every top-level key is always written."""
+
+    format: Literal[1] = 1
+    prompt: Prompt
+    responses: tuple[Response, ...]
+    judgments: tuple[Judgment, ...] = ()
+    ratings: tuple[Rating, ...] = ()
+    ranking: Ranking | None = None
+    pairs: tuple[Pair, ...] | None = None
+    meta: Meta = {}
+
+    @property
+    def key(self) -> tuple[str, str | None]:
+        """What identifies the case: parallel items in several languages share ``prompt.id``."""
+        return (self.prompt.id, self.prompt.language)
+
+
+class Scores(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """What a reward model said of one case: a line of ``scores.jsonl``. A null score has its reason in ``unscored``."""
+
+    prompt: str
+    language: str | None = None
+    scores: dict[str, float | None]
+    unscored: dict[str, str] = {}
+
+
+class Counts(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """How many went in, how many were used, how many were dropped by which rule. ``noted`` counts without dropping."""
+
+    num_in: int = 0
+    num_used: int = 0
+    dropped: dict[str, int] = {}
+    noted: dict[str, int] = {}
+
+    def __post_init__(self) -> None:
+        total = self.num_used + sum(self.dropped.values())
+        assert self.num_in == total, f"{self.num_in} in, but {self.num_used} used and {self.dropped} dropped"
+
+
+class Input(Record, frozen=True, kw_only=True):
+    """A file that a run read: where it lay, and the hash of its content."""
+
+    path: str
+    sha256: str
+
+
+class Run(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The record of one stage, written last: that ``run.json`` exists means that the stage finished."""
+
+    stage: str
+    config: Meta
+    seed: int | None = None
+    inputs: dict[str, Input] = {}
+    outputs: dict[str, str] = {}
+    versions: dict[str, str] = {}
+    counts: Counts = Counts()
+    summary: Meta = {}
+    seconds: float = 0.0

@@ -1,0 +1,73 @@
+"""Lines of a file in batches of raw bytes, with every way in which a file can be broken said clearly."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from steelyard.core.errors import FileError, Place
+
+MAX_LINE_BYTES = 64 * 2**20
+_LFS_POINTER = b"version https://git-lfs"
+
+
+class Batch(NamedTuple):
+    """Consecutive lines of one file: what a worker is given. ``numbers`` are 1-based line numbers of the lines."""
+
+    file: str
+    numbers: tuple[int, ...]
+    lines: tuple[bytes, ...]
+
+
+def check_readable(path: Path) -> None:
+    """Raises FileError if the file is absent, a folder, empty, or a pointer to what git LFS holds elsewhere."""
+    place = str(path)
+    if not path.exists():
+        raise FileError("there is no such file", where=place, do="check the path")
+    if path.is_dir():
+        raise FileError("this is a folder", where=place, do="name a file in it")
+    with path.open("rb") as file:
+        start = file.read(len(_LFS_POINTER))
+    if not start:
+        raise FileError("the file is empty", where=place)
+    if start == _LFS_POINTER:
+        raise FileError(
+            "this is a git-LFS pointer, not the data", where=place, do="run `git lfs pull` where it came from"
+        )
+
+
+def read_batches(path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Batch]:
+    """The non-blank lines in batches of ``size``. Raises FileError with the line that is too long or not UTF-8."""
+    check_readable(path)
+    numbers: list[int] = []
+    lines: list[bytes] = []
+    for number, line in _numbered(path, max_line_bytes):
+        numbers.append(number)
+        lines.append(line)
+        if len(lines) == size:
+            yield Batch(str(path), tuple(numbers), tuple(lines))
+            numbers, lines = [], []
+    if lines:
+        yield Batch(str(path), tuple(numbers), tuple(lines))
+
+
+def check_utf8(line: bytes, place: Place) -> str:
+    """The line as text. Raises FileError naming the first byte that is not UTF-8."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        found = f"byte {error.start + 1} is not UTF-8 (0x{line[error.start]:02x})"
+        raise FileError(found, where=place, do="convert the file to UTF-8, for example with iconv") from error
+
+
+def _numbered(path: Path, max_line_bytes: int) -> Iterator[tuple[int, bytes]]:
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(max_line_bytes + 1):
+            number += 1
+            if len(line) > max_line_bytes:
+                found = f"the line is longer than {max_line_bytes // 2**20} MiB"
+                raise FileError(found, where=Place(str(path), number), do="check that records are one a line")
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            if line.strip():
+                yield number, line

@@ -1,0 +1,171 @@
+"""Result folders: one run each, ``run.json`` written last; an equal run is not repeated, another not overwritten."""
+
+import hashlib
+import platform
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.core.errors import FileError, OutputError
+from steelyard.core.types import Counts, Input, Record, Run
+from steelyard.files.atomic import written
+
+RUN_FILE = "run.json"
+STARTED_FILE = "started.json"
+_PACKAGES = ("steelyard", "numpy", "torch", "transformers", "scikit-learn")
+
+
+def file_hash(path: Path) -> str:
+    """The SHA-256 of a file's bytes; of a folder, of its files' names and hashes."""
+    digest = hashlib.sha256()
+    if path.is_dir():
+        for inner in sorted(item for item in path.rglob("*") if item.is_file()):
+            digest.update(f"{inner.relative_to(path)}\x1f{file_hash(inner)}\n".encode())
+        return digest.hexdigest()
+    with path.open("rb") as file:
+        while block := file.read(2**20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def read_run(folder: Path) -> Run:
+    """The record of a finished run. Raises FileError if the folder has none: then the stage did not finish."""
+    path = folder / RUN_FILE
+    if not path.is_file():
+        raise FileError("this folder holds no finished run", where=str(folder), do="name the --out folder of a stage")
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Run)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FileError(f"not the record of a run ({error})", where=str(path)) from error
+
+
+class Asked(Record, frozen=True, kw_only=True):
+    """What a run was asked to do: two runs that were asked the same give the same."""
+
+    stage: str
+    config: dict[str, Any]
+    seed: int | None
+    inputs: dict[str, Input]
+
+    def equals(self, other: "Asked") -> bool:
+        """Whether both were asked the same of the same content; where the inputs lie does not count."""
+        mine, theirs = ([(role, given.sha256) for role, given in asked.inputs.items()] for asked in (self, other))
+        return (self.stage, self.config, self.seed, mine) == (other.stage, other.config, other.seed, theirs)
+
+
+class Result:
+    """A stage's result folder while the stage runs: what it is given, and what it will say of itself at the end."""
+
+    def __init__(self, folder: Path, asked: Asked) -> None:
+        self.folder = folder
+        self.asked = asked
+        self.counts = Counts()
+        self.summary: dict[str, Any] = {}
+        self.outputs: list[str] = []
+        self.is_finished = False
+        self.started = time.monotonic()
+
+    def path(self, name: str) -> Path:
+        """Where an output file or folder goes; it is hashed into ``run.json`` at the end."""
+        if name not in self.outputs:
+            self.outputs.append(name)
+        return self.folder / name
+
+
+@contextmanager
+def result_folder(
+    folder: Path, stage: str, *, config: Any, inputs: Mapping[str, Path], seed: int | None = None, force: bool = False
+) -> Iterator[Result]:
+    """The result folder of one run of a stage; ``run.json`` is written when the block ends well.
+
+    ``inputs`` go by role (``{"cases": path}``). ``is_finished`` is true when the folder holds a run with equal inputs
+    and config: nothing is to be done then. Raises OutputError when it holds another run or anything else; ``force``
+    first removes what a run left there, and nothing else. After a kill the same call goes on in the same folder.
+    """
+    hashed = {role: Input(path=str(path), sha256=file_hash(path)) for role, path in inputs.items()}
+    asked = Asked(stage=stage, config=msgspec.to_builtins(config), seed=seed, inputs=hashed)
+    result = Result(folder, asked)
+    result.is_finished = not force and _is_finished(folder, asked)
+    if not result.is_finished:
+        _claim(folder, asked, force=force)
+        yield result
+        _write_run(result)
+    else:
+        yield result
+
+
+def _is_finished(folder: Path, asked: Asked) -> bool:
+    if not (folder / RUN_FILE).is_file():
+        return False
+    before = read_run(folder)
+    if not asked.equals(Asked(stage=before.stage, config=before.config, seed=before.seed, inputs=before.inputs)):
+        raise OutputError(
+            f"holds another run ({before.stage}) with other inputs or settings",
+            where=str(folder),
+            do="name another --out, or say --force to replace it",
+        )
+    return True
+
+
+def _claim(folder: Path, asked: Asked, *, force: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise OutputError("--out names a file", where=str(folder), allowed="a folder that is new or empty")
+    started = folder / STARTED_FILE
+    if force and folder.is_dir():
+        _remove_run(folder)
+    elif started.is_file():
+        before = msgspec.json.decode(started.read_bytes(), type=Asked)
+        if not asked.equals(before):
+            raise OutputError(
+                f"holds an unfinished run ({before.stage}) with other inputs or settings",
+                where=str(folder),
+                do="name another --out, or say --force to replace it",
+            )
+    elif folder.is_dir() and any(folder.iterdir()):
+        raise OutputError("the folder holds files of something else", where=str(folder), do="name a new --out folder")
+    with written(started) as file:
+        file.write(msgspec.json.encode(asked))
+
+
+def _remove_run(folder: Path) -> None:
+    outputs = list(read_run(folder).outputs) if (folder / RUN_FILE).is_file() else []
+    for name in (RUN_FILE, STARTED_FILE, *outputs):
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _write_run(result: Result) -> None:
+    asked = result.asked
+    run = Run(
+        stage=asked.stage,
+        config=asked.config,
+        seed=asked.seed,
+        inputs=asked.inputs,
+        outputs={name: file_hash(result.folder / name) for name in sorted(result.outputs)},
+        versions=_versions(),
+        counts=result.counts,
+        summary=result.summary,
+        seconds=round(time.monotonic() - result.started, 3),
+    )
+    with written(result.folder / RUN_FILE) as file:
+        file.write(msgspec.json.format(msgspec.json.encode(run), indent=2) + b"\n")
+    (result.folder / STARTED_FILE).unlink(missing_ok=True)
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,121 @@
+"""Case files as Parquet, and foreign tables: Parquet files and Hugging Face datasets saved to disk.
+
+Inside a Parquet case file every ``meta`` and the keyed maps are JSON text: Arrow has no column type for free-form keys.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import msgspec
+
+from steelyard.core.errors import FileError
+from steelyard.core.types import Case
+from steelyard.files.atomic import written
+
+_ROWS_AT_A_TIME = 1024
+_JSON_COLUMNS = ("meta", "spans")
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether the name says Parquet."""
+    return path.suffix == ".parquet"
+
+
+def is_saved_dataset(path: Path) -> bool:
+    """Whether the folder is what ``datasets.Dataset.save_to_disk`` leaves."""
+    return path.is_dir() and (path / "state.json").is_file() and any(path.glob("*.arrow"))
+
+
+def read_table(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a foreign Parquet file or of a dataset saved to disk. Raises FileError if it is broken."""
+    import pyarrow
+    import pyarrow.ipc
+    import pyarrow.parquet
+
+    try:
+        if is_saved_dataset(path):
+            for name in _shards(path):
+                with pyarrow.memory_map(str(path / name)) as source:
+                    for batch in pyarrow.ipc.open_stream(source):
+                        yield from batch.to_pylist()
+        else:
+            with pyarrow.parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(_ROWS_AT_A_TIME):
+                    yield from batch.to_pylist()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise FileError(f"not a readable table ({error})", where=str(path)) from error
+
+
+def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet case file, with their JSON columns unpacked and nulls left out."""
+    for row in read_table(path):
+        yield _unpacked(row)
+
+
+def write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> int:
+    """Writes cases as a Parquet case file and returns how many it holds."""
+    import pyarrow
+    import pyarrow.parquet
+
+    schema, number, rows = _schema(), 0, iter(rows)
+    with written(path) as file, pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        while chunk := [_packed(row) for row in islice(rows, _ROWS_AT_A_TIME)]:
+            writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
+            number += len(chunk)
+    return number
+
+
+def _shards(path: Path) -> list[str]:
+    state = msgspec.json.decode((path / "state.json").read_bytes())
+    return [str(entry["filename"]) for entry in state["_data_files"]]
+
+
+def _packed(value: Any, key: str = "") -> Any:
+    if key in _JSON_COLUMNS and value is not None:
+        return msgspec.json.encode(value).decode()
+    if isinstance(value, dict):
+        return {name: _packed(inner, name) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_packed(inner) for inner in value]
+    return value
+
+
+def _unpacked(value: Any, key: str = "") -> Any:
+    if key in _JSON_COLUMNS and value is not None:
+        return msgspec.json.decode(value)
+    if isinstance(value, dict):
+        return {name: _unpacked(inner, name) for name, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_unpacked(inner) for inner in value]
+    return value
+
+
+def _schema() -> Any:
+    """The Arrow schema of a case file, read off the types, so that the two cannot drift apart."""
+    import pyarrow
+
+    return pyarrow.schema([(name, _arrow_type(inner, name)) for name, inner in _columns(Case)])
+
+
+def _columns(record: type[msgspec.Struct]) -> list[tuple[str, Any]]:
+    return [(field.encode_name, field.type) for field in msgspec.structs.fields(record)]
+
+
+def _arrow_type(annotation: Any, name: str) -> Any:
+    import pyarrow
+
+    given = [inner for inner in get_args(annotation) if inner is not type(None)]
+    if name in _JSON_COLUMNS:
+        return pyarrow.string()
+    if get_origin(annotation) in (UnionType, Union):
+        return _arrow_type(given[0], name)
+    if get_origin(annotation) is tuple:
+        return pyarrow.list_(_arrow_type(given[0], name))
+    if get_origin(annotation) is Literal:
+        return pyarrow.int64() if isinstance(given[0], int) else pyarrow.string()
+    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        return pyarrow.struct([(inner, _arrow_type(kind, inner)) for inner, kind in _columns(annotation)])
+    return {str: pyarrow.string(), float: pyarrow.float64()}[annotation]

@@ -1,0 +1,1 @@
+"""The triple design, simulated annotators, and worse answers made by code."""

@@ -1,0 +1,1 @@
+"""Accuracy, agreement, resampling: what a number means and how sure it is."""

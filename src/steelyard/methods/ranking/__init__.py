@@ -1,0 +1,1 @@
+"""Preference graphs, tiers, conflicts and the pairs that follow from them."""

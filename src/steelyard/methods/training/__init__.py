@@ -1,0 +1,1 @@
+"""Batching, losses and schedules of reward-model training."""

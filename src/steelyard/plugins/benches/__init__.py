@@ -1,0 +1,1 @@
+"""Benchmarks: sections, weights, and how they sum to the published headline."""

@@ -1,0 +1,1 @@
+"""Engines: a pure function mapped over batches of serialised cases."""

@@ -1,0 +1,1 @@
+"""Foreign data formats, rows in and rows out."""

@@ -1,0 +1,1 @@
+"""Reward models: cases in, a number for each response out."""

@@ -1,0 +1,46 @@
+import pytest
+from hypothesis import given
+
+from steelyard.core.checks import check_case
+from steelyard.core.errors import RecordError
+from steelyard.core.types import Message, Pair, Rating, Response
+from strategies import case, cases, judgment
+
+
+@given(cases())
+def test_a_case_that_holds_together_passes(one):
+    assert check_case(one) is one
+
+
+@pytest.mark.parametrize(
+    ("broken", "found"),
+    [
+        (case("p", "aba"), "responses: response id 'a' is given twice"),
+        (case(judgments=["a>z"]), r"judgments\[0\]: names response 'z', which the case does not have"),
+        (case(judgments=["a>b", "c>c"]), r"judgments\[1\]: compares response 'c' with itself"),
+        (case(judgments=[judgment("a>b", shown=("a", "q"))]), r"judgments\[0\]\.shown: names response 'q'"),
+        (case(judgments=[judgment("a>b", id="1"), judgment("a>c", id="1")]), "judgment id '1' is given twice"),
+        (case(ranking=(("a",), ("z",))), "ranking: names response 'z'"),
+        (case(ranking=(("a",), ("b", "a"))), "ranking: response 'a' is ranked twice"),
+        (case(ranking=(("a",), ())), "ranking: a tier is empty"),
+        (case(pairs=(Pair(better="a", worse="a"),)), r"pairs\[0\]: compares response 'a' with itself"),
+        (case(pairs=(Pair(better="a", worse="z"),)), r"pairs\[0\]: names response 'z'"),
+        (
+            case(ratings=(Rating(response="z", rater="r", kind="human", dimension="d", value=1.0),)),
+            r"ratings\[0\]\.response: names response 'z'",
+        ),
+    ],
+)
+def test_what_does_not_hold_together_is_named(broken, found):
+    with pytest.raises(RecordError, match=found):
+        check_case(broken)
+
+
+@pytest.mark.parametrize(
+    "response", [Response(id="a"), Response(id="a", text="t", messages=(Message(role="assistant", content="t"),))]
+)
+def test_a_response_is_text_or_messages(response):
+    broken = case("p", "")
+    broken = type(broken)(prompt=broken.prompt, responses=(response,))
+    with pytest.raises(RecordError, match=r"responses\[0\]: needs either text or messages"):
+        check_case(broken)

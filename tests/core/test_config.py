@@ -1,0 +1,51 @@
+import pytest
+
+from steelyard.core.config import Config, parse_settings, parse_toml, resolve_config
+from steelyard.core.errors import ConfigError
+
+
+class Inner(Config, frozen=True):
+    path: str = ""
+
+
+class Settings(Config, frozen=True):
+    epochs: int = 1
+    rate: float = 0.5
+    model: Inner = Inner()
+
+
+def test_settings_become_a_config():
+    settings = parse_settings(["epochs=2", "model.path=some/model", "rate=1e-3"])
+    assert resolve_config(Settings, settings, where="train") == Settings(
+        epochs=2, rate=1e-3, model=Inner(path="some/model")
+    )
+    assert resolve_config(Settings, {}, where="train") == Settings()
+
+
+def test_a_misspelt_key_is_named_with_the_nearest():
+    with pytest.raises(ConfigError, match=r"train: unknown setting 'epoch'\n  allowed: did you mean 'epochs'\?"):
+        resolve_config(Settings, {"epoch": 2}, where="train")
+
+
+def test_a_wrong_type_is_named():
+    with pytest.raises(ConfigError, match=r"Expected `int`, got `str` - at `\$\.epochs`"):
+        resolve_config(Settings, {"epochs": "two"}, where="train")
+    with pytest.raises(ConfigError, match="unknown field `pth`"):
+        resolve_config(Settings, {"model": {"pth": "x"}}, where="train")
+
+
+def test_values_are_toml_and_else_text():
+    settings = parse_settings(["a=true", "b=[1, 2]", 'c="x=y"', "d=杆秤", "e="])
+    assert settings == {"a": True, "b": [1, 2], "c": "x=y", "d": "杆秤", "e": ""}
+
+
+@pytest.mark.parametrize("broken", ["epochs", "=3", "a=1;a.b=2"])
+def test_broken_assignments_are_refused(broken):
+    with pytest.raises(ConfigError, match="--set"):
+        parse_settings(broken.split(";"))
+
+
+def test_toml_is_read_and_broken_toml_is_placed():
+    assert parse_toml("[train]\nepochs = 2\n", where="r.toml") == {"train": {"epochs": 2}}
+    with pytest.raises(ConfigError, match=r"r\.toml: not valid TOML: .*line 2"):
+        parse_toml("a = 1\nb = = 2\n", where="r.toml")

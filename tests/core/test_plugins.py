@@ -1,0 +1,39 @@
+import sys
+
+import pytest
+
+from steelyard.core.errors import ConfigError, KindError
+from steelyard.core.plugins import build, kinds, load
+
+
+def test_a_kind_is_a_file_of_the_room():
+    assert "cheems" in kinds("formats")
+    assert not [name for name in kinds("models") if name.startswith("_")]
+
+
+def test_a_misspelt_kind_is_named_with_the_nearest():
+    with pytest.raises(KindError, match=r"there is no 'cheem' in formats\n  allowed: did you mean 'cheems'\?"):
+        load("formats", "cheem")
+
+
+def test_a_misspelt_setting_of_a_plugin_is_named():
+    with pytest.raises(ConfigError, match=r"formats\.cheems: unknown setting 'colour'"):
+        build("formats", "cheems", {"colour": "red"})
+
+
+def test_a_dotted_kind_loads_from_outside(tmp_path, monkeypatch):
+    (tmp_path / "my_lab").mkdir()
+    (tmp_path / "my_lab" / "twice.py").write_text(
+        "from steelyard.core.config import Config as Base\n"
+        "class Config(Base, frozen=True):\n    factor: int = 2\n"
+        "def build(config):\n    return config.factor\n"
+    )
+    (tmp_path / "my_lab" / "empty.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert build("models", "my_lab.twice", {"factor": 3}) == 3
+    with pytest.raises(KindError, match="is no plug-in: it lacks Config and build"):
+        load("models", "my_lab.empty")
+    with pytest.raises(KindError, match=r"cannot import 'my_lab\.absent'"):
+        load("models", "my_lab.absent")
+    for name in [name for name in sys.modules if name.startswith("my_lab")]:
+        del sys.modules[name]

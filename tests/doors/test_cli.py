@@ -1,0 +1,79 @@
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+from typer.testing import CliRunner
+
+from steelyard.core.errors import ConfigError
+from steelyard.doors import cli
+
+
+def run(*words):
+    return subprocess.run(
+        [sys.executable, "-c", "from steelyard.doors.cli import main; main()", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_help_names_every_verb_and_teaches():
+    result = CliRunner().invoke(cli.build_app(), ["--help"], env={"COLUMNS": "120"})
+    assert result.exit_code == 0
+    for name in cli.verb_names():
+        assert name.rstrip("_").replace("_", "-") in result.output
+    assert "steelyard demo" in result.output
+
+
+@pytest.mark.parametrize("name", cli.verb_names())
+def test_every_verb_s_help_has_an_example(name):
+    verb = name.rstrip("_").replace("_", "-")
+    result = CliRunner().invoke(cli.build_app(), [verb, "--help"], env={"COLUMNS": "200"})
+    assert result.exit_code == 0
+    assert f"steelyard {verb}" in result.output
+
+
+def test_the_version_is_the_package_s():
+    result = CliRunner().invoke(cli.build_app(), ["--version"])
+    assert result.output.strip() == f"steelyard {version('steelyard')}"
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys; from steelyard.doors.cli import build_app; build_app(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"torch", "transformers", "pyarrow", "scipy", "sklearn", "altair"} & set(loaded)
+
+
+def test_a_user_s_error_ends_in_2_with_one_clear_message():
+    result = run("list", "formts")
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: there is no room 'formts'\n  allowed: did you mean 'formats'?")
+    assert "Traceback" not in result.stderr
+
+
+def test_an_unknown_verb_ends_in_2():
+    assert run("resolv").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (ConfigError("wrong", do="so"), 2, "error: wrong\n  do: so"),
+        (ModuleNotFoundError("no torch", name="torch"), 2, "pip install 'steelyard[train]'"),
+        (ModuleNotFoundError("no such", name="inner"), 1, "a defect of ours"),
+        (ZeroDivisionError("division by zero"), 1, "Steelyard failed (ZeroDivisionError: division by zero)"),
+    ],
+)
+def test_every_failure_leaves_by_the_right_door(monkeypatch, capsys, raised, code, said):
+    def app():
+        def fail():
+            raise raised
+
+        return fail
+
+    monkeypatch.setattr(cli, "build_app", app)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == code
+    assert said in capsys.readouterr().err

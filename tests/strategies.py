@@ -1,0 +1,50 @@
+"""Hypothesis strategies for cases, and short builders for tests that write their data by hand."""
+
+from hypothesis import strategies as st
+
+from steelyard.core.types import Case, Judgment, Message, Prompt, Response
+
+VERDICTS = ("left", "right", "tie", "none")
+texts = st.text(alphabet=st.characters(codec="utf-8"), max_size=40)
+names = st.text(alphabet="abcdefgh中文ابג", min_size=1, max_size=6)
+
+
+def prompt(id="p", text="What is it?", **fields):
+    return Prompt(id=id, messages=(Message(role="user", content=text),), **fields)
+
+
+def case(id="p", responses="abcde", judgments=(), **fields):
+    """A case whose response ids are single letters; a judgment is written ``"a>b"``, ``"a=b"``, ``"a?b"`` (none)."""
+    own = {name: fields.pop(name) for name in ("language", "category", "subset", "source", "text") if name in fields}
+    return Case(
+        prompt=prompt(id, **own),
+        responses=tuple(Response(id=name, text=f"answer {name}") for name in responses),
+        judgments=tuple(judgment(short) if isinstance(short, str) else short for short in judgments),
+        **fields,
+    )
+
+
+def judgment(short, judge="j", kind="human", **fields):
+    verdict = {">": "left", "<": "right", "=": "tie", "?": "none"}[short[1]]
+    return Judgment(left=short[0], right=short[2], verdict=verdict, judge=judge, kind=kind, **fields)
+
+
+@st.composite
+def cases(draw, min_responses=2, max_responses=12, min_judgments=0, max_judgments=40, id="p"):
+    """A case with random judgments: ties, nones, repeats and contradictions among them."""
+    ids = [f"r{index}" for index in range(draw(st.integers(min_responses, max_responses)))]
+    two = st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True)
+    one = st.builds(
+        lambda pair, verdict, judge, kind: Judgment(
+            left=pair[0], right=pair[1], verdict=verdict, judge=judge, kind=kind
+        ),
+        two,
+        st.sampled_from(VERDICTS),
+        st.sampled_from(["ann", "bob"]),
+        st.sampled_from(["human", "llm"]),
+    )
+    return Case(
+        prompt=prompt(id),
+        responses=tuple(Response(id=name, text=draw(texts)) for name in ids),
+        judgments=tuple(draw(st.lists(one, min_size=min_judgments, max_size=max_judgments))),
+    )
