@@ -1,1 +1,48 @@
-"""Steelyard: build and evaluate reward models in any language."""
+"""Steelyard (杆秤): build and evaluate reward models in any language.
+
+The Python door. Names are loaded when they are first used, so that ``import steelyard`` stays quick.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from steelyard.core import errors
+    from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Rating, Response, Scores
+    from steelyard.doors.python import evaluate, load_model, resolve, score
+    from steelyard.files.cases import read_cases, write_cases
+
+__all__ = [
+    "Case",
+    "Judgment",
+    "Message",
+    "Pair",
+    "Prompt",
+    "Rating",
+    "Response",
+    "Scores",
+    "errors",
+    "evaluate",
+    "load_model",
+    "read_cases",
+    "resolve",
+    "score",
+    "write_cases",
+]
+
+_HOMES = {
+    "errors": "steelyard.core.errors",
+    "evaluate": "steelyard.doors.python",
+    "load_model": "steelyard.doors.python",
+    "read_cases": "steelyard.files.cases",
+    "resolve": "steelyard.doors.python",
+    "score": "steelyard.doors.python",
+    "write_cases": "steelyard.files.cases",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'steelyard' has no attribute {name!r}")
+    module = importlib.import_module(_HOMES.get(name, "steelyard.core.types"))
+    return module if name == "errors" else getattr(module, name)

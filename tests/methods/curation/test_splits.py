@@ -1,0 +1,59 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steelyard.methods.curation.splits import root_text, split_cases
+from strategies import case
+
+PARTS = {"train": 0.7, "held_out": 0.1, "test": 0.2}
+
+
+def many(number=200):
+    return [
+        case(
+            id=f"p{index}", text=f"question {index}", category=("ab"[index % 2],), language=("zh", "en")[index % 4 // 2]
+        )
+        for index in range(number)
+    ]
+
+
+def test_every_stratum_has_its_share():
+    cases = many()
+    chosen = split_cases(cases, PARTS, seed=0)
+    for category in "ab":
+        for language in ("zh", "en"):
+            here = Counter(
+                part
+                for one, part in zip(cases, chosen, strict=True)
+                if one.prompt.category == (category,) and one.prompt.language == language
+            )
+            assert here == {"train": 35, "held_out": 5, "test": 10}
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("qrstuvwx")), min_size=2, max_size=24),
+    st.integers(0, 5),
+)
+def test_what_belongs_together_is_never_divided(pairs, seed):
+    cases = [case(id=name, text=root, language=str(index)) for index, (name, root) in enumerate(pairs)]
+    chosen = split_cases(cases, PARTS, seed=seed)
+    for one, part in zip(cases, chosen, strict=True):
+        for other, its_part in zip(cases, chosen, strict=True):
+            if one.prompt.id == other.prompt.id or root_text(one) == root_text(other):
+                assert part == its_part
+
+
+def test_the_order_of_cases_changes_nothing_and_the_seed_does():
+    cases = many(60)
+    chosen = dict(zip([one.prompt.id for one in cases], split_cases(cases, PARTS, seed=1), strict=True))
+    backwards = split_cases(cases[::-1], PARTS, seed=1)
+    assert dict(zip([one.prompt.id for one in cases[::-1]], backwards, strict=True)) == chosen
+    assert split_cases(cases, PARTS, seed=2) != split_cases(cases, PARTS, seed=1)
+
+
+@pytest.mark.parametrize(("text", "root"), [("  Ｈello\n World ", "hello world"), ("你好", "你好")])
+def test_roots_differ_only_in_words(text, root):
+    assert root_text(case(text=text)) == root
