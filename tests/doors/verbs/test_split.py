@@ -11,7 +11,8 @@ def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     twenty = [case(id=f"p{index}", text=str(index)) for index in range(20)]
     write_cases(tmp_path / "cases.jsonl", twenty)
-    words = ["split", "cases.jsonl", "--out", "parts", "--part", "train=0.7", "--part", "held_out=0.1", "--part", "test=0.2"]
+    words = ["split", "cases.jsonl", "--out", "parts", "--part", "train=0.7", "--part", "held_out=0.1"]
+    words += ["--part", "test=0.2"]
     result = CliRunner().invoke(build_app(), words)
     assert result.exit_code == 0
     assert result.stdout.splitlines()[:2] == [
