@@ -76,6 +76,18 @@ def test_an_interrupted_run_goes_on_and_leaves_no_record(tmp_path, given):
     assert read_run(out).summary == {"value": 0.5}
 
 
+def test_a_refused_call_leaves_no_trace(tmp_path, given):
+    out = tmp_path / "out"
+    with pytest.raises(OutputError), result_folder(out, "stage", config=Settings(), inputs={"cases": given}):
+        raise OutputError("refused")
+    assert not out.exists()
+
+
+def test_an_absent_input_is_named(tmp_path):
+    with pytest.raises(FileError, match="no such file"):
+        stage(tmp_path / "out", tmp_path / "absent.jsonl")
+
+
 def test_a_folder_of_something_else_and_a_file_are_refused(tmp_path, given):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")

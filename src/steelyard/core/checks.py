@@ -32,7 +32,7 @@ def _check_judgments(case: Case, known: set[str]) -> None:
     for index, judgment in enumerate(case.judgments):
         if judgment.left == judgment.right or judgment.left not in known or judgment.right not in known:
             _check_two(f"judgments[{index}]", judgment.left, judgment.right, known)
-        if judgment.shown is not None:
+        if judgment.shown is not None and not known.issuperset(judgment.shown):
             _check_known(f"judgments[{index}].shown", judgment.shown, known)
 
 

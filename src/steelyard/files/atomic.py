@@ -18,11 +18,16 @@ def written(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
+        move_into_place(Path(name), path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def move_into_place(source: Path, path: Path) -> None:
+    """Rename a finished file to its name, with the permissions of an ordinary file rather than a temporary one's."""
+    source.chmod(0o666 & ~_umask())
+    source.replace(path)
 
 
 def write_text(path: Path, text: str) -> None:

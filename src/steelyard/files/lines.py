@@ -7,6 +7,7 @@ from typing import NamedTuple
 from steelyard.core.errors import FileError, Place
 
 MAX_LINE_BYTES = 64 * 2**20
+_READ_AHEAD_BYTES = 2**18
 _LFS_POINTER = b"version https://git-lfs"
 
 
@@ -60,7 +61,7 @@ def check_utf8(line: bytes, place: Place) -> str:
 
 
 def _numbered(path: Path, max_line_bytes: int) -> Iterator[tuple[int, bytes]]:
-    with path.open("rb") as file:
+    with path.open("rb", buffering=_READ_AHEAD_BYTES) as file:
         number = 0
         while line := file.readline(max_line_bytes + 1):
             number += 1

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.core.errors import FileError, OutputError
+from steelyard.core.errors import FileError, OutputError, UserError
 from steelyard.core.types import Counts, Input, Record, Run
 from steelyard.files.atomic import written
 
@@ -22,12 +22,14 @@ _PACKAGES = ("steelyard", "numpy", "torch", "transformers", "scikit-learn")
 
 
 def file_hash(path: Path) -> str:
-    """The SHA-256 of a file's bytes; of a folder, of its files' names and hashes."""
+    """The SHA-256 of a file's bytes; of a folder, of its files' names and hashes. Raises FileError if it is absent."""
     digest = hashlib.sha256()
     if path.is_dir():
         for inner in sorted(item for item in path.rglob("*") if item.is_file()):
             digest.update(f"{inner.relative_to(path)}\x1f{file_hash(inner)}\n".encode())
         return digest.hexdigest()
+    if not path.exists():
+        raise FileError("there is no such file", where=str(path), do="check the path")
     with path.open("rb") as file:
         while block := file.read(2**20):
             digest.update(block)
@@ -89,15 +91,24 @@ def result_folder(
     first removes what a run left there, and nothing else. After a kill the same call goes on in the same folder.
     """
     hashed = {role: Input(path=str(path), sha256=file_hash(path)) for role, path in inputs.items()}
-    asked = Asked(stage=stage, config=msgspec.to_builtins(config), seed=seed, inputs=hashed)
+    asked = Asked(stage=stage, config=_as_read(config), seed=seed, inputs=hashed)
     result = Result(folder, asked)
     result.is_finished = not force and _is_finished(folder, asked)
     if not result.is_finished:
         _claim(folder, asked, force=force)
-        yield result
+        try:
+            yield result
+        except UserError:
+            _give_back(folder)
+            raise
         _write_run(result)
     else:
         yield result
+
+
+def _as_read(config: Any) -> dict[str, Any]:
+    """The config as ``run.json`` gives it back: tuples as lists, so that equal configs compare equal."""
+    return msgspec.json.decode(msgspec.json.encode(config))
 
 
 def _is_finished(folder: Path, asked: Asked) -> bool:
@@ -133,6 +144,13 @@ def _claim(folder: Path, asked: Asked, *, force: bool) -> None:
         file.write(msgspec.json.encode(asked))
 
 
+def _give_back(folder: Path) -> None:
+    """Leave no trace of a call that was refused before it wrote anything: the corrected call finds its place free."""
+    if [item.name for item in folder.iterdir()] == [STARTED_FILE]:
+        (folder / STARTED_FILE).unlink()
+        folder.rmdir()
+
+
 def _remove_run(folder: Path) -> None:
     outputs = list(read_run(folder).outputs) if (folder / RUN_FILE).is_file() else []
     for name in (RUN_FILE, STARTED_FILE, *outputs):
@@ -151,7 +169,7 @@ def _write_run(result: Result) -> None:
         seed=asked.seed,
         inputs=asked.inputs,
         outputs={name: file_hash(result.folder / name) for name in sorted(result.outputs)},
-        versions=_versions(),
+        versions=installed_versions(),
         counts=result.counts,
         summary=result.summary,
         seconds=round(time.monotonic() - result.started, 3),
@@ -161,7 +179,8 @@ def _write_run(result: Result) -> None:
     (result.folder / STARTED_FILE).unlink(missing_ok=True)
 
 
-def _versions() -> dict[str, str]:
+def installed_versions() -> dict[str, str]:
+    """The versions of Python and of the packages that numbers depend on, as far as they are installed."""
     found = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:

@@ -1,0 +1,125 @@
+"""Accuracy, exact match and bootstrap intervals of 30,000 prompts with five responses: a plain loop against ours.
+
+Run: .venv/bin/python speed/metrics.py   (writes speed/results/metrics.json; one thread, no other load)
+"""
+
+import json
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.methods.measures.accuracy import prompt_statistics, statistics_table
+from steelyard.methods.measures.aggregation import accuracy_difference, headline
+from steelyard.methods.measures.resampling import Items, resample
+from steelyard.methods.measures.strata import Cell, Label, layout_of
+
+RESULTS = Path(__file__).parent / "results" / "metrics.json"
+NUM_RESAMPLES, NUM_CATEGORIES, NUM_RESPONSES = 1000, 8, 5
+
+
+def made_up(num_prompts, seed=0):
+    """Full rankings and scores that agree with them more often than not; flat arrays of all ten pairs a prompt."""
+    random = np.random.default_rng(seed)
+    scores = random.normal(size=(num_prompts, NUM_RESPONSES)) - np.arange(NUM_RESPONSES) * 0.5
+    better, worse = np.triu_indices(NUM_RESPONSES, 1)
+    prompt = np.repeat(np.arange(num_prompts), len(better))
+    category = random.integers(0, NUM_CATEGORIES, size=num_prompts)
+    labels = [Label(f"p{index}", Cell(f"c{own}")) for index, own in enumerate(category.tolist())]
+    return prompt, scores[:, better].ravel(), scores[:, worse].ravel(), labels
+
+
+def plain_loop(prompt, better, worse, labels):
+    """Accuracy and exact match by category in plain Python, as a script would do it."""
+    pairs, correct = [0] * len(labels), [0] * len(labels)
+    for index, upper, lower in zip(prompt, better, worse, strict=True):
+        pairs[index] += 1
+        correct[index] += upper > lower
+    sums = {}
+    for label, total, right in zip(labels, pairs, correct, strict=True):
+        own = sums.setdefault(label.cell.category, [0, 0, 0, 0])
+        for column, value in enumerate((total, right, 1, total == right)):
+            own[column] += value
+    accuracy = sum(own[1] / own[0] for own in sums.values()) / len(sums)
+    return accuracy, sum(own[3] / own[2] for own in sums.values()) / len(sums)
+
+
+def gather_bootstrap(table, layout):
+    """The same bootstrap by drawing prompts: the interval of accuracy over categories."""
+    random = np.random.default_rng(0)
+    drawn = np.empty((NUM_RESAMPLES, len(layout.strata)))
+    for place, stratum in enumerate(layout.strata):
+        own = table[stratum.rows]
+        for row in range(NUM_RESAMPLES):
+            sums = own[random.integers(0, len(own), size=len(own)), :2].sum(axis=0)
+            drawn[row, place] = sums[1] / sums[0]
+    return np.percentile(drawn.mean(axis=1), [2.5, 97.5])
+
+
+def timed(function, *arguments, repeats=5):
+    """The last result, and the least wall-clock seconds of some runs."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = function(*arguments)
+        best = min(best, time.perf_counter() - start)
+    return result, best
+
+
+def measure(num_prompts):
+    prompt, better, worse, labels = made_up(num_prompts)
+    layout, layout_seconds = timed(layout_of, labels, repeats=3)
+    included = np.ones(num_prompts, dtype=bool)
+    statistics, statistics_seconds = timed(prompt_statistics, prompt, better, worse, num_prompts)
+    table = statistics_table(statistics, included)
+    items = Items(layout, table, NUM_RESAMPLES)
+    totals, bootstrap_seconds = timed(lambda: resample(items, seed=0))
+    found, headline_seconds = timed(headline, totals)
+    both = Items(layout, np.concatenate([table, table[::-1]], axis=1), NUM_RESAMPLES)
+    _, paired_seconds = timed(lambda: accuracy_difference(resample(both, seed=0), 4))
+    row = {
+        "num_prompts": num_prompts,
+        "layout_seconds": layout_seconds,
+        "statistics_seconds": statistics_seconds,
+        "prompts_a_second": round(num_prompts / statistics_seconds),
+        "bootstrap_seconds": bootstrap_seconds,
+        "headline_seconds": headline_seconds,
+        "all_seconds": layout_seconds + statistics_seconds + bootstrap_seconds + headline_seconds,
+        "paired_difference_seconds": paired_seconds,
+        "interval": [found["accuracy"]["low"], found["accuracy"]["high"]],
+    }
+    if num_prompts <= 30_000:
+        plain, row["plain_loop_seconds"] = timed(
+            plain_loop, prompt.tolist(), better.tolist(), worse.tolist(), labels, repeats=3
+        )
+        assert np.allclose(plain, [found["accuracy"]["value"], found["exact_match"]["value"]], rtol=0, atol=1e-12)
+        interval, row["gather_bootstrap_seconds"] = timed(gather_bootstrap, table, layout, repeats=1)
+        row["gather_interval"] = interval.tolist()
+        row["plain_loop_over_statistics"] = row["plain_loop_seconds"] / statistics_seconds
+        row["gather_over_multinomial"] = row["gather_bootstrap_seconds"] / bootstrap_seconds
+    return row
+
+
+def main():
+    rows = [measure(num_prompts) for num_prompts in (2_500, 30_000, 1_000_000)]
+    goal = next(row for row in rows if row["num_prompts"] == 30_000)
+    assert goal["all_seconds"] < 2, "30,000 x 5 with 1,000 resamples in under 2 s"
+    report = {
+        "command": "python " + " ".join(["speed/metrics.py", *sys.argv[1:]]),
+        "machine": f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}",
+        "numpy": np.__version__,
+        "num_responses": NUM_RESPONSES,
+        "num_resamples": NUM_RESAMPLES,
+        "num_categories": NUM_CATEGORIES,
+        "rows": rows,
+    }
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(rows, indent=2))
+
+
+if __name__ == "__main__":
+    main()

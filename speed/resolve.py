@@ -1,0 +1,246 @@
+"""Conflict resolving: our whole-batch masks against graph libraries one prompt at a time, and from file to file.
+
+Run: python speed/resolve.py   (writes speed/results/resolve.json; no other load. rustworkx is measured if installed.)
+"""
+
+import json
+import os
+import platform
+import resource
+import sys
+import tempfile
+import time
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import networkx
+import numpy as np
+
+from steelyard.core.seeds import generator
+from steelyard.core.types import Case, Judgment, Message, Prompt, Response
+from steelyard.files.cases import write_cases
+from steelyard.methods.ranking.graph import Edges
+from steelyard.methods.ranking.tiers import tiers_of
+from steelyard.stages.resolve import resolve
+
+RESULTS = Path(__file__).parent / "results" / "resolve.json"
+NUM_FILE_PROMPTS = 60_000
+TEXT = (
+    "杆秤是一种古老的衡器，用提纽、秤杆和秤砣称量物品。The beam hangs from a cord, and the weight slides along it. "
+    * 60
+)
+
+
+def tournament(num_prompts, num_responses, noise):
+    """Every pair judged once, by quality and noise (infinite noise: at random), as flat edge arrays."""
+    random = generator(0, "tournament", num_responses, str(noise))
+    first, second = np.triu_indices(num_responses, 1)
+    quality = random.normal(size=(num_prompts, num_responses))
+    luck = random.normal(size=(num_prompts, len(first)))
+    wins = luck > 0 if noise is None else quality[:, first] + noise * luck > quality[:, second]
+    graph = np.repeat(np.arange(num_prompts), len(first))
+    return Edges(graph, np.where(wins, first, second).ravel(), np.where(wins, second, first).ravel())
+
+
+def by_networkx(edges, num_responses):
+    condensed = networkx.condensation(networkx.DiGraph(edges))
+    tiers = [-1] * num_responses
+    for tier, nodes in enumerate(networkx.topological_generations(condensed)):
+        for node in nodes:
+            for response in condensed.nodes[node]["members"]:
+                tiers[response] = tier
+    return tiers
+
+
+def by_rustworkx(edges, num_responses):
+    import rustworkx
+
+    graph = rustworkx.PyDiGraph()
+    graph.add_nodes_from(range(num_responses))
+    graph.add_edges_from_no_data(edges)
+    condensed = rustworkx.condensation(graph)
+    tiers = [-1] * num_responses
+    for tier, nodes in enumerate(rustworkx.topological_generations(condensed)):
+        for node in nodes:
+            for response in condensed[node]:
+                tiers[response] = tier
+    return tiers
+
+
+def by_plain_python(edges, num_responses):
+    """The same algorithm as ours, one prompt at a time on Python integers."""
+    above = [0] * num_responses
+    for better, worse in edges:
+        above[worse] |= 1 << better
+    for middle in range(num_responses):
+        for response in range(num_responses):
+            if above[response] >> middle & 1:
+                above[response] |= above[middle]
+    strictly = [
+        sum(1 << other for other in range(num_responses) if above[own] >> other & 1 and not above[other] >> own & 1)
+        for own in range(num_responses)
+    ]
+    tiers, remaining = [0] * num_responses, (1 << num_responses) - 1
+    while remaining:
+        beaten = [own for own in range(num_responses) if strictly[own] & remaining]
+        for own in beaten:
+            tiers[own] += 1
+        remaining = sum(1 << own for own in beaten)
+    return tiers
+
+
+def cpu_seconds(function, repeats):
+    """The last result, and the least CPU seconds of this thread over some runs."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.thread_time()
+        result = function()
+        best = min(best, time.thread_time() - start)
+    return result, best
+
+
+def measure_graphs(num_responses, noise, num_prompts, num_peer_prompts):
+    edges = tournament(num_prompts, num_responses, noise)
+    sizes = np.full(num_prompts, num_responses)
+    ours, seconds = cpu_seconds(lambda: tiers_of(edges, sizes), 5)
+    rate = {"steelyard": num_prompts / seconds}
+    each = num_responses * (num_responses - 1) // 2
+    pairs = np.stack([edges.better, edges.worse], 1).reshape(num_prompts, each, 2)[:num_peer_prompts].tolist()
+    lists = [[tuple(pair) for pair in prompt] for prompt in pairs]
+    peers = {"networkx": by_networkx, "plain python": by_plain_python}
+    if find_spec("rustworkx"):
+        peers["rustworkx"] = by_rustworkx
+    for name, peer in peers.items():
+        found, seconds = cpu_seconds(lambda peer=peer: [peer(one, num_responses) for one in lists], 2)
+        assert found == ours[:num_peer_prompts].tolist(), f"{name} disagrees"
+        rate[name] = num_peer_prompts / seconds
+    return {
+        "num_responses": num_responses,
+        "num_edges": each,
+        "tournament": "random" if noise is None else f"noise {noise}",
+        "num_prompts": num_prompts,
+        "prompts_a_second_a_core": {name: round(value) for name, value in rate.items()},
+        "times_faster": {name: round(rate["steelyard"] / rate[name], 1) for name in peers},
+    }
+
+
+def made_up_cases(num_cases):
+    """Five responses; five triples that cover all ten pairs, each judged by one of 29 annotators: 15 verdicts."""
+    random = generator(0, "cases")
+    for number in range(num_cases):
+        start = int(random.integers(0, 60))
+        quality = random.normal(size=5)
+        judgments = []
+        for triple in range(5):
+            shown = [int(one) for one in random.permutation([triple, (triple + 1) % 5, (triple + 2) % 5])]
+            for left, right in ((0, 1), (0, 2), (1, 2)):
+                better, worse = shown[left], shown[right]
+                difference = quality[better] - quality[worse] + random.normal() * 0.7
+                verdict = "tie" if abs(difference) < 0.2 else "left" if difference > 0 else "right"
+                judgments.append(
+                    Judgment(
+                        left=f"r{better}",
+                        right=f"r{worse}",
+                        verdict=verdict,
+                        judge=f"annotator {(number + triple) % 29}",
+                        kind="human",
+                        task=f"p{number}-{triple}",
+                        shown=tuple(f"r{one}" for one in shown),
+                    )
+                )
+        yield Case(
+            prompt=Prompt(
+                id=f"p{number}",
+                messages=(Message(role="user", content=TEXT[start : start + 180]),),
+                language="zh",
+                category=(f"category {number % 8}",),
+            ),
+            responses=tuple(Response(id=f"r{one}", text=TEXT[start + one : start + one + 580]) for one in range(5)),
+            judgments=tuple(judgments),
+        )
+
+
+def plain_script(source, target, limit):
+    """Prompts a second of what one would write without us: json, networkx, a prompt at a time."""
+    start = time.perf_counter()
+    with source.open(encoding="utf-8") as lines, target.open("w", encoding="utf-8") as out:
+        for number, line in enumerate(lines):
+            if number == limit:
+                break
+            case = json.loads(line)
+            edges = set()
+            for judgment in case["judgments"]:
+                if judgment["verdict"] in ("left", "tie"):
+                    edges.add((judgment["left"], judgment["right"]))
+                if judgment["verdict"] in ("right", "tie"):
+                    edges.add((judgment["right"], judgment["left"]))
+            condensed = networkx.condensation(networkx.DiGraph(edges))
+            case["ranking"] = [
+                [name for node in nodes for name in condensed.nodes[node]["members"]]
+                for nodes in networkx.topological_generations(condensed)
+            ]
+            out.write(json.dumps(case, ensure_ascii=False) + "\n")
+    return limit / (time.perf_counter() - start)
+
+
+def processor_seconds():
+    """Of this process and of the workers that it has waited for."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def measure_files(folder):
+    source = folder / "cases.jsonl"
+    write_cases(source, made_up_cases(NUM_FILE_PROMPTS))
+    num_bytes = source.stat().st_size
+    rates = {}
+    for workers in (1, 2):
+        seconds, processor = [], []
+        for repeat in range(5):
+            start, before = time.perf_counter(), processor_seconds()
+            resolve(source, folder / f"out-{workers}-{repeat}", workers=workers)
+            seconds.append(time.perf_counter() - start)
+            processor.append(processor_seconds() - before)
+        rates[workers] = {
+            "best": round(NUM_FILE_PROMPTS / min(seconds)),
+            "median": round(NUM_FILE_PROMPTS / sorted(seconds)[len(seconds) // 2]),
+            "processor_microseconds_a_prompt": round(min(processor) / NUM_FILE_PROMPTS * 1e6, 1),
+        }
+    plain = plain_script(source, folder / "plain.jsonl", 2000)
+    return {
+        "num_prompts": NUM_FILE_PROMPTS,
+        "bytes_a_prompt": round(num_bytes / NUM_FILE_PROMPTS),
+        "judgments_a_prompt": 15,
+        "prompts_a_second_one_process": rates[1],
+        "prompts_a_second_two_processes": rates[2],
+        "prompts_a_second_json_and_networkx": round(plain),
+        "peak_mib_of_the_parent": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "load_average_at_the_end": round(os.getloadavg()[0], 2),
+    }
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        files = measure_files(Path(folder))
+    graphs = [
+        measure_graphs(5, None, 200_000, 2000),
+        measure_graphs(5, 0.5, 200_000, 2000),
+        measure_graphs(32, None, 20_000, 100),
+        measure_graphs(32, 0.5, 20_000, 100),
+    ]
+    packages = [name for name in ("numpy", "msgspec", "networkx", "rustworkx") if find_spec(name)]
+    found = {
+        "command": "python speed/resolve.py",
+        "machine": f"{os.cpu_count()} cores ({platform.machine()}), Python {sys.version.split()[0]}",
+        "versions": {name: version(name) for name in packages},
+        "graphs": graphs,
+        "files": files,
+    }
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()

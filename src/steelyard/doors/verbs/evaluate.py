@@ -1,0 +1,105 @@
+"""The verb `evaluate` on the command line."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def command(
+    *,
+    bench: Annotated[list[str], typer.Option(help="[KIND=]FILE; repeat. Kinds: see `steelyard list benches`.")],
+    out: Annotated[Path, typer.Option(help="The folder for run.json, items.jsonl and scores.jsonl.")],
+    model: Annotated[str | None, typer.Option(help="A trained model's folder, or a kind of model.")] = None,
+    scores: Annotated[Path | None, typer.Option(help="Scores made elsewhere, a line a case.")] = None,
+    train_cases: Annotated[Path | None, typer.Option(help="What the n-gram baseline learns from.")] = None,
+    baselines: Annotated[str | None, typer.Option(help="longer,shorter,random,first,ngram; or none.")] = None,
+    pairs: Annotated[str | None, typer.Option(help="tiers, reachable, judged or listed.")] = None,
+    metric_compat: Annotated[str | None, typer.Option(help="cheems: exact match as in its published code.")] = None,
+    allow_unscored: Annotated[bool, typer.Option("--allow-unscored", help="Give bounds for missing scores.")] = False,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="seed=1, num_resamples=…, model.KEY=…, bench.KEY=…; repeat.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+) -> None:
+    """Evaluate a reward model, or scores made elsewhere, with intervals and beside trivial baselines.
+
+    A pair is right when the better response has the strictly greater score; a prompt is an exact match when all of its
+    pairs are right. The headline is the plain mean over first-tier categories; intervals are a bootstrap over prompts.
+
+    Example: `steelyard evaluate --bench test.jsonl --model my-model --out result`
+
+    CheemsBench: `steelyard evaluate --bench cheemsbench=open.jsonl --bench cheemsbench=human.jsonl --model M --out R`
+
+    Scores made elsewhere: `steelyard evaluate --bench rewardbench=filtered.parquet --scores mine.jsonl --out R`
+    """
+    from steelyard.core.config import parse_settings, resolve_config
+    from steelyard.doors.shown import show
+    from steelyard.stages.evaluate import Config, evaluate
+
+    kind, files = _kind_and_files(bench)
+    given = {"pairs": pairs, "metric_compat": metric_compat, "bench_kind": kind}
+    settings = parse_settings(setting or ()) | {key: value for key, value in given.items() if value is not None}
+    if baselines is not None:
+        settings["baselines"] = [] if baselines == "none" else [name.strip() for name in baselines.split(",")]
+    if allow_unscored:
+        settings["allow_unscored"] = True
+    config = resolve_config(Config, settings, where="evaluate")
+    run = evaluate(files, out, config, model=model, scores=scores, train_cases=train_cases, force=force)
+    show(run, _lines(run.summary), as_json=as_json)
+
+
+def _kind_and_files(given: list[str]) -> tuple[str, list[Path]]:
+    """One kind of bench and its files. A value that names an existing file is that file, whatever signs it holds."""
+    from steelyard.core.errors import ConfigError
+
+    kinds: list[str] = []
+    files: list[Path] = []
+    for value in given:
+        kind, equals, file = value.partition("=")
+        is_plain = not equals or Path(value).exists()
+        kinds.append("cases" if is_plain else kind)
+        files.append(Path(value if is_plain else file))
+    if len(set(kinds)) > 1:
+        raise ConfigError(
+            f"two kinds of bench at once: {', '.join(sorted(set(kinds)))}", do="run `steelyard evaluate` for each kind"
+        )
+    return kinds[0], files
+
+
+def _lines(summary: dict[str, Any]) -> Iterator[str]:
+    """What a person wants to see first: the bench's headline, the means, the categories, the baselines."""
+    yield f"{summary['model']} on {summary['bench']} (95 % intervals)"
+    for title in ("overall", "overall_with_prior_sets"):
+        if title in summary:
+            yield _row(title.replace("_", " "), summary[title])
+    for title in ("sections", "subsets"):
+        for name, own in summary.get(title, {}).items():
+            yield _row(f"  {name}", own if "value" in own else own["accuracy"])
+    if "missing" in summary:
+        absent = ", ".join(f"{name} ({why})" for name, why in summary["missing"].items())
+        yield f"no overall value, for want of: {absent}"
+    for title in ("accuracy", "exact_match", "accuracy_micro", "exact_match_micro"):
+        yield _row(title.replace("_", " "), summary[title])
+        if "bounds" in summary:
+            low, high = (summary["bounds"][title][end] for end in ("low", "high"))
+            yield f"    between {low:.3f} and {high:.3f}: the unscored counted wrong, and right"
+    for name, own in summary["by_category"].items():
+        yield _row(f"  {name}", own["accuracy"])
+    yield f"tied scores, counted wrong: {summary['tied']['num_pairs']:,} pairs ({summary['tied']['share']:.1%})"
+    for name, own in summary["baselines"].items():
+        yield _row(f"baseline {name}", own["accuracy"]) + f"; model minus baseline {_number(own['difference'])}"
+
+
+def _row(title: str, estimate: dict[str, Any]) -> str:
+    return f"{title:26} {_number(estimate)}  n={estimate['n']:,}"
+
+
+def _number(estimate: dict[str, Any]) -> str:
+    if estimate["value"] is None:
+        return "none"
+    if estimate["low"] is None:
+        return f"{estimate['value']:.3f}"
+    return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"

@@ -1,0 +1,77 @@
+"""The verb `resolve` on the command line."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+_MOST_ROWS = 10
+
+
+def command(
+    cases: Annotated[Path, typer.Argument(help="The case file.")],
+    *,
+    out: Annotated[Path, typer.Option(help="The folder for cases.jsonl and run.json.")],
+    only: Annotated[
+        list[str] | None, typer.Option(help="kind=NAME, judge=NAME or batch=NAME; repeat for more. Default: all.")
+    ] = None,
+    aggregate: Annotated[
+        str | None, typer.Option(help="majority: the verdicts on a pair vote first. Default: none.")
+    ] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting, as key=value; repeat for more.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes. Default: one a core for large files.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+) -> None:
+    """Turn judgments into conflict-free rankings, and report the conflicts.
+
+    Responses that beat one another in a circle share a tier; a tier is what no remaining response beats. The judgments
+    stay as they are: only `ranking` is new. A case without judgments keeps the ranking it has.
+
+    The table says what share of the judgments, and of the strict ones, the rankings do not keep; in how many prompts
+    that happens; and what share of all response pairs is ordered. Judges and kinds are measured on their own graphs.
+
+    Example: `steelyard resolve cases.jsonl --out resolved --only kind=human --only kind=llm --aggregate majority`
+    """
+    from steelyard.core.config import parse_settings, resolve_config
+    from steelyard.doors.shown import show
+    from steelyard.methods.ranking.evidence import parse_only
+    from steelyard.stages.resolve import Config, resolve
+
+    settings = parse_settings(set_ or ())
+    if only:
+        settings["only"] = parse_only(only)
+    if aggregate:
+        settings["aggregate"] = aggregate
+    run = resolve(cases, out, resolve_config(Config, settings, where="resolve"), workers=workers, force=force)
+    if not as_json:
+        _print_table(run.summary["conflicts"])
+    show(run, [f"rankings in {out / 'cases.jsonl'}"], as_json=as_json)
+
+
+def _print_table(conflicts: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), title="Conflicts", title_justify="left")
+    table.add_column("", overflow="fold")
+    for name in ("ratio", "of strict", "prompts with", "ordered", "judgments", "prompts"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_row("all", *_row(conflicts["overall"]))
+    for group in ("kind", "judge", "category", "language"):
+        found = conflicts[f"by_{group}"]
+        largest = sorted(found, key=lambda name: -found[name]["num_judgments"])[:_MOST_ROWS]
+        table.add_row(f"by {group}")
+        for name in largest:
+            table.add_row(f"  {name}", *_row(found[name]))
+        if len(found) > len(largest):
+            table.add_row(f"  … {len(found) - len(largest)} more")
+    Console(highlight=False, markup=False).print(table)
+
+
+def _row(ratios: dict[str, Any]) -> tuple[str, ...]:
+    shares = ("ratio", "ratio_of_strict", "share_of_prompts", "share_of_pairs_ordered")
+    return (
+        *("-" if ratios[name] is None else f"{ratios[name]:.1%}" for name in shares),
+        *(f"{ratios[name]:,}" for name in ("num_judgments", "num_prompts")),
+    )

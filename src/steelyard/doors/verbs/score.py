@@ -1,0 +1,34 @@
+"""The verb `score` on the command line."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    cases: Annotated[Path, typer.Argument(help="The case file.")],
+    *,
+    model: Annotated[str, typer.Option(help="A trained model's folder, or a kind: see `steelyard list models`.")],
+    out: Annotated[Path, typer.Option(help="The folder for scores.jsonl and run.json.")],
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="model.KEY=VALUE for the model's own settings; repeat.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+) -> None:
+    """Score every response of a case file with a reward model.
+
+    Writes a line a case to OUT/scores.jsonl: the score of each response id, null with its reason where there is none.
+
+    Example: `steelyard score cases.jsonl --model my-model --out scored`
+    """
+    from steelyard.core.config import parse_settings, resolve_config
+    from steelyard.doors.shown import show
+    from steelyard.stages.score import Config, score
+
+    config = resolve_config(Config, parse_settings(setting or ()), where="score")
+    run = score(cases, out, config, model=model, force=force)
+    missing = run.summary["unscored"]["num_responses"]
+    told = f"{run.summary['num_responses'] - missing:,} of {run.summary['num_responses']:,} responses have a score"
+    show(run, [f"{told}: {out / 'scores.jsonl'}"], as_json=as_json)

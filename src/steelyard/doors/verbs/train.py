@@ -1,0 +1,72 @@
+"""The verb `train` on the command line."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def command(
+    cases: Annotated[Path, typer.Argument(help="The case file with rankings or pairs.")],
+    *,
+    model: Annotated[str, typer.Option(help="A Hugging Face decoder: a folder or a hub name.")],
+    out: Annotated[Path, typer.Option(help="The folder for the trained model.")],
+    held_out: Annotated[Path | None, typer.Option(help="Cases to measure on while training.")] = None,
+    prompts_per_step: Annotated[int | None, typer.Option(help="Whole prompts in one step (default 8).")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the data (default 2).")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Peak rate (default 5e-6).")] = None,
+    batching: Annotated[str | None, typer.Option(help="whole (default) or greedy, with --set slots=N.")] = None,
+    over_length: Annotated[str | None, typer.Option(help="refuse (default), left or right.")] = None,
+    max_length: Annotated[int | None, typer.Option(help="Limit in tokens (default 2048).")] = None,
+    chat_template: Annotated[str | None, typer.Option(help="plain, or a Jinja file, for models without one.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Order, head and dropout follow from it (default 0).")] = None,
+    allow_overlap: Annotated[
+        bool, typer.Option("--allow-overlap", help="Accept held-out prompts in training.")
+    ] = False,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE, any setting; repeat.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+) -> None:
+    """Train a reward model with a scalar head on any Hugging Face decoder.
+
+    All responses of a prompt share a step, each is forwarded once, and no pair is lost. The folder loads with
+    transformers' AutoModelForSequenceClassification; `steelyard.json` in it fixes template and length for scoring.
+
+    Example: `steelyard train parts/train.jsonl --model Qwen/Qwen2.5-0.5B --out model --held-out parts/held_out.jsonl`
+
+    Other settings: trainable (all, head, last:2), dtype, regulariser, reduction, warm_up, schedule, weight_decay,
+    pairs (tiers, reachable, judged, listed), evaluate_every, tokens_per_forward.
+    """
+    from steelyard.core.config import parse_settings, parse_toml, resolve_config
+    from steelyard.doors.shown import show
+    from steelyard.files.lines import check_readable
+    from steelyard.stages.train import Config, train
+
+    from_file: dict[str, Any] = {}
+    if config is not None:
+        check_readable(config)
+        from_file = parse_toml(config.read_text(encoding="utf-8"), where=str(config))
+    flags = {
+        "prompts_per_step": prompts_per_step,
+        "epochs": epochs,
+        "learning_rate": learning_rate,
+        "batching": batching,
+        "over_length": over_length,
+        "max_length": max_length,
+        "chat_template": chat_template,
+        "seed": seed,
+        "allow_overlap": allow_overlap or None,
+    }
+    given = {name: value for name, value in flags.items() if value is not None}
+    resolved = resolve_config(Config, from_file | parse_settings(settings or ()) | given, where="train")
+    run = train(cases, out, resolved, model=model, held_out=held_out, force=force)
+    summary = run.summary
+    trained = (
+        f"{out}: trained on {summary['num_pairs']:,} pairs of {summary['num_prompts']:,} prompts in "
+        f"{summary['num_steps']:,} steps ({summary['share_of_pairs_kept']:.1%} of the pairs kept)"
+    )
+    lines = [trained, f"final loss {summary['final_loss']:.4f}"]
+    if measured := summary["held_out"]:
+        lines.append(f"held-out accuracy {measured['accuracy']:.4f} on {measured['num_pairs']:,} pairs")
+    show(run, lines, as_json=as_json)

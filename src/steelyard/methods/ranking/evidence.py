@@ -1,0 +1,127 @@
+"""The evidence of many cases as integer columns: which judgments count, who made them, and on which responses."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from steelyard.core.config import Config
+from steelyard.core.errors import ConfigError, choices
+from steelyard.core.types import Case, Judgment, Kind, Ranking
+from steelyard.methods.measures.aggregation import UNCATEGORISED
+from steelyard.methods.ranking.graph import LEFT, NONE, RIGHT, TIE, Integers, Verdicts
+
+_CODES = {"left": LEFT, "right": RIGHT, "tie": TIE, "none": NONE}
+
+NO_LANGUAGE = "unspecified"
+
+
+class Only(Config, frozen=True):
+    """Which judgments count. A key lists what it admits, an empty one admits all; every key must admit a judgment."""
+
+    kind: tuple[Kind, ...] = ()
+    judge: tuple[str, ...] = ()
+    batch: tuple[str, ...] = ()
+
+    @property
+    def admits_all(self) -> bool:
+        """Whether nothing is left out."""
+        return not (self.kind or self.judge or self.batch)
+
+    def admits(self, judgment: Judgment) -> bool:
+        """Whether the judgment counts."""
+        return (
+            (not self.kind or judgment.kind in self.kind)
+            and (not self.judge or judgment.judge in self.judge)
+            and (not self.batch or judgment.batch in self.batch)
+        )
+
+
+EVERYTHING = Only()
+
+
+class Outline(NamedTuple):
+    """What resolving must know of a case besides its judgments: its response ids, its group, what it has already."""
+
+    responses: tuple[str, ...]
+    category: str
+    language: str
+    ranking: Ranking | None
+    has_pairs: bool
+
+
+class Evidence(NamedTuple):
+    """The admitted judgments of a sequence of cases; ``verdicts.graph`` is the case's position in the sequence.
+
+    ``judge`` and ``kind`` are, for each judgment, positions in ``judges`` and ``kinds``; ``num_responses`` is for each
+    case.
+    """
+
+    cases: tuple[Outline, ...]
+    verdicts: Verdicts
+    judge: Integers
+    kind: Integers
+    judges: tuple[str, ...]
+    kinds: tuple[str, ...]
+    num_responses: Integers
+
+
+def parse_only(assignments: Iterable[str]) -> dict[str, list[str]]:
+    """``["kind=human", "judge=ann"]`` as the settings of an `Only`. Raises ConfigError for a key that it lacks."""
+    settings: dict[str, list[str]] = {}
+    for assignment in assignments:
+        key, equals, name = assignment.partition("=")
+        if key not in Only.__struct_fields__:
+            raise ConfigError(
+                f"--only {assignment!r}: unknown key {key!r}", allowed=choices(key, Only.__struct_fields__)
+            )
+        if not equals or not name:
+            raise ConfigError(f"--only {assignment!r} names no {key}", do=f"write --only {key}=NAME")
+        settings.setdefault(key, []).append(name)
+    return settings
+
+
+def gather(cases: Iterable[Case], only: Only = EVERYTHING) -> Evidence:
+    """The admitted judgments of the cases, in order. The cases must have been checked: their ids are looked up.
+
+    The cases are taken one by one and not kept, so that an iterator of them needs memory for one.
+    """
+    outlines: list[Outline] = []
+    counts: list[int] = []
+    left: list[int] = []
+    right: list[int] = []
+    verdict: list[int] = []
+    judge: list[str] = []
+    kind: list[str] = []
+    for case in cases:
+        admitted = case.judgments if only.admits_all else [one for one in case.judgments if only.admits(one)]
+        outlines.append(_outline(case))
+        position = {name: index for index, name in enumerate(outlines[-1].responses)}
+        counts.append(len(admitted))
+        left += [position[judgment.left] for judgment in admitted]
+        right += [position[judgment.right] for judgment in admitted]
+        verdict += [_CODES[judgment.verdict] for judgment in admitted]
+        judge += [judgment.judge for judgment in admitted]
+        kind += [judgment.kind for judgment in admitted]
+    graph = np.repeat(np.arange(len(counts)), counts)
+    verdicts = Verdicts(graph, *(np.array(column, np.int64) for column in (left, right, verdict)))
+    judges, judge_code = _coded(judge)
+    kinds, kind_code = _coded(kind)
+    num_responses = np.array([len(outline.responses) for outline in outlines], np.int64)
+    return Evidence(tuple(outlines), verdicts, judge_code, kind_code, judges, kinds, num_responses)
+
+
+def _outline(case: Case) -> Outline:
+    return Outline(
+        tuple(response.id for response in case.responses),
+        case.prompt.category[0] if case.prompt.category else UNCATEGORISED,
+        case.prompt.language or NO_LANGUAGE,
+        case.ranking,
+        case.pairs is not None,
+    )
+
+
+def _coded(names: Sequence[str]) -> tuple[tuple[str, ...], Integers]:
+    distinct = tuple(sorted(set(names)))
+    code = {name: index for index, name in enumerate(distinct)}
+    return distinct, np.array([code[name] for name in names], np.int64)

@@ -1,0 +1,90 @@
+"""Tiers of many preference graphs at once: CHEEMS, algorithm 1, on bit masks instead of one graph after another."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.core.types import Ranking
+from steelyard.methods.ranking.graph import Edges, Integers
+
+_WIDTHS: tuple[tuple[int, type], ...] = ((8, np.uint8), (16, np.uint16), (32, np.uint32), (64, np.uint64))
+_CACHED_BYTES = 2**16
+
+
+def tiers_of(edges: Edges, num_responses: Integers) -> NDArray[np.int32]:
+    """The tier of every response, best is 0, and -1 where no edge touches it: ``[graphs, largest num_responses]``.
+
+    ``num_responses``, one entry a graph, bounds the graph's positions. Responses in one cycle are merged; a tier is
+    what no remaining response beats. Graphs are grouped by the number of bits that their widest response set takes:
+    up to 64 responses the masks are machine words, beyond they are Python integers, which are slower but as exact.
+    """
+    widest = int(num_responses.max(initial=0))
+    found = np.full((len(num_responses), widest), -1, np.int32)
+    lower = 0
+    for bits, word in (*_WIDTHS, (widest, object)):
+        members = np.flatnonzero((num_responses > lower) & (num_responses <= bits))
+        if len(members):
+            width = int(num_responses[members].max())
+            found[members, :width] = _peeled(_beaters(_renumbered(edges, members, len(found)), width, word)).T
+        lower = bits
+    return found
+
+
+def ranking_of(responses: Sequence[str], tiers: Sequence[int]) -> Ranking | None:
+    """The ranking that a row of tiers says of response ids; ids in a tier keep their order. None if none is ranked."""
+    ranked: list[list[str]] = [[] for _ in range(max(tiers, default=-1) + 1)]
+    for response, tier in zip(responses, tiers, strict=False):
+        if tier >= 0:
+            ranked[tier].append(response)
+    return tuple(map(tuple, ranked)) or None
+
+
+def _renumbered(edges: Edges, members: Integers, num_graphs: int) -> tuple[Edges, int]:
+    """The edges of the member graphs, with graphs numbered by their place among the members."""
+    if len(members) == num_graphs:
+        return edges, num_graphs
+    place = np.full(num_graphs, -1)
+    place[members] = np.arange(len(members))
+    graph = place[edges.graph]
+    inside = graph >= 0
+    return Edges(graph[inside], edges.better[inside], edges.worse[inside]), len(members)
+
+
+def _beaters(numbered: tuple[Edges, int], width: int, word: type) -> NDArray:
+    """Which responses beat which: ``[responses, graphs]``, bit b of a mask is set where b beats the response."""
+    edges, num_graphs = numbered
+    masks = np.zeros(width * num_graphs, word)
+    bit = np.array([1 << position for position in range(width)], word)
+    np.bitwise_or.at(masks, edges.worse.astype(np.int64) * num_graphs + edges.graph, bit[edges.better])
+    return masks.reshape(width, num_graphs)
+
+
+def _peeled(beaters: NDArray) -> NDArray[np.int32]:
+    """The tiers, ``[responses, graphs]``, worked out over as many graphs at a time as the processor's cache holds."""
+    width, num_graphs = beaters.shape
+    tiers = np.empty(beaters.shape, np.int32)
+    step = max(1, _CACHED_BYTES // (width * beaters.itemsize))
+    for start in range(0, num_graphs, step):
+        tiers[:, start : start + step] = _peeled_block(beaters[:, start : start + step].copy())
+    return tiers
+
+
+def _peeled_block(above: NDArray) -> NDArray[np.int32]:
+    """Transitive closure (Warshall), then rounds: who is not beaten by anyone who remains leaves with this tier."""
+    width, word = len(above), above.dtype
+    position = np.arange(width).astype(word)[:, None]
+    bit = np.array([1 << index for index in range(width)], word)[:, None]
+    for middle in range(width):
+        above |= (above >> middle & 1) * above[middle]
+    below = np.zeros_like(above)
+    for index in range(width):
+        below |= (above[index] >> position & 1) * bit[index]
+    strictly_above = above & ~below  # who is both above and below stands in one cycle, which is one merged node
+    tiers = np.where((above | below) != 0, 0, -1).astype(np.int32)
+    remaining = np.full(above.shape[1], (1 << width) - 1, word)
+    while remaining.any():
+        beaten = (strictly_above & remaining) != 0
+        tiers += beaten
+        remaining = np.bitwise_or.reduce(np.where(beaten, bit, np.zeros_like(bit)), axis=0)
+    return tiers

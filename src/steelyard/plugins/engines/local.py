@@ -1,0 +1,81 @@
+"""Processes of this machine: one result a batch, in order, with a bounded number of batches under way."""
+
+import multiprocessing
+import os
+import pickle
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from typing import TypeVar
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import ConfigError, UserError
+
+Given = TypeVar("Given")
+Returned = TypeVar("Returned")
+
+_AHEAD = 2
+
+
+class Config(BaseConfig, frozen=True):
+    """``workers`` is the number of processes, 0 for one a core; with 1 the work is done in this process."""
+
+    workers: int = 0
+
+
+class LocalEngine:
+    """Maps over batches with processes that are started afresh (``spawn``): no thread or lock of ours is inherited."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def map(self, function: Callable[[Given], Returned], batches: Iterable[Given]) -> Iterator[Returned]:
+        """One result a batch, in order; at most two batches a process are under way or waiting to be taken.
+
+        What ``function`` raises is raised here, at its batch's turn. Raises TypeError for a function that a worker
+        could not import by name, and UserError when a worker dies.
+        """
+        _check_importable(function)
+        return map(function, batches) if self.workers == 1 else self._in_processes(function, iter(batches))
+
+    def _in_processes(self, function: Callable[[Given], Returned], batches: Iterator[Given]) -> Iterator[Returned]:
+        waiting: deque[Future[Returned]] = deque()
+        with ProcessPoolExecutor(self.workers, multiprocessing.get_context("spawn")) as pool:
+            try:
+                waiting.extend(pool.submit(function, batch) for batch in islice(batches, _AHEAD * self.workers))
+                while waiting:
+                    result = waiting.popleft().result()
+                    waiting.extend(pool.submit(function, batch) for batch in islice(batches, 1))
+                    yield result
+            except BrokenProcessPool as error:
+                raise UserError(
+                    "a worker process died before it was done (out of memory, or it could not start)",
+                    do="ask for workers=1; in a script, keep the call under `if __name__ == '__main__':`",
+                ) from error
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+
+def build(config: Config) -> LocalEngine:
+    """The engine. Raises ConfigError for a negative number of workers."""
+    if config.workers < 0:
+        raise ConfigError(f"workers={config.workers}", where="engines.local", allowed="0 for one a core, or more")
+    return LocalEngine(config.workers or num_cores())
+
+
+def num_cores() -> int:
+    """How many cores this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _check_importable(function: Callable[..., object]) -> None:
+    try:
+        pickle.dumps(function)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise TypeError(f"{function!r} cannot be imported by name in a worker process") from error

@@ -1,0 +1,194 @@
+"""The verb `resolve`: judgments into conflict-free rankings (CHEEMS, algorithm 1), and a report of the conflicts."""
+
+import hashlib
+from collections import deque
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from steelyard.core import plugins
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import EvidenceError, Place
+from steelyard.core.types import Case, Counts, Run
+from steelyard.files.atomic import written
+from steelyard.files.cases import decode_case, encode_case, read_cases
+from steelyard.files.lines import Batch, check_readable, read_batches
+from steelyard.files.results import read_run, result_folder
+from steelyard.files.splicing import Opened, close_line, open_line
+from steelyard.files.tables import is_parquet
+from steelyard.files.talk import bar, say
+from steelyard.methods.ranking.conflicts import NO_TABLES, Tables, report
+from steelyard.methods.ranking.evidence import EVERYTHING, Only, gather
+from steelyard.methods.ranking.graph import Aggregate
+from steelyard.methods.ranking.resolution import Noted, resolve_evidence
+
+_CASES_A_BATCH = 256
+_WORTH_PROCESSES_BYTES = 8_000_000
+_DIGEST_BYTES = 16
+
+
+class Config(BaseConfig, frozen=True):
+    """``only`` picks the judgments that count; ``aggregate`` says whether those on one pair vote before the graph."""
+
+    only: Only = EVERYTHING
+    aggregate: Aggregate = "none"
+
+
+class Part(NamedTuple):
+    """What a worker makes of one batch: how its lines end now, a digest of each case's key, sums that add up.
+
+    Line i becomes its first ``kept[i]`` bytes and then ``ends[i]``: most of a line is texts, which need not come back.
+    """
+
+    kept: tuple[int, ...]
+    ends: tuple[bytes, ...]
+    digests: bytes
+    tables: Tables
+    noted: Noted
+
+
+class Total(NamedTuple):
+    """The sums of all batches."""
+
+    num_cases: int
+    tables: Tables
+    noted: Noted
+
+
+_DEFAULT = Config()
+
+
+def resolve(
+    cases: Path, out: Path, config: Config = _DEFAULT, *, workers: int | None = None, force: bool = False
+) -> Run:
+    """Write ``cases.jsonl``, in which only ``ranking`` is new, and in ``run.json`` the conflict report.
+
+    A case to which no judgment counts keeps the ranking it has. ``workers`` processes are used; None is one a core for
+    large files, else 1. Raises EvidenceError if ``only`` admits no judgment of the whole file.
+    """
+    check_readable(cases)
+    with result_folder(out, "resolve", config=config, inputs={"cases": cases}, force=force) as result:
+        if result.is_finished:
+            say(f"{out} is finished already: equal input and settings")
+            return read_run(out)
+        total = _resolve_file(cases, result.path("cases.jsonl"), config, _num_workers(cases, workers))
+        result.counts = Counts(num_in=total.num_cases, num_used=total.num_cases, noted=_named(total.noted))
+        result.summary = {
+            "conflicts": report(total.tables),
+            "unranked_responses": total.noted.unranked_responses,
+        }
+    return read_run(out)
+
+
+def resolve_batch(config: Config, batch: Batch) -> Part:
+    """One batch of lines, decoded, checked and resolved: the work of a worker."""
+    opened: list[Opened] = []
+    digests = bytearray()
+
+    def cases() -> Iterator[Case]:
+        for number, line in zip(batch.numbers, batch.lines, strict=True):
+            case = decode_case(line, Place(batch.file, number))
+            opened.append(open_line(line, case))
+            digests.extend(_digest(case))
+            yield case
+
+    resolution = resolve_evidence(gather(cases(), config.only), config.aggregate)
+    ends = tuple(map(close_line, opened, resolution.rankings))
+    return Part(tuple(line.kept for line in opened), ends, bytes(digests), resolution.tables, resolution.noted)
+
+
+def _digest(case: Case) -> bytes:
+    return hashlib.blake2b(msgspec.json.encode(case.key), digest_size=_DIGEST_BYTES).digest()
+
+
+def _resolve_file(path: Path, out: Path, config: Config, workers: int) -> Total:
+    """All batches, written as they come; nothing is left of the file if anything in it is wrong."""
+    engine = plugins.build("engines", "local", {"workers": workers})
+    tables, noted, digests = NO_TABLES, Noted(), bytearray()
+    megabytes = None if is_parquet(path) else max(1, round(path.stat().st_size / 1e6))
+    with written(out) as file, bar("resolve (MB read)", megabytes) as progress:
+        under_way: deque[Batch] = deque()
+        for part in engine.map(partial(resolve_batch, config), _remembered(_batches(path), under_way)):
+            lines = under_way.popleft().lines
+            file.write(b"".join(line[:kept] + end for line, kept, end in zip(lines, part.kept, part.ends, strict=True)))
+            digests += part.digests
+            tables, noted = tables.plus(part.tables), noted.plus(part.noted)
+            progress.advance(sum(map(len, lines)) / 1e6)
+        if not digests:
+            raise EvidenceError("the file holds no cases", where=str(path))
+        _check_keys(path, digests)
+        _check_evidence(path, config.only, tables)
+    return Total(len(digests) // _DIGEST_BYTES, tables, noted)
+
+
+def _num_workers(path: Path, asked: int | None) -> int:
+    if asked is not None:
+        return asked
+    return 0 if path.stat().st_size > _WORTH_PROCESSES_BYTES else 1
+
+
+def _batches(path: Path) -> Iterator[Batch]:
+    """The file's lines; the rows of a Parquet file are made lines of first."""
+    if not is_parquet(path):
+        yield from read_batches(path, size=_CASES_A_BATCH)
+        return
+    lines: list[bytes] = []
+    start = 1
+    for case in read_cases(path):
+        lines.append(encode_case(case))
+        if len(lines) == _CASES_A_BATCH:
+            yield Batch(str(path), tuple(range(start, start + len(lines))), tuple(lines))
+            start, lines = start + len(lines), []
+    if lines:
+        yield Batch(str(path), tuple(range(start, start + len(lines))), tuple(lines))
+
+
+def _remembered(batches: Iterator[Batch], under_way: deque[Batch]) -> Iterator[Batch]:
+    """The batches; each is kept until its result comes back, in the same order."""
+    for batch in batches:
+        under_way.append(batch)
+        yield batch
+
+
+def _check_keys(path: Path, digests: bytearray) -> None:
+    """Keys must be unique. Only digests were kept of them, so a repeated one is looked up again to say where it is."""
+    found = np.frombuffer(digests, f"V{_DIGEST_BYTES}")
+    if len(np.unique(found)) < len(found):
+        for _ in read_cases(path):
+            pass
+
+
+def _check_evidence(path: Path, only: Only, tables: Tables) -> None:
+    if only.admits_all or tables.overall:
+        return
+    asked = {name: names for name, names in msgspec.structs.asdict(only).items() if names}
+    present = {name: set() for name in asked}
+    for case in read_cases(path):
+        for judgment in case.judgments:
+            for name in asked:
+                present[name].add(getattr(judgment, name))
+    raise EvidenceError(
+        "--only " + " ".join(f"{name}={one}" for name, names in asked.items() for one in names) + " admits no judgment",
+        where=str(path),
+        allowed="; ".join(f"{name}: {_listed(names)}" for name, names in present.items()),
+    )
+
+
+def _listed(names: set[str | None], most: int = 20) -> str:
+    shown = sorted(name for name in names if name is not None)
+    return (", ".join(shown[:most]) + (", …" if len(shown) > most else "")) or "the file has none"
+
+
+def _named(noted: Noted) -> dict[str, int]:
+    """The notes by the names that a person reads; two that matter to every reader are there when they are 0 too."""
+    rare = {
+        "without evidence": noted.without_evidence,
+        "only unreadable": noted.unreadable,
+        "pairs kept": noted.pairs_kept,
+    }
+    always = {"given": noted.given, "unranked_responses": noted.unranked_responses}
+    return always | {name: number for name, number in rare.items() if number}

@@ -1,0 +1,79 @@
+import pytest
+
+from steelyard.core.config import resolve_config
+from steelyard.core.errors import ConfigError
+from steelyard.methods.ranking.evidence import Only, gather, parse_only
+from strategies import case, judgment
+
+JUDGMENTS = (
+    judgment("a>b", judge="ann", kind="human", batch="first"),
+    judgment("b<c", judge="甲", kind="human"),
+    judgment("a=c", judge="m", kind="llm", batch="first"),
+    judgment("c?b", judge="ann", kind="model", batch="second"),
+)
+
+
+def test_columns_hold_positions_codes_and_names():
+    found = gather([case(id="p"), case(id="q", responses="abc", judgments=JUDGMENTS)])
+    assert found.verdicts.graph.tolist() == [1, 1, 1, 1]
+    assert found.verdicts.left.tolist() == [0, 1, 0, 2]
+    assert found.verdicts.right.tolist() == [1, 2, 2, 1]
+    assert found.verdicts.verdict.tolist() == [0, 1, 2, 3]
+    assert [found.judges[index] for index in found.judge] == ["ann", "甲", "m", "ann"]
+    assert [found.kinds[index] for index in found.kind] == ["human", "human", "llm", "model"]
+    assert found.num_responses.tolist() == [5, 3]
+    assert [outline.responses for outline in found.cases] == [tuple("abcde"), tuple("abc")]
+
+
+def test_an_empty_category_and_an_absent_language_are_named():
+    outlines = gather([case(), case(id="q", category=("数学", "代数"), language="zh", ranking=(("a",),))]).cases
+    assert (outlines[0].category, outlines[0].language) == ("uncategorised", "unspecified")
+    assert (outlines[1].category, outlines[1].language, outlines[1].ranking) == ("数学", "zh", (("a",),))
+
+
+@pytest.mark.parametrize(
+    ("only", "admitted"),
+    [
+        (Only(), [0, 1, 2, 3]),
+        (Only(kind=("human",)), [0, 1]),
+        (Only(kind=("human", "model")), [0, 1, 3]),
+        (Only(judge=("ann",)), [0, 3]),
+        (Only(judge=("ann",), kind=("human",)), [0]),
+        (Only(batch=("first", "second")), [0, 2, 3]),
+        (Only(batch=("second",), kind=("human",)), []),
+    ],
+)
+def test_a_judgment_counts_if_every_key_admits_it(only, admitted):
+    assert [index for index, one in enumerate(JUDGMENTS) if only.admits(one)] == admitted
+    assert len(gather([case(judgments=JUDGMENTS)], only).judge) == len(admitted)
+
+
+def test_no_cases_are_no_evidence():
+    found = gather([])
+    assert found.cases == ()
+    assert len(found.verdicts.left) == 0
+
+
+def test_only_is_parsed_key_by_key():
+    assert parse_only(["kind=human", "judge=a=b", "kind=llm"]) == {"kind": ["human", "llm"], "judge": ["a=b"]}
+    settings = parse_only(["kind=llm"])
+    assert resolve_config(Only, settings, where="only") == Only(kind=("llm",))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("kid=human", "did you mean 'kind'"),
+        ("kind", "--only kind=NAME"),
+        ("kind=", "--only kind=NAME"),
+        ("=x", "allowed"),
+    ],
+)
+def test_a_key_that_is_not_there_is_refused(given, message):
+    with pytest.raises(ConfigError, match=message):
+        parse_only([given])
+
+
+def test_a_kind_that_is_not_there_is_refused():
+    with pytest.raises(ConfigError, match="Invalid enum value 'humn'"):
+        resolve_config(Only, parse_only(["kind=humn"]), where="only")
