@@ -1,1 +1,6 @@
-"""The train verb."""
+"""The train verb: a scalar-head reward model from a case file, on any Hugging Face decoder."""
+
+from steelyard.stages.train.run import train
+from steelyard.stages.train.settings import Config
+
+__all__ = ["Config", "train"]

@@ -1,0 +1,122 @@
+"""Scoring with a trained classifier: encode once, batch by length, answer in the order of the cases."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from steelyard.core.errors import ModelError
+from steelyard.core.types import Case, Scores
+from steelyard.methods.training.batching import forward_groups
+from steelyard.plugins.models._conversation import (
+    Encoded,
+    Rendering,
+    choose_special_tokens,
+    choose_template,
+    encode,
+)
+from steelyard.plugins.models._manifest import Manifest, protocol_of, read_manifest
+from steelyard.plugins.models._network import (
+    RewardNetwork,
+    best_device,
+    check_vocabulary,
+    load_network,
+    load_tokenizer,
+    padded,
+)
+from steelyard.plugins.models.classifier import Config
+
+_CASES_AT_A_TIME = 64
+
+
+class Classifier:
+    """A RewardModel. An answer over the length limit is unscored as ``cut``, unless the protocol says to cut it."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        manifest = read_manifest(Path(config.path))
+        self.tokenizer = load_tokenizer(config.path)
+        self.rendering = _rendering(config, manifest, self.tokenizer)
+        self.dtype = config.dtype or (manifest.dtype if manifest else "float32")
+        network, is_trained = load_network(config.path, dtype=self.dtype)  # pyright: ignore[reportArgumentType]
+        if not is_trained:
+            raise ModelError(
+                "has no trained reward head: its scores would be random",
+                where=config.path,
+                do="train it first: steelyard train CASES --model " + config.path,
+            )
+        self.network = network.to(best_device()).eval()
+
+    def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
+        """One Scores a case, in order."""
+        waiting = iter(cases)
+        while window := list(islice(waiting, _CASES_AT_A_TIME)):
+            yield from self._scored(window)
+
+    def protocol(self) -> dict[str, Any]:
+        """Template, special tokens, strip, length and number type."""
+        return protocol_of(self.rendering, dtype=self.dtype, model=Path(self.config.path).name)
+
+    def _scored(self, cases: Sequence[Case]) -> Iterator[Scores]:
+        encoded = [[encode(self.tokenizer, self.rendering, case, one) for one in case.responses] for case in cases]
+        can_cut = self.rendering.over_length != "refuse"
+        rows = [one.ids for answers in encoded for one in answers if can_cut or not one.is_over_length]
+        check_vocabulary(rows, self.network, where=self.config.path)
+        rewards = iter(score_rows(self.network, rows, self.config))
+        for case, answers in zip(cases, encoded, strict=True):
+            yield _line(case, answers, rewards, can_cut=can_cut)
+
+
+def score_rows(network: RewardNetwork, rows: Sequence[Sequence[int]], config: Config) -> list[float]:
+    """The reward of every row of token ids, in order."""
+    groups = forward_groups(
+        [len(row) for row in rows], max_tokens=config.tokens_per_forward, max_rows=config.batch_size
+    )
+    rewards = [0.0] * len(rows)
+    device = network.head.weight.device
+    with torch.inference_mode():
+        for group in groups:
+            ids, attended = padded([rows[index] for index in group], filler=0, side=config.padding)
+            for index, reward in zip(group, network(ids.to(device), attended.to(device)).tolist(), strict=True):
+                rewards[index] = reward
+    return rewards
+
+
+def _line(case: Case, answers: Sequence[Encoded], rewards: Iterator[float], *, can_cut: bool) -> Scores:
+    is_scored = [can_cut or not one.is_over_length for one in answers]
+    return Scores(
+        prompt=case.prompt.id,
+        language=case.prompt.language,
+        scores={
+            response.id: next(rewards) if scored else None
+            for response, scored in zip(case.responses, is_scored, strict=True)
+        },
+        unscored={response.id: "cut" for response, scored in zip(case.responses, is_scored, strict=True) if not scored},
+    )
+
+
+def _rendering(config: Config, manifest: Manifest | None, tokenizer: Any) -> Rendering:
+    asked: dict[str, Any] = {
+        name: value
+        for name, value in (("max_length", config.max_length), ("over_length", config.over_length))
+        if value is not None
+    }
+    if manifest is None:
+        template = choose_template(tokenizer, config.chat_template, model=config.path)
+        return Rendering(template=template, special_tokens=choose_special_tokens(tokenizer, template), **asked)
+    own: dict[str, Any] = {"max_length": manifest.rendering.max_length, "over_length": manifest.rendering.over_length}
+    differing = [f"{name}={value} (trained with {own[name]})" for name, value in asked.items() if value != own[name]]
+    if config.chat_template is not None:
+        named = choose_template(tokenizer, config.chat_template, model=config.path)
+        differing += [] if named == manifest.rendering.template else ["another chat template"]
+    if config.dtype is not None and config.dtype != manifest.dtype:
+        differing.append(f"dtype={config.dtype} (trained with {manifest.dtype})")
+    if differing:
+        raise ModelError(
+            f"asks for another protocol than the model was trained with: {', '.join(differing)}",
+            where=config.path,
+            do="leave the setting out, or train a model with it",
+        )
+    return manifest.rendering

@@ -1,0 +1,139 @@
+"""The torch half of the classifier: a decoder with a scalar head in float32, read at the last attended token."""
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from steelyard.core.errors import ModelError
+from steelyard.core.seeds import derived_seed
+
+Side = Literal["left", "right"]
+Precision = Literal["float32", "bfloat16"]
+
+
+class RewardNetwork(nn.Module):
+    """A Hugging Face sequence classifier with one label, scored by ourselves: the same reward in every batch."""
+
+    def __init__(self, classifier: Any) -> None:
+        super().__init__()
+        self.classifier = classifier
+        self.head: nn.Linear = classifier.score
+
+    @property
+    def backbone(self) -> nn.Module:
+        """The decoder without its head."""
+        return getattr(self.classifier, self.classifier.base_model_prefix)
+
+    def forward(self, ids: Int[Tensor, "row token"], attended: Bool[Tensor, "row token"]) -> Float[Tensor, " row"]:
+        """One reward a row, in the head's number type: the raw logit at the row's last attended token.
+
+        Positions count attended tokens only, so that the side of the padding changes nothing.
+        """
+        positions = (attended.cumsum(1) - 1).clamp(min=0)
+        hidden = self.backbone(
+            input_ids=ids, attention_mask=attended.long(), position_ids=positions, use_cache=False
+        ).last_hidden_state
+        last = attended.shape[1] - 1 - attended.flip(1).int().argmax(1)
+        pooled = hidden[torch.arange(len(ids), device=ids.device), last]
+        # In bfloat16 rewards tie that are not equal: the head works in its own type, float32, whatever surrounds it.
+        with torch.autocast(ids.device.type, enabled=False):
+            return self.head(pooled.to(self.head.weight.dtype))[:, 0]
+
+
+def padded(
+    rows: Sequence[Sequence[int]], *, filler: int, side: Side = "right"
+) -> tuple[Int[Tensor, "row token"], Bool[Tensor, "row token"]]:
+    """Rows of token ids as one rectangle, and which of its places are attended."""
+    width = max(map(len, rows))
+    ids = torch.full((len(rows), width), filler)
+    attended = torch.zeros((len(rows), width), dtype=torch.bool)
+    for index, row in enumerate(rows):
+        place = slice(0, len(row)) if side == "right" else slice(width - len(row), width)
+        ids[index, place] = torch.tensor(row)
+        attended[index, place] = True
+    return ids, attended
+
+
+def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
+    """The network of a model folder or hub name, and whether its head was trained (was in its weights).
+
+    The backbone is in ``dtype``, the head always in float32: all is loaded in float32 first, since a head that has
+    been rounded to bfloat16 stays rounded. Raises ModelError for what is no decoder with a head.
+    """
+    from transformers import AutoModelForSequenceClassification
+
+    try:
+        with quiet():
+            classifier, loading = AutoModelForSequenceClassification.from_pretrained(
+                path, num_labels=1, dtype=torch.float32, output_loading_info=True
+            )
+    except (OSError, ValueError, RuntimeError) as error:
+        found = f"cannot be loaded as a scalar reward model ({str(error).splitlines()[0]})"
+        raise ModelError(
+            found, where=path, do="name a decoder in Hugging Face format with one label or none"
+        ) from error
+    head = dict(classifier.named_children()).get("score")
+    if not isinstance(head, nn.Linear) or head.out_features != 1:
+        raise ModelError("has no scalar head named 'score'", where=path, allowed="decoders such as Qwen, Llama, Gemma")
+    missing = [name for name in loading["missing_keys"] if not name.startswith("score.")]
+    if missing:
+        raise ModelError(f"lacks weights: {', '.join(missing[:3])}", where=path, do="check that the download is whole")
+    network = RewardNetwork(classifier)
+    network.backbone.to(getattr(torch, dtype))
+    return network, not any(name.startswith("score.") for name in loading["missing_keys"])
+
+
+def load_tokenizer(path: str) -> Any:
+    """The model's own tokenizer; every model has its own, also where several are loaded in one process."""
+    from transformers import AutoTokenizer
+
+    try:
+        with quiet():
+            return AutoTokenizer.from_pretrained(path)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"has no tokenizer that loads ({str(error).splitlines()[0]})", where=path) from error
+
+
+def initialise_head(network: RewardNetwork, *, seed: int) -> None:
+    """A fresh head: normal with standard deviation 1 / (hidden size + 1), drawn from the seed alone."""
+    draws = torch.Generator().manual_seed(derived_seed(seed, "head"))
+    weight = network.head.weight
+    with torch.no_grad():
+        fresh = torch.randn(weight.shape, generator=draws, dtype=torch.float32) / (weight.shape[1] + 1)
+        weight.copy_(fresh)
+        if network.head.bias is not None:
+            network.head.bias.zero_()
+
+
+def check_vocabulary(rows: Sequence[Sequence[int]], network: RewardNetwork, *, where: str) -> None:
+    """Raises ModelError for a token id that the embedding does not have: tokenizer and weights are not one model's."""
+    size = network.classifier.get_input_embeddings().num_embeddings
+    largest = max((max(row) for row in rows if row), default=0)
+    if largest >= size:
+        raise ModelError(f"token id {largest}, but the model knows ids below {size}", where=where)
+
+
+@contextmanager
+def quiet() -> Any:
+    """Keep the library's loading and saving chatter off the screen; what matters of it is checked and said by ourselves."""
+    from transformers.utils import logging
+
+    before = logging.get_verbosity()
+    shown = logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        if shown:
+            logging.enable_progress_bar()
+
+
+def best_device() -> torch.device:
+    """The first accelerator, or the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")

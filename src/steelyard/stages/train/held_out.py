@@ -1,0 +1,47 @@
+"""Accuracy and exact match on held-out cases while training, by the one implementation of the measures."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Case
+from steelyard.methods.measures.accuracy import exact_matches, prompt_statistics
+from steelyard.plugins.models._network import RewardNetwork
+from steelyard.stages.train.examples import Example
+from steelyard.stages.train.loop import score_step
+from steelyard.stages.train.settings import Config
+
+
+def measure(network: RewardNetwork, examples: Sequence[Example], config: Config) -> dict[str, Any]:
+    """Micro accuracy (over pairs) and exact match (over prompts), with their counts."""
+    was_training = network.training
+    network.eval()
+    with torch.no_grad():
+        scores = [score_step(network, example.rows, config).double().cpu().numpy() for example in examples]
+    network.train(was_training)
+    prompt = np.array([index for index, example in enumerate(examples) for _ in example.pairs], np.int64)
+    pairs = [(own, pair) for own, example in zip(scores, examples, strict=True) for pair in example.pairs]
+    better = np.array([own[pair.better] for own, pair in pairs])
+    worse = np.array([own[pair.worse] for own, pair in pairs])
+    statistics = prompt_statistics(prompt, better, worse, len(examples))
+    return {
+        "accuracy": float(statistics.num_correct.sum() / statistics.num_pairs.sum()),
+        "exact_match": float(exact_matches(statistics).mean()),
+        "num_pairs": int(statistics.num_pairs.sum()),
+        "num_prompts": len(examples),
+    }
+
+
+def check_apart(train: Sequence[Case], held_out: Sequence[Case], *, where: str) -> None:
+    """Raises EvidenceError when a held-out conversation stands in the training data too."""
+    seen = {case.prompt.messages for case in train}
+    shared = [case.prompt.id for case in held_out if case.prompt.messages in seen]
+    if shared:
+        raise EvidenceError(
+            f"{len(shared)} of {len(held_out)} held-out prompts are in the training data, the first: {shared[0]!r}",
+            where=where,
+            do="split by prompt (steelyard split), or say --allow-overlap",
+        )

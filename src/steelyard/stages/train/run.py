@@ -1,0 +1,186 @@
+"""One training run from a case file to a model folder."""
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import torch
+
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Case, Counts, Run
+from steelyard.files.atomic import written
+from steelyard.files.cases import read_cases
+from steelyard.files.results import Result, file_hash, installed_versions, read_run, result_folder
+from steelyard.files.talk import bar, say
+from steelyard.methods.training.batching import share_kept
+from steelyard.plugins.models._conversation import Rendering, choose_special_tokens, choose_template
+from steelyard.plugins.models._manifest import Manifest
+from steelyard.plugins.models._network import (
+    RewardNetwork,
+    best_device,
+    check_vocabulary,
+    initialise_head,
+    load_network,
+    load_tokenizer,
+)
+from steelyard.stages.train.examples import Examples, make_examples
+from steelyard.stages.train.held_out import check_apart, measure
+from steelyard.stages.train.loop import Planned, Point, choose_trainable, fit, plan
+from steelyard.stages.train.saving import in_storage_type, save_model
+from steelyard.stages.train.settings import Config, check_settings, num_last_layers
+
+_DEFAULT = Config()
+
+
+class _Parts(NamedTuple):
+    tokenizer: Any
+    rendering: Rendering
+    train: Examples
+    held_out: Examples | None
+    network: RewardNetwork
+
+
+def train(
+    cases: Path,
+    out: Path,
+    config: Config = _DEFAULT,
+    *,
+    model: str,
+    held_out: Path | None = None,
+    force: bool = False,
+) -> Run:
+    """Train a reward model and write it to ``out``, with ``curve.jsonl`` and its manifest.
+
+    Raises EvidenceError for cases without a pair, over the length limit, or held out and trained on; ModelError for a
+    model that cannot be used.
+    """
+    check_settings(config)
+    inputs = {"cases": cases, **({"held_out": held_out} if held_out else {})}
+    if Path(model).exists():
+        inputs["model"] = Path(model)
+    asked = msgspec.to_builtins(config) | {"model": Path(model).name if Path(model).exists() else model}
+    with result_folder(out, "train", config=asked, inputs=inputs, seed=config.seed, force=force) as result:
+        if result.is_finished:
+            say(f"{out} is finished already: equal inputs and settings")
+            return read_run(out)
+        parts = _prepare(cases, held_out, model, config)
+        _run(result, parts, config, model=model, data_hash=file_hash(cases))
+    return read_run(out)
+
+
+def _prepare(cases: Path, held_out: Path | None, model: str, config: Config) -> _Parts:
+    """Everything that can be refused is refused here, before the first step."""
+    tokenizer = load_tokenizer(model)
+    template = choose_template(tokenizer, config.chat_template, model=model)
+    rendering = Rendering(
+        template=template,
+        special_tokens=choose_special_tokens(tokenizer, template),
+        strip=config.strip,
+        max_length=config.max_length,
+        over_length=config.over_length,
+    )
+    read = list(read_cases(cases))
+    kept = _read_held_out(held_out, read, config)
+    train_examples = make_examples(read, tokenizer, rendering, config.pairs, where=str(cases))
+    held_out_examples = make_examples(kept, tokenizer, rendering, config.pairs, where=str(held_out)) if kept else None
+    network, is_trained = load_network(model, dtype="float32")
+    if not is_trained:
+        say("the model has no reward head: a fresh one is drawn from the seed")
+        initialise_head(network, seed=config.seed)
+    for examples in filter(None, (train_examples, held_out_examples)):
+        check_vocabulary([row for example in examples.examples for row in example.rows], network, where=model)
+    names = list(choose_trainable(network, num_last_layers(config.trainable)))
+    if config.dtype == "bfloat16":
+        _store_frozen(network)
+    say(f"training {len(names)} weight tensors; {_described(train_examples)}")
+    return _Parts(tokenizer, rendering, train_examples, held_out_examples, network.to(best_device()))
+
+
+def _read_held_out(path: Path | None, train_cases: Sequence[Case], config: Config) -> list[Case]:
+    if path is None:
+        return []
+    cases = list(read_cases(path))
+    if not config.allow_overlap:
+        check_apart(train_cases, cases, where=str(path))
+    return cases
+
+
+def _run(result: Result, parts: _Parts, config: Config, *, model: str, data_hash: str) -> None:
+    examples = parts.train.examples
+    steps = plan(examples, config)
+    if not steps:
+        raise EvidenceError("no step has a pair with both its ends", do="raise --slots, or use --batching whole")
+    lines: list[dict[str, Any]] = []
+    with bar("training", len(steps)) as shown:
+        fit(parts.network, examples, steps, config, after_step=_recorder(lines, parts, steps, config, shown.advance))
+    in_storage_type(parts.network, config.dtype)
+    final = measure(parts.network, parts.held_out.examples, config) if parts.held_out else None
+    with written(result.path("curve.jsonl")) as file:
+        for line in lines:
+            file.write(msgspec.json.encode(line) + b"\n")
+    manifest = Manifest(
+        rendering=parts.rendering,
+        template_hash=parts.rendering.template_hash,
+        dtype=config.dtype,
+        base_model=Path(model).name,
+        data_hash=data_hash,
+        versions=installed_versions(),
+    )
+    save_model(parts.network, parts.tokenizer, manifest, result)
+    _record(result, parts, steps, config, final=final, last=[line for line in lines if "loss" in line][-1])
+
+
+def _recorder(
+    lines: list[dict[str, Any]],
+    parts: _Parts,
+    steps: Sequence[Planned],
+    config: Config,
+    advance: Callable[..., None],
+) -> Callable[[Point], None]:
+    """What is done after each step: note it, and measure on the held-out cases when it is time."""
+
+    def after_step(point: Point) -> None:
+        lines.append(point._asdict())
+        is_last_of_epoch = point.step == len(steps) or steps[point.step].epoch != point.epoch
+        is_time = point.step % config.evaluate_every == 0 if config.evaluate_every else is_last_of_epoch
+        note = f"loss {point.loss:.3f}"
+        if parts.held_out and (is_time or point.step == len(steps)):
+            measured = measure(parts.network, parts.held_out.examples, config)
+            lines.append({"step": point.step, "held_out": measured})
+            say(f"step {point.step}: held-out accuracy {measured['accuracy']:.3f}")
+        advance(1, note=note)
+
+    return after_step
+
+
+def _record(
+    result: Result, parts: _Parts, steps: Sequence[Planned], config: Config, *, final: Any, last: dict[str, Any]
+) -> None:
+    given = parts.train
+    pairs = [[(pair.better, pair.worse) for pair in example.pairs] for example in given.examples]
+    kept = [share_kept([step.slots for step in steps if step.epoch == epoch], pairs) for epoch in range(config.epochs)]
+    result.counts = Counts(
+        num_in=given.num_in, num_used=len(given.examples), dropped=dict(given.dropped), noted=dict(given.noted)
+    )
+    result.summary = {
+        "num_steps": len(steps),
+        "num_prompts": len(given.examples),
+        "num_responses": given.num_responses,
+        "num_pairs": given.num_pairs,
+        "share_of_pairs_kept": math.fsum(kept) / len(kept),
+        "final_loss": last["loss"],
+        "held_out": final,
+    }
+
+
+def _store_frozen(network: RewardNetwork) -> None:
+    """Frozen weights need no float32 master: bfloat16 halves their memory and their reading time."""
+    for weight in network.parameters():
+        if not weight.requires_grad:
+            weight.data = weight.data.to(torch.bfloat16)
+
+
+def _described(given: Examples) -> str:
+    return f"{len(given.examples):,} prompts, {given.num_responses:,} responses, {given.num_pairs:,} pairs"

@@ -1,0 +1,43 @@
+"""A trained model as a folder that plain transformers loads, with its manifest; moved into place whole."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from steelyard.files.atomic import move_into_place
+from steelyard.files.results import Result
+from steelyard.plugins.models._manifest import Manifest, write_manifest
+from steelyard.plugins.models._network import RewardNetwork, quiet
+
+
+def save_model(network: RewardNetwork, tokenizer: Any, manifest: Manifest, result: Result) -> None:
+    """Write weights, configuration, tokenizer with its template, and manifest into the result folder."""
+    classifier = network.classifier
+    classifier.config.num_labels = 1
+    classifier.config.pad_token_id = pad_id(tokenizer)
+    tokenizer.chat_template = manifest.rendering.template
+    with tempfile.TemporaryDirectory(dir=result.folder, prefix=".saving-") as name:
+        folder = Path(name)
+        with quiet():
+            classifier.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        write_manifest(folder, manifest)
+        for path in sorted(folder.iterdir()):
+            move_into_place(path, result.path(path.name))
+
+
+def pad_id(tokenizer: Any) -> int | None:
+    """A token that pads and ends nothing, for loaders that find the last token by the padding; null if there is none.
+
+    Where the padding token is also the end of the text, transformers would read the reward one token too early.
+    """
+    if tokenizer.pad_token_id is not None and tokenizer.pad_token_id != tokenizer.eos_token_id:
+        return tokenizer.pad_token_id
+    return None
+
+
+def in_storage_type(network: RewardNetwork, dtype: str) -> None:
+    """The backbone in the number type it is stored and scored in; the head stays in float32."""
+    network.backbone.to(getattr(torch, dtype))

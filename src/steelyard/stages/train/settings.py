@@ -1,0 +1,70 @@
+"""Every setting of training that changes its result."""
+
+from typing import Literal
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import ConfigError
+from steelyard.methods.ranking.pairs import PairChoice
+
+
+class Config(BaseConfig, frozen=True):
+    """The defaults are Table 9 of CHEEMS, where it has them, with steps that fit one small machine.
+
+    ``batching``: ``whole`` never splits a prompt and has ``prompts_per_step``; ``greedy`` is the paper's sentence, in
+    ``slots`` responses a step. ``trainable``: ``all``, ``head``, or ``last:N`` for the last N layers, norm and head.
+    ``evaluate_every`` is in steps; 0 evaluates after every epoch. ``tokens_per_forward`` bounds a padded forward pass
+    and changes no result but by rounding. ``bfloat16`` keeps float32 master weights of what is trained.
+    """
+
+    prompts_per_step: int = 8
+    epochs: int = 2
+    learning_rate: float = 5e-6
+    warm_up: float = 0.1
+    schedule: Literal["cosine", "constant"] = "cosine"
+    weight_decay: float = 0.0
+    max_gradient_norm: float = 1.0
+    reduction: Literal["pair", "prompt"] = "pair"
+    regulariser: float = 0.1
+    batching: Literal["whole", "greedy"] = "whole"
+    slots: int = 16
+    pairs: PairChoice | None = None
+    trainable: str = "all"
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    chat_template: str | None = None
+    strip: bool = True
+    max_length: int = 2048
+    over_length: Literal["refuse", "left", "right"] = "refuse"
+    tokens_per_forward: int = 8192
+    evaluate_every: int = 0
+    allow_overlap: bool = False
+    seed: int = 0
+
+
+def check_settings(config: Config) -> None:
+    """Raises ConfigError for numbers that make no sense."""
+    at_least_one = ("prompts_per_step", "epochs", "max_length", "tokens_per_forward")
+    values = {name: getattr(config, name) for name in at_least_one}
+    for name, value in values.items():
+        if value < 1:
+            raise ConfigError(f"{name} is {value}", where="train", allowed="1 or more")
+    if config.slots < 2:
+        raise ConfigError(f"slots is {config.slots}", where="train", allowed="2 or more: a pair needs both its ends")
+    if not config.learning_rate > 0 or not 0 <= config.warm_up <= 1 or config.regulariser < 0:
+        raise ConfigError(
+            f"learning_rate {config.learning_rate}, warm_up {config.warm_up}, regulariser {config.regulariser}",
+            where="train",
+            allowed="a rate above 0, a warm-up share of 0 to 1, a regulariser of 0 or more",
+        )
+    num_last_layers(config.trainable)
+
+
+def num_last_layers(trainable: str) -> int | None:
+    """How many last layers are trained: null for all, 0 for the head alone."""
+    if trainable == "all":
+        return None
+    if trainable == "head":
+        return 0
+    kind, _, number = trainable.partition(":")
+    if kind != "last" or not number.isdigit() or int(number) < 1:
+        raise ConfigError(f"trainable is {trainable!r}", where="train", allowed="all, head, or last:N")
+    return int(number)

@@ -1,0 +1,102 @@
+import pytest
+import torch
+
+import tiny
+from steelyard.core.errors import ModelError
+from steelyard.plugins.models._network import (
+    RewardNetwork,
+    check_vocabulary,
+    initialise_head,
+    load_network,
+    load_tokenizer,
+    padded,
+)
+
+ROWS = [[5, 6, 7], [8], [9, 10, 11, 12, 13], [6, 2, 7, 2]]
+
+
+@pytest.fixture
+def network(tmp_path):
+    return load_network(tiny.save_classifier(tmp_path / "m"), dtype="float32")[0].eval()
+
+
+def scores(network, rows, side="right", filler=0):
+    with torch.no_grad():
+        return network(*padded(rows, filler=filler, side=side))
+
+
+def test_rows_become_a_rectangle_on_either_side():
+    ids, attended = padded([[1, 2], [3]], filler=9, side="left")
+    assert ids.tolist() == [[1, 2], [9, 3]]
+    assert attended.tolist() == [[True, True], [False, True]]
+    assert padded([[1, 2], [3]], filler=9)[0].tolist() == [[1, 2], [3, 9]]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("filler", [0, 2])
+def test_the_reward_is_read_at_the_last_attended_token_whatever_pads(network, side, filler):
+    # Row 3 has the end-of-text token 2 in its middle and at its end, and padding may be that very token.
+    alone = torch.cat([scores(network, [row]) for row in ROWS])
+    assert torch.allclose(scores(network, ROWS, side, filler), alone, atol=1e-5)
+
+
+def test_plain_transformers_gives_the_same_reward(network):
+    with torch.no_grad():
+        plain = torch.cat([network.classifier(torch.tensor([row])).logits[:, 0] for row in ROWS])
+    assert torch.allclose(scores(network, ROWS), plain, atol=1e-6)
+
+
+def test_the_head_stays_in_float32_and_keeps_close_rewards_apart(tmp_path):
+    network, is_trained = load_network(tiny.save_classifier(tmp_path / "m"), dtype="bfloat16")
+    assert is_trained
+    assert network.head.weight.dtype == torch.float32
+    assert network.backbone.embed_tokens.weight.dtype == torch.bfloat16
+    stored = load_network(str(tmp_path / "m"), dtype="float32")[0].head.weight
+    assert torch.equal(network.head.weight, stored)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert scores(network, ROWS).dtype == torch.float32
+
+
+def test_a_missing_head_is_told_and_drawn_from_the_seed_alone(tmp_path):
+    path = tiny.save_base(tmp_path / "base")
+    first, is_trained = load_network(path, dtype="float32")
+    assert not is_trained
+    initialise_head(first, seed=1)
+    torch.rand(7)
+    second = load_network(path, dtype="float32")[0]
+    initialise_head(second, seed=1)
+    assert torch.equal(first.head.weight, second.head.weight)
+    initialise_head(second, seed=2)
+    assert not torch.equal(first.head.weight, second.head.weight)
+    assert first.head.weight.std().item() == pytest.approx(1 / 33, rel=0.5)
+
+
+def test_what_cannot_be_a_reward_model_is_refused(tmp_path):
+    with pytest.raises(ModelError, match="cannot be loaded as a scalar reward model"):
+        load_network(str(tmp_path), dtype="float32")
+    with pytest.raises(ModelError, match="has no tokenizer that loads"):
+        load_tokenizer(str(tmp_path))
+    from transformers import BertConfig, BertForSequenceClassification
+
+    small = BertConfig(
+        hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, vocab_size=50, num_labels=1
+    )
+    BertForSequenceClassification(small).save_pretrained(tmp_path / "bert")
+    with pytest.raises(ModelError, match="has no scalar head named 'score'"):
+        load_network(str(tmp_path / "bert"), dtype="float32")
+
+
+def test_an_id_beyond_the_vocabulary_is_refused(network):
+    check_vocabulary(ROWS, network, where="m")
+    with pytest.raises(ModelError, match="m: token id 400, but the model knows ids below 400"):
+        check_vocabulary([[1, 400]], network, where="m")
+
+
+def test_two_models_in_one_process_keep_their_own_tokenizers(tmp_path):
+    first = load_tokenizer(tiny.save_classifier(tmp_path / "a", template=tiny.CHATML))
+    second = load_tokenizer(tiny.save_classifier(tmp_path / "b", template=tiny.WITH_BOS))
+    assert (first.chat_template, second.chat_template) == (tiny.CHATML, tiny.WITH_BOS)
+
+
+def test_the_network_reads_any_classifier(network):
+    assert RewardNetwork(network.classifier).backbone is network.classifier.model

@@ -1,0 +1,57 @@
+import pytest
+
+import tiny
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Case, Pair, Response
+from steelyard.plugins.models._conversation import Rendering
+from steelyard.stages.train.examples import make_examples
+from strategies import case
+
+
+def make(cases, choice=None, **settings):
+    tokenizer = tiny.tokenizer()
+    return make_examples(cases, tokenizer, Rendering(template=tiny.CHATML, **settings), choice, where="c.jsonl")
+
+
+def test_only_responses_in_pairs_are_kept_and_the_others_counted():
+    made = make([case(ranking=(("a", "b"), ("c",))), case(id="q", ranking=(("a", "b"),)), case(id="r")])
+    assert (made.num_in, made.num_pairs, made.num_responses) == (3, 2, 3)
+    assert made.dropped == {"no comparable pair": 2}
+    assert made.noted == {"responses in no pair": 2 + 5 + 5}
+    (example,) = made.examples
+    assert {(pair.better, pair.worse) for pair in example.pairs} == {(0, 2), (1, 2)}
+
+
+def test_listed_pairs_carry_weight_and_margin():
+    listed = (Pair(better="c", worse="a", weight=0.5, margin=2.0),)
+    (example,) = make([case(ranking=(("a",), ("b",)), pairs=listed)]).examples
+    assert [tuple(pair) for pair in example.pairs] == [(1, 0, 0.5, 2.0)]
+    assert make([case(ranking=(("a",), ("b",)), pairs=listed)], "tiers").num_pairs == 1
+
+
+def long_case():
+    answers = (
+        Response(id="a", text="word " * 90 + "yes"),
+        Response(id="b", text="word " * 90 + "no"),
+        Response(id="c", text="x"),
+    )
+    return Case(prompt=case().prompt, responses=answers, ranking=(("a",), ("b",), ("c",)))
+
+
+def test_answers_over_the_limit_stop_the_run_and_are_named():
+    with pytest.raises(
+        EvidenceError, match=r"c\.jsonl: 2 answers are longer than 60 tokens, the first: p / a \(\d+ tokens\)"
+    ):
+        make([long_case()], max_length=60)
+
+
+def test_answers_cut_by_name_are_counted_and_pairs_that_became_equal_are_dropped():
+    made = make([long_case()], max_length=60, over_length="right")
+    assert made.noted == {"cut answers": 2, "pairs of equal tokens": 1}
+    assert made.num_pairs == 2
+    assert all(len(row) <= 60 for row in made.examples[0].rows)
+
+
+def test_nothing_to_train_on_is_refused():
+    with pytest.raises(EvidenceError, match="none of 1 cases has a comparable pair"):
+        make([case(ranking=(("a", "b"),))])

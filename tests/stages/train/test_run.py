@@ -1,0 +1,108 @@
+import json
+
+import pytest
+
+import tiny
+from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.plugins import build
+from steelyard.core.types import Case, Response
+from steelyard.files.cases import write_cases
+from steelyard.stages.train import Config, train
+from strategies import case
+
+GOOD, BAD = ["好的，明白了。", "Yes, here it is.", "שלום"], ["坏", "no", "لا"]
+
+
+def cases(number, name="p"):
+    return [
+        Case(
+            prompt=case(id=f"{name}{index}", text=f"question {name} {index}").prompt,
+            responses=(
+                Response(id="g", text=GOOD[index % 3]),
+                Response(id="b", text=BAD[index % 3]),
+                Response(id="u", text="?"),
+            ),
+            ranking=(("g",), ("b",)),
+        )
+        for index in range(number)
+    ]
+
+
+@pytest.fixture
+def given(tmp_path):
+    write_cases(tmp_path / "train.jsonl", cases(12))
+    write_cases(tmp_path / "held.jsonl", cases(4, "q"))
+    return tmp_path / "train.jsonl", tmp_path / "held.jsonl", tiny.save_base(tmp_path / "base")
+
+
+FAST = Config(epochs=8, learning_rate=3e-3, prompts_per_step=4)
+
+
+def test_a_model_is_trained_measured_saved_and_scored(given, tmp_path):
+    file, held_out, base = given
+    run = train(file, tmp_path / "out", FAST, model=base, held_out=held_out)
+    assert (run.summary["num_pairs"], run.summary["num_steps"], run.summary["share_of_pairs_kept"]) == (12, 24, 1.0)
+    assert run.counts.noted == {"responses in no pair": 12}
+    assert run.summary["held_out"]["accuracy"] == 1.0
+    curve = [json.loads(line) for line in (tmp_path / "out" / "curve.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in curve if "held_out" in line] == [3 * epoch for epoch in range(1, 9)]
+    assert run.summary["final_loss"] == [line for line in curve if "loss" in line][-1]["loss"]
+    assert {"config.json", "model.safetensors", "steelyard.json", "tokenizer.json", "curve.jsonl"} <= set(run.outputs)
+    model = build("models", "classifier", {"path": str(tmp_path / "out")})
+    for line in model.score(cases(4, "q")):
+        assert line.scores["g"] > line.scores["b"]
+    assert train(file, tmp_path / "out", FAST, model=base, held_out=held_out) == run
+
+
+def test_the_folder_loads_plainly_and_gives_the_same_reward(given, tmp_path):
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    train(given[0], tmp_path / "out", Config(epochs=1), model=given[2])
+    plain = AutoModelForSequenceClassification.from_pretrained(tmp_path / "out")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
+    one = cases(1)[0]
+    ours = next(build("models", "classifier", {"path": str(tmp_path / "out")}).score([one]))
+    for response in one.responses:
+        turns = [
+            {"role": "user", "content": one.prompt.messages[0].content},
+            {"role": "assistant", "content": response.text},
+        ]
+        ids = tokenizer(tokenizer.apply_chat_template(turns, tokenize=False).rstrip(), return_tensors="pt")
+        with torch.no_grad():
+            assert plain(**ids).logits.item() == pytest.approx(ours.scores[response.id], abs=1e-5)
+
+
+def test_training_goes_on_from_a_trained_head(given, tmp_path):
+    train(given[0], tmp_path / "first", FAST, model=given[2])
+    run = train(given[0], tmp_path / "second", Config(epochs=1, learning_rate=1e-9), model=str(tmp_path / "first"))
+    assert run.summary["final_loss"] < 0.3
+
+
+def test_bfloat16_and_greedy_batches_train_too(given, tmp_path):
+    settings = Config(epochs=2, batching="greedy", slots=3, dtype="bfloat16", trainable="last:1", learning_rate=1e-3)
+    run = train(given[0], tmp_path / "out", settings, model=given[2])
+    assert 0 < run.summary["share_of_pairs_kept"] < 1
+    assert build("models", "classifier", {"path": str(tmp_path / "out")}).protocol()["dtype"] == "bfloat16"
+
+
+def test_what_cannot_be_trained_is_refused_and_leaves_nothing(given, tmp_path):
+    file, _, base = given
+    with pytest.raises(EvidenceError, match="12 of 12 held-out prompts are in the training data"):
+        train(file, tmp_path / "out", FAST, model=base, held_out=file)
+    without = tiny.save_base(tmp_path / "raw", template=None)
+    with pytest.raises(ModelError, match="no chat template"):
+        train(file, tmp_path / "out", FAST, model=without)
+    small = tiny.save_base(tmp_path / "small", vocab_size=40)
+    with pytest.raises(ModelError, match="knows ids below 40"):
+        train(file, tmp_path / "out", FAST, model=small)
+    write_cases(tmp_path / "none.jsonl", [case()])
+    with pytest.raises(EvidenceError, match="none of 1 cases has a comparable pair"):
+        train(tmp_path / "none.jsonl", tmp_path / "out", FAST, model=base)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_named_template_trains_a_model_without_one(given, tmp_path):
+    without = tiny.save_base(tmp_path / "raw", template=None)
+    train(given[0], tmp_path / "out", Config(epochs=1, chat_template="plain"), model=without)
+    assert build("models", "classifier", {"path": str(tmp_path / "out")}).protocol()["special_tokens"] == "template"

@@ -1,0 +1,28 @@
+import pytest
+
+from steelyard.core.errors import ConfigError
+from steelyard.stages.train.settings import Config, check_settings, num_last_layers
+
+
+def test_the_defaults_are_the_paper_s_where_it_has_them():
+    config = Config()
+    check_settings(config)
+    # CHEEMS, Table 9.
+    assert (config.max_length, config.regulariser, config.epochs) == (2048, 0.1, 2)
+    assert (config.warm_up, config.schedule, config.learning_rate) == (0.1, "cosine", 5e-6)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"epochs": 0}, {"prompts_per_step": 0}, {"slots": 1}, {"learning_rate": 0.0}, {"warm_up": 2.0},
+        {"regulariser": -1.0}, {"trainable": "last:0"}, {"trainable": "some"}, {"max_length": 0},
+    ],
+)  # fmt: skip
+def test_numbers_that_make_no_sense_are_refused(settings):
+    with pytest.raises(ConfigError, match="train: "):
+        check_settings(Config(**settings))
+
+
+def test_what_is_trained_is_read_from_its_name():
+    assert [num_last_layers(name) for name in ("all", "head", "last:3")] == [None, 0, 3]
