@@ -1,0 +1,36 @@
+"""What a line of scores must satisfy: every response of its case, a finite number or null with a reason."""
+
+import math
+
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Case, Scores
+
+NO_REASON = "no reason given"
+
+
+def checked_scores(case: Case, line: Scores, *, by: str) -> Scores:
+    """The line with a reason for each null. Raises EvidenceError for anything that is no score of this case.
+
+    NaN and infinity are refused: whatever compares with them would look like an answer.
+    """
+    prompt = f"prompt {case.prompt.id!r}"
+    wanted = [response.id for response in case.responses]
+    for name in wanted:
+        if name not in line.scores:
+            raise EvidenceError(f"{by} gives no score for response {name!r} of {prompt}")
+    known = set(wanted)
+    for name in (*line.scores, *line.unscored):
+        if name not in known:
+            raise EvidenceError(f"{by} scores response {name!r}, which {prompt} does not have")
+    for name, score in line.scores.items():
+        if score is not None and not math.isfinite(score):
+            raise EvidenceError(f"{by} gives {score} for response {name!r} of {prompt}", allowed="a finite number")
+        if score is not None and name in line.unscored:
+            raise EvidenceError(f"{by} gives response {name!r} of {prompt} a score and a reason for having none")
+    reasons = {name: line.unscored.get(name, NO_REASON) for name in wanted if line.scores[name] is None}
+    return Scores(
+        prompt=case.prompt.id,
+        language=case.prompt.language,
+        scores={name: line.scores[name] for name in wanted},
+        unscored=reasons,
+    )

@@ -1,0 +1,82 @@
+"""How a bench's prompts are laid out for summing and resampling: cells, strata, and units drawn together.
+
+A *cell* is the finest group that is ever reported (category, subset, language). A *stratum* (category and subset) is
+what keeps its size in every resample. A *unit* is what is drawn: one prompt id with all its parallel items.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from steelyard.methods.measures.accuracy import Integers
+
+
+class Cell(NamedTuple):
+    """The groups that one prompt belongs to. ``category`` is its first tier."""
+
+    category: str
+    subset: str | None = None
+    language: str | None = None
+
+
+class Label(NamedTuple):
+    """What decides where a prompt is counted and with which others it is drawn."""
+
+    prompt: str
+    cell: Cell
+
+
+class Stratum(NamedTuple):
+    """The prompts that are resampled among each other. All arrays but ``cells`` have shape (row,)."""
+
+    name: str
+    rows: Integers
+    """Positions of its prompts in the order given."""
+    unit: Integers
+    """Which unit each row belongs to, from 0."""
+    column: Integers
+    """Which of ``cells`` each row belongs to."""
+    cells: Integers
+    """The cells that occur in the stratum, as positions in the layout's cells; shape (cell,)."""
+    num_units: int
+
+
+class Layout(NamedTuple):
+    """Cells in sorted order, each prompt's cell (shape (prompt,)), and the strata."""
+
+    cells: tuple[Cell, ...]
+    cell: Integers
+    strata: tuple[Stratum, ...]
+
+
+def layout_of(labels: Sequence[Label]) -> Layout:
+    """The layout of prompts. Equal prompt ids are one unit; a unit whose items lie in several strata makes its own."""
+    cells = tuple(sorted({label.cell for label in labels}, key=_sortable))
+    position = {cell: index for index, cell in enumerate(cells)}
+    rows_of_unit: dict[str, list[int]] = defaultdict(list)
+    for row, label in enumerate(labels):
+        rows_of_unit[label.prompt].append(row)
+    units_of_stratum: dict[str, list[list[int]]] = defaultdict(list)
+    for rows in rows_of_unit.values():
+        units_of_stratum[_stratum_name([labels[row].cell for row in rows])].append(rows)
+    cell = np.array([position[label.cell] for label in labels], dtype=np.int64)
+    strata = tuple(_stratum(name, units, cell) for name, units in sorted(units_of_stratum.items()))
+    return Layout(cells, cell, strata)
+
+
+def _stratum(name: str, units: list[list[int]], cell: Integers) -> Stratum:
+    rows = np.array([row for unit in units for row in unit], dtype=np.int64)
+    unit = np.repeat(np.arange(len(units)), [len(members) for members in units])
+    cells, column = np.unique(cell[rows], return_inverse=True)
+    return Stratum(name, rows, unit, column, cells, len(units))
+
+
+def _stratum_name(cells: list[Cell]) -> str:
+    names = {f"{cell.category}\x1f{cell.subset or ''}" for cell in cells}
+    return "\x1e".join(sorted(names))
+
+
+def _sortable(cell: Cell) -> tuple[tuple[bool, str], ...]:
+    return tuple((part is not None, part or "") for part in cell)

@@ -1,0 +1,85 @@
+"""What a bench asks: its comparable pairs as flat arrays, so that every model's scores are judged by one sum."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Case, Scores
+from steelyard.methods.measures.accuracy import (
+    Booleans,
+    ExactRule,
+    Floats,
+    Integers,
+    PromptStatistics,
+    prompt_statistics,
+    statistics_table,
+)
+from steelyard.methods.measures.aggregation import UNCATEGORISED
+from steelyard.methods.measures.resampling import Items
+from steelyard.methods.measures.strata import Cell, Label, Layout, layout_of
+from steelyard.methods.ranking.pairs import PairChoice, pairs_of
+
+
+class Questions(NamedTuple):
+    """The pairs of a bench. ``better`` and ``worse`` count responses through the whole bench; shape (pair,)."""
+
+    cases: tuple[Case, ...]
+    prompt: Integers
+    better: Integers
+    worse: Integers
+    included: Booleans
+    """Which cases are evaluated; shape (case,)."""
+    layout: Layout
+    """Of the included cases alone."""
+    rule: ExactRule
+
+
+def questions_of(cases: Sequence[Case], choice: PairChoice | None, rule: ExactRule) -> Questions:
+    """The comparable pairs of the cases, each once. Raises EvidenceError where there is none at all.
+
+    A case without a comparable pair is left out; under the rule ``cheems`` only one without any ordering is.
+    """
+    pairs: list[tuple[int, int, int]] = []
+    included = np.zeros(len(cases), dtype=bool)
+    first = 0
+    for index, case in enumerate(cases):
+        # A pair listed twice is one pair; weights are for training.
+        own = dict.fromkeys((pair.better, pair.worse) for pair in pairs_of(case, choice))
+        pairs += [(index, first + better, first + worse) for better, worse in own]
+        included[index] = bool(own) or (rule == "cheems" and case.ranking is not None)
+        first += len(case.responses)
+    if not pairs:
+        raise EvidenceError(
+            f"none of {len(cases)} cases has a comparable pair",
+            do="give cases with a ranking of two tiers or more, or with pairs; `steelyard resolve` makes rankings",
+        )
+    prompt, better, worse = np.array(pairs, dtype=np.int64).T
+    labels = [label_of(case) for case, is_in in zip(cases, included, strict=True) if is_in]
+    return Questions(tuple(cases), prompt, better, worse, included, layout_of(labels), rule)
+
+
+def label_of(case: Case) -> Label:
+    """Where a case counts: its first-tier category, subset and language."""
+    category = case.prompt.category[0] if case.prompt.category else UNCATEGORISED
+    return Label(case.prompt.id, Cell(category, case.prompt.subset, case.prompt.language))
+
+
+def answers(questions: Questions, lines: Sequence[Scores]) -> PromptStatistics:
+    """What became of each case's pairs under a model's scores. A null score is kept apart as unscored."""
+    flat: Floats = np.array(
+        [
+            np.nan if (score := line.scores[response.id]) is None else score
+            for case, line in zip(questions.cases, lines, strict=True)
+            for response in case.responses
+        ],
+        dtype=np.float64,
+    )
+    return prompt_statistics(questions.prompt, flat[questions.better], flat[questions.worse], len(questions.cases))
+
+
+def items_of(questions: Questions, *models: PromptStatistics, num_resamples: int) -> Items:
+    """The included cases' statistics, those of several models side by side."""
+    tables = [statistics_table(statistics, questions.included, questions.rule) for statistics in models]
+    return Items(questions.layout, np.concatenate(tables, axis=1)[questions.included], num_resamples)

@@ -1,0 +1,134 @@
+"""One evaluation from files to ``run.json``: read, score, judge by the bench's pairs, write."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.core.config import resolve_config
+from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.plugins import build, load
+from steelyard.core.types import Case, Counts, Run, Scores
+from steelyard.files.atomic import written
+from steelyard.files.results import Result, read_run, result_folder
+from steelyard.files.talk import say
+from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, scored
+from steelyard.stages.evaluate.benches import ReadBench, read_benches
+from steelyard.stages.evaluate.given_scores import read_scores
+from steelyard.stages.evaluate.items import item_rows
+from steelyard.stages.evaluate.questions import Questions, questions_of
+from steelyard.stages.evaluate.settings import Config, choose_baselines
+from steelyard.stages.evaluate.summary import Evaluation, summarise, unscored_report
+
+_DEFAULT = Config()
+
+
+def evaluate(
+    benches: Sequence[Path],
+    out: Path,
+    config: Config = _DEFAULT,
+    *,
+    model: str | None = None,
+    scores: Path | None = None,
+    train_cases: Path | None = None,
+    force: bool = False,
+) -> Run:
+    """Accuracy, exact match and the bench's own headline of a model, or of scores made elsewhere, beside baselines.
+
+    Writes ``scores.jsonl`` and ``items.jsonl``, a line a case. Raises ConfigError unless exactly one of ``model`` and
+    ``scores`` is given, RecordError for scores that do not fit the bench, and EvidenceError where a response has no
+    score and ``allow_unscored`` is not set.
+    """
+    if (model is None) == (scores is None):
+        raise ConfigError("give either a model or scores, and not both", do="say --model M, or --scores FILE")
+    if not benches:
+        raise ConfigError("no benchmark is given", do="say --bench FILE, or --bench KIND=FILE")
+    bench = build("benches", config.bench_kind, config.bench)
+    choice = None if model is None else choose_model(model, config.model)
+    baselines = choose_baselines(config, train_cases)
+    asked = _asked(config, choice)
+    inputs = _inputs(benches, bench, choice=choice, scores=scores, train_cases=train_cases)
+    with result_folder(out, "evaluate", config=asked, inputs=inputs, seed=config.seed, force=force) as result:
+        if result.is_finished:
+            say(f"{out} is finished already: equal inputs and settings")
+            return read_run(out)
+        _run(result, read_benches(benches, bench), bench, config, choice=choice, scores=scores, baselines=baselines)
+    return read_run(out)
+
+
+def _asked(config: Config, choice: ModelChoice | None) -> dict[str, Any]:
+    """The resolved settings, those of model and bench too: what decides whether two runs were asked the same."""
+    bench = msgspec.to_builtins(
+        resolve_config(load("benches", config.bench_kind).Config, config.bench, where=f"bench.{config.bench_kind}")
+    )
+    own = {"model_kind": choice.kind, "model": choice.settings} if choice else {"model_kind": None, "model": {}}
+    return msgspec.to_builtins(config) | {"bench": bench} | own
+
+
+def _inputs(
+    benches: Sequence[Path], bench: Any, *, choice: ModelChoice | None, scores: Path | None, train_cases: Path | None
+) -> dict[str, Path]:
+    """The files by role. The role of a bench file has the subset that its name tells, since that decides too."""
+    subsets = [bench.subset_of(path.name) for path in benches]
+    roles = [f"bench.{number}" + (f".{subset}" if subset else "") for number, subset in enumerate(subsets, 1)]
+    others = {role: path for role, path in (("scores", scores), ("train_cases", train_cases)) if path is not None}
+    return {**dict(zip(roles, benches, strict=True)), **(choice.inputs() if choice else {}), **others}
+
+
+def _run(
+    result: Result,
+    read: ReadBench,
+    bench: Any,
+    config: Config,
+    *,
+    choice: ModelChoice | None,
+    scores: Path | None,
+    baselines: Sequence[ModelChoice],
+) -> None:
+    questions = questions_of(read.cases, config.pairs, config.exact_rule)
+    named: dict[str, Any] = {"bench": config.bench_kind}
+    if scores is not None:
+        lines = read_scores(scores, read.cases)
+        named |= {"model": scores.stem, "protocol": None}
+    else:
+        assert choice is not None, "a model or scores"
+        built = build_model(choice)
+        lines = tuple(scored(built, read.cases, name=choice.name))
+        named |= {"model": choice.name, "protocol": built.protocol()}
+    if not config.allow_unscored:
+        _refuse_unscored(questions, lines)
+    beside = {own.name: _baseline_lines(own, read.cases) for own in baselines}
+    summary = named | summarise(Evaluation(questions, bench, config, lines, beside))
+    _write_lines(result.path("scores.jsonl"), lines)
+    _write_lines(result.path("items.jsonl"), item_rows(questions, lines, bench=config.bench_kind))
+    num_used = int(questions.included.sum())
+    left_out = len(read.cases) - num_used
+    result.counts = Counts(
+        num_in=len(read.cases),
+        num_used=num_used,
+        dropped={"no comparable pair": left_out} if left_out else {},
+        noted={**read.noted, "pairs": len(questions.prompt)},
+    )
+    result.summary = summary
+
+
+def _baseline_lines(choice: ModelChoice, cases: Sequence[Case]) -> tuple[Scores, ...]:
+    # A baseline that reads files has to learn or load first: that may take a while, so it shows its progress.
+    return tuple(scored(build_model(choice), cases, name=choice.name, quietly=not choice.files))
+
+
+def _refuse_unscored(questions: Questions, lines: Sequence[Scores]) -> None:
+    report = unscored_report(questions, lines)
+    if report["num_responses"]:
+        reasons = ", ".join(f"{reason} {number}" for reason, number in report["by_reason"].items())
+        raise EvidenceError(
+            f"{report['num_responses']} responses have no score ({reasons}): there is no headline",
+            do="score them, or say --allow-unscored for bounds with the unscored counted wrong and right",
+        )
+
+
+def _write_lines(path: Path, rows: Iterable[Any]) -> None:
+    with written(path) as file:
+        for row in rows:
+            file.write(msgspec.json.encode(row) + b"\n")

@@ -1,0 +1,55 @@
+"""The settings of `evaluate` that change its results, and which baselines they ask for."""
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import ConfigError
+from steelyard.core.types import Meta
+from steelyard.methods.measures.accuracy import ExactRule
+from steelyard.methods.ranking.pairs import PairChoice
+from steelyard.plugins.reward_models import ModelChoice, choose_model
+
+UNTRAINED_BASELINES = ("longer", "shorter", "random", "first")
+TRAINED_BASELINE = "ngram"
+
+
+class Config(BaseConfig, frozen=True):
+    """``bench`` and ``model`` are settings of the bench's and the model's own Config.
+
+    ``baselines``: null takes all that need no training cases, and the n-gram model where training cases are given.
+    ``pairs``: null takes a case's listed pairs where it has them, else every pair across tiers.
+    """
+
+    bench_kind: str = "cases"
+    bench: Meta = msgspec.field(default_factory=dict)
+    model: Meta = msgspec.field(default_factory=dict)
+    baselines: tuple[str, ...] | None = None
+    pairs: PairChoice | None = None
+    metric_compat: Literal["cheems"] | None = None
+    allow_unscored: bool = False
+    num_resamples: int = 1000
+    seed: int = 0
+
+    @property
+    def exact_rule(self) -> ExactRule:
+        """The rule of exact match."""
+        return self.metric_compat or "strict"
+
+
+def choose_baselines(config: Config, train_cases: Path | None) -> tuple[ModelChoice, ...]:
+    """The baselines to set beside the model. Raises ConfigError for the n-gram model without training cases."""
+    names = config.baselines
+    if names is None:
+        names = UNTRAINED_BASELINES + (() if train_cases is None else (TRAINED_BASELINE,))
+    if TRAINED_BASELINE in names and train_cases is None:
+        raise ConfigError(
+            "the ngram baseline needs training cases", where="baselines", do="give --train-cases FILE, or leave it out"
+        )
+    settings = {TRAINED_BASELINE: {"train": str(train_cases)}, "random": {"seed": config.seed}}
+    chosen = tuple(choose_model(name, settings.get(name)) for name in names)
+    if len({own.name for own in chosen}) < len(chosen):
+        raise ConfigError(f"two baselines of one name: {', '.join(names)}", where="baselines")
+    return chosen

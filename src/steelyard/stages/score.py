@@ -1,0 +1,55 @@
+"""The verb `score`: a reward model's number for each response of a case file."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.types import Counts, Meta, Run
+from steelyard.files.atomic import written
+from steelyard.files.cases import read_cases
+from steelyard.files.results import read_run, result_folder
+from steelyard.files.talk import say
+from steelyard.plugins.reward_models import build_model, choose_model, scored
+
+
+class Config(BaseConfig, frozen=True):
+    """``model``: settings of the reward model's own Config."""
+
+    model: Meta = msgspec.field(default_factory=dict)
+
+
+_DEFAULT = Config()
+
+
+def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, force: bool = False) -> Run:
+    """Write ``scores.jsonl``, a line a case, in order. ``model`` is a trained model's folder or a kind of model.
+
+    Raises EvidenceError for a score that is NaN or infinite. A response that cannot be scored is null with its reason.
+    """
+    choice = choose_model(model, config.model)
+    asked: dict[str, Any] = {"kind": choice.kind, "model": choice.settings}
+    inputs = {"cases": cases, **choice.inputs()}
+    with result_folder(out, "score", config=asked, inputs=inputs, force=force) as result:
+        if result.is_finished:
+            say(f"{out} is finished already: equal input and settings")
+            return read_run(out)
+        read = tuple(read_cases(cases))
+        built = build_model(choice)
+        num_responses, reasons = 0, Counter[str]()
+        with written(result.path("scores.jsonl")) as file:
+            for line in scored(built, read, name=choice.name):
+                num_responses += len(line.scores)
+                reasons.update(line.unscored.values())
+                file.write(msgspec.json.encode(line) + b"\n")
+        noted = {"responses": num_responses, **{f"unscored: {reason}": number for reason, number in reasons.items()}}
+        result.counts = Counts(num_in=len(read), num_used=len(read), noted=noted)
+        result.summary = {
+            "model": choice.name,
+            "protocol": built.protocol(),
+            "num_responses": num_responses,
+            "unscored": {"num_responses": reasons.total(), "by_reason": dict(sorted(reasons.items()))},
+        }
+    return read_run(out)

@@ -1,0 +1,89 @@
+"""The contract of every reward model: one answer a case, in order, whole, finite or null with its reason."""
+
+import json
+import math
+
+import msgspec
+import pytest
+
+from steelyard.core.plugins import build, kinds
+from steelyard.core.types import Case, Message, Response
+from steelyard.files.cases import write_cases
+from steelyard.plugins.reward_models import FOLDER_KIND
+from strategies import case, prompt
+
+TEXTS = [
+    "",
+    " ",
+    "数学：√2 ≈ 1.414",
+    "مرحبا بالعالم",
+    "שלום",
+    "नमस्ते",
+    "日本語です",
+    "👩‍👩‍👧‍👦",
+    "\\frac{a}{b}",
+    "def f(x):\n\treturn x\n",
+]
+KINDS = [kind for kind in kinds("models") if kind != FOLDER_KIND]  # a trained folder has its own suite: it needs torch
+
+
+def odd_case(id="odd", language=None):
+    return Case(
+        prompt=prompt(id, "看图 👀", language=language),
+        responses=tuple(Response(id=f"r{index}", text=text) for index, text in enumerate(TEXTS)),
+    )
+
+
+def cases():
+    turns = (Message(role="assistant", content="שלום"), Message(role="user", content="?"))
+    talk = Case(prompt=prompt("talk"), responses=(Response(id="a", messages=turns), Response(id="b", text="x")))
+    many = [case(f"p{index}", "abcde"[: index % 6]) for index in range(30)]
+    return [odd_case(language="zh"), odd_case(language="he"), talk, case("none", ""), *many]
+
+
+@pytest.fixture(params=KINDS)
+def model(request, tmp_path):
+    settings = {}
+    if request.param == "ngram":
+        training = [
+            msgspec.structs.replace(case(f"t{index}", "ab", text=f"train {index}"), ranking=(("a",), ("b",)))
+            for index in range(8)
+        ]
+        write_cases(tmp_path / "train.jsonl", training)
+        settings = {"train": str(tmp_path / "train.jsonl")}
+    return build("models", request.param, settings)
+
+
+def test_one_answer_a_case_in_order_with_every_response(model):
+    given = cases()
+    answers = list(model.score(iter(given)))
+    assert [(line.prompt, line.language) for line in answers] == [one.key for one in given]
+    for one, line in zip(given, answers, strict=True):
+        assert list(line.scores) == [response.id for response in one.responses]
+        assert all(score is None or math.isfinite(score) for score in line.scores.values())
+        assert set(line.unscored) == {name for name, score in line.scores.items() if score is None}
+
+
+def test_scores_are_the_same_again_and_leave_the_cases_as_they_were(model):
+    given = cases()
+    before = msgspec.json.encode(given)
+    assert list(model.score(given)) == list(model.score(given))
+    assert msgspec.json.encode(given) == before
+
+
+def test_scores_of_a_case_depend_on_no_other_case(model):
+    given = cases()
+    together = {line.prompt + str(line.language): line for line in model.score(given[::-1])}
+    for one in given:
+        (alone,) = model.score([one])
+        assert together[one.prompt.id + str(one.prompt.language)] == alone
+
+
+def test_no_cases_give_no_answers(model):
+    assert list(model.score([])) == []
+
+
+def test_the_protocol_is_plain_json_and_names_the_model(model):
+    protocol = model.protocol()
+    assert json.loads(json.dumps(protocol)) == protocol
+    assert protocol["model"]

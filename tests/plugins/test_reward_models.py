@@ -1,0 +1,49 @@
+import pytest
+
+from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindError
+from steelyard.core.types import Scores
+from steelyard.plugins.reward_models import build_model, choose_model, scored
+from strategies import case
+
+
+def test_a_word_is_a_kind_and_its_defaults_are_recorded():
+    choice = choose_model("random")
+    assert (choice.kind, choice.name, choice.settings, choice.files) == ("random", "random", {"seed": 0}, {})
+    assert choose_model("random", {"seed": 3}).settings == {"seed": 3}
+
+
+def test_what_names_a_file_is_an_input_and_no_setting(tmp_path):
+    (tmp_path / "train.jsonl").write_text("{}")
+    choice = choose_model("ngram", {"train": str(tmp_path / "train.jsonl")})
+    assert "train" not in choice.settings
+    assert choice.inputs() == {"model.train": tmp_path / "train.jsonl"}
+    assert build_model(choice).path == tmp_path / "train.jsonl"
+    assert choose_model("ngram").files == {}
+
+
+@pytest.mark.parametrize("name", ["absent/", "some/where/absent"])
+def test_a_path_is_a_folder_that_must_be_there(name):
+    with pytest.raises(FileError, match="no such file or folder"):
+        choose_model(name)
+
+
+def test_a_misspelt_kind_or_setting_is_named():
+    with pytest.raises(KindError, match="did you mean 'longer'"):
+        choose_model("longr")
+    with pytest.raises(ConfigError, match="did you mean 'seed'"):
+        choose_model("random", {"sed": 1})
+    with pytest.raises(FileError, match="absent"):
+        choose_model("ngram", {"train": "absent.jsonl"})
+
+
+def test_scores_are_checked_on_their_way():
+    class Endless:
+        def score(self, cases):
+            for one in cases:
+                yield Scores(prompt=one.prompt.id, scores={response.id: float("inf") for response in one.responses})
+
+        def protocol(self):
+            return {}
+
+    with pytest.raises(EvidenceError, match="model 'endless' gives inf"):
+        list(scored(Endless(), [case()], name="endless", quietly=True))

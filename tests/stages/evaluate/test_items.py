@@ -1,0 +1,43 @@
+from steelyard.core.types import Scores
+from steelyard.stages.evaluate.items import item_rows
+from steelyard.stages.evaluate.questions import questions_of
+from strategies import case
+
+
+def rows(cases, scores, rule="strict"):
+    lines = [Scores(prompt=one.prompt.id, scores=own) for one, own in zip(cases, scores, strict=True)]
+    return list(item_rows(questions_of(cases, None, rule), lines, bench="cases"))
+
+
+def test_a_row_tells_everything_of_its_case():
+    one = case("p", "ab", category=("c", "d"), subset="s", language="zh", ranking=(("b",), ("a",)))
+    assert rows([one], [{"a": 1.0, "b": 2.0}]) == [
+        {
+            "prompt": "p",
+            "language": "zh",
+            "category": "c",
+            "subset": "s",
+            "bench": "cases",
+            "num_pairs": 1,
+            "num_correct": 1,
+            "num_tied": 0,
+            "num_unscored": 0,
+            "exact_match": True,
+            "scores": {"a": 1.0, "b": 2.0},
+            "ranking": (("b",), ("a",)),
+        }
+    ]
+
+
+def test_exact_match_is_null_where_it_is_not_counted_or_not_known():
+    ranking = (("a",), ("b",), ("c",))
+    cases = [case(name, "abc", ranking=ranking) for name in "pqr"] + [case("s", "abc")]
+    scores = [
+        {"a": 3.0, "b": None, "c": 1.0},
+        {"a": 1.0, "b": None, "c": 3.0},
+        {"a": 3.0, "b": 2.0, "c": 2.0},
+        {"a": 3.0, "b": 2.0, "c": 1.0},
+    ]
+    assert [row["exact_match"] for row in rows(cases, scores)] == [None, False, False, None]
+    assert [row["exact_match"] for row in rows(cases, scores, "cheems")] == [None, False, True, None]
+    assert [row["num_unscored"] for row in rows(cases, scores)] == [2, 2, 0, 0]

@@ -1,0 +1,140 @@
+import json
+
+import pytest
+
+from steelyard.core.errors import ConfigError, EvidenceError, FileError, OutputError, RecordError
+from steelyard.files.cases import write_cases
+from steelyard.files.results import file_hash
+from steelyard.stages.evaluate import Config, evaluate
+from steelyard.stages.score import score
+from strategies import case
+
+CASES = [
+    case(
+        f"{name}{index}",
+        order,
+        text=f"问题 {name}{index}",
+        category=(category,),
+        language="zh",
+        ranking=tuple((one,) for one in "abc"),
+    )
+    for index, (order, category) in enumerate([("abc", "code"), ("cba", "code"), ("bac", "chat"), ("abc", "chat")])
+    for name in "pq"
+]
+CONFIG = Config(num_resamples=50)
+
+
+@pytest.fixture
+def bench(tmp_path):
+    write_cases(tmp_path / "bench.jsonl", [*CASES, case("alone", "ab", ranking=(("a", "b"),))])
+    return tmp_path / "bench.jsonl"
+
+
+def rows(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_model_and_its_own_scores_give_the_same(bench, tmp_path):
+    by_model = evaluate([bench], tmp_path / "model", CONFIG, model="first")
+    score(bench, tmp_path / "scored", model="first")
+    by_scores = evaluate([bench], tmp_path / "scores", CONFIG, scores=tmp_path / "scored" / "scores.jsonl")
+    different = ("model", "protocol")
+    assert {key: value for key, value in by_model.summary.items() if key not in different} == {
+        key: value for key, value in by_scores.summary.items() if key not in different
+    }
+    for name in ("items.jsonl", "scores.jsonl"):
+        assert (tmp_path / "model" / name).read_bytes() == (tmp_path / "scores" / name).read_bytes()
+
+
+def test_the_order_of_the_responses_is_what_the_first_baseline_sees(bench, tmp_path):
+    # first scores by position. code: abc has all 3 pairs right, cba none; chat: bac 2 of 3, abc 3
+    summary = evaluate([bench], tmp_path / "out", CONFIG, model="first").summary
+    assert summary["by_category"]["code"]["accuracy"]["value"] == pytest.approx(1 / 2)
+    assert summary["by_category"]["chat"]["accuracy"]["value"] == pytest.approx(5 / 6)
+    assert summary["accuracy"]["value"] == pytest.approx(2 / 3)
+    assert summary["baselines"]["first"]["difference"]["value"] == 0.0
+    assert set(summary["baselines"]) == {"longer", "shorter", "random", "first"}
+    assert (summary["model"], summary["bench"], summary["protocol"]) == ("first", "cases", {"model": "first"})
+
+
+def test_what_went_in_is_counted_and_the_items_add_up(bench, tmp_path):
+    run = evaluate([bench], tmp_path / "out", CONFIG, model="first")
+    assert (run.counts.num_in, run.counts.num_used, run.counts.dropped) == (9, 8, {"no comparable pair": 1})
+    assert run.counts.noted == {"pairs": 24}
+    items = rows(tmp_path / "out" / "items.jsonl")
+    assert [row["prompt"] for row in items] == [one.prompt.id for one in CASES] + ["alone"]
+    assert sum(row["num_pairs"] for row in items) == run.summary["accuracy_micro"]["n"] == 24
+    correct = sum(row["num_correct"] for row in items)
+    assert correct / 24 == pytest.approx(run.summary["accuracy_micro"]["value"])
+    assert items[-1]["exact_match"] is None
+    # Trap: per-item files whose ids belong to other items. Each row carries the ranking and scores of its own case.
+    by_id = {one.prompt.id: one for one in CASES}
+    for row in items[:-1]:
+        own = by_id[row["prompt"]]
+        position = {response.id: place for place, response in enumerate(own.responses)}
+        assert row["scores"] == {name: -float(place) for name, place in position.items()}
+        assert tuple(map(tuple, row["ranking"])) == own.ranking
+
+
+def test_the_published_rule_counts_a_prompt_without_pairs(bench, tmp_path):
+    run = evaluate([bench], tmp_path / "out", Config(metric_compat="cheems", num_resamples=5), model="first")
+    assert run.summary["exact_match"]["n"] == 9
+    assert run.summary["metric"] == "cheems"
+    assert run.counts.dropped == {}
+
+
+def test_the_ngram_baseline_comes_with_training_cases_and_is_an_input(bench, tmp_path):
+    write_cases(tmp_path / "train.jsonl", [one for one in CASES if one.prompt.id != "p0"])
+    run = evaluate([bench], tmp_path / "out", CONFIG, model="longer", train_cases=tmp_path / "train.jsonl")
+    assert "ngram" in run.summary["baselines"]
+    assert run.inputs["train_cases"].sha256 == file_hash(tmp_path / "train.jsonl")
+
+
+def test_unscored_responses_are_refused_unless_asked_for(bench, tmp_path):
+    lines = [{"prompt": one.prompt.id, "scores": dict.fromkeys("abc", 1.0)} for one in CASES]
+    lines.append({"prompt": "alone", "scores": {"a": None, "b": 1.0}, "unscored": {"a": "cut"}})
+    (tmp_path / "scores.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(EvidenceError, match=r"1 responses have no score \(cut 1\): there is no headline"):
+        evaluate([bench], tmp_path / "out", CONFIG, scores=tmp_path / "scores.jsonl")
+    assert not (tmp_path / "out" / "run.json").exists()
+    allowed = Config(allow_unscored=True, num_resamples=5)
+    run = evaluate([bench], tmp_path / "bounds", allowed, scores=tmp_path / "scores.jsonl")
+    assert run.summary["accuracy"]["value"] is None
+    # The unscored response is in no pair, so the bounds meet; a headline there is none, all the same.
+    assert run.summary["bounds"]["accuracy"] == {"low": 0.0, "high": 0.0}
+    assert run.summary["unscored"]["by_reason"] == {"cut": 1}
+
+
+def test_an_equal_run_is_not_repeated_and_another_one_is_refused(bench, tmp_path):
+    first = evaluate([bench], tmp_path / "out", CONFIG, model="first")
+    assert evaluate([bench], tmp_path / "out", CONFIG, model="first") == first
+    for config, model in ((Config(num_resamples=50, seed=1), "first"), (CONFIG, "longer")):
+        with pytest.raises(OutputError):
+            evaluate([bench], tmp_path / "out", config, model=model)
+
+
+def test_a_renamed_file_that_thereby_changes_its_subset_is_another_run(bench, tmp_path):
+    config = Config(bench_kind="cheemsbench", num_resamples=5)
+    for name in ("open.jsonl", "human.jsonl"):
+        (tmp_path / name).write_bytes(bench.read_bytes())
+    run = evaluate([tmp_path / "open.jsonl"], tmp_path / "out", config, model="first")
+    assert list(run.summary["missing"]) == ["human_instruction"]
+    with pytest.raises(OutputError):
+        evaluate([tmp_path / "human.jsonl"], tmp_path / "out", config, model="first")
+
+
+def test_what_cannot_be_is_refused(bench, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(ConfigError, match="either a model or scores"):
+        evaluate([bench], out, CONFIG)
+    with pytest.raises(ConfigError, match="either a model or scores"):
+        evaluate([bench], out, CONFIG, model="first", scores=bench)
+    with pytest.raises(ConfigError, match="no benchmark"):
+        evaluate([], out, CONFIG, model="first")
+    with pytest.raises(FileError, match="no such file"):
+        evaluate([tmp_path / "absent.jsonl"], out, CONFIG, model="first")
+    assert not out.exists()
+    with pytest.raises(RecordError, match=r"bench\.jsonl:1"):
+        evaluate([bench], out, CONFIG, scores=bench)
+    with pytest.raises(EvidenceError, match="has no judgments"):
+        evaluate([bench], tmp_path / "other", Config(pairs="judged"), model="first")

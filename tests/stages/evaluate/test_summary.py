@@ -1,0 +1,110 @@
+import pytest
+
+from steelyard.core.plugins import build
+from steelyard.core.types import Scores
+from steelyard.stages.evaluate.questions import questions_of
+from steelyard.stages.evaluate.settings import Config
+from steelyard.stages.evaluate.summary import Evaluation, summarise, unscored_report
+from strategies import case
+
+RANKING = (("a",), ("b",), ("c",))
+CASES = [
+    case("p", "abc", category=("code",), language="zh", ranking=RANKING),
+    case("q", "abc", category=("code",), language="he", ranking=RANKING),
+    case("r", "abc", category=("chat",), language="he", ranking=RANKING),
+]
+
+
+def lines(*scores):
+    return [
+        Scores(
+            prompt=one.prompt.id,
+            scores=dict(zip("abc", own, strict=True)),
+            unscored={name: "cut" for name, score in zip("abc", own, strict=True) if score is None},
+        )
+        for one, own in zip(CASES, scores, strict=True)
+    ]
+
+
+def summary(scores, baselines=None, bench="cases", cases=CASES, **settings):
+    config = Config(num_resamples=50, **settings)
+    questions = questions_of(cases, None, config.exact_rule)
+    return summarise(Evaluation(questions, build("benches", bench), config, lines(*scores), baselines or {}))
+
+
+def test_by_hand():
+    # p: 3 of 3 right; q: 1 of 3 (one tied); r: 0 of 3. code 4/6, chat 0: mean 1/3; micro 4/9
+    found = summary([(3, 2, 1), (2, 2, 1), (1, 2, 3)])
+    found_q = 2 / 3  # q: a > c and b > c right, a > b tied: 2 of 3
+    assert found["by_category"]["code"]["accuracy"]["value"] == pytest.approx((1 + found_q) / 2)
+    assert found["by_category"]["chat"]["accuracy"]["value"] == 0
+    assert found["accuracy"]["value"] == pytest.approx((1 + found_q) / 4)
+    assert found["accuracy_micro"]["value"] == pytest.approx(5 / 9)
+    assert found["exact_match"]["value"] == pytest.approx((1 / 2 + 0) / 2)
+    assert found["exact_match_micro"]["value"] == pytest.approx(1 / 3)
+    assert (found["accuracy"]["n"], found["exact_match"]["n"]) == (9, 3)
+    assert found["tied"] == {"num_pairs": 1, "share": pytest.approx(1 / 9)}
+    assert found["by_language"]["he"]["accuracy"]["value"] == pytest.approx(2 / 6)
+    assert "bounds" not in found
+    assert "unscored" not in found
+
+
+@pytest.mark.parametrize(("compat", "exact"), [(None, 0.0), ("cheems", 1.0)])
+def test_a_constant_model(compat, exact):
+    found = summary([(1, 1, 1)] * 3, metric_compat=compat)
+    assert found["accuracy"]["value"] == found["accuracy_micro"]["value"] == 0.0
+    assert found["exact_match"]["value"] == found["exact_match_micro"]["value"] == exact
+    assert found["tied"] == {"num_pairs": 9, "share": 1.0}
+
+
+def test_a_baseline_stands_beside_the_model_with_the_paired_difference():
+    found = summary([(3, 2, 1)] * 3, {"worst": lines(*[(1, 2, 3)] * 3), "same": lines(*[(3, 2, 1)] * 3)})
+    assert found["baselines"]["worst"]["accuracy"]["value"] == 0.0
+    assert found["baselines"]["worst"]["difference"] == {"value": 1.0, "low": 1.0, "high": 1.0, "n": 9}
+    assert found["baselines"]["same"]["difference"] == {"value": 0.0, "low": 0.0, "high": 0.0, "n": 9}
+    assert set(found["baselines"]["worst"]) == {
+        "accuracy", "exact_match", "accuracy_micro", "exact_match_micro", "by_category", "difference"
+    }  # fmt: skip
+
+
+UNSCORED = [(3, 2, 1), (2, None, 1), (None, None, None)]
+
+
+def test_unscored_responses_leave_bounds_and_no_headline():
+    # code: p 3 of 3, q a > c right and two pairs open: 4/6 to 6/6; chat: three pairs open: 0 to 1
+    found = summary(UNSCORED, {"worst": lines(*[(1, 2, 3)] * 3)})
+    for name in ("accuracy", "exact_match", "accuracy_micro", "exact_match_micro"):
+        assert found[name]["value"] is found[name]["low"] is found[name]["high"] is None
+    assert found["accuracy"]["n"] == 9
+    bounds = found["bounds"]
+    assert bounds["accuracy"] == {"low": pytest.approx((4 / 6 + 0) / 2), "high": 1.0}
+    assert bounds["accuracy_micro"] == {"low": pytest.approx(4 / 9), "high": 1.0}
+    assert bounds["exact_match"] == {"low": 0.25, "high": 1.0}
+    assert bounds["exact_match_micro"] == {"low": pytest.approx(1 / 3), "high": 1.0}
+    assert bounds["by_category"]["code"]["accuracy"] == {"low": pytest.approx(4 / 6), "high": 1.0}
+    assert found["by_category"]["code"]["accuracy"]["value"] is None
+    assert found["over_scored_pairs"]["accuracy_micro"]["value"] == 1.0
+    assert found["over_scored_pairs"]["accuracy_micro"]["n"] == 4
+    assert found["baselines"]["worst"]["accuracy"]["value"] == 0.0
+    assert found["baselines"]["worst"]["difference"]["value"] is None
+
+
+def test_unscored_responses_are_counted_by_reason_and_language():
+    report = unscored_report(questions_of(CASES, None, "strict"), lines(*UNSCORED))
+    assert report == {
+        "num_responses": 4,
+        "by_reason": {"cut": 4},
+        "by_language": {"he": 4},
+        "num_pairs": 5,
+        "num_prompts": 2,
+    }
+
+
+def test_the_benchs_own_headline_has_bounds_too():
+    bench = build("benches", "cheemsbench")
+    cases = [bench.prepared(one, name) for one, name in zip(CASES, ("open", "open", "human"), strict=True)]
+    found = summary(UNSCORED, bench="cheemsbench", cases=cases)
+    assert found["overall"]["value"] is None
+    # open: accuracy 4/6 to 1, exact 1/2 to 1; human: 0 to 1 twice
+    assert found["bounds"]["overall"] == {"low": pytest.approx((4 / 6 + 1 / 2) / 4), "high": 1.0}
+    assert summary([(3, 2, 1)] * 3, bench="cheemsbench", cases=cases)["overall"]["value"] == 1.0

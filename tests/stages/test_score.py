@@ -1,0 +1,101 @@
+import json
+
+import pytest
+
+from steelyard.core.errors import EvidenceError, FileError, OutputError
+from steelyard.files.cases import write_cases
+from steelyard.stages.score import Config, score
+from strategies import case
+
+CASES = [case("p", "ab", language="zh"), case("q", "xyz", text="שאלה 👋🏽")]
+
+
+@pytest.fixture
+def cases(tmp_path):
+    write_cases(tmp_path / "cases.jsonl", CASES)
+    return tmp_path / "cases.jsonl"
+
+
+def lines(folder):
+    return [json.loads(line) for line in (folder / "scores.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_line_a_case_in_order(cases, tmp_path):
+    run = score(cases, tmp_path / "out", model="first")
+    assert lines(tmp_path / "out") == [
+        {"prompt": "p", "language": "zh", "scores": {"a": 0.0, "b": -1.0}, "unscored": {}},
+        {"prompt": "q", "language": None, "scores": {"x": 0.0, "y": -1.0, "z": -2.0}, "unscored": {}},
+    ]
+    assert (run.counts.num_in, run.counts.num_used) == (2, 2)
+    assert run.summary["num_responses"] == 5
+    assert run.summary["unscored"] == {"num_responses": 0, "by_reason": {}}
+    assert run.config == {"kind": "first", "model": {}}
+
+
+def test_an_equal_run_is_not_repeated_and_another_one_is_refused(cases, tmp_path):
+    first = score(cases, tmp_path / "out", model="random")
+    assert score(cases, tmp_path / "out", model="random") == first
+    with pytest.raises(OutputError, match="other inputs or settings"):
+        score(cases, tmp_path / "out", Config(model={"seed": 1}), model="random")
+    assert score(cases, tmp_path / "out", Config(model={"seed": 1}), model="random", force=True) != first
+
+
+def test_files_of_the_model_are_inputs_known_by_content(cases, tmp_path):
+    ranked = [case(str(index), "ab", text=f"question {index}", ranking=(("a",), ("b",))) for index in range(3)]
+    write_cases(tmp_path / "train.jsonl", ranked)
+    write_cases(tmp_path / "moved.jsonl", ranked)
+    here, there = (
+        Config(model={"train": str(tmp_path / name), "min_documents": 1}) for name in ("train.jsonl", "moved.jsonl")
+    )
+    run = score(cases, tmp_path / "out", here, model="ngram")
+    assert set(run.inputs) == {"cases", "model.train"}
+    assert score(cases, tmp_path / "out", there, model="ngram") == run
+
+
+UNSURE = """
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.types import Scores
+
+class Config(BaseConfig, frozen=True):
+    score: float = 1.0
+
+class Model:
+    def __init__(self, score): self.value = score
+    def score(self, cases):
+        for case in cases:
+            first, *others = (response.id for response in case.responses)
+            scores = {first: self.value, **dict.fromkeys(others)}
+            yield Scores(prompt=case.prompt.id, scores=scores, unscored=dict.fromkeys(others, "cut"))
+    def protocol(self): return {"model": "unsure"}
+
+def build(config): return Model(config.score)
+"""
+
+
+@pytest.fixture
+def outside(tmp_path, monkeypatch):
+    (tmp_path / "my_lab_models").mkdir()
+    (tmp_path / "my_lab_models" / "__init__.py").write_text("")
+    (tmp_path / "my_lab_models" / "unsure.py").write_text(UNSURE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "my_lab_models.unsure"
+
+
+def test_a_model_from_outside_may_leave_responses_unscored_with_a_reason(cases, tmp_path, outside):
+    run = score(cases, tmp_path / "out", model=outside)
+    assert lines(tmp_path / "out")[1]["scores"] == {"x": 1.0, "y": None, "z": None}
+    assert lines(tmp_path / "out")[1]["unscored"] == {"y": "cut", "z": "cut"}
+    assert run.summary["unscored"] == {"num_responses": 3, "by_reason": {"cut": 3}}
+    assert run.counts.noted == {"responses": 5, "unscored: cut": 3}
+
+
+def test_a_score_that_is_no_number_leaves_nothing_behind(cases, tmp_path, outside):
+    with pytest.raises(EvidenceError, match="nan for response 'a' of prompt 'p'"):
+        score(cases, tmp_path / "out", Config(model={"score": float("nan")}), model=outside)
+    assert not (tmp_path / "out" / "scores.jsonl").exists()
+    assert not (tmp_path / "out" / "run.json").exists()
+
+
+def test_an_absent_file_is_the_users_error(tmp_path):
+    with pytest.raises(FileError, match="no such file"):
+        score(tmp_path / "absent.jsonl", tmp_path / "out", model="longer")
