@@ -1,0 +1,169 @@
+"""What the report reads in the summaries of runs: typed, and tolerant of keys that are absent or new."""
+
+from typing import Any
+
+import msgspec
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a summary; keys that the report does not show are passed over."""
+
+
+class Estimate(Seen, frozen=True, kw_only=True):
+    """A value with its 95 % interval; ``n`` counts the pairs or prompts behind it. Null where nothing was measured."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+
+
+class Measured(Seen, frozen=True, kw_only=True):
+    """Accuracy and exact match of one group of prompts."""
+
+    accuracy: Estimate = Estimate()
+    exact_match: Estimate = Estimate()
+
+
+class Baseline(Measured, frozen=True, kw_only=True):
+    """A baseline beside the model; ``difference`` is the model's accuracy minus the baseline's."""
+
+    accuracy_micro: Estimate = Estimate()
+    by_category: dict[str, Measured] = {}
+    difference: Estimate = Estimate()
+
+
+class Tied(Seen, frozen=True, kw_only=True):
+    """Pairs whose two scores are equal, and their share of all pairs."""
+
+    num_pairs: int = 0
+    share: float | None = None
+
+
+class Unscored(Seen, frozen=True, kw_only=True):
+    """Responses without a score, by reason."""
+
+    num_responses: int = 0
+    by_reason: dict[str, int] = {}
+
+
+class Ends(Seen, frozen=True, kw_only=True):
+    """The lowest and the highest that a value can be."""
+
+    low: float | None = None
+    high: float | None = None
+
+
+class Bounds(Seen, frozen=True, kw_only=True):
+    """What accuracy and exact match are with every unscored pair counted wrong, and right."""
+
+    accuracy: Ends = Ends()
+    exact_match: Ends = Ends()
+
+
+class Evaluation(Measured, frozen=True, kw_only=True):
+    """The summary of an evaluation."""
+
+    model: Any = None
+    accuracy_micro: Estimate = Estimate()
+    exact_match_micro: Estimate = Estimate()
+    by_category: dict[str, Measured] = {}
+    by_language: dict[str, Measured] = {}
+    tied: Tied = Tied()
+    baselines: dict[str, Baseline] = {}
+    subsets: dict[str, Measured] = {}
+    sections: dict[str, Estimate] = {}
+    overall: Estimate | None = None
+    missing: dict[str, str] = {}
+    unscored: Unscored | None = None
+    bounds: Bounds = Bounds()
+
+
+class Conflict(Seen, frozen=True, kw_only=True):
+    """How far a set of judgments contradicts itself; shares are null where there is nothing to divide by."""
+
+    ratio: float | None = None
+    ratio_of_strict: float | None = None
+    ratio_mean_per_prompt: float | None = None
+    share_of_prompts: float | None = None
+    share_of_pairs_ordered: float | None = None
+    num_judgments: int = 0
+    num_strict: int = 0
+    num_conflicting: int = 0
+    num_ties: int = 0
+    num_none: int = 0
+    num_prompts: int = 0
+    num_pairs: int = 0
+
+
+class Conflicts(Seen, frozen=True, kw_only=True):
+    """The conflict report: overall, and on the graph of each judge, kind, first-tier category and language."""
+
+    overall: Conflict = Conflict()
+    by_judge: dict[str, Conflict] = {}
+    by_kind: dict[str, Conflict] = {}
+    by_category: dict[str, Conflict] = {}
+    by_language: dict[str, Conflict] = {}
+
+
+class Resolution(Seen, frozen=True, kw_only=True):
+    """The summary of a run of ``resolve``."""
+
+    conflicts: Conflicts = Conflicts()
+    unranked_responses: int = 0
+
+
+class HeldOut(Seen, frozen=True, kw_only=True):
+    """What was measured on held-out prompts while training."""
+
+    accuracy: float | None = None
+    exact_match: float | None = None
+    num_pairs: int | None = None
+    num_prompts: int | None = None
+
+
+class Training(Seen, frozen=True, kw_only=True):
+    """The summary of a run of ``train``."""
+
+    num_steps: int | None = None
+    num_pairs: int | None = None
+    num_prompts: int | None = None
+    num_responses: int | None = None
+    final_loss: float | None = None
+    held_out: HeldOut | None = None
+
+
+class CurvePoint(Seen, frozen=True, kw_only=True):
+    """A line of ``curve.jsonl``: a step of training, or an evaluation on held-out prompts."""
+
+    step: int
+    loss: float | None = None
+    learning_rate: float | None = None
+    held_out: HeldOut | None = None
+
+
+class Item(Seen, frozen=True, kw_only=True):
+    """A line of ``items.jsonl``: what became of one prompt."""
+
+    prompt: str
+    language: str | None = None
+    category: str | None = None
+    subset: str | None = None
+    num_pairs: int = 0
+    num_correct: int = 0
+    num_tied: int = 0
+    exact_match: bool | None = None
+    scores: dict[str, float | None] = {}
+    ranking: tuple[tuple[str, ...], ...] | None = None
+
+
+def model_name(model: Any) -> str | None:
+    """A short name for what was evaluated: the last part of a path, or the kind in a table of settings."""
+    if isinstance(model, dict):
+        for key in ("name", "path", "model", "kind"):
+            if isinstance(model.get(key), str):
+                return model_name(model[key])
+        return None
+    if not isinstance(model, str) or not model.strip("/\\ "):
+        return None
+    return model.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]

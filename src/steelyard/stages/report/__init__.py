@@ -1,0 +1,97 @@
+"""The verb `report`: finished runs into one HTML file that a person can read, keep and send on."""
+
+import tempfile
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import EvidenceError, FileError, OutputError
+from steelyard.core.types import Counts, Run
+from steelyard.files.atomic import write_text
+from steelyard.files.results import Result, read_run, result_folder
+from steelyard.files.talk import say
+from steelyard.stages.report.gathering import Gathered, gather, page_of
+from steelyard.stages.report.page import render
+from steelyard.stages.report.sources import Source, read_sources
+
+
+class Config(BaseConfig, frozen=True):
+    """``language`` is the one the page opens in; ``max_megabytes`` bounds what the whole items may take of it."""
+
+    title: str | None = None
+    language: Literal["en", "zh"] = "en"
+    max_megabytes: float = 12.0
+
+
+_DEFAULT = Config()
+_MARK = "<!-- a report of steelyard -->"
+
+
+def report(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run:
+    """Write one self-contained HTML page about finished runs.
+
+    ``out`` is a file (``….html``) or a result folder, which gets ``report.html`` and ``run.json``. Raises FileError
+    for a run that is not finished, OutputError where ``out`` is something else that a report would replace.
+    """
+    if not runs:
+        raise EvidenceError("no run is named", do="name the --out folders of finished stages")
+    sources = read_sources(runs)
+    if out.suffix.lower() not in (".html", ".htm"):
+        return _into_folder(sources, out, config, force=force)
+    _check_replaceable(out, force=force)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.stem}.") as folder:
+        run = _into_folder(sources, Path(folder) / "report", config, force=False)
+        (Path(folder) / "report" / "report.html").replace(out)
+    return run
+
+
+def _into_folder(sources: Sequence[Source], out: Path, config: Config, *, force: bool) -> Run:
+    gathered = gather(sources)
+    inputs = {f"{number}.{source.run.stage}": source.folder / "run.json" for number, source in enumerate(sources, 1)}
+    inputs |= {f"cases.{number}": file.path for number, file in enumerate(gathered.case_files, 1)}
+    with result_folder(out, "report", config=config, inputs=inputs, force=force) as result:
+        if result.is_finished:
+            say(f"{out} is finished already: equal inputs and settings")
+            return read_run(out)
+        _write(result, gathered, config)
+    return read_run(out)
+
+
+def _write(result: Result, gathered: Gathered, config: Config) -> None:
+    page = page_of(
+        gathered,
+        title=config.title,
+        language=config.language,
+        budget=int(config.max_megabytes * 2**20),
+        version=version("steelyard"),
+    )
+    text = f"<!doctype html>\n{_MARK}\n{render(page)}"
+    write_text(result.path("report.html"), text)
+    num_items, num_whole = len(page.packed.lines), page.packed.num_whole
+    result.counts = Counts(
+        num_in=len(gathered.sources),
+        num_used=len(gathered.sources),
+        noted={"items": num_items, "items with their texts": num_whole},
+    )
+    result.summary = {
+        "runs": {source.name: source.run.stage for source in gathered.sources},
+        "num_items": num_items,
+        "num_items_whole": num_whole,
+        "num_bytes": len(text.encode()),
+        "simulated": page.is_simulated,
+    }
+
+
+def _check_replaceable(out: Path, *, force: bool) -> None:
+    if out.is_dir():
+        raise FileError("--out names a folder as if it were a file", where=str(out), do="name a file or another folder")
+    if out.is_file() and not force:
+        with out.open(encoding="utf-8", errors="replace") as file:
+            start = file.read(200)
+        if _MARK not in start:
+            raise OutputError(
+                "this file is no report of ours", where=str(out), do="name another --out, or say --force to replace it"
+            )

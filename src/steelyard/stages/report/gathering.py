@@ -1,0 +1,131 @@
+"""From runs to the page's contents: read what each stage left, join it by prompt, choose the sections."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from steelyard.core.types import Case
+from steelyard.methods.reporting.accuracy import Named
+from steelyard.methods.reporting.contents import Item, Training
+from steelyard.methods.reporting.headline import (
+    Card,
+    conflict_card,
+    conflict_sentences,
+    evaluation_cards,
+    evaluation_sentences,
+    training_sentences,
+)
+from steelyard.methods.reporting.items import is_simulated, join_items
+from steelyard.methods.reporting.sections import (
+    Judged,
+    Section,
+    accuracy_section,
+    conflict_section,
+    counts_line,
+    protocol,
+    rewards_section,
+    training_section,
+)
+from steelyard.methods.reporting.tables import Sentence, word
+from steelyard.stages.report.packing import pack
+from steelyard.stages.report.page import Page
+from steelyard.stages.report.sources import (
+    CaseFile,
+    Source,
+    case_files,
+    curve_of,
+    evaluation_of,
+    items_of,
+    of_stage,
+    read_known_cases,
+    resolution_of,
+    training_of,
+)
+
+
+class Gathered(NamedTuple):
+    """The runs, and what was read of them."""
+
+    sources: tuple[Source, ...]
+    evaluations: tuple[Named, ...]
+    items: dict[str, tuple[Item, ...]]
+    judged: tuple[Judged, ...]
+    trainings: dict[str, Training]
+    case_files: tuple[CaseFile, ...]
+    cases: dict[str, tuple[Case, ...]]
+
+
+def gather(sources: Sequence[Source]) -> Gathered:
+    """Everything that the report needs. Raises FileError or RecordError for what is broken."""
+    evaluated = of_stage(sources, "evaluate")
+    evaluations = _told_apart([evaluation_of(source) for source in evaluated], evaluated)
+    files = case_files(sources)
+    return Gathered(
+        sources=tuple(sources),
+        evaluations=evaluations,
+        items={named.name: items_of(source) for named, source in zip(evaluations, evaluated, strict=True)},
+        judged=tuple(Judged(source.name, resolution_of(source)) for source in of_stage(sources, "resolve")),
+        trainings={source.name: training_of(source) for source in of_stage(sources, "train")},
+        case_files=files,
+        cases=read_known_cases(files),
+    )
+
+
+def page_of(gathered: Gathered, *, title: str | None, language: str, budget: int, version: str) -> Page:
+    """The contents of the page, in order."""
+    known = join_items(gathered.cases, list(gathered.items.values()))
+    sections = [section for section in _sections(gathered) if section.panels]
+    return Page(
+        title=title or word("report_title"),
+        language=language,
+        models=tuple(gathered.items),
+        is_simulated=_is_simulated(gathered),
+        cards=_cards(gathered),
+        sentences=_sentences(gathered),
+        sections=tuple(sections),
+        packed=pack(known, budget=budget),
+        protocols=tuple(protocol(source.name, source.run) for source in gathered.sources),
+        version=version,
+    )
+
+
+def _told_apart(evaluations: Sequence[Named], sources: Sequence[Source]) -> tuple[Named, ...]:
+    names = [named.name for named in evaluations]
+    return tuple(
+        named if names.count(named.name) == 1 else named._replace(name=f"{named.name} ({source.name})")
+        for named, source in zip(evaluations, sources, strict=True)
+    )
+
+
+def _sections(gathered: Gathered) -> list[Section]:
+    evaluated = _evidence(gathered, "evaluate")
+    curves = {source.name: curve_of(source) for source in of_stage(gathered.sources, "train")}
+    return [
+        accuracy_section(gathered.evaluations, evaluated),
+        rewards_section(gathered.items, evaluated),
+        conflict_section(gathered.judged, _evidence(gathered, "resolve")),
+        training_section(curves, _evidence(gathered, "train")),
+    ]
+
+
+def _evidence(gathered: Gathered, stage: str) -> list[str]:
+    return [counts_line(source.name, source.run.counts) for source in of_stage(gathered.sources, stage)]
+
+
+def _cards(gathered: Gathered) -> tuple[Card, ...]:
+    cards = [card for named in gathered.evaluations for card in evaluation_cards(named)]
+    cards += [conflict_card(own.name, own.resolution.conflicts.overall) for own in gathered.judged]
+    return tuple(cards)
+
+
+def _sentences(gathered: Gathered) -> tuple[Sentence, ...]:
+    said = [sentence for named in gathered.evaluations for sentence in evaluation_sentences(named)]
+    said += [sentence for own in gathered.judged for sentence in conflict_sentences(own.resolution)]
+    said += [sentence for training in gathered.trainings.values() for sentence in training_sentences(training)]
+    return tuple(said)
+
+
+def _is_simulated(gathered: Gathered) -> bool:
+    """Whether a run or a case says so: what is simulated anywhere makes every number here a simulation's."""
+    if any(source.run.stage == "simulate" or source.run.summary.get("simulated") for source in gathered.sources):
+        return True
+    return any(is_simulated(case) for cases in gathered.cases.values() for case in cases)

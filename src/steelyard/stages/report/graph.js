@@ -1,0 +1,98 @@
+"use strict";
+// The judgments of one prompt as a drawing: tiers from the top, arrows from better to worse, cycles in their own colour.
+const Graph = (() => {
+  const WIDTH = 380, RADIUS = 17;
+  const make = (name, attributes, ...children) => {
+    const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+    node.append(...children);
+    return node;
+  };
+
+  // Where each response stands: a band for every tier, and in it one point, two side by side, or a ring.
+  // Lone ones stand apart from those above and below, so that no arrow runs through a third response.
+  const LONE = [0, 96, -96, 48, -48, 118, -118];
+  const layout = (tiers, loose) => {
+    const places = new Map(), bands = [];
+    let top = 8;
+    for (const [index, tier] of [...tiers, ...(loose.length ? [loose] : [])].entries()) {
+      const ringX = Math.min(150, 60 + 14 * tier.length), ringY = tier.length > 2 ? 34 + 7 * tier.length : 0;
+      const height = 2 * ringY + 2 * RADIUS + 34, middle = top + height / 2 - 5;
+      tier.forEach((id, position) => {
+        const angle = -Math.PI / 2 + (2 * Math.PI * position) / tier.length;
+        const side = tier.length === 2 ? (position ? 85 : -85) : LONE[index % LONE.length];
+        places.set(id, tier.length > 2
+          ? { x: WIDTH / 2 + ringX * Math.cos(angle), y: middle + ringY * Math.sin(angle), band: index }
+          : { x: WIDTH / 2 + side, y: middle, band: index });
+      });
+      bands.push({ top, height, isLoose: index >= tiers.length });
+      top += height + 26;
+    }
+    return { places, bands, height: top - 18 };
+  };
+
+  // A curve from rim to rim; `bend` moves its middle to one side.
+  const arrow = (from, to, bend, width) => {
+    const dx = to.x - from.x, dy = to.y - from.y, length = Math.hypot(dx, dy) || 1;
+    const control = { x: (from.x + to.x) / 2 - (dy / length) * bend, y: (from.y + to.y) / 2 + (dx / length) * bend };
+    const towards = (start, end, by) => {
+      const size = Math.hypot(end.x - start.x, end.y - start.y) || 1;
+      return { x: start.x + ((end.x - start.x) / size) * by, y: start.y + ((end.y - start.y) / size) * by };
+    };
+    const start = towards(from, control, RADIUS + 1), tip = towards(to, control, RADIUS + 3);
+    const size = 7 + width, neck = towards(tip, control, size);
+    const ux = (tip.x - neck.x) / size, uy = (tip.y - neck.y) / size, wide = size * 0.5;
+    return {
+      line: `M${start.x},${start.y}Q${control.x},${control.y},${neck.x},${neck.y}`,
+      whole: `M${start.x},${start.y}Q${control.x},${control.y},${tip.x},${tip.y}`,
+      head: `M${tip.x},${tip.y}L${neck.x - uy * wide},${neck.y + ux * wide}L${neck.x + uy * wide},${neck.y - ux * wide}Z`,
+    };
+  };
+
+  const edge = (places, given, letters) => {
+    const [first, second, numFirst, numSecond, numTies, , isInCycle] = given;
+    const group = make("g", { class: isInCycle ? "cycle" : "plain" });
+    const from = places.get(first), to = places.get(second);
+    if (!from || !to) return group;
+    const span = Math.abs(from.band - to.band);
+    const bow = span > 1 && Math.abs(from.x - to.x) < 40 ? 34 + 24 * span : span > 1 ? 18 : 0;
+    const kinds = [[numFirst, from, to], [numSecond, to, from]].filter(([number]) => number);
+    const apart = kinds.length + (numTies ? 1 : 0) > 1 ? 16 : 0;
+    const told = `${letters.get(first)} > ${letters.get(second)}: ${numFirst}, ${letters.get(second)} > ${letters.get(first)}: ${numSecond}, =: ${numTies}`;
+    group.append(make("title", {}, told));
+    for (const [number, start, end] of kinds) {
+      const width = 1.3 + 0.9 * (number - 1), bend = start === from ? bow + apart : apart - bow;
+      const drawn = arrow(start, end, bend, Math.min(width, 5));
+      group.append(make("path", { class: "edge", d: drawn.line, "stroke-width": Math.min(width, 5) }), make("path", { class: "head", d: drawn.head }));
+    }
+    if (numTies) {
+      const drawn = arrow(from, to, apart ? -3 : bow, 1);
+      group.append(make("g", { class: "tie" }, make("path", { class: "edge", d: drawn.whole, "stroke-width": 1.3 + 0.9 * (numTies - 1) })));
+    }
+    return group;
+  };
+
+  // `letters` names the responses by id; `beside` gives the small text at each (a score), `choose` is called with an id.
+  const draw = ({ tiers, edges, ids, letters, beside, choose, label }) => {
+    const ranked = new Set(tiers.flat());
+    const loose = ids.filter((id) => !ranked.has(id));
+    const { places, bands, height } = layout(tiers, loose);
+    const picture = make("svg", { class: "graph", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": label });
+    for (const band of bands) {
+      picture.append(make("rect", { class: band.isLoose ? "band loose" : "band", x: 4, y: band.top, width: WIDTH - 8, height: band.height, rx: 14 }));
+    }
+    bands.forEach((band, index) => picture.append(make("text", { class: "small", x: 22, y: band.top + 16 }, band.isLoose ? "?" : String(index + 1))));
+    for (const given of edges) picture.append(edge(places, given, letters));
+    for (const id of ids) {
+      const place = places.get(id), side = place.x < WIDTH / 2 - 1 ? -1 : 1;
+      const node = make("g", { class: place.band === 0 && ranked.has(id) ? "node first" : "node" },
+        make("title", {}, id), make("circle", { cx: place.x, cy: place.y, r: RADIUS }),
+        make("text", { class: "name", x: place.x, y: place.y }, letters.get(id)),
+        make("text", { class: `small score-text ${side < 0 ? "before" : "after"}`, x: place.x + side * (RADIUS + 6), y: place.y }, beside(id)));
+      node.addEventListener("click", () => choose(id));
+      picture.append(node);
+    }
+    return picture;
+  };
+  return { draw, layout };
+})();

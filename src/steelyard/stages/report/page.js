@@ -1,0 +1,78 @@
+"use strict";
+// The page's own: its two languages, light and dark, and the figures.
+const Page = (() => {
+  const strings = JSON.parse(document.getElementById("strings").textContent);
+  const root = document.documentElement;
+  const listeners = [];
+  const language = () => root.dataset.ui;
+  const word = (key, otherwise) => (strings[key] || {})[language()] || otherwise || key;
+  const resolved = (text) => text.replace(/@@([a-z0-9_]+)\|([^]*?)@@/g, (_, key, otherwise) => word(key, otherwise));
+  const kept = (name, value) => {
+    try {
+      if (value === undefined) return localStorage.getItem(name);
+      localStorage.setItem(name, value);
+    } catch (error) { /* a page opened from disk may have no storage: then nothing is kept */ }
+    return null;
+  };
+  const choose = (name) => {
+    root.dataset.ui = name;
+    root.lang = name === "zh" ? "zh-Hans" : name;
+    for (const button of document.querySelectorAll("[data-language]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.language === name));
+    }
+    const theme = document.getElementById("theme");
+    theme.title = word("theme");
+    theme.setAttribute("aria-label", word("theme"));
+    for (const listen of listeners) listen();
+  };
+  return { word, resolved, kept, choose, language, onLanguage: (listen) => listeners.push(listen) };
+})();
+
+(() => {
+  const root = document.documentElement;
+  for (const button of document.querySelectorAll("[data-language]")) {
+    button.addEventListener("click", () => { Page.choose(button.dataset.language); Page.kept("steelyard-language", button.dataset.language); });
+  }
+  const theme = Page.kept("steelyard-theme");
+  if (theme) root.dataset.theme = theme;
+  document.getElementById("theme").addEventListener("click", () => {
+    const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = isDark ? "light" : "dark";
+    Page.kept("steelyard-theme", root.dataset.theme);
+  });
+
+  const specs = JSON.parse(document.getElementById("figures").textContent);
+  const font = getComputedStyle(document.body).fontFamily;
+  const config = {
+    background: null, font, view: { stroke: null },
+    axis: { domainColor: "var(--faint)", tickColor: "var(--faint)", gridColor: "var(--line)", labelColor: "var(--muted)", titleColor: "var(--muted)",
+      labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", labelPadding: 6, titlePadding: 10, grid: true, gridWidth: 1 },
+    axisY: { labelColor: "var(--ink)", labelLineHeight: 15 }, axisYQuantitative: { labelColor: "var(--muted)" },
+  };
+  const translated = (value) => {
+    if (typeof value === "string") return Page.resolved(value);
+    if (Array.isArray(value)) return value.map(translated);
+    if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, translated(inner)]));
+    return value;
+  };
+  const views = new Map();
+  const draw = async (place) => {
+    const old = views.get(place);
+    if (old) old.finalize();
+    const options = { renderer: "svg", actions: false, ast: true, config, tooltip: { disableDefaultStyle: true } };
+    views.set(place, await vegaEmbed(place, translated(specs[Number(place.dataset.figure)]), options));
+  };
+  const drawAll = async () => {
+    for (const place of document.querySelectorAll("[data-figure]")) await draw(place);
+    document.body.dataset.drawn = String(views.size);
+  };
+  Page.onLanguage(drawAll);
+  const asked = new URLSearchParams(location.search).get("language") || Page.kept("steelyard-language");
+  Page.choose(asked === "en" || asked === "zh" ? asked : root.dataset.ui);
+
+  const links = [...document.querySelectorAll("#contents a")];
+  const seen = new IntersectionObserver((entries) => {
+    for (const entry of entries) if (entry.isIntersecting) for (const link of links) link.classList.toggle("here", link.hash === `#${entry.target.id}`);
+  }, { rootMargin: "-20% 0px -70% 0px" });
+  for (const section of document.querySelectorAll("main section")) seen.observe(section);
+})();

@@ -1,0 +1,107 @@
+from steelyard.methods.reporting.accuracy import Named, baseline_word
+from steelyard.methods.reporting.contents import (
+    Baseline,
+    Bounds,
+    Conflict,
+    Conflicts,
+    Ends,
+    Estimate,
+    Evaluation,
+    HeldOut,
+    Resolution,
+    Tied,
+    Training,
+    Unscored,
+)
+from steelyard.methods.reporting.headline import (
+    best_baseline,
+    conflict_card,
+    conflict_sentences,
+    evaluation_cards,
+    evaluation_sentences,
+    tone_of,
+    training_sentences,
+)
+
+
+def evaluation(low, high, **more):
+    baselines = {
+        "random": Baseline(accuracy=Estimate(value=0.5), difference=Estimate(value=0.2, low=0.1, high=0.3)),
+        "longer": Baseline(
+            accuracy=Estimate(value=0.6), difference=Estimate(value=(low + high) / 2, low=low, high=high)
+        ),
+        "first": Baseline(),
+    }
+    accuracy = Estimate(value=0.7, low=0.65, high=0.75, n=1200)
+    return Named(
+        "m",
+        Evaluation(
+            accuracy=accuracy, exact_match=Estimate(value=0.3, low=0.2, high=0.4, n=90), baselines=baselines, **more
+        ),
+    )
+
+
+def keys(sentences):
+    return [sentence.key for sentence in sentences]
+
+
+def test_the_best_baseline_is_the_one_that_is_hardest_to_beat():
+    assert best_baseline(evaluation(0.1, 0.2).evaluation.baselines) == "longer"
+    assert best_baseline({"first": Baseline()}) is None
+
+
+def test_ahead_behind_and_undecided_are_told_by_the_interval():
+    assert keys(evaluation_sentences(evaluation(0.05, 0.15))) == ["say_accuracy", "say_exact_match", "say_ahead"]
+    assert keys(evaluation_sentences(evaluation(-0.15, -0.05)))[-1] == "say_behind"
+    assert keys(evaluation_sentences(evaluation(-0.05, 0.15)))[-1] == "say_undecided"
+    assert [
+        tone_of(Estimate(low=low, high=high)) for low, high in ((0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1), (0.0, 0.1))
+    ] == ["good", "bad", "", ""]
+
+
+def test_the_numbers_of_the_sentences():
+    said = evaluation_sentences(
+        evaluation(0.05, 0.15, tied=Tied(num_pairs=3, share=0.0025), missing={"open": "no cases of it"})
+    )
+    assert said[0].values["value"] == "70.0%"
+    assert said[0].values["interval"] == "65.0–75.0%"
+    assert said[0].values["n"] == "1,200"
+    assert said[2].values == {
+        "baseline": baseline_word("longer"),
+        "accuracy": "60.0%",
+        "points": "+10.0",
+        "interval": "+5.0 … +15.0",
+    }
+    assert said[3].values == {"missing": "open (no cases of it)"}
+    assert said[4].values == {"pairs": "3", "share": "0.2%"}
+
+
+def test_without_every_score_there_is_no_headline_but_bounds():
+    own = Evaluation(
+        unscored=Unscored(num_responses=5, by_reason={"cut": 5}), bounds=Bounds(accuracy=Ends(low=0.6, high=0.7))
+    )
+    said = evaluation_sentences(Named("m", own))
+    assert keys(said) == ["say_no_headline", "say_bounds"]
+    assert said[0].values == {"model": "m", "number": "5", "reasons": "cut 5"}
+    assert said[1].values == {"low": "60.0%", "high": "70.0%"}
+
+
+def test_cards():
+    cards = evaluation_cards(evaluation(0.05, 0.15, overall=Estimate(value=0.561, n=9)))
+    assert [card.number for card in cards] == ["70.0%", "30.0%", "+10.0", "56.1%"]
+    assert cards[2].tone == "good"
+    assert "n\u00a0=\u00a01,200" in cards[0].below
+    assert conflict_card("r", Conflict(ratio=0.25, num_conflicting=5, num_judgments=20)).number == "25.0%"
+
+
+def test_conflicts_and_trainings_in_words():
+    resolution = Resolution(
+        conflicts=Conflicts(overall=Conflict(ratio=0.25, num_conflicting=5, num_judgments=20)), unranked_responses=2
+    )
+    assert keys(conflict_sentences(resolution)) == ["say_conflict", "say_unranked"]
+    assert keys(conflict_sentences(Resolution())) == ["say_no_judgments"]
+    assert keys(training_sentences(Training(num_steps=4))) == ["say_training"]
+    assert keys(training_sentences(Training(held_out=HeldOut(accuracy=0.6, num_pairs=7)))) == [
+        "say_training",
+        "say_held_out",
+    ]

@@ -1,0 +1,48 @@
+import pytest
+
+from report_runs import all_runs, evaluate_run, made_cases, resolve_run, train_run
+from steelyard.stages.report.gathering import gather, page_of
+from steelyard.stages.report.sources import read_sources
+
+
+def page(runs):
+    return page_of(gather(read_sources(runs)), title=None, language="en", budget=2**20, version="1")
+
+
+def test_a_whole_path_has_every_section(tmp_path):
+    made = page(all_runs(tmp_path, 12))
+    assert [section.anchor for section in made.sections] == ["accuracy", "rewards", "conflicts", "training"]
+    assert [one.stage for one in made.protocols] == ["resolve", "train", "evaluate"]
+    assert len(made.packed.lines) == 12
+
+
+@pytest.mark.parametrize(
+    ("make", "anchors", "num_items"),
+    [
+        (lambda parent: resolve_run(parent / "r", made_cases(5)), ["conflicts"], 5),
+        (lambda parent: train_run(parent / "t"), ["training"], 0),
+        (lambda parent: evaluate_run(parent / "e", made_cases(5)), ["accuracy", "rewards"], 5),
+    ],
+)
+def test_any_run_alone_makes_a_page(tmp_path, make, anchors, num_items):
+    made = page([make(tmp_path)])
+    assert [section.anchor for section in made.sections] == anchors
+    assert len(made.packed.lines) == num_items
+    assert made.sentences
+
+
+def test_two_evaluations_of_one_model_are_told_apart_by_their_runs(tmp_path):
+    (tmp_path / "1").mkdir()
+    (tmp_path / "2").mkdir()
+    cases = made_cases(5)
+    runs = [evaluate_run(tmp_path / number / "e", cases, seed=int(number)) for number in "12"]
+    made = page(runs)
+    assert made.models == ("测试模型-0.5b (e)", "测试模型-0.5b (2/e)")
+    assert len(made.packed.lines) == 5
+    assert [len(line[4]) for line in made.packed.lines] == [2] * 5
+
+
+def test_simulated_data_are_said_to_be(tmp_path):
+    cases = made_cases(3)
+    assert page([resolve_run(tmp_path / "a", cases)]).is_simulated
+    assert not page([resolve_run(tmp_path / "b", cases, simulated=False)]).is_simulated
