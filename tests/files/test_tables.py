@@ -39,9 +39,9 @@ def test_every_column_survives_parquet(tmp_path):
 
 def test_a_dataset_saved_to_disk_is_read(tmp_path):
     table = pyarrow.table({"prompt": ["你好", "b"], "n": [1, 2]})
-    with pyarrow.OSFile(str(tmp_path / "data-00000-of-00001.arrow"), "wb") as sink:
-        with pyarrow.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
+    name = str(tmp_path / "data-00000-of-00001.arrow")
+    with pyarrow.OSFile(name, "wb") as sink, pyarrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
     (tmp_path / "state.json").write_text('{"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}')
     assert is_saved_dataset(tmp_path)
     assert list(read_table(tmp_path)) == [{"prompt": "你好", "n": 1}, {"prompt": "b", "n": 2}]

@@ -1,0 +1,41 @@
+"""The verb `convert` on the command line."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A file, or a dataset saved to disk.")],
+    out: Annotated[Path, typer.Argument(help="The file to write: .jsonl, .json or .parquet.")],
+    *,
+    from_kind: Annotated[str | None, typer.Option("--from", help="The format of IN; told by its content.")] = None,
+    to_kind: Annotated[str | None, typer.Option("--to", help="The format of OUT; a case file by default.")] = None,
+    language: Annotated[str | None, typer.Option(help="For prompts that name none, such as zh.")] = None,
+    subset: Annotated[str | None, typer.Option(help="For prompts that name none.")] = None,
+    source_name: Annotated[str | None, typer.Option("--source", help="For prompts that name none.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+) -> None:
+    """Convert preference data into a case file, or a case file into another format.
+
+    What a format cannot carry is counted and printed; nothing is dropped in silence. `steelyard list formats` names
+    the formats.
+
+    Example: `steelyard convert oasst.json cases.jsonl --language zh`
+
+    Example: `steelyard convert cases.jsonl pairs.jsonl --to trl`
+    """
+    from steelyard.stages.convert import Config, convert
+
+    config = Config(from_kind=from_kind, to_kind=to_kind, language=language, subset=subset, source=source_name)
+    done = convert(source, out, config, force=force)
+    if as_json:
+        typer.echo(json.dumps(done._asdict(), indent=2, ensure_ascii=False))
+        return
+    typer.echo(f"{done.from_kind} to {done.to_kind}: {done.num_cases:,} cases, {done.num_written:,} rows in {out}")
+    for title, counts in (("noted", done.noted), ("lost", done.lost)):
+        for name, number in sorted(counts.items()):
+            typer.echo(f"  {title}: {name} {number:,}")

@@ -1,0 +1,26 @@
+"""The verb `merge` on the command line."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    cases: Annotated[list[Path], typer.Argument(help="Two case files or more.")],
+    *,
+    out: Annotated[Path, typer.Option(help="The folder for cases.jsonl.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+) -> None:
+    """Join case files by prompt id and language: the responses, judgments and ratings of all, by id.
+
+    Rankings that differ leave none, counted: resolve the merged file again.
+
+    Example: `steelyard merge human.jsonl llm.jsonl --out merged`
+    """
+    from steelyard.doors.shown import show
+    from steelyard.stages.merge import merge
+
+    run = merge(cases, out, force=force)
+    show(run, [f"{run.summary['num_cases']:,} cases in {out / 'cases.jsonl'}"], as_json=as_json)

@@ -1,0 +1,1 @@
+"""Supervision rules, debiasing, splits and unions of cases."""

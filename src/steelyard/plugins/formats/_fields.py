@@ -1,0 +1,133 @@
+"""What the formats share: reading a field or saying what is wrong with it, texts as turns, and what stays unsaid."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from steelyard.core.errors import Place, RecordError
+from steelyard.core.identity import UniqueIds, content_id
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, Message, Prompt, Response
+
+
+def text_field(row: Row, key: str, *, default: str | None = None) -> str:
+    """The text under the key. Raises RecordError when it is absent (without a default) or no text."""
+    value = row.value.get(key)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, str):
+        found = "lacks" if value is None else f"has {type(value).__name__} under"
+        raise RecordError(f"the row {found} {key!r}", where=row.place, allowed=f"{key}: a text")
+    return value
+
+
+def list_field(row: Row, key: str, *, default: Sequence[Any] | None = None) -> Sequence[Any]:
+    """The list under the key. Raises RecordError as `text_field` does."""
+    value = row.value.get(key)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, list):
+        found = "lacks" if value is None else f"has {type(value).__name__} under"
+        raise RecordError(f"the row {found} {key!r}", where=row.place, allowed=f"{key}: a list")
+    return value
+
+
+def turns_of(value: Any, place: Place, key: str, *, role: str) -> tuple[Message, ...]:
+    """A text as one turn of the role, or a list of ``{role, content}`` as it is. Raises RecordError for others."""
+    if isinstance(value, str):
+        return (Message(role=role, content=value),)
+    is_turns = isinstance(value, list) and all(
+        isinstance(turn, dict) and isinstance(turn.get("role"), str) and isinstance(turn.get("content"), str)
+        for turn in value
+    )
+    if not is_turns or not value:
+        found = f"{key!r} is neither a text nor turns of role and content"
+        raise RecordError(found, where=place._replace(path=key), allowed='a text, or [{"role": …, "content": …}, …]')
+    return tuple(Message(role=turn["role"], content=turn["content"]) for turn in value)
+
+
+def as_turns(messages: Iterable[Message]) -> list[dict[str, str]]:
+    """The turns as plain dictionaries."""
+    return [{"role": message.role, "content": message.content} for message in messages]
+
+
+def response_of(response_id: str, turns: Sequence[Message], **fields: Any) -> Response:
+    """A response of one assistant turn as text, any other as its turns."""
+    if len(turns) == 1 and turns[0].role == "assistant":
+        return Response(id=response_id, text=turns[0].content, **fields)
+    return Response(id=response_id, messages=tuple(turns), **fields)
+
+
+def answer_turns(response: Response) -> tuple[Message, ...]:
+    """The response's turns; of a text, one assistant turn."""
+    return response.messages or (Message(role="assistant", content=response.text or ""),)
+
+
+def rest(row: Row, known: Iterable[str]) -> dict[str, Any] | None:
+    """The row's other keys, for ``meta``; null if there are none."""
+    named = set(known)
+    return {key: value for key, value in row.value.items() if key not in named} or None
+
+
+def answer_ids(turns: Sequence[Sequence[Message]], noted: Counter[str]) -> tuple[str, ...]:
+    """Ids made of the answers' texts; equal answers get ``~2`` and are counted."""
+    ids = UniqueIds()
+    made = ids.take_all(content_id("\n".join(turn.content for turn in one)) for one in turns)
+    if ids.num_repeated:
+        noted["repeated responses"] += ids.num_repeated
+    return made
+
+
+class PromptIds:
+    """Ids for the rows of one file: given ones must be unique, made ones are hashes of the whole row."""
+
+    def __init__(self, noted: Counter[str]) -> None:
+        self._noted = noted
+        self._made = UniqueIds()
+        self._given: dict[tuple[str, str | None], Place] = {}
+
+    def made(self, row: Row) -> str:
+        """An id for a row that has none; an equal row gets ``~2`` and is counted."""
+        before = self._made.num_repeated
+        made = self._made.take(content_id(row.value))
+        self._noted["repeated rows"] += self._made.num_repeated - before
+        return made
+
+    def given(self, name: str, row: Row, *, language: str | None = None) -> str:
+        """The row's own id. Raises RecordError when another row of the same language has it too."""
+        key = (name, language)
+        if key in self._given:
+            raise RecordError(
+                f"id {name!r} stands at {self._given[key]} already", where=row.place, allowed="unique ids"
+            )
+        self._given[key] = row.place
+        return name
+
+
+def count_lost(case: Case, lost: Counter[str], *, carried: Iterable[str] = ()) -> None:
+    """Count what a case has and a format does not carry, by name; ``carried`` names what it does."""
+    prompt = case.prompt
+    present: Mapping[str, int] = {
+        "language": prompt.language is not None,
+        "category": bool(prompt.category),
+        "source": prompt.source is not None,
+        "subset": prompt.subset is not None,
+        "reference": prompt.reference is not None,
+        "prompt meta": bool(prompt.meta),
+        "authors": sum(response.author is not None for response in case.responses),
+        "response meta": sum(bool(response.meta) for response in case.responses),
+        "judgments": len(case.judgments),
+        "ratings": len(case.ratings),
+        "listed pairs": len(case.pairs or ()),
+        "case meta": bool(case.meta),
+        "given ids": 1 + len(case.responses),
+    }
+    kept = set(carried)
+    for name, number in present.items():
+        if number and name not in kept:
+            lost[name] += int(number)
+
+
+def with_prompt(messages: Sequence[Message], **fields: Any) -> Prompt:
+    """A prompt of these turns, empty values left out."""
+    return Prompt(messages=tuple(messages), **{name: value for name, value in fields.items() if value})

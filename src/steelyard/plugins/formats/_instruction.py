@@ -1,0 +1,48 @@
+"""Prompts as LLaMA-Factory writes them: instruction, input, history of exchanges, system."""
+
+from collections import Counter
+from typing import Any
+
+from steelyard.core.errors import RecordError
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, Message
+from steelyard.plugins.formats._fields import list_field, text_field
+from steelyard.plugins.formats._pairwise import conversation_of
+
+INSTRUCTION_KEYS = ("instruction", "input", "history", "system")
+
+
+def instruction_turns(row: Row) -> tuple[tuple[Message, ...], dict[str, Any]]:
+    """The conversation of a row, and for ``meta`` what its turns do not say: where the input began, absent keys."""
+    instruction = text_field(row, "instruction")
+    extra = text_field(row, "input", default="")
+    system = text_field(row, "system", default="")
+    turns: list[Message] = [Message(role="system", content=system)] if system else []
+    for exchange in list_field(row, "history", default=()):
+        if not isinstance(exchange, list) or len(exchange) != 2 or not all(isinstance(text, str) for text in exchange):
+            raise RecordError("an exchange that is no pair of texts", where=row.place._replace(path="history"))
+        turns += [Message(role="user", content=exchange[0]), Message(role="assistant", content=exchange[1])]
+    turns.append(Message(role="user", content=f"{instruction}\n{extra}" if extra else instruction))
+    kept: dict[str, Any] = {"input": extra} if extra else {}
+    absent = [key for key in INSTRUCTION_KEYS[1:] if key not in row.value]
+    return tuple(turns), kept | ({"absent": absent} if absent else {})
+
+
+def instruction_row(case: Case, lost: Counter[str]) -> dict[str, Any]:
+    """The conversation as a row, with the other keys of ``meta``."""
+    meta = dict(case.prompt.meta or {})
+    said = conversation_of(case.prompt.messages, lost)
+    extra = meta.pop("input", "")
+    question = said.question
+    if extra and question.endswith(f"\n{extra}"):
+        question = question[: -len(extra) - 1]
+    else:
+        extra = ""
+    row = {
+        "instruction": question,
+        "input": extra,
+        "history": [list(exchange) for exchange in said.history],
+        "system": said.system or "",
+    }
+    absent = meta.pop("absent", ())
+    return {key: value for key, value in row.items() if value or key not in absent} | meta

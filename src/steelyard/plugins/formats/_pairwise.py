@@ -1,0 +1,75 @@
+"""Writing a case into formats that hold one better and one worse answer a row, and counting what that loses."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from steelyard.core.types import Case, Message, Response
+from steelyard.methods.ranking.pairs import IndexedPair, pairs_of
+from steelyard.plugins.formats._fields import count_lost
+
+
+class PairRow(NamedTuple):
+    """One row to write: the better and the worse answer, and the pair they form."""
+
+    better: Response
+    worse: Response
+    pair: IndexedPair
+
+
+def pair_rows(case: Case, lost: Counter[str], *, carried: tuple[str, ...] = ()) -> Iterator[PairRow]:
+    """Every pair of the case (its listed pairs, else all across tiers); what pairs cannot say is counted."""
+    pairs = pairs_of(case)
+    count_lost(case, lost, carried=("listed pairs", *carried))
+    used = {end for pair in pairs for end in pair[:2]}
+    tied = sum(len(tier) * (len(tier) - 1) // 2 for tier in case.ranking or ())
+    facts = {
+        "responses in no pair": len(case.responses) - len(used),
+        "ties": tied,
+        "prompts with more than one pair": len(pairs) > 1,
+        "prompts without a pair": not pairs,
+        "weights": sum(pair.weight != 1 for pair in pairs),
+        "margins": 0 if "margins" in carried else sum(pair.margin != 0 for pair in pairs),
+    }
+    for name, number in facts.items():
+        if number:
+            lost[name] += int(number)
+    for pair in pairs:
+        yield PairRow(case.responses[pair.better], case.responses[pair.worse], pair)
+
+
+def answer_text(response: Response, lost: Counter[str]) -> str:
+    """The answer as one text; an answer of several turns keeps its last, and the others are counted."""
+    if response.text is not None:
+        return response.text
+    turns = response.messages or ()
+    lost["earlier turns of an answer"] += max(0, len(turns) - 1)
+    return turns[-1].content if turns else ""
+
+
+class Conversation(NamedTuple):
+    """A prompt as system text, closed exchanges, and the question that is open."""
+
+    system: str | None
+    history: list[tuple[str, str]]
+    question: str
+
+
+def conversation_of(messages: tuple[Message, ...], lost: Counter[str]) -> Conversation:
+    """The prompt in exchanges of user and assistant; turns that do not alternate are joined and counted."""
+    system = [message.content for message in messages if message.role == "system"]
+    turns = [message for message in messages if message.role != "system"]
+    merged: list[Message] = []
+    for turn in turns:
+        role = "assistant" if turn.role == "assistant" else "user"
+        if merged and merged[-1].role == role:
+            lost["turns joined"] += 1
+            merged[-1] = Message(role=role, content=f"{merged[-1].content}\n{turn.content}")
+        else:
+            merged.append(Message(role=role, content=turn.content))
+    if merged and merged[0].role == "assistant":
+        lost["turns joined"] += 1
+        merged = [Message(role="user", content=""), *merged]
+    question = merged.pop().content if merged and merged[-1].role == "user" else ""
+    history = [(merged[index].content, merged[index + 1].content) for index in range(0, len(merged) - 1, 2)]
+    return Conversation("\n".join(system) if system else None, history, question)

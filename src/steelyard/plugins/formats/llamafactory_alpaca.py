@@ -1,0 +1,53 @@
+"""LLaMA-Factory's alpaca ranking data: instruction, input, ``chosen`` and ``rejected`` texts.
+
+Written from the public format description in LLaMA-Factory's ``data/README.md``.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, Message
+from steelyard.plugins.formats._fields import PromptIds, answer_ids, response_of, rest, text_field, with_prompt
+from steelyard.plugins.formats._instruction import INSTRUCTION_KEYS, instruction_row, instruction_turns
+from steelyard.plugins.formats._pairwise import answer_text, pair_rows
+
+
+class Config(BaseConfig, frozen=True):
+    """Nothing to set."""
+
+
+class Alpaca:
+    """One row a pair."""
+
+    def recognises(self, row: dict[str, Any]) -> bool:
+        """An instruction with two textual answers."""
+        return "instruction" in row and isinstance(row.get("chosen"), str) and isinstance(row.get("rejected"), str)
+
+    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+        """Cases of two tiers."""
+        ids = PromptIds(noted)
+        for row in rows:
+            turns = [(Message(role="assistant", content=text_field(row, key)),) for key in ("chosen", "rejected")]
+            names = answer_ids(turns, noted)
+            messages, kept = instruction_turns(row)
+            meta = {**(rest(row, (*INSTRUCTION_KEYS, "chosen", "rejected")) or {}), **kept}
+            yield Case(
+                prompt=with_prompt(messages, id=ids.made(row), meta=meta),
+                responses=tuple(response_of(name, one) for name, one in zip(names, turns, strict=True)),
+                ranking=((names[0],), (names[1],)),
+            )
+
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
+        """A row a pair."""
+        for case in cases:
+            for better, worse, _ in pair_rows(case, lost, carried=("prompt meta",)):
+                answers = {"chosen": answer_text(better, lost), "rejected": answer_text(worse, lost)}
+                yield {**instruction_row(case, lost), **answers}
+
+
+def build(config: Config) -> Alpaca:
+    """The format."""
+    return Alpaca()

@@ -1,0 +1,68 @@
+"""LLaMA-Factory's older ranking data: ``output`` holds all answers, best first, beside ``history``.
+
+Written from the public data in LLaMA-Factory's repository of 2023 (``data/README.md``); K answers a row.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import RecordError
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, Message
+from steelyard.plugins.formats._fields import (
+    PromptIds,
+    answer_ids,
+    count_lost,
+    list_field,
+    response_of,
+    rest,
+    with_prompt,
+)
+from steelyard.plugins.formats._instruction import INSTRUCTION_KEYS, instruction_row, instruction_turns
+from steelyard.plugins.formats._pairwise import answer_text
+
+
+class Config(BaseConfig, frozen=True):
+    """Nothing to set."""
+
+
+class Ranked:
+    """One row a prompt; a response's place in ``output`` is its tier."""
+
+    def recognises(self, row: dict[str, Any]) -> bool:
+        """An instruction with a list of outputs."""
+        return "instruction" in row and isinstance(row.get("output"), list)
+
+    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+        """Cases with one response a tier."""
+        ids = PromptIds(noted)
+        for row in rows:
+            output = list_field(row, "output")
+            if not all(isinstance(text, str) for text in output):
+                raise RecordError("an answer that is no text", where=row.place._replace(path="output"))
+            turns = [(Message(role="assistant", content=text),) for text in output]
+            names = answer_ids(turns, noted)
+            messages, kept = instruction_turns(row)
+            meta = {**(rest(row, (*INSTRUCTION_KEYS, "output")) or {}), **kept}
+            yield Case(
+                prompt=with_prompt(messages, id=ids.made(row), meta=meta),
+                responses=tuple(response_of(name, one) for name, one in zip(names, turns, strict=True)),
+                ranking=tuple((name,) for name in names) or None,
+            )
+
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
+        """A row a prompt; ties become an order, and unranked responses are left out: both are counted."""
+        for case in cases:
+            count_lost(case, lost, carried=("prompt meta",))
+            ranked = [name for tier in case.ranking or () for name in tier]
+            lost["ties"] += sum(len(tier) * (len(tier) - 1) // 2 for tier in case.ranking or ())
+            lost["unranked responses"] += len(case.responses) - len(ranked)
+            by_id = {response.id: response for response in case.responses}
+            yield {**instruction_row(case, lost), "output": [answer_text(by_id[name], lost) for name in ranked]}
+
+
+def build(config: Config) -> Ranked:
+    """The format."""
+    return Ranked()

@@ -1,0 +1,149 @@
+"""TRL preference pairs: an explicit ``prompt``, or one that stands inside both ``chosen`` and ``rejected``.
+
+Written from the dataset-formats page of TRL's documentation. The answers are texts or turns. An implicit prompt is the
+longest common run of turns; of texts, the longest common beginning, cut back to the last assistant mark in it (a blank
+line and ``Assistant:``), or else to its last line break. Where nothing is common, the row is refused, not guessed.
+"""
+
+import os.path
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import RecordError
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, Message, Pair, Response
+from steelyard.plugins.formats._fields import (
+    PromptIds,
+    answer_ids,
+    answer_turns,
+    as_turns,
+    response_of,
+    rest,
+    turns_of,
+    with_prompt,
+)
+from steelyard.plugins.formats._pairwise import pair_rows
+
+_KEYS = ("prompt", "chosen", "rejected", "margin")
+_MARK = "\n\nAssistant:"
+
+
+class Config(BaseConfig, frozen=True):
+    """``implicit`` writes the prompt inside both answers, instead of under ``prompt``."""
+
+    implicit: bool = False
+
+
+class _Parts(NamedTuple):
+    prompt: tuple[Message, ...]
+    chosen: tuple[Message, ...]
+    rejected: tuple[Message, ...]
+
+
+class Trl:
+    """One row a pair; ``margin`` becomes a listed pair."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def recognises(self, row: dict[str, Any]) -> bool:
+        """Two answers, and nothing that tells of a format with more fields."""
+        others = {"instruction", "conversations", "chosen_model", "answer1", "num_correct"}
+        return {"chosen", "rejected"} <= row.keys() and not others & row.keys() and not _is_many(row)
+
+    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+        """Cases of two tiers."""
+        ids = PromptIds(noted)
+        for row in rows:
+            parts = _explicit(row) if "prompt" in row.value else _implicit(row)
+            answers = (parts.chosen, parts.rejected)
+            names = answer_ids(answers, noted)
+            margin = row.value.get("margin")
+            if margin is not None and not isinstance(margin, int | float):
+                raise RecordError("a margin that is no number", where=row.place._replace(path="margin"))
+            # Turns and texts look alike in the record: meta remembers what the row had.
+            shape = {} if isinstance(row.value["chosen"], str) else {"turns": True}
+            implicit = {} if "prompt" in row.value else {"implicit": True}
+            yield Case(
+                prompt=with_prompt(
+                    parts.prompt, id=ids.made(row), meta={**(rest(row, _KEYS) or {}), **shape, **implicit}
+                ),
+                responses=tuple(response_of(name, one) for name, one in zip(names, answers, strict=True)),
+                ranking=((names[0],), (names[1],)),
+                pairs=None if margin is None else (Pair(better=names[0], worse=names[1], margin=float(margin)),),
+            )
+
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
+        """A row a pair: texts where a prompt is one user turn and both answers are texts, else turns."""
+        for case in cases:
+            meta = dict(case.prompt.meta or {})
+            as_written_turns = meta.pop("turns", False)
+            implicit = meta.pop("implicit", False) or self.config.implicit
+            for better, worse, pair in pair_rows(case, lost, carried=("prompt meta", "margins")):
+                is_text = not as_written_turns and _is_plain(case, better, worse)
+                row = _text_row(case, better, worse) if is_text else _turns_row(case, better, worse)
+                if implicit:
+                    row = _joined(row)
+                margin = {"margin": pair.margin} if case.pairs is not None else {}
+                yield {**row, **margin, **meta}
+
+
+def build(config: Config) -> Trl:
+    """The format."""
+    return Trl(config)
+
+
+def _is_many(row: dict[str, Any]) -> bool:
+    """Whether ``chosen`` lists several answers (texts), as other benchmarks do, rather than turns."""
+    return isinstance(row["chosen"], list) and all(isinstance(item, str) for item in row["chosen"])
+
+
+def _explicit(row: Row) -> _Parts:
+    prompt = turns_of(row.value["prompt"], row.place, "prompt", role="user")
+    chosen, rejected = (
+        turns_of(row.value.get(key), row.place, key, role="assistant") for key in ("chosen", "rejected")
+    )
+    return _Parts(prompt, chosen, rejected)
+
+
+def _implicit(row: Row) -> _Parts:
+    chosen, rejected = row.value.get("chosen"), row.value.get("rejected")
+    if isinstance(chosen, str) and isinstance(rejected, str):
+        common = os.path.commonprefix([chosen, rejected])  # noqa: RUF071  characters are what is meant
+        at = common.rfind(_MARK)
+        end = at + len(_MARK) if at >= 0 else common.rfind("\n") + 1
+        if end <= 0:
+            raise RecordError("chosen and rejected share no prompt", where=row.place, do="give the prompt its own key")
+        # The texts keep their marks: what is written again is what was read.
+        return _Parts(*(turns_of(text, row.place, "chosen", role=role) for text, role in (
+            (common[:end], "user"), (chosen[end:], "assistant"), (rejected[end:], "assistant"))))  # fmt: skip
+    turns = [
+        turns_of(value, row.place, key, role="assistant") for key, value in (("chosen", chosen), ("rejected", rejected))
+    ]
+    length = 0
+    # At least one turn stays on either side: it is the answer.
+    while length < min(map(len, turns)) - 1 and turns[0][length] == turns[1][length]:
+        length += 1
+    if length == 0:
+        raise RecordError("chosen and rejected share no turn", where=row.place, do="give the prompt its own key")
+    return _Parts(turns[0][:length], turns[0][length:], turns[1][length:])
+
+
+def _is_plain(case: Case, better: Response, worse: Response) -> bool:
+    turns = case.prompt.messages
+    return len(turns) == 1 and turns[0].role == "user" and better.text is not None and worse.text is not None
+
+
+def _text_row(case: Case, better: Response, worse: Response) -> dict[str, Any]:
+    return {"prompt": case.prompt.messages[0].content, "chosen": better.text, "rejected": worse.text}
+
+
+def _turns_row(case: Case, better: Response, worse: Response) -> dict[str, Any]:
+    chosen, rejected = as_turns(answer_turns(better)), as_turns(answer_turns(worse))
+    return {"prompt": as_turns(case.prompt.messages), "chosen": chosen, "rejected": rejected}
+
+
+def _joined(row: dict[str, Any]) -> dict[str, Any]:
+    return {"chosen": row["prompt"] + row["chosen"], "rejected": row["prompt"] + row["rejected"]}

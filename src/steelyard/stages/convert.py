@@ -1,0 +1,113 @@
+"""The verb `convert`: any known format into a case file and back, counting what is lost."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import EvidenceError, KindError, OutputError
+from steelyard.core.plugins import build, kinds
+from steelyard.core.protocols import Format
+from steelyard.core.types import Case
+from steelyard.files.cases import read_cases, write_cases
+from steelyard.files.rows import read_rows, write_rows
+from steelyard.files.talk import track
+
+OWN_KIND = "cases"
+_ROWS_LOOKED_AT = 20
+
+
+class Config(BaseConfig, frozen=True):
+    """``from_kind`` and ``to_kind`` are formats; null means told by the content, and the other side of ``cases``.
+
+    ``language``, ``subset`` and ``source`` are set on prompts that have none.
+    """
+
+    from_kind: str | None = None
+    to_kind: str | None = None
+    language: str | None = None
+    subset: str | None = None
+    source: str | None = None
+
+
+class Conversion(NamedTuple):
+    """What became of a file."""
+
+    from_kind: str
+    to_kind: str
+    num_cases: int
+    num_written: int
+    noted: dict[str, int]
+    lost: dict[str, int]
+
+
+_DEFAULT = Config()
+
+
+def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Conversion:
+    """Write ``out`` from ``source``; the suffix says whether as JSON lines, a JSON array or Parquet.
+
+    Raises KindError when the format cannot be told, OutputError when ``out`` exists, RecordError for a broken row.
+    """
+    if out.exists() and not force:
+        raise OutputError("there is a file already", where=str(out), do="name another, or say --force to replace it")
+    from_kind = config.from_kind or recognise(source)
+    to_kind = _target(from_kind, source, out, config)
+    noted: Counter[str] = Counter()
+    lost: Counter[str] = Counter()
+    taken: Counter[str] = Counter()
+    cases = _counted(_with_defaults(_read(source, from_kind, noted), config), taken)
+    shown = track(cases, f"converting {source.name}")
+    if to_kind == OWN_KIND:
+        num_written = write_cases(out, shown)
+    else:
+        writer: Format = build("formats", to_kind)
+        num_written = write_rows(out, writer.write(shown, lost))
+    return Conversion(from_kind, to_kind, taken["cases"], num_written, dict(+noted), dict(+lost))
+
+
+def recognise(source: Path) -> str:
+    """The one format that recognises the file's first rows. Raises KindError where none does, or several do."""
+    first = [row.value for row in islice(read_rows(source), _ROWS_LOOKED_AT)]
+    if not first:
+        raise EvidenceError("the file has no rows", where=str(source))
+    found = [kind for kind in kinds("formats") if all(build("formats", kind).recognises(row) for row in first)]
+    if len(found) == 1:
+        return found[0]
+    what = f"several formats could be this: {', '.join(found)}" if found else "no known format has these fields"
+    names = f"fields {', '.join(sorted(first[0]))}"
+    raise KindError(f"{what} ({names})", where=str(source), allowed=", ".join(kinds("formats")), do="say --from KIND")
+
+
+def _read(source: Path, kind: str, noted: Counter[str]) -> Iterator[Case]:
+    if kind == OWN_KIND:
+        return read_cases(source)
+    reader: Format = build("formats", kind)
+    return reader.read(read_rows(source), noted)
+
+
+def _target(from_kind: str, source: Path, out: Path, config: Config) -> str:
+    if config.to_kind is not None:
+        return config.to_kind
+    if from_kind == OWN_KIND and source.suffix == out.suffix:
+        raise KindError(
+            "a case file into what?", where=str(out), allowed=", ".join(kinds("formats")), do="say --to KIND"
+        )
+    return OWN_KIND
+
+
+def _with_defaults(cases: Iterable[Case], config: Config) -> Iterator[Case]:
+    wanted = {name: getattr(config, name) for name in ("language", "subset", "source")}
+    for case in cases:
+        missing = {name: value for name, value in wanted.items() if value and getattr(case.prompt, name) is None}
+        yield msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, **missing)) if missing else case
+
+
+def _counted(cases: Iterator[Case], taken: Counter[str]) -> Iterator[Case]:
+    for case in cases:
+        taken["cases"] += 1
+        yield case

@@ -1,0 +1,146 @@
+"""One suite for every file in plugins/formats: a golden file of each is recognised, read, written and read again."""
+
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steelyard.core.checks import check_case
+from steelyard.core.errors import Place, RecordError, UserError
+from steelyard.core.plugins import build, kinds
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, Message, Prompt, Response
+from steelyard.files.rows import read_rows
+from steelyard.stages.convert import recognise
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
+KINDS = kinds("formats")
+
+
+def golden(kind):
+    (path,) = GOLDEN.glob(f"{kind}.*")
+    return path
+
+
+def read(kind, rows, noted=None):
+    placed = [Row(Place("f", number), row) for number, row in enumerate(rows, 1)]
+    return list(build("formats", kind).read(placed, Counter() if noted is None else noted))
+
+
+def write(kind, cases, lost=None):
+    return list(build("formats", kind).write(cases, Counter() if lost is None else lost))
+
+
+def rows_of(kind):
+    return [row.value for row in read_rows(golden(kind))]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_golden_file_is_recognised_as_what_it_is(kind):
+    assert recognise(golden(kind)) == kind
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cases_hold_together_and_the_rows_are_not_changed(kind):
+    rows = rows_of(kind)
+    before = msgspec.json.encode(rows)
+    cases = read(kind, rows)
+    assert [check_case(one) for one in cases] == cases
+    assert msgspec.json.encode(rows) == before
+    assert len({one.key for one in cases}) == len(cases) == len(rows)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_written_is_what_was_read(kind):
+    rows = rows_of(kind)
+    written = msgspec.json.decode(msgspec.json.encode(write(kind, read(kind, rows))))
+    assert written == rows
+    assert read(kind, written) == read(kind, rows)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("broken", [{}, {"prompt": 3}, {"chosen": 1, "rejected": 2}, {"instruction": 1, "output": "x"}])
+def test_a_row_of_something_else_is_refused_with_its_line(kind, broken):
+    with pytest.raises(UserError, match=r"^f:1"):
+        read(kind, [broken])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "key", ["prompt", "chosen", "rejected", "instruction", "output", "conversations", "responses", "input", "subset"]
+)
+def test_a_key_that_a_row_lacks_is_named(kind, key):
+    row = rows_of(kind)[0]
+    if (
+        key not in row
+        or kind == "cases"
+        or (key in ("prompt", "input") and kind in ("trl", "llamafactory_ranked", "llamafactory_alpaca"))
+    ):
+        return
+    with pytest.raises(RecordError, match=f"^f:1.*{key}"):
+        read(kind, [{name: value for name, value in row.items() if name != key}])
+
+
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=30).map(
+    lambda text: f"x{text}x"
+)
+
+
+@st.composite
+def dialogues(draw):
+    """A case of two to five answers in tiers, after a system text and some exchanges."""
+    turns = [Message(role="system", content=draw(texts))] if draw(st.booleans()) else []
+    for _ in range(draw(st.integers(0, 2))):
+        turns += [Message(role="user", content=draw(texts)), Message(role="assistant", content=draw(texts))]
+    turns.append(Message(role="user", content=draw(texts)))
+    answers = draw(st.lists(texts, min_size=2, max_size=5, unique=True))
+    responses = tuple(Response(id=f"r{number}", text=text) for number, text in enumerate(answers))
+    tiers, left = [], [response.id for response in responses]
+    while left:
+        size = draw(st.integers(1, len(left)))
+        tiers.append(tuple(left[:size]))
+        left = left[size:]
+    return Case(prompt=Prompt(id="p", messages=tuple(turns)), responses=responses, ranking=tuple(tiers))
+
+
+def texts_and_pairs(cases):
+    """What a pairwise format must carry: the conversation, and which text is better than which."""
+    found = set()
+    for one in cases:
+        text = {response.id: response.text for response in one.responses}
+        for index, tier in enumerate(one.ranking or ()):
+            for better in tier:
+                for lower in one.ranking[index + 1 :]:
+                    found |= {(one.prompt.messages, text[better], text[worse]) for worse in lower}
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=40, deadline=None)
+@given(one=dialogues())
+def test_every_conversation_and_every_pair_survives(kind, one):
+    lost = Counter()
+    again = read(kind, write(kind, [one], lost))
+    if kind == "llamafactory_ranked" and lost["ties"]:
+        assert texts_and_pairs(again) > texts_and_pairs([one])  # ties became an order, and that is counted
+    else:
+        assert texts_and_pairs(again) == texts_and_pairs([one])
+    tied = sum(len(tier) * (len(tier) - 1) // 2 for tier in one.ranking)
+    if kind not in ("cases", "cheems"):
+        assert lost["ties"] == tied
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "cases"])
+def test_what_a_format_cannot_carry_is_counted(kind):
+    full = read("cases", rows_of("cases"))[0]
+    lost = Counter()
+    write(kind, [full], lost)
+    prompt = {"language", "category"} - (
+        {"language"} if kind == "rewardbench" else {"category"} if kind == "cheems" else set()
+    )
+    assert prompt <= {name for name, number in lost.items() if number}
+    assert lost["judgments"] == 3 or kind == "cheems"
+    assert lost["judgments without a verdict"] == (1 if kind == "cheems" else 0)

@@ -1,0 +1,18 @@
+"""Rows in, cases out, in one line: what the tests of single formats share."""
+
+from collections import Counter
+
+from steelyard.core.errors import Place
+from steelyard.core.plugins import build
+from steelyard.core.protocols import Row
+
+
+def read(kind, *rows):
+    noted = Counter()
+    placed = [Row(Place("f.jsonl", number), row) for number, row in enumerate(rows, 1)]
+    return list(build("formats", kind).read(placed, noted)), +noted
+
+
+def write(kind, *cases):
+    lost = Counter()
+    return list(build("formats", kind).write(cases, lost)), +lost

@@ -1,0 +1,76 @@
+import pytest
+
+from format_rows import read, write
+from steelyard.core.errors import RecordError
+from steelyard.core.types import Message
+
+ROW = {
+    "input": "问",
+    "category": ["数学", "代数"],
+    "responses": [{"id": "a", "content": "1"}, {"id": "b", "content": "2"}, {"id": "c", "content": "3"}],
+    "annotations": [["a", "b", "1"], ["b", "c", "2"], ["a", "c", "s"], ["c", "a", -1]],
+    "rank": {"a": 2, "c": 1, "b": 2},
+    "sys_prompt": "简短",
+}
+
+
+def test_annotations_of_every_preference_are_kept_and_the_rank_becomes_tiers():
+    (one,), _ = read("cheems", ROW)
+    assert [judgment.verdict for judgment in one.judgments] == ["left", "right", "tie", "right"]
+    assert one.ranking == (("c",), ("a", "b"))
+    assert one.prompt.messages[0] == Message(role="system", content="简短")
+    assert one.prompt.category == ("数学", "代数")
+    assert write("cheems", one)[0][0]["annotations"] == ROW["annotations"]
+
+
+def test_ranks_with_gaps_come_back_as_they_were():
+    row = {**ROW, "rank": {"a": 1, "b": 5, "c": 5}}
+    (one,), _ = read("cheems", row)
+    assert one.ranking == (("a",), ("b", "c"))
+    assert write("cheems", one)[0][0]["rank"] == row["rank"]
+
+
+def test_one_row_without_a_category_leaves_the_others_theirs():
+    other = {key: value for key, value in ROW.items() if key != "category"}
+    cases, _ = read("cheems", ROW, other)
+    assert [one.prompt.category for one in cases] == [("数学", "代数"), ()]
+    rows, _ = write("cheems", *cases)
+    assert rows[0].keys() == rows[1].keys()
+
+
+def test_equal_prompts_stay_two_cases():
+    cases, noted = read("cheems", ROW, ROW)
+    assert cases[1].prompt.id == f"{cases[0].prompt.id}~2"
+    assert noted == {"repeated rows": 1}
+
+
+def test_a_flat_row_is_one_judgment():
+    (one,), _ = read("cheems", {"prompt": "q", "answer1": "好", "answer2": "坏", "preference": "1"})
+    assert [response.text for response in one.responses] == ["好", "坏"]
+    assert (one.judgments[0].left, one.judgments[0].verdict) == (one.responses[0].id, "left")
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"annotations": [["a", "b", "3"]]}, "unknown preference '3'"),
+        ({"annotations": [["a", "z", "1"]]}, "names response 'z'"),
+        ({"annotations": [["a", "b"]]}, "no triple"),
+        ({"rank": {"z": 1}}, "ranking: names response 'z'"),
+        ({"rank": {"a": "first"}}, "no map of ids to numbers"),
+        (
+            {"responses": [{"id": "a", "content": "1"}, {"id": "a", "content": "2"}], "annotations": [], "rank": {}},
+            "given twice",
+        ),
+        ({"responses": [{"id": "a"}]}, "without id and content"),
+        ({"input": 3}, "neither a text nor turns"),
+    ],
+)
+def test_broken_rows_are_named(change, found):
+    with pytest.raises(RecordError, match=rf"^f\.jsonl:1.*{found}"):
+        read("cheems", {**ROW, **change})
+
+
+def test_ids_that_are_given_must_be_unique():
+    with pytest.raises(RecordError, match=r"f\.jsonl:2: id '7' stands at f\.jsonl:1 already"):
+        read("cheems", {**ROW, "id": 7}, {**ROW, "id": 7})

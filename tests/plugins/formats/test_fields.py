@@ -1,0 +1,54 @@
+from collections import Counter
+
+import pytest
+
+from steelyard.core.errors import Place, RecordError
+from steelyard.core.protocols import Row
+from steelyard.core.types import Message, Response
+from steelyard.plugins.formats._fields import (
+    PromptIds,
+    answer_turns,
+    count_lost,
+    list_field,
+    response_of,
+    text_field,
+    turns_of,
+)
+from strategies import case
+
+ROW = Row(Place("f", 2), {"t": "x", "n": 3, "l": [1]})
+
+
+def test_fields_are_read_or_what_is_wrong_is_said():
+    assert (text_field(ROW, "t"), text_field(ROW, "z", default="d"), list_field(ROW, "l")) == ("x", "d", [1])
+    with pytest.raises(RecordError, match=r"f:2: the row lacks 'z'\n  allowed: z: a text"):
+        text_field(ROW, "z")
+    with pytest.raises(RecordError, match="f:2: the row has int under 'n'"):
+        list_field(ROW, "n")
+
+
+def test_turns_are_texts_or_turns():
+    assert turns_of("x", ROW.place, "k", role="user") == (Message(role="user", content="x"),)
+    for broken in (3, [], [{"role": "user"}], ["x"]):
+        with pytest.raises(RecordError, match="f:2 at k: 'k' is neither a text nor turns"):
+            turns_of(broken, ROW.place, "k", role="user")
+
+
+def test_a_response_of_one_assistant_turn_is_text():
+    one, user = Message(role="assistant", content="x"), Message(role="user", content="x")
+    assert response_of("a", [one]) == Response(id="a", text="x")
+    assert response_of("a", [user]).messages == (user,)
+    assert answer_turns(Response(id="a", text="x")) == (one,)
+
+
+def test_ids_are_unique_in_a_language():
+    ids = PromptIds(Counter())
+    assert [ids.given("x", ROW, language=name) for name in ("zh", "en")] == ["x", "x"]
+    with pytest.raises(RecordError, match="f:2: id 'x' stands at f:2 already"):
+        ids.given("x", ROW, language="en")
+
+
+def test_only_what_is_there_is_counted():
+    lost = Counter()
+    count_lost(case(language="zh", judgments=["a>b"]), lost, carried=("given ids",))
+    assert lost == {"language": 1, "judgments": 1}

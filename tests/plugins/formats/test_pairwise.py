@@ -1,0 +1,38 @@
+from collections import Counter
+
+from steelyard.core.types import Message, Response
+from steelyard.plugins.formats._pairwise import answer_text, conversation_of, pair_rows
+from strategies import case
+
+
+def messages(*pairs):
+    return tuple(Message(role=role, content=content) for role, content in pairs)
+
+
+def test_every_pair_is_a_row_and_the_rest_is_counted():
+    lost = Counter()
+    rows = list(pair_rows(case(ranking=(("a", "b"), ("c",))), lost, carried=("given ids",)))
+    assert [(row.better.id, row.worse.id) for row in rows] == [("a", "c"), ("b", "c")]
+    assert lost == {"responses in no pair": 2, "ties": 1, "prompts with more than one pair": 1}
+    lost = Counter()
+    assert list(pair_rows(case(), lost, carried=("given ids",))) == []
+    assert lost == {"responses in no pair": 5, "prompts without a pair": 1}
+
+
+def test_a_conversation_is_exchanges_and_an_open_question():
+    lost = Counter()
+    said = conversation_of(messages(("system", "s"), ("user", "a"), ("assistant", "b"), ("user", "c")), lost)
+    assert (said.system, said.history, said.question, lost) == ("s", [("a", "b")], "c", {})
+
+
+def test_turns_that_do_not_alternate_are_joined_and_counted():
+    lost = Counter()
+    said = conversation_of(messages(("assistant", "a"), ("user", "b"), ("user", "c")), lost)
+    assert (said.history, said.question, lost["turns joined"]) == ([("", "a")], "b\nc", 2)
+
+
+def test_an_answer_of_several_turns_keeps_its_last():
+    lost = Counter()
+    turns = messages(("assistant", "a"), ("user", "b"), ("assistant", "c"))
+    assert answer_text(Response(id="x", messages=turns), lost) == "c"
+    assert lost["earlier turns of an answer"] == 2

@@ -1,0 +1,46 @@
+import pytest
+
+from format_rows import read, write
+from steelyard.core.errors import RecordError
+from strategies import case
+
+ROW = {
+    "id": 3,
+    "prompt": "q",
+    "chosen": "yes",
+    "chosen_model": "m",
+    "rejected": "no",
+    "rejected_model": "n",
+    "subset": "s",
+}
+
+
+def test_ids_repeat_across_subsets_and_not_within():
+    cases, _ = read("rewardbench", ROW, {**ROW, "subset": "t"})
+    assert [one.prompt.id for one in cases] == ["s/3", "t/3"]
+    assert [row["id"] for row in write("rewardbench", *cases)[0]] == [3, 3]
+    with pytest.raises(RecordError, match=r"f\.jsonl:2: id 's/3' stands at"):
+        read("rewardbench", ROW, ROW)
+
+
+def test_parallel_items_share_their_id():
+    rows = [
+        {key: value for key, value in ROW.items() if key != "subset"} | {"source": "s", "language": name}
+        for name in ("arb_Arab", "heb_Hebr")
+    ]
+    cases, _ = read("rewardbench", *rows)
+    assert [one.key for one in cases] == [("s/3", "arb_Arab"), ("s/3", "heb_Hebr")]
+    assert [one.prompt.subset for one in cases] == ["s", "s"]
+    assert write("rewardbench", *cases)[0] == rows
+
+
+def test_models_become_authors_and_the_sides_tiers():
+    (one,), _ = read("rewardbench", ROW)
+    assert [(response.id, response.author) for response in one.responses] == [("chosen", "m"), ("rejected", "n")]
+    assert one.ranking == (("chosen",), ("rejected",))
+
+
+def test_a_case_of_several_pairs_becomes_rows_with_ids_of_their_own():
+    rows, lost = write("rewardbench", case(responses="abc", ranking=(("a",), ("b",), ("c",))))
+    assert [row["id"] for row in rows] == ["p-0", "p-1", "p-2"]
+    assert lost["prompts with more than one pair"] == 1

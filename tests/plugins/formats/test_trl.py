@@ -1,0 +1,69 @@
+from collections import Counter
+
+import pytest
+
+from format_rows import read, write
+from steelyard.core.errors import RecordError
+from steelyard.core.plugins import build
+from steelyard.core.types import Pair
+from strategies import case
+
+
+def turns(*pairs):
+    return [{"role": role, "content": content} for role, content in pairs]
+
+
+def parts(row):
+    (one,), _ = read("trl", row)
+    return [turn.content for turn in one.prompt.messages], [response.text for response in one.responses]
+
+
+def test_an_implicit_prompt_is_the_common_turns():
+    row = {
+        "chosen": turns(("user", "q"), ("assistant", "a"), ("user", "r"), ("assistant", "yes")),
+        "rejected": turns(("user", "q"), ("assistant", "a"), ("user", "r"), ("assistant", "no")),
+    }
+    assert parts(row) == (["q", "a", "r"], ["yes", "no"])
+
+
+TRANSCRIPT = "\n\nHuman: A?\n\nAssistant:"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rejected", "prompt", "answers"),
+    [
+        (f"{TRANSCRIPT} Yes, it is", f"{TRANSCRIPT} Yes, no", TRANSCRIPT, [" Yes, it is", " Yes, no"]),
+        ("问题\n好的", "问题\n好坏", "问题\n", ["好的", "好坏"]),
+    ],
+)
+def test_an_implicit_prompt_of_texts_ends_at_a_turn_and_never_inside_a_word(chosen, rejected, prompt, answers):
+    assert parts({"chosen": chosen, "rejected": rejected}) == ([prompt], answers)
+
+
+@pytest.mark.parametrize(
+    "row", [{"chosen": "yes", "rejected": "yet"}, {"chosen": turns(("user", "a")), "rejected": turns(("user", "a"))}]
+)
+def test_a_prompt_that_cannot_be_told_is_refused_not_guessed(row):
+    with pytest.raises(RecordError, match=r"f\.jsonl:1: chosen and rejected share no"):
+        read("trl", row)
+
+
+def test_a_margin_is_a_listed_pair_both_ways():
+    (one,), _ = read("trl", {"prompt": "q", "chosen": "a", "rejected": "b", "margin": 2})
+    assert one.pairs == (Pair(better=one.responses[0].id, worse=one.responses[1].id, margin=2.0),)
+    assert write("trl", one)[0] == [{"prompt": "q", "chosen": "a", "rejected": "b", "margin": 2.0}]
+    with pytest.raises(RecordError, match="a margin that is no number"):
+        read("trl", {"prompt": "q", "chosen": "a", "rejected": "b", "margin": "2"})
+
+
+def test_the_implicit_form_is_written_on_request():
+    made = build("formats", "trl", {"implicit": True})
+    (row,) = made.write([case(responses="ab", ranking=(("a",), ("b",)))], Counter())
+    assert row == {"chosen": "What is it?answer a", "rejected": "What is it?answer b"}
+
+
+def test_rows_of_other_formats_are_not_claimed():
+    recognises = build("formats", "trl").recognises
+    assert recognises({"chosen": "a", "rejected": "b"})
+    assert not recognises({"chosen": ["a", "b"], "rejected": ["c"]})
+    assert not recognises({"chosen": "a", "rejected": "b", "instruction": "i"})

@@ -1,0 +1,94 @@
+import json
+
+import pytest
+
+from steelyard.core.errors import EvidenceError, FileError, KindError, OutputError, RecordError
+from steelyard.files.cases import read_cases, write_cases
+from steelyard.stages.convert import Config, convert, recognise
+from strategies import case
+
+ROW = {"instruction": "译", "output": ["好", "坏"], "history": []}
+
+
+def file(path, *rows):
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_a_foreign_file_becomes_a_case_file_and_comes_back(tmp_path):
+    source = file(tmp_path / "s.jsonl", ROW, {**ROW, "instruction": "二"})
+    done = convert(source, tmp_path / "c.parquet", Config(language="zh", subset="s", source="o"))
+    assert (done.from_kind, done.to_kind, done.num_cases, done.noted, done.lost) == (
+        "llamafactory_ranked",
+        "cases",
+        2,
+        {},
+        {},
+    )
+    prompts = [one.prompt for one in read_cases(tmp_path / "c.parquet")]
+    assert {(prompt.language, prompt.subset, prompt.source) for prompt in prompts} == {("zh", "s", "o")}
+    back = convert(tmp_path / "c.parquet", tmp_path / "b.jsonl", Config(to_kind="llamafactory_ranked"))
+    assert [json.loads(line) for line in (tmp_path / "b.jsonl").read_text(encoding="utf-8").splitlines()] == [
+        ROW,
+        {**ROW, "instruction": "二"},
+    ]
+    assert (back.lost["language"], back.lost["given ids"]) == (2, 6)
+
+
+def test_a_case_file_changes_its_kind_of_file(tmp_path):
+    write_cases(tmp_path / "c.jsonl", [case(judgments=["a>b"])])
+    convert(tmp_path / "c.jsonl", tmp_path / "c.parquet")
+    convert(tmp_path / "c.parquet", tmp_path / "d.jsonl")
+    assert (tmp_path / "d.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
+    with pytest.raises(KindError, match="a case file into what"):
+        convert(tmp_path / "c.jsonl", tmp_path / "e.jsonl")
+
+
+def test_a_language_that_is_given_is_kept(tmp_path):
+    write_cases(tmp_path / "c.jsonl", [case(language="en"), case(id="q")])
+    convert(tmp_path / "c.jsonl", tmp_path / "d.parquet", Config(language="zh"))
+    assert [one.prompt.language for one in read_cases(tmp_path / "d.parquet")] == ["en", "zh"]
+
+
+def test_what_cannot_be_told_is_refused_with_the_choices(tmp_path):
+    with pytest.raises(KindError, match=r"no known format has these fields \(fields a, b\)") as caught:
+        recognise(file(tmp_path / "x.jsonl", {"a": 1, "b": 2}))
+    assert "--from KIND" in str(caught.value)
+    mixed = file(tmp_path / "m.jsonl", ROW, {"chosen": "a", "rejected": "b"})
+    with pytest.raises(KindError, match="no known format"):
+        recognise(mixed)
+    with pytest.raises(KindError, match="did you mean 'trl'"):
+        convert(mixed, tmp_path / "o.jsonl", Config(from_kind="trrl"))
+
+
+def test_nothing_is_overwritten_and_nothing_half_written(tmp_path):
+    source = file(tmp_path / "s.jsonl", ROW)
+    out = file(tmp_path / "out.jsonl", {"mine": 1})
+    with pytest.raises(OutputError, match="there is a file already"):
+        convert(source, out)
+    broken = file(tmp_path / "b.jsonl", ROW, {"instruction": 3, "output": []})
+    with pytest.raises(RecordError, match=r"b\.jsonl:2: the row has int under 'instruction'"):
+        convert(broken, out, force=True)
+    assert json.loads(out.read_text()) == {"mine": 1}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.jsonl", "out.jsonl", "s.jsonl"]
+
+
+def test_broken_files_are_named(tmp_path):
+    with pytest.raises(FileError, match="no such file"):
+        convert(tmp_path / "absent.jsonl", tmp_path / "o.jsonl")
+    (tmp_path / "empty.json").write_text("[]")
+    with pytest.raises(EvidenceError, match="no rows"):
+        convert(tmp_path / "empty.json", tmp_path / "o.jsonl")
+    (tmp_path / "lfs.jsonl").write_text("version https://git-lfs.github.com/spec/v1\n")
+    with pytest.raises(FileError, match="git-LFS pointer"):
+        convert(tmp_path / "lfs.jsonl", tmp_path / "o.jsonl")
+    (tmp_path / "cut.jsonl").write_text(json.dumps(ROW) + '\n{"instruction": "i", "out')
+    with pytest.raises(RecordError, match=r"cut\.jsonl:2: the line is not JSON, or cut off"):
+        convert(tmp_path / "cut.jsonl", tmp_path / "o.jsonl")
+    assert not (tmp_path / "o.jsonl").exists()
+
+
+def test_doubled_keys_do_not_become_a_case_file(tmp_path):
+    source = file(tmp_path / "s.jsonl", *[{"input": "q", "id": 1, "responses": [], "annotations": []}] * 2)
+    with pytest.raises(RecordError, match="stands at"):
+        convert(source, tmp_path / "o.jsonl")
