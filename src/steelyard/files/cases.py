@@ -47,10 +47,10 @@ def encode_case(case: Case) -> bytes:
     return _encoder.encode(case) + b"\n"
 
 
-def read_cases(path: Path) -> Iterator[Case]:
+def read_cases(path: Path | str) -> Iterator[Case]:
     """The cases of one file, checked, in order; a key given twice is an error."""
     seen: dict[tuple[str, str | None], Place] = {}
-    for place, case in _placed_cases(path):
+    for place, case in _placed_cases(Path(path)):
         if case.key in seen:
             found = (
                 f"prompt id {case.prompt.id!r}, language {case.prompt.language!r}, stands at {seen[case.key]} already"
@@ -60,8 +60,9 @@ def read_cases(path: Path) -> Iterator[Case]:
         yield case
 
 
-def write_cases(path: Path, cases: Iterable[Case]) -> int:
+def write_cases(path: Path | str, cases: Iterable[Case]) -> int:
     """Writes a case file by its suffix and returns how many cases it holds."""
+    path = Path(path)
     if is_parquet(path):
         return write_parquet(path, (msgspec.to_builtins(case) for case in cases))
     number = 0

@@ -1,0 +1,56 @@
+"""The Python door: the verbs on values in memory, for notebooks and for code that calls Steelyard."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from steelyard.core.config import resolve_config
+from steelyard.core.plugins import build
+from steelyard.core.protocols import RewardModel
+from steelyard.core.types import Case, Scores
+
+
+def resolve(
+    cases: Sequence[Case], *, only: Sequence[str] = (), aggregate: Literal["none", "majority"] = "none"
+) -> tuple[Case, ...]:
+    """The cases with conflict-free rankings (CHEEMS, algorithm 1); ``only=["kind=human"]`` picks the evidence.
+
+    Raises RecordError for a case that does not hold together.
+    """
+    from steelyard.core.checks import check_case
+    from steelyard.methods.ranking.evidence import Only, parse_only
+    from steelyard.methods.ranking.resolution import resolve_cases
+
+    evidence = resolve_config(Only, parse_only(only), where="only")
+    return resolve_cases([check_case(case) for case in cases], only=evidence, aggregate=aggregate)[0]
+
+
+def load_model(model: str, settings: Mapping[str, Any] | None = None) -> RewardModel:
+    """The folder of a trained model, or a kind such as ``longer``, ready to score. Raises ModelError and KindError."""
+    from steelyard.plugins.reward_models import build_model, choose_model
+
+    return build_model(choose_model(model, settings))
+
+
+def score(model: RewardModel, cases: Sequence[Case]) -> tuple[Scores, ...]:
+    """One Scores for each case, in order."""
+    from steelyard.plugins.reward_models import scored
+
+    return tuple(scored(model, cases, name="the model", quietly=True))
+
+
+def evaluate(
+    model: RewardModel, cases: Sequence[Case], *, baselines: Sequence[str] = ("longer", "random"), seed: int = 0
+) -> dict[str, Any]:
+    """The summary of an evaluation, as `steelyard evaluate` writes it: accuracy, exact match, categories, baselines.
+
+    Each measure is ``{value, low, high, n}`` with a 95 % bootstrap interval over prompts. Responses without a score
+    leave bounds and no headline.
+    """
+    from steelyard.stages.evaluate.questions import questions_of
+    from steelyard.stages.evaluate.settings import Config
+    from steelyard.stages.evaluate.summary import Evaluation, summarise
+
+    config = Config(baselines=tuple(baselines), seed=seed)
+    questions = questions_of(tuple(cases), config.pairs, config.exact_rule)
+    beside = {name: score(load_model(name, {"seed": seed} if name == "random" else None), cases) for name in baselines}
+    return summarise(Evaluation(questions, build("benches", "cases"), config, score(model, cases), beside))

@@ -1,0 +1,92 @@
+"""The verb `demo` on the command line."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from steelyard.pipelines.demo import Demo
+
+
+def command(
+    *,
+    out: Annotated[Path, typer.Option(help="The folder for everything.")] = Path("demo"),
+    seed: Annotated[int, typer.Option(help="Another seed is another simulation and another model.")] = 0,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="STAGE.KEY=VALUE: train.epochs=2, simulate.test_share=0.3 …")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Go the whole path on built-in data, on a CPU, in minutes: from verdicts to a reward model and a page to read.
+
+    The good answers are written by hand; the worse ones and all verdicts are simulated. What is finished is skipped.
+
+    Example: `steelyard demo --out demo`
+    """
+    import msgspec
+
+    from steelyard.core.config import parse_settings, resolve_config
+    from steelyard.pipelines.demo import Config, demo, with_seed
+
+    config = resolve_config(Config, _over_defaults(parse_settings(setting or ())), where="demo")
+    done = demo(out, with_seed(config, seed))
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(_record(done)), indent=2).decode())
+        return
+    for line in _lines(done):
+        typer.echo(line)
+
+
+def _over_defaults(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings given, each stage's over the demo's own for it: ``train.epochs`` leaves the learning rate alone."""
+    import msgspec
+
+    from steelyard.pipelines.demo import Config
+
+    own = msgspec.to_builtins(Config())
+    return {
+        name: own[name] | given if name in own and isinstance(given, dict) else given
+        for name, given in settings.items()
+    }
+
+
+def _record(done: "Demo") -> dict[str, Any]:
+    return {
+        "simulated": True,
+        "summary": {name: run.summary for name, run in done.runs.items()},
+        "seconds": {name: run.seconds for name, run in done.runs.items()},
+        "right_by_key": done.right_by_key._asdict(),
+        "page": str(done.page),
+    }
+
+
+def _lines(done: "Demo") -> Iterator[str]:
+    """What a person wants to know, and first of all that nobody judged anything here."""
+    made, resolved, found, kinds = (done.runs[name].summary for name in ("simulated", "resolved", "evaluated", "kinds"))
+    parts, conflicts, right = made["num_prompts"], resolved["conflicts"]["overall"], done.right_by_key
+    yield "SIMULATED: the worse answers are made by code and all verdicts by a noise model. This shows the path; it is"
+    yield "no evidence about people or models."
+    yield f"prompts               {parts['train']} to learn from, {parts['test']} others to test on"
+    yield f"conflict ratio        {conflicts['ratio']:.1%} of {conflicts['num_judgments']:,} verdicts"
+    yield f"ordered by rankings   {right.total:,} pairs, {right.number / right.total:.1%} of them as in the answer key"
+    yield f"accuracy              {_interval(found['accuracy'])}; exact match {_interval(found['exact_match'])}"
+    for name, own in found["baselines"].items():
+        yield f"  {name:20}{_interval(own['accuracy'])}; model minus {name} {_interval(own['difference'])}"
+    yield from _by_kind(kinds, made["held_out_kind"])
+    yield f"all of it with figures: {done.page}"
+
+
+def _by_kind(summary: dict[str, Any], held_out: str | None) -> Iterator[str]:
+    """How often the good answer scored above one worse answer of each kind; chance is a half."""
+    learnt = summary["baselines"].get("ngram")
+    yield "the good answer above a worse one that is" + (" (in brackets: by the ngram baseline)" if learnt else "")
+    for kind, own in summary["by_category"].items():
+        beside = f" ({learnt['by_category'][kind]['accuracy']['value']:.3f})" if learnt else ""
+        unseen = ", a kind held out of training" if kind == held_out else ""
+        yield f"  {kind:20}{_interval(own['accuracy'])}{beside}{unseen}"
+
+
+def _interval(estimate: dict[str, Any]) -> str:
+    return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
