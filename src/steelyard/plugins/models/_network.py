@@ -119,7 +119,7 @@ def check_vocabulary(rows: Sequence[Sequence[int]], network: RewardNetwork, *, w
 
 @contextmanager
 def quiet() -> Any:
-    """Keep the library's loading and saving chatter off the screen; what matters of it is checked and said by ourselves."""
+    """Keep the library's loading and saving chatter off the screen; what matters of it is checked and said by us."""
     from transformers.utils import logging
 
     before = logging.get_verbosity()
