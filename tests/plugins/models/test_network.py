@@ -76,6 +76,8 @@ def test_what_cannot_be_a_reward_model_is_refused(tmp_path):
         load_network(str(tmp_path), dtype="float32")
     with pytest.raises(ModelError, match="has no tokenizer that loads"):
         load_tokenizer(str(tmp_path))
+    with pytest.raises(ModelError, match="there is no such model folder"):
+        load_tokenizer(str(tmp_path / "absent"))
     from transformers import BertConfig, BertForSequenceClassification
 
     small = BertConfig(

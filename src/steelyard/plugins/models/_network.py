@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -91,6 +92,8 @@ def load_tokenizer(path: str) -> Any:
     """The model's own tokenizer; every model has its own, also where several are loaded in one process."""
     from transformers import AutoTokenizer
 
+    if path.startswith(("/", ".", "~")) and not Path(path).expanduser().is_dir():
+        raise ModelError("there is no such model folder", where=path, do="check the path")
     try:
         with quiet():
             return AutoTokenizer.from_pretrained(path)
