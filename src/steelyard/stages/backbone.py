@@ -1,0 +1,135 @@
+"""A backbone for the demo, made on the spot: a tiny random Qwen2 and a byte-level BPE tokenizer; no download."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.seeds import derived_seed
+from steelyard.core.types import Case, Counts, Run
+from steelyard.files.atomic import move_into_place
+from steelyard.files.cases import read_cases
+from steelyard.files.results import Result, read_run, result_folder
+from steelyard.files.talk import say
+
+_END, _PAD = "<|endoftext|>", "<|pad|>"
+_ROLES = ("system", "user", "assistant")
+# Each turn is its role's mark, its text, and the end mark: 2 tokens of frame a turn.
+TEMPLATE = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}" + _END + "{% endfor %}"
+
+
+class Config(BaseConfig, frozen=True):
+    """The sizes of the network and its tokenizer. Each attention head has 32 dimensions."""
+
+    hidden_size: int = 128
+    num_layers: int = 2
+    vocabulary: int = 3000
+    max_length: int = 2048
+    seed: int = 0
+
+
+_DEFAULT = Config()
+
+
+def backbone(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run:
+    """Write a Hugging Face model folder: weights drawn from the seed, a tokenizer learnt from the cases' texts alone.
+
+    It knows nothing before it is trained. Raises ConfigError for sizes that make no network, EvidenceError without
+    cases.
+    """
+    _check(config)
+    with result_folder(
+        out, "backbone", config=config, inputs={"cases": cases}, seed=config.seed, force=force
+    ) as result:
+        if result.is_finished:
+            say(f"{out} is finished already: equal input and settings")
+            return read_run(out)
+        read = list(read_cases(cases))
+        texts = [text for case in read for text in _texts(case)]
+        if not texts:
+            raise EvidenceError("there is no text to learn a tokenizer from", where=str(cases))
+        tokenizer = _tokenizer(texts, config)
+        network = _network(tokenizer, config)
+        _save(result, network, tokenizer)
+        result.counts = Counts(num_in=len(read), num_used=len(read), noted={"texts": len(texts)})
+        result.summary = {
+            "num_weights": sum(weight.numel() for weight in network.parameters()),
+            "vocabulary": len(tokenizer),
+        }
+    return read_run(out)
+
+
+def _texts(case: Case) -> Iterator[str]:
+    for message in case.prompt.messages:
+        yield message.content
+    for response in case.responses:
+        for message in response.messages or ():
+            yield message.content
+        if response.text is not None:
+            yield response.text
+
+
+def _tokenizer(texts: Sequence[str], config: Config) -> Any:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    special = [_PAD, _END, *(f"<|{role}|>" for role in _ROLES)]
+    learnt = Tokenizer(models.BPE())
+    learnt.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # pyright: ignore[reportAttributeAccessIssue] - a setter that the stubs lack
+    learnt.decoder = decoders.ByteLevel()  # pyright: ignore[reportAttributeAccessIssue] - as above
+    learnt.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=config.vocabulary,
+            special_tokens=special,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
+    )
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=learnt, eos_token=_END, pad_token=_PAD)
+    tokenizer.chat_template = TEMPLATE
+    return tokenizer
+
+
+def _network(tokenizer: Any, config: Config) -> Any:
+    """The network on the CPU, drawn in a random state of its own: nobody else's draws move, nor move it."""
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    heads = config.hidden_size // 32
+    shape = Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=config.hidden_size,
+        intermediate_size=2 * config.hidden_size,
+        num_hidden_layers=config.num_layers,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        max_position_embeddings=config.max_length,
+        tie_word_embeddings=True,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=None,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derived_seed(config.seed, "backbone"))
+        return Qwen2ForCausalLM(shape)
+
+
+def _save(result: Result, network: Any, tokenizer: Any) -> None:
+    with tempfile.TemporaryDirectory(dir=result.folder, prefix=".saving-") as name:
+        network.save_pretrained(name)
+        tokenizer.save_pretrained(name)
+        for path in sorted(Path(name).iterdir()):
+            move_into_place(path, result.path(path.name))
+
+
+def _check(config: Config) -> None:
+    if config.hidden_size < 32 or config.hidden_size % 32:
+        raise ConfigError(f"hidden_size is {config.hidden_size}", where="backbone", allowed="a multiple of 32")
+    for name in ("num_layers", "vocabulary", "max_length"):
+        if msgspec.structs.asdict(config)[name] < 1:
+            raise ConfigError(f"{name} is below 1", where="backbone", allowed="1 or more")

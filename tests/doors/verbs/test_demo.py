@@ -1,0 +1,45 @@
+import json
+
+from typer.testing import CliRunner
+
+from steelyard.doors.cli import build_app
+
+TINY = [
+    "simulate.num_prompts=32",
+    "simulate.test_share=0.5",
+    "backbone.hidden_size=32",
+    "backbone.num_layers=1",
+    "backbone.vocabulary=400",
+    "train.epochs=1",
+    "evaluate.num_resamples=20",
+]
+
+
+def call(*words):
+    settings = [word for assignment in TINY for word in ("--set", assignment)]
+    return CliRunner().invoke(build_app(), ["demo", *map(str, words), *settings])
+
+
+def test_it_says_first_that_it_is_simulated_and_names_the_page_last(tmp_path):
+    result = call("--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.strip().splitlines()
+    assert lines[0].startswith("SIMULATED")
+    assert lines[-1].endswith(str(tmp_path / "out" / "report" / "report.html"))
+    again = json.loads(call("--out", tmp_path / "out", "--json").stdout)
+    assert again["simulated"] is True
+    trained = again["summary"]["model"]
+    assert trained["num_steps"] == -(-trained["num_prompts"] // 4), (
+        "one epoch, as set, of the demo's four prompts a step"
+    )
+    accuracy = again["summary"]["evaluated"]["accuracy"]["value"]
+    assert f"{accuracy:.3f}" in next(line for line in lines if line.startswith("accuracy"))
+
+
+def test_a_setting_leaves_the_others_of_the_demo_as_they_are():
+    from steelyard.doors.verbs.demo import _over_defaults
+    from steelyard.pipelines.demo import Config
+
+    given = _over_defaults({"train": {"epochs": 1}})["train"]
+    assert given["epochs"] == 1
+    assert given["learning_rate"] == Config().train.learning_rate

@@ -1,0 +1,152 @@
+"""Each kind of worse answer does what it says, on answers in scripts of all kinds."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.core.types import Message
+from steelyard.methods.annotation.corpus import Entry, Phrases
+from steelyard.methods.annotation.worsening import (
+    RULES,
+    Material,
+    code_switched,
+    evasive,
+    garbled,
+    off_topic,
+    padded_out,
+    truncated,
+    wrong_fact,
+)
+
+EN = Phrases(
+    joint=" ",
+    refusals=("No comment.", 'About "{topic}" I say nothing.'),
+    hedges=("It depends.", "Who knows.", 'Hard to say of "{topic}".'),
+    fillers=("This matters.", "Read on."),
+    repeats=("Again, ", "As I said, "),
+)
+ZH = Phrases(joint="", refusals=("不谈。",), hedges=("看情况。", "难说。"), fillers=("很重要。",), repeats=("再说，",))
+
+
+def entry(id, answer, facts, *, language="en", category="code", question="How do I sort a list in Python?"):
+    return Entry(
+        id=id,
+        language=language,
+        category=(category,),
+        messages=(Message(role="user", content=question),),
+        answer=answer,
+        facts=facts,
+    )
+
+
+SORT = entry(
+    "sort",
+    "Call sorted on it. It returns a new list.\n\n"
+    "```python\nprint(sorted([2, 1]))\n```\n\nThe old list stays as it was. 🙂",
+    (("a new list", "the old list"), ("sorted([2, 1])", "sort([2, 1])"), ("stays as it was", "is emptied")),
+)
+RIVER = entry("river", "The Nile. It ends in Egypt.", (("Nile", "Rhine"),), category="knowledge")
+SAGE = entry("孔", "孔子，鲁国人。他讲仁。", (("鲁国", "齐国"),), language="zh", question="谁是孔子？他说过什么话？")
+SORTING = Material(SORT, EN, (RIVER,), (SAGE,))
+severities = st.floats(0, 1)
+seeds = st.integers(0, 2**32)
+
+
+@pytest.mark.parametrize(("severity", "count"), [(0.0, 1), (0.5, 2), (1.0, 3)])
+def test_wrong_facts_are_as_many_as_the_severity_says_and_nothing_else_changes(severity, count):
+    text = wrong_fact(SORTING, severity, np.random.default_rng(0))
+    replaced = [(right, wrong) for right, wrong in SORT.facts if right not in text]
+    assert len(replaced) == count
+    for right, wrong in replaced:
+        text = text.replace(wrong, right, 1)
+    assert text == SORT.answer
+
+
+def test_the_wrong_facts_vary():
+    found = {wrong_fact(SORTING, 0.0, np.random.default_rng(seed)) for seed in range(30)}
+    assert len(found) == 3
+
+
+def test_off_topic_is_another_prompts_answer():
+    assert off_topic(SORTING, 0.5, np.random.default_rng(0)) == RIVER.answer
+
+
+@given(severities, seeds)
+def test_what_is_truncated_is_a_beginning_that_breaks_off_in_a_word(severity, seed):
+    text = truncated(SORTING, severity, np.random.default_rng(seed))
+    assert SORT.answer.startswith(text)
+    assert text[-1].isalnum()
+    assert len(text) <= len(SORT.answer) * (0.8 - 0.45 * severity) + 4
+
+
+def test_a_text_without_letters_is_truncated_to_its_first_sign():
+    signs = SORTING._replace(entry=entry("s", "🙂🙂🙂🙂", (("x", "y"),)))
+    assert truncated(signs, 1.0, np.random.default_rng(0)) == "🙂"
+
+
+@given(seeds)
+def test_garbling_all_keeps_nearly_all_signs_and_loses_their_order(seed):
+    text = garbled(SORTING, 1.0, np.random.default_rng(seed))
+    assert text != SORT.answer
+    before, after = Counter("".join(SORT.answer.split())), Counter("".join(text.split()))
+    # Each stretch of twelve units gains or loses one unit, here of at most seven letters.
+    num_windows = -(-len(SORT.answer) // 12)
+    assert ((before - after) + (after - before)).total() <= 7 * num_windows
+
+
+def test_garbled_chinese_moves_single_characters():
+    long = "春眠不觉晓，处处闻啼鸟。夜来风雨声，花落知多少。"
+    material = Material(entry("诗", long, (("春", "秋"),), language="zh"), ZH, (SAGE,), (SORT,))
+    text = garbled(material, 1.0, np.random.default_rng(1))
+    assert text != long
+    assert Counter(text).keys() <= Counter(long).keys()
+
+
+@given(severities, seeds)
+def test_evasions_are_made_of_the_phrases_and_refuse_from_one_half_on(severity, seed):
+    text = evasive(SORTING, severity, np.random.default_rng(seed))
+    topic = "How do I sort"
+    refusals = [phrase.replace("{topic}", topic) for phrase in EN.refusals]
+    hedges = [phrase.replace("{topic}", topic) for phrase in EN.hedges]
+    assert any(text.startswith(phrase) for phrase in (refusals if severity >= 0.5 else hedges))
+    for phrase in sorted(refusals + hedges, key=len, reverse=True):
+        text = text.replace(phrase, "")
+    assert not text.strip()
+
+
+@given(severities, seeds)
+def test_padding_adds_what_it_must_and_keeps_every_sentence_in_order(severity, seed):
+    text = padded_out(SORTING, severity, np.random.default_rng(seed))
+    assert len(text) >= len(SORT.answer) * (1.25 + 0.6 * severity) - 1
+    position = -1
+    for sentence in ("Call sorted on it.", "It returns a new list.", "```python\nprint(sorted([2, 1]))\n```", "🙂"):
+        position = text.find(sentence, position + 1)
+        assert position >= 0, f"{sentence!r} is gone or out of order: nothing may stand inside the code"
+
+
+@given(severities, seeds)
+def test_code_switching_puts_in_whole_foreign_sentences(severity, seed):
+    text = code_switched(SORTING, severity, np.random.default_rng(seed))
+    assert "孔子，鲁国人。" in text or "他讲仁。" in text
+    assert any(
+        sentence in text for sentence in ("Call sorted on it.", "It returns a new list.", "stays as it was. 🙂", "```")
+    )
+
+
+@pytest.mark.parametrize("kind", RULES)
+@given(severity=severities)
+def test_qualities_fall_with_severity_below_that_of_a_good_answer(kind, severity):
+    rule = RULES[kind]
+    assert 0 < rule.worst <= rule.best < 1
+    # On the straight line between both ends: a share of the way down that is the severity.
+    assert rule.best - rule.quality(severity) == pytest.approx(severity * (rule.best - rule.worst), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_a_worse_answer_depends_on_the_generator_alone(kind):
+    made = [RULES[kind].make(SORTING, 0.7, np.random.default_rng(5)) for _ in range(2)]
+    assert made[0] == made[1] != SORT.answer
+    assert made[0].strip()

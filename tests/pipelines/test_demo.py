@@ -1,0 +1,78 @@
+import msgspec
+import pytest
+
+from steelyard.core.errors import OutputError
+from steelyard.files.cases import read_cases
+from steelyard.methods.ranking.resolution import resolve_cases
+from steelyard.pipelines.demo import FOLDERS, Config, Share, demo, right_by_key, with_seed
+from steelyard.stages.backbone import Config as BackboneConfig
+from steelyard.stages.evaluate import Config as EvaluateConfig
+from steelyard.stages.simulate import Config as SimulateConfig
+from steelyard.stages.train import Config as TrainConfig
+from strategies import case
+
+SMALL = Config(
+    simulate=SimulateConfig(num_prompts=32, test_share=0.5),
+    backbone=BackboneConfig(hidden_size=32, num_layers=1, vocabulary=600),
+    train=TrainConfig(epochs=1, learning_rate=1e-3),
+    evaluate=EvaluateConfig(num_resamples=50),
+)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo")
+    return out, demo(out, SMALL)
+
+
+def test_the_whole_path_ends_in_a_page(done):
+    out, result = done
+    assert tuple(result.runs) == FOLDERS
+    assert result.page == out / "report" / "report.html"
+    assert "imulated" in result.page.read_text("utf-8")
+    assert result.runs["report"].summary["simulated"] is True
+
+
+def test_nothing_of_the_test_is_trained_on(done):
+    out, _ = done
+    trained, tested = (list(read_cases(out / "simulated" / f"{name}.jsonl")) for name in ("cases", "test"))
+    assert not {one.prompt.id for one in trained} & {one.prompt.id for one in tested}
+    texts = {response.text for one in trained for response in one.responses if response.meta["made_by"] != "evasive"}
+    assert not texts & {response.text for one in tested for response in one.responses}
+
+
+def test_the_rankings_are_those_of_the_verdicts(done):
+    out, _ = done
+    ranked = list(read_cases(out / "resolved" / "cases.jsonl"))
+    assert [one.ranking for one in ranked] == [one.ranking for one in resolve_cases(ranked)[0]]
+    assert all(judgment.judge.startswith("simulated-") for one in ranked for judgment in one.judgments)
+
+
+def test_the_model_stands_beside_baselines_on_every_kind_of_worse_answer(done):
+    _, result = done
+    kinds = result.runs["kinds"].summary
+    assert {"longer", "random", "ngram"} <= set(kinds["baselines"])
+    made = set(result.runs["simulated"].summary["num_responses"]["train"])
+    assert set(kinds["by_category"]) == made - {"good_answer"} | {"code_switched"}
+
+
+def test_finished_stages_are_skipped_and_other_settings_refused(done):
+    out, result = done
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    assert demo(out, SMALL).runs == result.runs
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
+    with pytest.raises(OutputError, match="another run"):
+        demo(out, with_seed(SMALL, 1))
+
+
+def test_a_seed_reaches_every_stage_that_draws():
+    seeded = msgspec.to_builtins(with_seed(Config(), 7))
+    found = {name: own["seed"] for name, own in seeded.items() if "seed" in own}
+    assert found == dict.fromkeys(("simulate", "backbone", "train", "evaluate"), 7)
+
+
+def test_right_by_key_counts_ordered_pairs():
+    # The ranking orders a over b, a over c; the key says b > a > c: one of the two is right.
+    ranked = case(responses="abc", ranking=(("a",), ("b", "c")))
+    gold = case(responses="abc", ranking=(("b",), ("a",), ("c",)))
+    assert right_by_key([ranked], [gold]) == Share(1, 2)
