@@ -75,6 +75,13 @@ def test_an_untrained_head_is_refused(tmp_path):
         build("models", "classifier", {"path": tiny.save_base(tmp_path / "base")})
 
 
+def test_a_folder_whose_training_did_not_finish_is_refused(tmp_path):
+    path = tiny.save_classifier(tmp_path / "m")
+    (tmp_path / "m" / "started.json").write_text("{}")
+    with pytest.raises(ModelError, match="its training did not finish"):
+        build("models", "classifier", {"path": path})
+
+
 def test_a_model_without_a_template_is_refused_unless_one_is_named(tmp_path):
     path = tiny.save_classifier(tmp_path / "m", template=None)
     with pytest.raises(ModelError, match="no chat template"):

@@ -9,6 +9,7 @@ import torch
 
 from steelyard.core.errors import ModelError
 from steelyard.core.types import Case, Scores
+from steelyard.files.results import STARTED_FILE
 from steelyard.methods.training.batching import forward_groups
 from steelyard.plugins.models._conversation import (
     Encoded,
@@ -36,6 +37,8 @@ class Classifier:
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        if (Path(config.path) / STARTED_FILE).is_file():
+            raise ModelError("its training did not finish", where=config.path, do="run the same train command again")
         manifest = read_manifest(Path(config.path))
         self.tokenizer = load_tokenizer(config.path)
         self.rendering = _rendering(config, manifest, self.tokenizer)
