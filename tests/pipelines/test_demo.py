@@ -48,6 +48,14 @@ def test_the_rankings_are_those_of_the_verdicts(done):
     assert all(judgment.judge.startswith("simulated-") for one in ranked for judgment in one.judgments)
 
 
+def test_the_verdicts_of_the_llm_are_resolved_apart(done):
+    _, result = done
+    made, own = result.runs["simulated"].summary, result.runs["resolved_llm"].summary["conflicts"]
+    assert set(own["by_kind"]) == {"llm"}
+    counted = own["overall"]["num_judgments"] + own["overall"]["num_none"]
+    assert counted == made["num_judgments"]["llm"] == 10 * made["num_prompts"]["train"]
+
+
 def test_the_model_stands_beside_baselines_on_every_kind_of_worse_answer(done):
     _, result = done
     kinds = result.runs["kinds"].summary

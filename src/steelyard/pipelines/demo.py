@@ -24,7 +24,7 @@ from steelyard.stages.simulate import simulate
 from steelyard.stages.train import Config as TrainConfig
 from steelyard.stages.train import train
 
-FOLDERS = ("simulated", "resolved", "backbone", "model", "evaluated", "kinds", "report")
+FOLDERS = ("simulated", "resolved", "resolved_llm", "backbone", "model", "evaluated", "kinds", "report")
 
 
 class Config(BaseConfig, frozen=True):
@@ -73,8 +73,9 @@ def with_seed(config: Config, seed: int) -> Config:
 def demo(out: Path, config: Config = _DEFAULT) -> Demo:
     """Simulate, resolve, make a backbone, train, evaluate beside baselines, report; finished stages are skipped.
 
-    Everything lies under ``out``, a folder a stage. ``kinds`` is the evaluation by kind of worse answer. Raises
-    OutputError where a folder holds a run of other settings.
+    Everything lies under ``out``, a folder a stage. ``kinds`` is the evaluation by kind of worse answer; the verdicts
+    of the LLM are resolved for their conflict ratio alone, nothing is trained on them. Raises OutputError where a
+    folder holds a run of other settings.
     """
     folders = {name: out / name for name in FOLDERS}
     simulated, ranked = folders["simulated"], folders["resolved"] / "cases.jsonl"
@@ -83,7 +84,8 @@ def demo(out: Path, config: Config = _DEFAULT) -> Demo:
     say("1/6 simulating answers and verdicts")
     runs["simulated"] = simulate(simulated, config.simulate)
     say("2/6 resolving the verdicts into rankings")
-    runs["resolved"] = resolve(simulated / "cases.jsonl", folders["resolved"], config.resolve)
+    for name, file in (("resolved", "cases.jsonl"), ("resolved_llm", "llm.jsonl")):
+        runs[name] = resolve(simulated / file, folders[name], config.resolve)
     say("3/6 drawing a tiny network and learning a tokenizer")
     runs["backbone"] = backbone(ranked, folders["backbone"], config.backbone)
     say("4/6 training the reward model")
@@ -93,7 +95,7 @@ def demo(out: Path, config: Config = _DEFAULT) -> Demo:
         benches = [simulated / file]
         runs[name] = evaluate(benches, folders[name], config.evaluate, model=model, train_cases=ranked)
     say("6/6 writing the page")
-    shown = [folders[name] for name in ("simulated", "resolved", "model", "evaluated")]
+    shown = [folders[name] for name in ("simulated", "resolved", "resolved_llm", "model", "evaluated")]
     runs["report"] = report(shown, folders["report"], config.report)
     right = right_by_key(read_cases(ranked), read_cases(simulated / "gold.jsonl"))
     return Demo(runs, right, folders["report"] / "report.html")

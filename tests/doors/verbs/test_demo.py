@@ -32,6 +32,8 @@ def test_it_says_first_that_it_is_simulated_and_names_the_page_last(tmp_path):
     assert trained["num_steps"] == -(-trained["num_prompts"] // 4), (
         "one epoch, as set, of the demo's four prompts a step"
     )
+    conflicts = again["summary"]["resolved"]["conflicts"]["overall"]
+    assert f"{conflicts['share_of_pairs_ordered']:.1%} of the pairs" in result.stdout
     accuracy = again["summary"]["evaluated"]["accuracy"]["value"]
     assert f"{accuracy:.3f}" in next(line for line in lines if line.startswith("accuracy"))
 

@@ -47,7 +47,19 @@ def keys(sentences):
 
 def test_the_best_baseline_is_the_one_that_is_hardest_to_beat():
     assert best_baseline(evaluation(0.1, 0.2).evaluation.baselines) == "longer"
-    assert best_baseline({"first": Baseline()}) is None
+    assert best_baseline({"longer": Baseline()}) is None
+
+
+def test_the_order_of_a_file_is_a_leak_to_be_named_and_no_baseline_to_beat():
+    leaking = Baseline(accuracy=Estimate(value=1.0, low=0.9, high=1.0), difference=Estimate(value=-0.1))
+    longer = Baseline(accuracy=Estimate(value=0.6))
+    assert best_baseline({"first": leaking, "longer": longer}) == "longer"
+    accuracy = Estimate(value=0.7, low=0.65, high=0.75, n=1200)
+    named = Named("m", Evaluation(accuracy=accuracy, baselines={"first": leaking, "longer": longer}))
+    assert "say_order_leak" in keys(evaluation_sentences(named))
+    fair = Baseline(accuracy=Estimate(value=0.52, low=0.45, high=0.6))
+    named = Named("m", Evaluation(accuracy=accuracy, baselines={"first": fair, "longer": longer}))
+    assert "say_order_leak" not in keys(evaluation_sentences(named))
 
 
 def test_ahead_behind_and_undecided_are_told_by_the_interval():

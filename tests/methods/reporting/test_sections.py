@@ -81,7 +81,7 @@ def test_counts_stand_in_one_line():
 def test_the_protocol_shows_settings_hashes_and_of_a_path_only_its_end():
     run = Run(
         stage="train",
-        config={"model": {"path": "/home/someone/models/rm", "rate": 0.1}, "only": {}, "seed": 3},
+        config={"model": {"path": "/data/someone/models/rm", "rate": 0.1}, "only": {}, "seed": 3},
         seed=3,
         inputs={"cases": Input(path="/data/private/cases.jsonl", sha256="ab12")},
         outputs={"model.safetensors": "cd34"},

@@ -66,11 +66,14 @@ def _lines(done: "Demo") -> Iterator[str]:
     """What a person wants to know, and first of all that nobody judged anything here."""
     made, resolved, found, kinds = (done.runs[name].summary for name in ("simulated", "resolved", "evaluated", "kinds"))
     parts, conflicts, right = made["num_prompts"], resolved["conflicts"]["overall"], done.right_by_key
+    llm = done.runs["resolved_llm"].summary["conflicts"]["overall"]
     yield "SIMULATED: the worse answers are made by code and all verdicts by a noise model. This shows the path; it is"
     yield "no evidence about people or models."
     yield f"prompts               {parts['train']} to learn from, {parts['test']} others to test on"
-    yield f"conflict ratio        {conflicts['ratio']:.1%} of {conflicts['num_judgments']:,} verdicts"
-    yield f"ordered by rankings   {right.total:,} pairs, {right.number / right.total:.1%} of them as in the answer key"
+    yield f"conflict ratio        {_ratio(conflicts)} of simulated people"
+    yield f"                      {_ratio(llm)} of a simulated LLM, not trained on"
+    yield f"ordered by rankings   {conflicts['share_of_pairs_ordered']:.1%} of the pairs: {right.total:,}, of which"
+    yield f"                      {right.number / right.total:.1%} as in the answer key"
     yield f"accuracy              {_interval(found['accuracy'])}; exact match {_interval(found['exact_match'])}"
     for name, own in found["baselines"].items():
         yield f"  {name:20}{_interval(own['accuracy'])}; model minus {name} {_interval(own['difference'])}"
@@ -86,6 +89,10 @@ def _by_kind(summary: dict[str, Any], held_out: str | None) -> Iterator[str]:
         beside = f" ({learnt['by_category'][kind]['accuracy']['value']:.3f})" if learnt else ""
         unseen = ", a kind held out of training" if kind == held_out else ""
         yield f"  {kind:20}{_interval(own['accuracy'])}{beside}{unseen}"
+
+
+def _ratio(conflicts: dict[str, Any]) -> str:
+    return f"{conflicts['ratio']:.1%} of {conflicts['num_judgments']:,} verdicts"
 
 
 def _interval(estimate: dict[str, Any]) -> str:
