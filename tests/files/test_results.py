@@ -72,8 +72,11 @@ def test_an_interrupted_run_goes_on_and_leaves_no_record(tmp_path, given):
         read_run(out)
     with pytest.raises(OutputError, match="unfinished run"):
         stage(out, given, depth=2)
+    (out / ".cases.jsonl.x1.part").write_text("half of it")
+    (out / ".saving-x1").mkdir()
     assert not stage(out, given).is_finished
     assert read_run(out).summary == {"value": 0.5}
+    assert sorted(item.name for item in out.iterdir()) == ["out.txt", "run.json"]
 
 
 def test_a_refused_call_leaves_no_trace(tmp_path, given):

@@ -23,6 +23,7 @@ def counted(run: Run) -> str:
     counts = run.counts
     parts = [f"{counts.num_in:,} in, {counts.num_used:,} used"]
     for title, rules in (("dropped", counts.dropped), ("noted", counts.noted)):
-        if rules:
-            parts.append(f"{title}: " + ", ".join(f"{rule} {number:,}" for rule, number in sorted(rules.items())))
+        said = [f"{rule} {number:,}" for rule, number in sorted(rules.items()) if number]
+        if said:
+            parts.append(f"{title}: {', '.join(said)}")
     return "; ".join(parts)

@@ -140,6 +140,7 @@ def _claim(folder: Path, asked: Asked, *, force: bool) -> None:
             )
     elif folder.is_dir() and any(folder.iterdir()):
         raise OutputError("the folder holds files of something else", where=str(folder), do="name a new --out folder")
+    _sweep(folder)
     with written(started) as file:
         file.write(msgspec.json.encode(asked))
 
@@ -149,6 +150,14 @@ def _give_back(folder: Path) -> None:
     if [item.name for item in folder.iterdir()] == [STARTED_FILE]:
         (folder / STARTED_FILE).unlink()
         folder.rmdir()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a killed run of the same call was writing when it was killed."""
+    for path in folder.glob(".*.part"):
+        path.unlink()
+    for path in folder.glob(".saving-*"):
+        shutil.rmtree(path)
 
 
 def _remove_run(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """What the formats share: reading a field or saying what is wrong with it, texts as turns, and what stays unsaid."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -19,6 +20,16 @@ def text_field(row: Row, key: str, *, default: str | None = None) -> str:
         found = "lacks" if value is None else f"has {type(value).__name__} under"
         raise RecordError(f"the row {found} {key!r}", where=row.place, allowed=f"{key}: a text")
     return value
+
+
+def optional_text(row: Row, key: str) -> str | None:
+    """The text under the key, null where there is none. Raises RecordError for anything else."""
+    return None if row.value.get(key) is None else text_field(row, key)
+
+
+def is_number(value: Any) -> bool:
+    """Whether the value is a finite number; true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def list_field(row: Row, key: str, *, default: Sequence[Any] | None = None) -> Sequence[Any]:
@@ -44,6 +55,11 @@ def turns_of(value: Any, place: Place, key: str, *, role: str) -> tuple[Message,
         found = f"{key!r} is neither a text nor turns of role and content"
         raise RecordError(found, where=place._replace(path=key), allowed='a text, or [{"role": …, "content": …}, …]')
     return tuple(Message(role=turn["role"], content=turn["content"]) for turn in value)
+
+
+def turn_keys(row: Row, keys: Iterable[str]) -> list[str]:
+    """Those of the keys whose values are lists of turns: one turn and a text look alike in the record."""
+    return [key for key in keys if isinstance(row.value.get(key), list)]
 
 
 def as_turns(messages: Iterable[Message]) -> list[dict[str, str]]:
@@ -76,6 +92,31 @@ def answer_ids(turns: Sequence[Sequence[Message]], noted: Counter[str]) -> tuple
     if ids.num_repeated:
         noted["repeated responses"] += ids.num_repeated
     return made
+
+
+_AS_READ = "as_read"
+
+
+def as_read(kind: str, **facts: Any) -> dict[str, Any]:
+    """What the turns do not say of a row's form, for the case's ``meta``; only the same format reads it again."""
+    said = {name: value for name, value in facts.items() if value}
+    return {_AS_READ: {"format": kind, **said}} if said else {}
+
+
+def form_of(case: Case, kind: str) -> dict[str, Any]:
+    """What ``as_read`` kept when the case was read from this format; empty for cases from anywhere else."""
+    kept = case.meta.get(_AS_READ)
+    return kept if isinstance(kept, dict) and kept.get("format") == kind else {}
+
+
+def with_meta(row: dict[str, Any], case: Case, known: Iterable[str], lost: Counter[str]) -> dict[str, Any]:
+    """The row and the prompt's ``meta``; a key there that the format itself uses is left out and counted."""
+    taken = {*known, *row}
+    meta = case.prompt.meta or {}
+    clashing = sum(key in taken for key in meta)
+    if clashing:
+        lost["prompt meta under the format's own names"] += clashing
+    return row | {key: value for key, value in meta.items() if key not in taken}
 
 
 class PromptIds:
@@ -119,7 +160,7 @@ def count_lost(case: Case, lost: Counter[str], *, carried: Iterable[str] = ()) -
         "judgments": len(case.judgments),
         "ratings": len(case.ratings),
         "listed pairs": len(case.pairs or ()),
-        "case meta": bool(case.meta),
+        "case meta": bool(case.meta.keys() - {_AS_READ}),
         "given ids": 1 + len(case.responses),
     }
     kept = set(carried)

@@ -6,14 +6,14 @@ from typing import Any
 from steelyard.core.errors import RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, Message
-from steelyard.plugins.formats._fields import list_field, text_field
+from steelyard.plugins.formats._fields import list_field, text_field, with_meta
 from steelyard.plugins.formats._pairwise import conversation_of
 
 INSTRUCTION_KEYS = ("instruction", "input", "history", "system")
 
 
 def instruction_turns(row: Row) -> tuple[tuple[Message, ...], dict[str, Any]]:
-    """The conversation of a row, and for ``meta`` what its turns do not say: where the input began, absent keys."""
+    """The conversation of a row, and what its turns do not say of its form: where the input began, absent keys."""
     instruction = text_field(row, "instruction")
     extra = text_field(row, "input", default="")
     system = text_field(row, "system", default="")
@@ -28,11 +28,12 @@ def instruction_turns(row: Row) -> tuple[tuple[Message, ...], dict[str, Any]]:
     return tuple(turns), kept | ({"absent": absent} if absent else {})
 
 
-def instruction_row(case: Case, lost: Counter[str]) -> dict[str, Any]:
-    """The conversation as a row, with the other keys of ``meta``."""
-    meta = dict(case.prompt.meta or {})
+def instruction_row(
+    case: Case, lost: Counter[str], *, form: dict[str, Any], answers: dict[str, Any]
+) -> dict[str, Any]:
+    """The conversation as a row with these answers and the prompt's ``meta``; ``form`` is what was kept of its form."""
     said = conversation_of(case.prompt.messages, lost)
-    extra = meta.pop("input", "")
+    extra = form.get("input", "")
     question = said.question
     if extra and question.endswith(f"\n{extra}"):
         question = question[: -len(extra) - 1]
@@ -44,5 +45,6 @@ def instruction_row(case: Case, lost: Counter[str]) -> dict[str, Any]:
         "history": [list(exchange) for exchange in said.history],
         "system": said.system or "",
     }
-    absent = meta.pop("absent", ())
-    return {key: value for key, value in row.items() if value or key not in absent} | meta
+    absent = form.get("absent", ())
+    row = {key: value for key, value in row.items() if value or key not in absent} | answers
+    return with_meta(row, case, INSTRUCTION_KEYS, lost)

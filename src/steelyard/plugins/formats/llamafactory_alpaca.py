@@ -10,9 +10,20 @@ from typing import Any
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, Message
-from steelyard.plugins.formats._fields import PromptIds, answer_ids, response_of, rest, text_field, with_prompt
+from steelyard.plugins.formats._fields import (
+    PromptIds,
+    answer_ids,
+    as_read,
+    form_of,
+    response_of,
+    rest,
+    text_field,
+    with_prompt,
+)
 from steelyard.plugins.formats._instruction import INSTRUCTION_KEYS, instruction_row, instruction_turns
 from steelyard.plugins.formats._pairwise import answer_text, pair_rows
+
+_KIND = "llamafactory_alpaca"
 
 
 class Config(BaseConfig, frozen=True):
@@ -33,19 +44,21 @@ class Alpaca:
             turns = [(Message(role="assistant", content=text_field(row, key)),) for key in ("chosen", "rejected")]
             names = answer_ids(turns, noted)
             messages, kept = instruction_turns(row)
-            meta = {**(rest(row, (*INSTRUCTION_KEYS, "chosen", "rejected")) or {}), **kept}
+            meta = rest(row, (*INSTRUCTION_KEYS, "chosen", "rejected"))
             yield Case(
                 prompt=with_prompt(messages, id=ids.made(row), meta=meta),
                 responses=tuple(response_of(name, one) for name, one in zip(names, turns, strict=True)),
                 ranking=((names[0],), (names[1],)),
+                meta=as_read(_KIND, **kept),
             )
 
     def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
         """A row a pair."""
         for case in cases:
+            form = form_of(case, _KIND)
             for better, worse, _ in pair_rows(case, lost, carried=("prompt meta",)):
                 answers = {"chosen": answer_text(better, lost), "rejected": answer_text(worse, lost)}
-                yield {**instruction_row(case, lost), **answers}
+                yield instruction_row(case, lost, form=form, answers=answers)
 
 
 def build(config: Config) -> Alpaca:

@@ -14,7 +14,9 @@ from steelyard.core.types import Case, Message
 from steelyard.plugins.formats._fields import (
     PromptIds,
     answer_ids,
+    as_read,
     count_lost,
+    form_of,
     list_field,
     response_of,
     rest,
@@ -22,6 +24,8 @@ from steelyard.plugins.formats._fields import (
 )
 from steelyard.plugins.formats._instruction import INSTRUCTION_KEYS, instruction_row, instruction_turns
 from steelyard.plugins.formats._pairwise import answer_text
+
+_KIND = "llamafactory_ranked"
 
 
 class Config(BaseConfig, frozen=True):
@@ -45,11 +49,12 @@ class Ranked:
             turns = [(Message(role="assistant", content=text),) for text in output]
             names = answer_ids(turns, noted)
             messages, kept = instruction_turns(row)
-            meta = {**(rest(row, (*INSTRUCTION_KEYS, "output")) or {}), **kept}
+            meta = rest(row, (*INSTRUCTION_KEYS, "output"))
             yield Case(
                 prompt=with_prompt(messages, id=ids.made(row), meta=meta),
                 responses=tuple(response_of(name, one) for name, one in zip(names, turns, strict=True)),
                 ranking=tuple((name,) for name in names) or None,
+                meta=as_read(_KIND, **kept),
             )
 
     def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
@@ -60,7 +65,8 @@ class Ranked:
             lost["ties"] += sum(len(tier) * (len(tier) - 1) // 2 for tier in case.ranking or ())
             lost["unranked responses"] += len(case.responses) - len(ranked)
             by_id = {response.id: response for response in case.responses}
-            yield {**instruction_row(case, lost), "output": [answer_text(by_id[name], lost) for name in ranked]}
+            answers = {"output": [answer_text(by_id[name], lost) for name in ranked]}
+            yield instruction_row(case, lost, form=form_of(case, _KIND), answers=answers)
 
 
 def build(config: Config) -> Ranked:

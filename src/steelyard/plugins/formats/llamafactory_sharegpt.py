@@ -14,14 +14,19 @@ from steelyard.core.types import Case, Message
 from steelyard.plugins.formats._fields import (
     PromptIds,
     answer_ids,
+    as_read,
+    form_of,
     list_field,
     response_of,
     rest,
     text_field,
+    with_meta,
     with_prompt,
 )
 from steelyard.plugins.formats._pairwise import answer_text, pair_rows
 
+_KIND = "llamafactory_sharegpt"
+_KEYS = ("conversations", "chosen", "rejected", "system")
 _ROLES = {"human": "user", "gpt": "assistant", "system": "system", "observation": "tool", "function_call": "function"}
 _NAMES = {role: name for name, role in _ROLES.items()}
 
@@ -45,33 +50,32 @@ class ShareGpt:
             system = text_field(row, "system", default="")
             answers = [(_turn(row, row.value.get(key), key),) for key in ("chosen", "rejected")]
             names = answer_ids(answers, noted)
-            # A system text has two places in this format: meta remembers that it stood in its own key.
-            meta = {
-                **(rest(row, ("conversations", "chosen", "rejected", "system")) or {}),
-                **({"system": True} if system else {}),
-            }
             yield Case(
                 prompt=with_prompt(
-                    ([Message(role="system", content=system)] if system else []) + turns, id=ids.made(row), meta=meta
+                    ([Message(role="system", content=system)] if system else []) + turns,
+                    id=ids.made(row),
+                    meta=rest(row, _KEYS),
                 ),
                 responses=tuple(response_of(name, one) for name, one in zip(names, answers, strict=True)),
                 ranking=((names[0],), (names[1],)),
+                # A system text has two places in this format: one of its own, and among the turns.
+                meta=as_read(_KIND, system=bool(system)),
             )
 
     def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
         """A row a pair."""
         for case in cases:
-            meta = dict(case.prompt.meta or {})
             turns = list(case.prompt.messages)
-            system = {"system": turns.pop(0).content} if meta.pop("system", False) and turns else {}
+            is_apart = form_of(case, _KIND).get("system", False) and turns and turns[0].role == "system"
+            system = {"system": turns.pop(0).content} if is_apart else {}
             for better, worse, _ in pair_rows(case, lost, carried=("prompt meta",)):
-                yield {
+                row = {
                     "conversations": [_written(turn.role, turn.content) for turn in turns],
                     "chosen": _answer(better, lost),
                     "rejected": _answer(worse, lost),
                     **system,
-                    **meta,
                 }
+                yield with_meta(row, case, _KEYS, lost)
 
 
 def build(config: Config) -> ShareGpt:

@@ -5,24 +5,30 @@ Written from the public description of allenai/reward-bench's data. Ids repeat a
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case
+from steelyard.core.types import Case, Message
 from steelyard.plugins.formats._fields import (
     PromptIds,
     answer_turns,
+    as_read,
     as_turns,
+    form_of,
+    optional_text,
     response_of,
     rest,
     text_field,
+    turn_keys,
     turns_of,
+    with_meta,
     with_prompt,
 )
 from steelyard.plugins.formats._pairwise import pair_rows
 
+_KIND = "rewardbench"
 _KEYS = ("prompt", "chosen", "rejected", "chosen_model", "rejected_model", "subset", "id", "language")
 
 
@@ -42,50 +48,56 @@ class RewardBench:
         """Cases of two tiers, one response in each."""
         ids = PromptIds(noted)
         for row in rows:
-            subset = text_field(row, "source" if "source" in row.value and "subset" not in row.value else "subset")
-            given, language = row.value.get("id"), row.value.get("language")
+            subset_key = "source" if "source" in row.value and "subset" not in row.value else "subset"
+            subset = text_field(row, subset_key)
+            given, language = row.value.get("id"), optional_text(row, "language")
             # One item in several languages keeps one id; within a language ids are unique.
             name = ids.made(row) if given is None else ids.given(f"{subset}/{given}", row, language=language)
-            meta = {**(rest(row, _KEYS) or {}), **({} if given is None else {"id": given})}
+            form = {
+                "id": given,
+                "subset": subset_key if subset_key != "subset" else None,
+                "turns": turn_keys(row, ("prompt", "chosen", "rejected")),
+            }
             yield Case(
                 prompt=with_prompt(
                     turns_of(row.value.get("prompt"), row.place, "prompt", role="user"),
                     id=name,
                     subset=subset,
                     language=language,
-                    meta=meta,
+                    meta=rest(row, (*_KEYS, subset_key)),
                 ),
                 responses=tuple(
                     response_of(
                         side,
                         turns_of(row.value.get(side), row.place, side, role="assistant"),
-                        author=row.value.get(f"{side}_model"),
+                        author=optional_text(row, f"{side}_model"),
                     )
                     for side in ("chosen", "rejected")
                 ),
                 ranking=(("chosen",), ("rejected",)),
+                meta=as_read(_KIND, **form),
             )
 
     def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
         """A row a pair; a case of several pairs repeats its prompt under ids of its own."""
         for case in cases:
-            meta = dict(case.prompt.meta or {})
-            given = meta.pop("id", case.prompt.id)
+            form = form_of(case, _KIND)
+            given = form.get("id", case.prompt.id)
             rows = list(pair_rows(case, lost, carried=("language", "subset", "authors", "prompt meta")))
             for number, (better, worse, _) in enumerate(rows):
-                turns = case.prompt.messages
-                is_plain = len(turns) == 1 and turns[0].role == "user"
-                yield {
+                values = {"prompt": case.prompt.messages, "chosen": answer_turns(better), "rejected": answer_turns(worse)}
+                said = {key: _written(key, turns, form) for key, turns in values.items()}
+                row = {
                     "id": given if len(rows) == 1 else f"{given}-{number}",
-                    "prompt": turns[0].content if is_plain else as_turns(turns),
-                    "chosen": _answer(better),
+                    "prompt": said["prompt"],
+                    "chosen": said["chosen"],
                     "chosen_model": better.author,
-                    "rejected": _answer(worse),
+                    "rejected": said["rejected"],
                     "rejected_model": worse.author,
-                    **({} if "source" in meta and "subset" not in meta else {"subset": case.prompt.subset or ""}),
+                    form.get("subset", "subset"): case.prompt.subset or "",
                     **({"language": case.prompt.language} if case.prompt.language else {}),
-                    **meta,
                 }
+                yield with_meta(row, case, _KEYS, lost)
 
 
 def build(config: Config) -> RewardBench:
@@ -93,5 +105,7 @@ def build(config: Config) -> RewardBench:
     return RewardBench()
 
 
-def _answer(response: Any) -> Any:
-    return response.text if response.text is not None else as_turns(answer_turns(response))
+def _written(key: str, turns: Sequence[Message], form: dict[str, Any]) -> Any:
+    role = "user" if key == "prompt" else "assistant"
+    is_text = len(turns) == 1 and turns[0].role == role and key not in form.get("turns", ())
+    return turns[0].content if is_text else as_turns(turns)

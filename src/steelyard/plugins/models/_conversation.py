@@ -1,13 +1,18 @@
 """From a conversation and an answer to token ids, one place for trainer and scorer: template, specials, strip, cut."""
 
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from steelyard.core.config import Config
-from steelyard.core.errors import FileError, ModelError
+from steelyard.core.errors import FileError, ModelError, Place
 from steelyard.core.types import Case, Message, Response
+from steelyard.files.lines import check_readable, check_utf8
 
 OverLength = Literal["refuse", "left", "right"]
 
@@ -24,7 +29,8 @@ class Rendering(Config, frozen=True):
     """How text becomes tokens: stored with the model, and the same in training, evaluation and serving.
 
     ``special_tokens``: ``template`` adds nothing to what the template writes; ``tokenizer`` lets the tokenizer add its
-    own, for templates that write no beginning-of-text mark. ``max_length`` is in tokens.
+    own, for templates that write no beginning-of-text mark. ``max_length`` is in tokens. ``today`` is the date that a
+    template which writes the date is told: the real one would change every score overnight.
     """
 
     template: str
@@ -32,6 +38,7 @@ class Rendering(Config, frozen=True):
     strip: bool = True
     max_length: int = 2048
     over_length: OverLength = "refuse"
+    today: str = "2024-07-26"  # what the templates that ask for the date write themselves where they get none
 
     @property
     def template_hash(self) -> str:
@@ -63,7 +70,8 @@ def choose_template(tokenizer: Any, named: str | None, *, model: str) -> str:
             raise FileError(
                 "there is no such chat template", where=named, allowed=f"a Jinja file, or {', '.join(_BUILT_IN)}"
             )
-        return Path(named).read_text(encoding="utf-8")
+        check_readable(Path(named))
+        return check_utf8(Path(named).read_bytes(), Place(file=named))
     own = tokenizer.chat_template
     if not isinstance(own, str):
         raise ModelError(
@@ -87,51 +95,90 @@ def encode(tokenizer: Any, rendering: Rendering, case: Case, response: Response)
     """
     answer = response.messages or (Message(role="assistant", content=response.text or ""),)
     messages = (*case.prompt.messages, *answer)
-    text = _render(tokenizer, rendering, messages, case.prompt.id)
+    stand_ins = _stand_ins(messages, _special_marks(tokenizer))
+    text = _render(tokenizer, rendering, messages, stand_ins, where=case.prompt.id)
     if rendering.strip:
         text = text.rstrip()
-    ids = _tokenise(tokenizer, rendering, text, [message.content for message in messages])
+    ids = _tokenise(tokenizer, text, stand_ins, add=rendering.special_tokens == "tokenizer")
     bos = tokenizer.bos_token_id
+    if not ids:
+        raise ModelError("the conversation has no tokens", where=case.prompt.id, do="name another: --chat-template")
     if bos is not None and ids[:2] == [bos, bos]:
         raise ModelError("two beginning-of-text marks", where=case.prompt.id, do="set special_tokens='template'")
     return Encoded(_cut(ids, rendering, bos), len(ids))
 
 
-def _render(tokenizer: Any, rendering: Rendering, messages: Sequence[Message], where: str) -> str:
+@lru_cache(maxsize=16)
+def _special_marks(tokenizer: Any) -> re.Pattern[str] | None:
+    """Finds every token that would take effect by being spelt out; many of them have no name in the tokenizer."""
+    marks = {mark.content for mark in tokenizer.added_tokens_decoder.values() if mark.special}
+    longest_first = sorted(marks | set(tokenizer.all_special_tokens), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+
+def _stand_ins(messages: Sequence[Message], marks: re.Pattern[str] | None) -> dict[str, str]:
+    """For each special token that a text spells out, a private character that no text has, by mark.
+
+    A text that spells out a special token is text: the mark is hidden from the template's own marks until it is
+    tokenised as plain characters.
+    """
+    texts = "".join(message.content for message in messages)
+    found = dict.fromkeys(marks.findall(texts)) if marks else {}
+    free = (character for character in map(chr, range(0xF0000, 0xFFFFE)) if character not in texts)
+    return dict(zip(found, free, strict=False))
+
+
+def _hidden(text: str, stand_ins: Mapping[str, str]) -> str:
+    for mark in sorted(stand_ins, key=len, reverse=True):
+        text = text.replace(mark, stand_ins[mark])
+    return text
+
+
+def _render(
+    tokenizer: Any, rendering: Rendering, messages: Sequence[Message], stand_ins: Mapping[str, str], *, where: str
+) -> str:
     import jinja2
 
-    turns = [{"role": message.role, "content": message.content} for message in messages]
+    turns = [{"role": message.role, "content": _hidden(message.content, stand_ins)} for message in messages]
+    # Differs from: transformers, which tells templates the day on which they are rendered.
+    today = date.fromisoformat(rendering.today).strftime
     try:
-        text = tokenizer.apply_chat_template(turns, tokenize=False, chat_template=rendering.template)
+        text = tokenizer.apply_chat_template(
+            turns, tokenize=False, chat_template=rendering.template, strftime_now=today
+        )
     except jinja2.TemplateError as error:
         raise ModelError(f"the chat template refuses this conversation ({error})", where=where) from error
-    for message in messages:
+    rest = text
+    # Longest first, and each is taken out: a dropped text must not be found inside another one that quotes it.
+    for turn, message in sorted(zip(turns, messages, strict=True), key=lambda both: -len(both[0]["content"])):
         # Templates may trim the white space around a text, and many do; nothing else of it may change.
-        if message.content.strip() not in text:
+        content = turn["content"].strip()
+        if content not in rest:
             raise ModelError(
                 f"the chat template changes or drops the {message.role} text {message.content[:40]!r}",
                 where=where,
                 do="name a template that keeps every text: --chat-template",
             )
+        rest = rest.replace(content, "\0", 1) if content else rest
     return text
 
 
-def _tokenise(tokenizer: Any, rendering: Rendering, text: str, contents: Sequence[str]) -> list[int]:
-    add = rendering.special_tokens == "tokenizer"
-    marks = [mark for mark in tokenizer.all_special_tokens if any(mark in content for content in contents)]
-    if not marks:
+def _tokenise(tokenizer: Any, text: str, stand_ins: Mapping[str, str], *, add: bool) -> list[int]:
+    if not stand_ins:
         return tokenizer(text, add_special_tokens=add, truncation=False).input_ids
-    # A text that spells out a special token is text: it is tokenised apart, so that no mark in it takes effect.
-    ids: list[int] = tokenizer("", add_special_tokens=True).input_ids[:1] if add else []
-    position = 0
-    for content in (content.strip() for content in contents):
-        start = text.find(content, position)
-        if start < 0:
-            raise ModelError("the chat template changes the order of the texts", do="name another: --chat-template")
-        ids += tokenizer(text[position:start], add_special_tokens=False).input_ids
-        ids += tokenizer(content, add_special_tokens=False, split_special_tokens=True).input_ids
-        position = start + len(content)
-    return ids + tokenizer(text[position:], add_special_tokens=False).input_ids
+    ids = list(chain.from_iterable(_parts(tokenizer, text, stand_ins)))
+    if not add:
+        return ids
+    around, inside = tokenizer("a").input_ids, tokenizer("a", add_special_tokens=False).input_ids
+    start = around.index(inside[0])
+    return around[:start] + ids + around[start + len(inside) :]
+
+
+def _parts(tokenizer: Any, text: str, stand_ins: Mapping[str, str]) -> Iterator[list[int]]:
+    marks = {character: mark for mark, character in stand_ins.items()}
+    for part in re.split(f"([{''.join(marks)}])", text):
+        plain = marks.get(part)
+        yield tokenizer(plain or part, add_special_tokens=False, split_special_tokens=plain is not None).input_ids
 
 
 def _cut(ids: list[int], rendering: Rendering, bos: int | None) -> tuple[int, ...]:
