@@ -144,3 +144,92 @@ def test_what_a_format_cannot_carry_is_counted(kind):
     assert prompt <= {name for name, number in lost.items() if number}
     assert lost["judgments"] == 3 or kind == "cheems"
     assert lost["judgments without a verdict"] == (1 if kind == "cheems" else 0)
+
+
+EXTRA_KEYS = (
+    "turns",
+    "implicit",
+    "absent",
+    "as_read",
+    "format",
+    "note",
+    "難易度",
+    "rank",
+    "input",
+    "system",
+    "source",
+    "id",
+)
+OWN_KEYS = {
+    "cheems": {"input", "prompt", "category", "responses", "annotations", "rank", "sys_prompt", "id"},
+    "llamafactory_alpaca": {"instruction", "input", "history", "system", "chosen", "rejected"},
+    "llamafactory_ranked": {"instruction", "input", "history", "system", "output"},
+    "llamafactory_sharegpt": {"conversations", "system", "chosen", "rejected"},
+    "rewardbench": {"prompt", "chosen", "rejected", "chosen_model", "rejected_model", "subset", "id", "language"},
+    "trl": {"prompt", "chosen", "rejected", "margin"},
+}
+FOREIGN = sorted(OWN_KEYS)
+
+
+@st.composite
+def foreign_rows(draw, kind):
+    """A row as the format's users write it, with its optional keys or without, and with keys that others own."""
+    question, system = draw(texts), draw(texts)
+    better, worse = draw(st.lists(texts, min_size=2, max_size=2, unique=True))
+    pair = {"chosen": better, "rejected": worse}
+    optional = {"system": system, "history": [[draw(texts), draw(texts)]], "input": draw(st.sampled_from(["", "x\ny"]))}
+    some = {key: value for key, value in optional.items() if draw(st.booleans())}
+    turns = [{"role": "user", "content": question}]
+    row = {
+        "cheems": {
+            "id": "q",
+            "input": question,
+            "category": draw(st.sampled_from([[], ["a", "b"], "a"])),
+            "responses": [{"id": "1", "content": better, "score": 2}, {"id": "2", "content": worse}],
+            "annotations": draw(st.lists(st.sampled_from([["1", "2", "1"], ["2", "1", "g"], ["1", "2", 0]]))),
+            "rank": draw(st.sampled_from([{}, {"1": 1, "2": 2}, {"1": 0.5, "2": 3}, {"2": 1, "1": 1}])),
+            "sys_prompt": draw(st.sampled_from(["", system])),
+        },
+        "llamafactory_alpaca": {"instruction": question, **some, **pair},
+        "llamafactory_ranked": {"instruction": question, **some, "output": [better, worse, better]},
+        "llamafactory_sharegpt": {
+            "conversations": [{"from": "human", "value": question}],
+            "chosen": {"from": "gpt", "value": better},
+            "rejected": {"from": "gpt", "value": worse},
+            **({"system": system} if "system" in some else {}),
+        },
+        "rewardbench": {
+            "id": draw(st.integers(0, 9)),
+            "prompt": draw(st.sampled_from([question, turns])),
+            **pair,
+            "chosen_model": "m",
+            "rejected_model": "n",
+            "subset": "s",
+        },
+        "trl": {"prompt": draw(st.sampled_from([question, turns])), **pair},
+    }[kind]
+    names = st.sampled_from([key for key in EXTRA_KEYS if key not in OWN_KEYS[kind]])
+    return row | draw(st.dictionaries(names, st.sampled_from([None, 3, "x", ["y"], {"z": 1}, True]), max_size=4))
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_row_comes_back_as_it_went_in(kind, data):
+    row = data.draw(foreign_rows(kind))
+    assert msgspec.json.decode(msgspec.json.encode(write(kind, read(kind, [row])))) == [row]
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+@pytest.mark.parametrize("target", FOREIGN)
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_no_format_spoils_what_came_from_another(kind, target, data):
+    cases = read(kind, [data.draw(foreign_rows(kind))])
+    if len(texts_and_pairs(cases)) == 0:
+        return
+    lost = Counter()
+    again = read(target, msgspec.json.decode(msgspec.json.encode(write(target, cases, lost))))
+    assert texts_and_pairs(again) == texts_and_pairs(cases)
+    clashing = OWN_KEYS[target] & (cases[0].prompt.meta or {}).keys()
+    assert (lost["prompt meta under the format's own names"] > 0) == bool(clashing)

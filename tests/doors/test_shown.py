@@ -3,7 +3,11 @@ import json
 from steelyard.core.types import Counts, Run
 from steelyard.doors.shown import counted, show
 
-RUN = Run(stage="s", config={}, counts=Counts(num_in=1200, num_used=1199, dropped={"rule": 1}, noted={"given": 2, "nothing": 0}))
+RUN = Run(
+    stage="s",
+    config={},
+    counts=Counts(num_in=1200, num_used=1199, dropped={"rule": 1}, noted={"given": 2, "nothing": 0}),
+)
 
 
 def test_counts_in_one_line():

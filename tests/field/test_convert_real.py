@@ -1,5 +1,6 @@
 """Real Chinese rankings, as their authors published them, there and back."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -9,10 +10,12 @@ from steelyard.files.cases import read_cases
 from steelyard.methods.ranking.pairs import pairs_of
 from steelyard.stages.convert import Config, convert
 
-FILE = Path(__file__).parents[2].parent / "shared" / "data" / "oasst1_zh_rm" / "oaast_rm_zh.json"
+DATA = Path(__file__).parents[2].parent / "shared" / "data"
+FILE = DATA / "oasst1_zh_rm" / "oaast_rm_zh.json"
+TRANSCRIPTS = DATA / "hh_rlhf" / "harmless-base" / "test.jsonl.gz"
 pytestmark = [
     pytest.mark.field,
-    pytest.mark.skipif(not FILE.exists(), reason="the real data are not beside the project"),
+    pytest.mark.skipif(not (FILE.exists() and TRANSCRIPTS.exists()), reason="the real data are not beside the project"),
 ]
 
 
@@ -24,3 +27,16 @@ def test_every_answer_and_pair_is_read_and_comes_back(tmp_path):
     assert done.noted == {"repeated responses": 6}
     convert(tmp_path / "c.jsonl", tmp_path / "b.json", Config(to_kind="llamafactory_ranked"))
     assert json.loads((tmp_path / "b.json").read_text(encoding="utf-8")) == json.loads(FILE.read_text(encoding="utf-8"))
+
+
+def test_transcripts_with_the_prompt_inside_both_answers_come_back_to_the_letter(tmp_path):
+    (tmp_path / "hh.jsonl").write_bytes(gzip.decompress(TRANSCRIPTS.read_bytes()))
+    done = convert(tmp_path / "hh.jsonl", tmp_path / "c.jsonl")
+    with (tmp_path / "hh.jsonl").open(encoding="utf-8") as given:
+        rows = [json.loads(line) for line in given]
+    assert (done.from_kind, done.num_cases) == ("trl", len(rows))
+    prompts = [one.prompt.messages[0].content for one in read_cases(tmp_path / "c.jsonl")]
+    assert all(text.endswith("\n\nAssistant:") for text in prompts)
+    convert(tmp_path / "c.jsonl", tmp_path / "b.jsonl", Config(to_kind="trl"))
+    with (tmp_path / "b.jsonl").open(encoding="utf-8") as written:
+        assert [json.loads(line) for line in written] == rows

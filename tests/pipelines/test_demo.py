@@ -4,7 +4,7 @@ import pytest
 from steelyard.core.errors import OutputError
 from steelyard.files.cases import read_cases
 from steelyard.methods.ranking.resolution import resolve_cases
-from steelyard.pipelines.demo import FOLDERS, Config, Share, demo, right_by_key, with_seed
+from steelyard.pipelines.demo import FOLDERS, Config, Share, _one_thread, demo, right_by_key, with_seed
 from steelyard.stages.backbone import Config as BackboneConfig
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.simulate import Config as SimulateConfig
@@ -84,3 +84,12 @@ def test_right_by_key_counts_ordered_pairs():
     ranked = case(responses="abc", ranking=(("a",), ("b", "c")))
     gold = case(responses="abc", ranking=(("b",), ("a",), ("c",)))
     assert right_by_key([ranked], [gold]) == Share(1, 2)
+
+
+def test_one_thread_while_it_lasts():
+    import torch
+
+    before = torch.get_num_threads()
+    with _one_thread():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == before

@@ -92,3 +92,56 @@ def test_doubled_keys_do_not_become_a_case_file(tmp_path):
     source = file(tmp_path / "s.jsonl", *[{"input": "q", "id": 1, "responses": [], "annotations": []}] * 2)
     with pytest.raises(RecordError, match="stands at"):
         convert(source, tmp_path / "o.jsonl")
+
+
+def test_a_row_that_could_be_of_several_formats_is_refused_naming_them(tmp_path):
+    source = file(tmp_path / "s.jsonl", {**ROW, "chosen": "a", "rejected": "b"})
+    with pytest.raises(KindError, match="could be this: llamafactory_alpaca, llamafactory_ranked"):
+        convert(source, tmp_path / "o.jsonl")
+    assert convert(source, tmp_path / "o.jsonl", Config(from_kind="llamafactory_alpaca")).num_cases == 1
+
+
+def test_lines_that_are_no_rows_are_named(tmp_path):
+    (tmp_path / "u.jsonl").write_bytes(b'{"prompt": "\xff", "chosen": "a", "rejected": "b"}\n')
+    with pytest.raises(FileError, match=r"u\.jsonl:1: byte 13 is not UTF-8"):
+        convert(tmp_path / "u.jsonl", tmp_path / "o.jsonl")
+    with pytest.raises(RecordError, match=r"n\.jsonl:2: a record that is int"):
+        convert(file(tmp_path / "n.jsonl", ROW, 3), tmp_path / "o.jsonl")
+
+
+def test_a_name_that_cannot_be_written_is_refused(tmp_path):
+    source = file(tmp_path / "s.jsonl", ROW)
+    (tmp_path / "folder").mkdir()
+    for out, found in (
+        (source, "converted into itself"),
+        (tmp_path / "folder", "a folder of this name"),
+        (tmp_path / "o.txt", "a case file cannot have this name"),
+    ):
+        with pytest.raises(OutputError, match=found):
+            convert(source, out, force=True)
+    assert json.loads(source.read_text(encoding="utf-8")) == ROW
+
+
+def test_rows_pass_through_parquet_or_are_refused(tmp_path):
+    rows = [
+        {"id": name, "input": name, "responses": [{"id": f"{name}{n}", "content": "x"} for n in (1, 2)],
+         "annotations": [[f"{name}1", f"{name}2", "1"]], "rank": {f"{name}1": 1, f"{name}2": 2}}
+        for name in "ab"
+    ]  # fmt: skip
+    convert(file(tmp_path / "s.jsonl", *rows), tmp_path / "c.jsonl")
+    convert(tmp_path / "c.jsonl", tmp_path / "s.parquet", Config(to_kind="cheems"))
+    convert(tmp_path / "s.parquet", tmp_path / "d.jsonl")
+    assert (tmp_path / "d.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
+    texts = {"prompt": "q", "chosen": "a", "rejected": "b"}
+    turns = {"prompt": "q", "chosen": [{"role": "assistant", "content": "a"}], "rejected": "b"}
+    convert(file(tmp_path / "t.jsonl", texts, turns), tmp_path / "e.jsonl")
+    with pytest.raises(OutputError, match="do not fit into columns of one type"):
+        convert(tmp_path / "e.jsonl", tmp_path / "t.parquet", Config(to_kind="trl"))
+    assert not (tmp_path / "t.parquet").exists()
+
+
+def test_a_case_file_may_be_an_array(tmp_path):
+    write_cases(tmp_path / "c.jsonl", [case()])
+    (tmp_path / "a.json").write_text(f"[{(tmp_path / 'c.jsonl').read_text()}]")
+    convert(tmp_path / "a.json", tmp_path / "d.jsonl")
+    assert (tmp_path / "d.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()

@@ -1,6 +1,7 @@
 """The demo: the whole path on the built-in corpus, from simulated verdicts to a trained model and a page to read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,16 +90,30 @@ def demo(out: Path, config: Config = _DEFAULT) -> Demo:
     say("3/6 drawing a tiny network and learning a tokenizer")
     runs["backbone"] = backbone(ranked, folders["backbone"], config.backbone)
     say("4/6 training the reward model")
-    runs["model"] = train(ranked, folders["model"], config.train, model=str(folders["backbone"]))
+    with _one_thread():
+        runs["model"] = train(ranked, folders["model"], config.train, model=str(folders["backbone"]))
     say("5/6 evaluating it on prompts that it has not seen, beside baselines")
     for name, file in (("evaluated", "test.jsonl"), ("kinds", "kinds.jsonl")):
-        benches = [simulated / file]
-        runs[name] = evaluate(benches, folders[name], config.evaluate, model=model, train_cases=ranked)
+        with _one_thread():
+            runs[name] = evaluate([simulated / file], folders[name], config.evaluate, model=model, train_cases=ranked)
     say("6/6 writing the page")
     shown = [folders[name] for name in ("simulated", "resolved", "resolved_llm", "model", "evaluated")]
     runs["report"] = report(shown, folders["report"], config.report)
     right = right_by_key(read_cases(ranked), read_cases(simulated / "gold.jsonl"))
     return Demo(runs, right, folders["report"] / "report.html")
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Torch on one thread: in a network this small, two threads wait for each other longer than they work."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def right_by_key(ranked: Iterable[Case], gold: Iterable[Case]) -> Share:

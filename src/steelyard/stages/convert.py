@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,6 +19,7 @@ from steelyard.files.talk import track
 
 OWN_KIND = "cases"
 _ROWS_LOOKED_AT = 20
+_CASE_FILES = (".jsonl", ".parquet")
 
 
 class Config(BaseConfig, frozen=True):
@@ -53,10 +54,11 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
 
     Raises KindError when the format cannot be told, OutputError when ``out`` exists, RecordError for a broken row.
     """
-    if out.exists() and not force:
-        raise OutputError("there is a file already", where=str(out), do="name another, or say --force to replace it")
+    _check_free(source, out, force=force)
     from_kind = config.from_kind or recognise(source)
     to_kind = _target(from_kind, source, out, config)
+    if to_kind == OWN_KIND and out.suffix not in _CASE_FILES:
+        raise OutputError("a case file cannot have this name", where=str(out), allowed="a name in .jsonl or .parquet")
     noted: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     taken: Counter[str] = Counter()
@@ -66,7 +68,7 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
         num_written = write_cases(out, shown)
     else:
         writer: Format = build("formats", to_kind)
-        num_written = write_rows(out, writer.write(shown, lost))
+        num_written = _write_foreign(out, writer.write(shown, lost))
     return Conversion(from_kind, to_kind, taken["cases"], num_written, dict(+noted), dict(+lost))
 
 
@@ -83,8 +85,29 @@ def recognise(source: Path) -> str:
     raise KindError(f"{what} ({names})", where=str(source), allowed=", ".join(kinds("formats")), do="say --from KIND")
 
 
+def _check_free(source: Path, out: Path, *, force: bool) -> None:
+    if out.is_dir():
+        raise OutputError("there is a folder of this name", where=str(out), do="name a file")
+    if out.exists() and source.exists() and out.samefile(source):
+        raise OutputError("a file cannot be converted into itself", where=str(out), do="name another")
+    if out.exists() and not force:
+        raise OutputError("there is a file already", where=str(out), do="name another, or say --force to replace it")
+
+
+def _write_foreign(out: Path, rows: Iterable[dict[str, Any]]) -> int:
+    if out.suffix != ".parquet":
+        return write_rows(out, rows)
+    import pyarrow
+
+    try:
+        return write_rows(out, rows)
+    except pyarrow.ArrowException as error:
+        found = f"these rows do not fit into columns of one type each ({error})"
+        raise OutputError(found, where=str(out), do="name a .jsonl file") from error
+
+
 def _read(source: Path, kind: str, noted: Counter[str]) -> Iterator[Case]:
-    if kind == OWN_KIND:
+    if kind == OWN_KIND and source.suffix in _CASE_FILES and source.is_file():
         return read_cases(source)
     reader: Format = build("formats", kind)
     return reader.read(read_rows(source), noted)
@@ -93,7 +116,8 @@ def _read(source: Path, kind: str, noted: Counter[str]) -> Iterator[Case]:
 def _target(from_kind: str, source: Path, out: Path, config: Config) -> str:
     if config.to_kind is not None:
         return config.to_kind
-    if from_kind == OWN_KIND and source.suffix == out.suffix:
+    changes_file = source.suffix != out.suffix and out.suffix in _CASE_FILES
+    if from_kind == OWN_KIND and not changes_file:
         raise KindError(
             "a case file into what?", where=str(out), allowed=", ".join(kinds("formats")), do="say --to KIND"
         )

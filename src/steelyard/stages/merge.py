@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.types import Case, Counts, Run
@@ -18,6 +20,7 @@ class Config(BaseConfig, frozen=True):
 
 
 _DEFAULT = Config()
+_Key = tuple[str, str | None]
 
 
 def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run:
@@ -32,25 +35,43 @@ def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
         if result.is_finished:
             say(f"{out} is finished already: equal inputs")
             return read_run(out)
-        merged: dict[tuple[str, str | None], tuple[Case, Path]] = {}
         noted: Counter[str] = Counter()
-        num_in = 0
-        for path in files:
-            for case in read_cases(path):
-                num_in += 1
-                merged[case.key] = (_joined(merged.get(case.key), case, path, noted), path)
-        write_cases(result.path("cases.jsonl"), (case for case, _ in merged.values()))
-        noted["joined"] = num_in - len(merged)
+        merged = _merged(files, noted)
+        write_cases(result.path("cases.jsonl"), merged.values())
+        num_in = len(merged) + noted["joined"]
         result.counts = Counts(num_in=num_in, num_used=num_in, noted=dict(+noted))
         result.summary = {"num_cases": len(merged)}
     return read_run(out)
 
 
-def _joined(before: tuple[Case, Path] | None, case: Case, path: Path, noted: Counter[str]) -> Case:
-    if before is None:
-        return case
-    known, its_path = before
-    try:
-        return union(known, case, noted)
-    except RecordError as error:
-        raise error.at(Place(f"{its_path} and {path}")) from error
+def _merged(files: Sequence[Path], noted: Counter[str]) -> dict[_Key, Case]:
+    merged: dict[_Key, Case] = {}
+    disputed: set[_Key] = set()
+    for number, path in enumerate(files):
+        for case in read_cases(path):
+            known = merged.get(case.key)
+            if known is None:
+                merged[case.key] = case
+                continue
+            noted["joined"] += 1
+            # Once two rankings differ, a third one does not decide.
+            added = msgspec.structs.replace(case, ranking=None) if case.key in disputed else case
+            try:
+                merged[case.key] = union(known, added, noted)
+            except RecordError as error:
+                raise error.at(Place(f"{_other(files[:number], case)} and {path}")) from error
+            if known.ranking and added.ranking and merged[case.key].ranking is None:
+                disputed.add(case.key)
+    return merged
+
+
+def _other(earlier: Sequence[Path], case: Case) -> Path:
+    """The file that contradicts the case: read again, since this is the way to an error."""
+    for path in earlier:
+        for known in read_cases(path):
+            if known.key == case.key:
+                try:
+                    union(known, case, Counter())
+                except RecordError:
+                    return path
+    raise AssertionError("a union was refused that no two files refuse")

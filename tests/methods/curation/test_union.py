@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from steelyard.core.errors import RecordError
-from steelyard.core.types import Pair, Rating
+from steelyard.core.types import Pair, Rating, Response
 from steelyard.methods.curation.union import union
 from strategies import case, cases, judgment
 
@@ -58,3 +58,25 @@ def test_two_texts_under_one_name_are_refused():
     other = msgspec.json.decode(msgspec.json.encode(case()).replace(b"answer b", b"answer z"), type=type(case()))
     with pytest.raises(RecordError, match="response 'b' of prompt 'p' has two different texts"):
         joined(case(), other)
+
+
+def test_what_one_case_says_is_taken_over_and_what_two_say_differently_is_refused_or_counted():
+    both, noted = joined(case(source="x"), case(category=("m",), meta={"k": 1}))
+    assert (both.prompt.source, both.prompt.category, both.meta, noted) == ("x", ("m",), {"k": 1}, {})
+    with pytest.raises(RecordError, match="two different values of category"):
+        joined(case(category=("m",)), case(category=("n",)))
+    first, second = (
+        case(judgments=[judgment("a>b", id="1")], meta={"k": 1}),
+        case(judgments=[judgment("b>a", id="1")], meta={"k": 2}),
+    )
+    both, noted = joined(first, second)
+    assert (both.judgments, both.meta) == (first.judgments, {"k": 1})
+    assert noted == {"judgments of one id that differ": 1, "meta values that differ": 1}
+
+
+def test_an_author_is_taken_over_and_two_are_counted():
+    def by(name):
+        return msgspec.structs.replace(case(), responses=(Response(id="a", text="t", author=name),))
+
+    assert joined(by(None), by("m")) == (by("m"), {})
+    assert joined(by("n"), by("m")) == (by("n"), {"authors that differ": 1})

@@ -2,7 +2,8 @@ import pytest
 
 from format_rows import read, write
 from steelyard.core.errors import RecordError
-from steelyard.core.types import Message
+from steelyard.core.types import Case, Message, Response
+from strategies import case, judgment, prompt
 
 ROW = {
     "input": "问",
@@ -64,6 +65,11 @@ def test_a_flat_row_is_one_judgment():
         ),
         ({"responses": [{"id": "a"}]}, "without id and content"),
         ({"input": 3}, "neither a text nor turns"),
+        ({"category": 3}, "'category' is neither a text nor a list of texts"),
+        ({"rank": {"a": True}}, "no map of ids to numbers"),
+        ({"rank": {"a": float("nan")}}, "no map of ids to numbers"),
+        ({"rank": [1]}, "no map of ids to numbers"),
+        ({"id": {"x": 1}}, "neither a text nor a whole number"),
     ],
 )
 def test_broken_rows_are_named(change, found):
@@ -74,3 +80,19 @@ def test_broken_rows_are_named(change, found):
 def test_ids_that_are_given_must_be_unique():
     with pytest.raises(RecordError, match=r"f\.jsonl:2: id '7' stands at f\.jsonl:1 already"):
         read("cheems", {**ROW, "id": 7}, {**ROW, "id": 7})
+
+
+def test_a_null_rank_is_an_answer_that_was_not_ranked():
+    (one,), _ = read("cheems", {**ROW, "rank": {"a": 2, "b": 1, "c": None, "of another row": None}})
+    assert one.ranking == (("b",), ("a",))
+
+
+def test_another_formats_meta_does_not_replace_the_rows_own_keys():
+    first = Response(id="a", text="good", meta={"id": 7, "content": "other", "score": 1})
+    rows, _ = write("cheems", Case(prompt=prompt("p", "q"), responses=(first,)))
+    assert rows[0]["responses"] == [{"id": "a", "content": "good", "score": 1}]
+
+
+def test_a_preference_in_meta_that_says_something_else_is_not_written():
+    rows, _ = write("cheems", case(judgments=[judgment("a<b", meta={"preference": "1"}, judge="unknown")]))
+    assert rows[0]["annotations"] == [["a", "b", "2"]]

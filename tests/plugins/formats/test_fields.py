@@ -1,5 +1,6 @@
 from collections import Counter
 
+import msgspec
 import pytest
 
 from steelyard.core.errors import Place, RecordError
@@ -8,11 +9,16 @@ from steelyard.core.types import Message, Response
 from steelyard.plugins.formats._fields import (
     PromptIds,
     answer_turns,
+    as_read,
     count_lost,
+    form_of,
+    is_number,
     list_field,
+    optional_text,
     response_of,
     text_field,
     turns_of,
+    with_meta,
 )
 from strategies import case
 
@@ -52,3 +58,26 @@ def test_only_what_is_there_is_counted():
     lost = Counter()
     count_lost(case(language="zh", judgments=["a>b"]), lost, carried=("given ids",))
     assert lost == {"language": 1, "judgments": 1}
+
+
+def test_a_number_is_finite_and_no_truth_value():
+    found = [is_number(value) for value in (1, 0.5, True, "1", None, float("inf"))]
+    assert found == [True, True, False, False, False, False]
+    assert (optional_text(ROW, "t"), optional_text(ROW, "z")) == ("x", None)
+
+
+def test_the_form_of_a_row_is_for_its_own_format():
+    one = case(meta=as_read("trl", turns=["chosen"], implicit=False))
+    assert form_of(one, "trl") == {"format": "trl", "turns": ["chosen"]}
+    assert (form_of(one, "cheems"), as_read("trl", implicit=False)) == ({}, {})
+    lost = Counter()
+    count_lost(one, lost, carried=("given ids",))
+    assert lost == {}
+
+
+def test_meta_never_replaces_what_the_format_says():
+    one = case()
+    one = msgspec.structs.replace(one, prompt=msgspec.structs.replace(one.prompt, meta={"a": 0, "b": 0, "c": 0}))
+    lost = Counter()
+    assert with_meta({"a": 1}, one, ("b",), lost) == {"a": 1, "c": 0}
+    assert lost == {"prompt meta under the format's own names": 2}

@@ -10,7 +10,8 @@ from steelyard.plugins.formats._instruction import instruction_row, instruction_
 
 def again(row):
     turns, kept = instruction_turns(Row(Place("f", 1), row))
-    return instruction_row(Case(prompt=Prompt(id="p", messages=turns, meta=kept), responses=()), Counter())
+    case = Case(prompt=Prompt(id="p", messages=turns), responses=())
+    return instruction_row(case, Counter(), form=kept, answers={})
 
 
 @pytest.mark.parametrize(

@@ -36,3 +36,15 @@ def test_an_answer_of_several_turns_keeps_its_last():
     turns = messages(("assistant", "a"), ("user", "b"), ("assistant", "c"))
     assert answer_text(Response(id="x", messages=turns), lost) == "c"
     assert lost["earlier turns of an answer"] == 2
+
+
+def test_what_exchanges_cannot_say_is_counted():
+    lost = Counter()
+    said = conversation_of(messages(("user", "a"), ("system", "s"), ("tool", "t"), ("assistant", "b")), lost)
+    assert (said.system, said.history, said.question) == ("s", [("a\nt", "b")], "")
+    assert lost == {
+        "system turns joined, moved or empty": 1,
+        "roles": 1,
+        "turns joined": 1,
+        "conversations without an open question": 1,
+    }

@@ -44,3 +44,16 @@ def test_a_case_of_several_pairs_becomes_rows_with_ids_of_their_own():
     rows, lost = write("rewardbench", case(responses="abc", ranking=(("a",), ("b",), ("c",))))
     assert [row["id"] for row in rows] == ["p-0", "p-1", "p-2"]
     assert lost["prompts with more than one pair"] == 1
+
+
+@pytest.mark.parametrize("change", [{"chosen_model": 3}, {"language": ["zh"]}, {"subset": None}])
+def test_a_field_of_another_type_is_named(change):
+    (key,) = change
+    with pytest.raises(RecordError, match=rf"^f\.jsonl:1: the row .*{key}"):
+        read("rewardbench", {**ROW, **change})
+
+
+@pytest.mark.parametrize("given", [0, "", "ref:1"])
+def test_an_id_of_any_kind_comes_back(given):
+    rows, _ = write("rewardbench", *read("rewardbench", {**ROW, "id": given})[0])
+    assert rows == [{**ROW, "id": given}]

@@ -1,11 +1,12 @@
 from collections import Counter
 
+import msgspec
 import pytest
 
 from format_rows import read, write
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import build
-from steelyard.core.types import Pair
+from steelyard.core.types import Pair, Response
 from strategies import case
 
 
@@ -56,10 +57,34 @@ def test_a_margin_is_a_listed_pair_both_ways():
         read("trl", {"prompt": "q", "chosen": "a", "rejected": "b", "margin": "2"})
 
 
-def test_the_implicit_form_is_written_on_request():
-    made = build("formats", "trl", {"implicit": True})
-    (row,) = made.write([case(responses="ab", ranking=(("a",), ("b",)))], Counter())
-    assert row == {"chosen": "What is it?answer a", "rejected": "What is it?answer b"}
+def written_implicit(text, *answers):
+    first, second = (Response(id=name, text=answer) for name, answer in zip("ab", answers, strict=True))
+    one = msgspec.structs.replace(case(text=text, responses="ab", ranking=(("a",), ("b",))), responses=(first, second))
+    lost = Counter()
+    (row,) = build("formats", "trl", {"implicit": True}).write([one], lost)
+    return row, +lost
+
+
+def test_the_implicit_form_is_written_so_that_it_is_read_as_it_was_meant():
+    row, _ = written_implicit("What is it?\n", "It is.", "Nothing.")
+    assert row == {"chosen": "What is it?\nIt is.", "rejected": "What is it?\nNothing."}
+    # Without a line break the prompt could not be told from the answers: turns tell it.
+    row, lost = written_implicit("What is it?", "It is.", "It isn't.")
+    assert row == {
+        "chosen": turns(("user", "What is it?"), ("assistant", "It is.")),
+        "rejected": turns(("user", "What is it?"), ("assistant", "It isn't.")),
+    }
+    assert lost == {"given ids": 3}
+
+
+def test_an_answer_that_begins_the_other_is_not_taken_for_the_prompt():
+    assert parts({"chosen": "P\nA\n", "rejected": "P\nA\nB"}) == (["P\n"], ["A\n", "A\nB"])
+
+
+@pytest.mark.parametrize("margin", [True, float("nan"), "2"])
+def test_a_margin_that_is_no_number_is_refused(margin):
+    with pytest.raises(RecordError, match=r"f\.jsonl:1 at margin: a margin that is no number"):
+        read("trl", {"prompt": "q", "chosen": "a", "rejected": "b", "margin": margin})
 
 
 def test_rows_of_other_formats_are_not_claimed():

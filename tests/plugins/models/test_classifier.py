@@ -125,6 +125,10 @@ def test_another_protocol_than_the_manifest_s_is_refused(tmp_path):
     for setting in ({"max_length": 200}, {"over_length": "left"}, {"chat_template": "plain"}, {"dtype": "bfloat16"}):
         with pytest.raises(ModelError, match="another protocol"):
             build("models", "classifier", {"path": path, **setting})
+    longer = build("models", "classifier", {"path": path, "max_length": 200, "allow_differing": ["max_length"]})
+    assert longer.protocol()["max_length"] == 200
+    with pytest.raises(ModelError, match="trained with: dtype"):
+        build("models", "classifier", {"path": path, "dtype": "bfloat16", "allow_differing": ["max_length"]})
 
 
 def test_scoring_twice_gives_the_same_and_changes_nothing(path):

@@ -158,3 +158,29 @@ def test_a_template_is_never_guessed(tmp_path):
     with pytest.raises(FileError, match="no such chat template"):
         choose_template(own, "plane", model="m")
     assert choose_template(tiny.tokenizer(), None, model="m") == tiny.CHATML
+
+
+def test_an_answer_that_is_dropped_is_missed_even_where_the_prompt_says_the_same():
+    with pytest.raises(ModelError, match="changes or drops the assistant text"):
+        ids(ask("What is it?"), template="{{ messages[0].content }}")
+    with pytest.raises(ModelError, match="changes or drops the assistant text"):
+        ids(ask("it?", question="What is it? it?"), template="{{ messages[0].content }}")
+
+
+def test_the_day_of_the_run_changes_nothing():
+    template = "{{ strftime_now('%d %b %Y') }} {{ strftime_now('%Y-%m-%d') }}" + tiny.CHATML
+    tokenizer, encoded = ids(ask("x"), template=template)
+    assert tokenizer.decode(encoded.ids).startswith("26 Jul 2024 2024-07-26<|im_start|>")
+    tokenizer, other = ids(ask("x"), template=template, today="2025-01-02")
+    assert tokenizer.decode(other.ids).startswith("02 Jan 2025 2025-01-02<|im_start|>")
+
+
+def test_a_conversation_without_tokens_is_refused():
+    with pytest.raises(ModelError, match="p: the conversation has no tokens"):
+        ids(ask("", question=""), template="{% for message in messages %}{{ message.content }}{% endfor %}")
+
+
+def test_a_template_file_of_other_bytes_is_the_user_s_error(tmp_path):
+    (tmp_path / "t.jinja").write_bytes(b"{{ messages }}\xff")
+    with pytest.raises(FileError, match=r"t\.jinja: byte 15 is not UTF-8"):
+        choose_template(tiny.tokenizer(), str(tmp_path / "t.jinja"), model="m")

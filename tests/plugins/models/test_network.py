@@ -5,7 +5,7 @@ import tiny
 from steelyard.core.errors import ModelError
 from steelyard.plugins.models._network import (
     RewardNetwork,
-    check_vocabulary,
+    check_rows,
     initialise_head,
     load_network,
     load_tokenizer,
@@ -89,9 +89,33 @@ def test_what_cannot_be_a_reward_model_is_refused(tmp_path):
 
 
 def test_an_id_beyond_the_vocabulary_is_refused(network):
-    check_vocabulary(ROWS, network, where="m")
+    check_rows(ROWS, network, where="m")
     with pytest.raises(ModelError, match="m: token id 400, but the model knows ids below 400"):
-        check_vocabulary([[1, 400]], network, where="m")
+        check_rows([[1, 400]], network, where="m")
+
+
+def test_a_row_longer_than_a_table_of_positions_is_refused():
+    from transformers import GPT2Config, GPT2ForSequenceClassification
+
+    settings = GPT2Config(
+        vocab_size=400, n_positions=64, n_embd=32, n_layer=1, n_head=4, num_labels=1, bos_token_id=1, eos_token_id=2
+    )
+    model = RewardNetwork(GPT2ForSequenceClassification(settings))
+    check_rows([[1] * 64], model, where="m")
+    with pytest.raises(ModelError, match="m: a conversation of 65 tokens, but the model knows 64 positions"):
+        check_rows([[1] * 65], model, where="m")
+
+
+def test_computed_positions_have_no_end(network):
+    check_rows([[1] * 600], network, where="m")  # the tiny model names 512
+
+
+def test_a_head_of_two_labels_is_refused(tmp_path):
+    from transformers import Qwen2ForSequenceClassification
+
+    Qwen2ForSequenceClassification(tiny.config(num_labels=2, pad_token_id=0)).save_pretrained(tmp_path / "two")
+    with pytest.raises(ModelError, match=r"another shape than a model with one label: score\.weight"):
+        load_network(str(tmp_path / "two"), dtype="float32")
 
 
 def test_two_models_in_one_process_keep_their_own_tokenizers(tmp_path):

@@ -55,3 +55,9 @@ def test_answers_cut_by_name_are_counted_and_pairs_that_became_equal_are_dropped
 def test_nothing_to_train_on_is_refused():
     with pytest.raises(EvidenceError, match="none of 1 cases has a comparable pair"):
         make([case(ranking=(("a", "b"),))])
+
+
+def test_a_pair_that_weighs_less_than_nothing_is_refused():
+    one = case(pairs=(Pair(better="a", worse="b", weight=-1.0),))
+    with pytest.raises(EvidenceError, match=r"c\.jsonl: a pair of prompt 'p' weighs -1\.0"):
+        make([one])

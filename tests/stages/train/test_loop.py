@@ -177,3 +177,27 @@ def test_only_the_chosen_layers_are_trained(number, layers):
     assert ("model.norm.weight" in names) == (number > 0)
     assert not any("embed" in name for name in names)
     assert len(list(choose_trainable(network(), None))) == len(list(network().parameters()))
+
+
+def test_a_last_step_that_ruins_the_model_stops_the_run():
+    config = Config(epochs=1, prompts_per_step=3, learning_rate=1e30, warm_up=0.0)
+    with pytest.raises(ModelError, match="the sum of rewards is nan at step 1"):
+        fit(network(), EXAMPLES, plan(EXAMPLES, config), config, after_step=lambda _: None)
+
+
+def test_a_gradient_that_is_not_finite_stops_the_run():
+    model = network()
+    model.head.weight.register_hook(lambda gradient: gradient * math.inf)
+    with pytest.raises(ModelError, match=r"the gradient's norm is (inf|nan) at step 1"):
+        fit(model, EXAMPLES, plan(EXAMPLES, WHOLE), WHOLE, after_step=lambda _: None)
+
+
+def test_the_final_norm_is_found_whatever_the_family_calls_it():
+    from transformers import GPT2Config, GPT2ForSequenceClassification
+
+    settings = GPT2Config(
+        vocab_size=400, n_positions=64, n_embd=32, n_layer=2, n_head=4, num_labels=1, bos_token_id=1, eos_token_id=2
+    )
+    names = set(choose_trainable(RewardNetwork(GPT2ForSequenceClassification(settings)), 1))
+    assert {"transformer.ln_f.weight", "transformer.ln_f.bias", "score.weight"} < names
+    assert {name.split(".")[2] for name in names if ".h." in name} == {"1"}

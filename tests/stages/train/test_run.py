@@ -3,7 +3,7 @@ import json
 import pytest
 
 import tiny
-from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.errors import EvidenceError, ModelError, OutputError
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Response
 from steelyard.files.cases import write_cases
@@ -42,7 +42,7 @@ def test_a_model_is_trained_measured_saved_and_scored(given, tmp_path):
     file, held_out, base = given
     run = train(file, tmp_path / "out", FAST, model=base, held_out=held_out)
     assert (run.summary["num_pairs"], run.summary["num_steps"], run.summary["share_of_pairs_kept"]) == (12, 24, 1.0)
-    assert run.counts.noted == {"responses in no pair": 12}
+    assert run.counts.noted == {"responses in no pair": 12, "held out: responses in no pair": 4}
     assert run.summary["held_out"]["accuracy"] == 1.0
     curve = [json.loads(line) for line in (tmp_path / "out" / "curve.jsonl").read_text().splitlines()]
     assert [line["step"] for line in curve if "held_out" in line] == [3 * epoch for epoch in range(1, 9)]
@@ -106,3 +106,43 @@ def test_a_named_template_trains_a_model_without_one(given, tmp_path):
     without = tiny.save_base(tmp_path / "raw", template=None)
     train(given[0], tmp_path / "out", Config(epochs=1, chat_template="plain"), model=without)
     assert build("models", "classifier", {"path": str(tmp_path / "out")}).protocol()["special_tokens"] == "template"
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_folder_that_holds_what_is_read_is_never_replaced(given, tmp_path, inside):
+    base = tmp_path / "base"
+    before = sorted(path.name for path in base.iterdir())
+    with pytest.raises(OutputError, match="--out holds the"):
+        train(given[0], tmp_path if inside else base, FAST, model=str(base), force=True)
+    assert sorted(path.name for path in base.iterdir()) == before
+
+
+def test_what_a_kill_left_of_saving_goes_with_the_next_run(given, tmp_path):
+    config = Config(epochs=1)
+    train(given[0], tmp_path / "out", config, model=given[2])
+    out = tmp_path / "out"
+    (out / "run.json").rename(out / "kept.json")  # as a kill leaves it: started, no record, half a save
+    run = json.loads((out / "kept.json").read_text())
+    (out / "kept.json").unlink()
+    asked = {name: run[name] for name in ("stage", "config", "seed", "inputs")}
+    (out / "started.json").write_text(json.dumps(asked))
+    (out / ".saving-x").mkdir()
+    (out / ".saving-x" / "model.safetensors").write_bytes(b"half")
+    again = train(given[0], out, config, model=given[2])
+    assert again.outputs == run["outputs"]
+    assert not (out / ".saving-x").exists()
+
+
+def test_serving_engines_are_told_that_the_logit_is_the_reward(given, tmp_path):
+    train(given[0], tmp_path / "out", Config(epochs=1), model=given[2])
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert (config["problem_type"], config["pad_token_id"]) == ("regression", 0)
+    assert list(config["id2label"]) == ["0"]
+
+
+def test_the_measure_of_the_last_step_is_that_of_the_scorer(given, tmp_path):
+    """The held-out figure of training, recomputed from the saved folder's scores."""
+    run = train(given[0], tmp_path / "out", Config(epochs=1), model=given[2], held_out=given[1])
+    lines = list(build("models", "classifier", {"path": str(tmp_path / "out")}).score(cases(4, "q")))
+    right = [line.scores["g"] > line.scores["b"] for line in lines]
+    assert run.summary["held_out"]["accuracy"] == sum(right) / 4

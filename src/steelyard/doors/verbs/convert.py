@@ -9,7 +9,7 @@ import typer
 
 def command(
     source: Annotated[Path, typer.Argument(metavar="IN", help="A file, or a dataset saved to disk.")],
-    out: Annotated[Path, typer.Argument(help="The file to write: .jsonl, .json or .parquet.")],
+    out: Annotated[Path, typer.Argument(help="The file to write: .jsonl, .parquet, or .json for others than cases.")],
     *,
     from_kind: Annotated[str | None, typer.Option("--from", help="The format of IN; told by its content.")] = None,
     to_kind: Annotated[str | None, typer.Option("--to", help="The format of OUT; a case file by default.")] = None,

@@ -1,38 +1,53 @@
-"""The union of two cases with one key: evidence is joined, and what contradicts is refused or counted, never chosen."""
+"""The union of two cases with one key: evidence is joined, and what contradicts is refused or counted, never hidden."""
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from steelyard.core.errors import RecordError
-from steelyard.core.types import Case, Judgment, Pair, Rating, Response
+from steelyard.core.types import Case, Judgment, Pair, Prompt, Rating, Response
 
 Evidence = TypeVar("Evidence", Judgment, Rating)
+Value = TypeVar("Value", Prompt, Response)
 
 
 def union(first: Case, second: Case, noted: Counter[str]) -> Case:
     """Both cases in one: the responses, judgments, ratings and pairs of either, in order of first appearance.
 
     Evidence with an id is one where the ids are equal; without an id, where the content is equal, as often as it stands
-    in the case that has it more often. Rankings that differ leave none, counted in ``noted``. Raises RecordError when
-    the prompts' turns, or the texts of one response id, differ.
+    in the case that has it more often. What only one case says (a category, an author) is taken over. Rankings that
+    differ leave none. Those, and evidence, authors and meta values of one name that differ, of which the first are
+    kept, are counted in ``noted``. Raises RecordError when the prompts, or the texts of one response id, differ.
     """
-    if first.prompt.messages != second.prompt.messages:
-        raise RecordError(f"prompt {first.prompt.id!r} has two different texts", allowed="one text for one key")
+    prompt = _prompt(first.prompt, second.prompt, noted)
     return msgspec.structs.replace(
         first,
-        responses=_responses(first, second),
-        judgments=_evidence(first.judgments, second.judgments),
-        ratings=_evidence(first.ratings, second.ratings),
+        prompt=prompt,
+        responses=_responses(first, second, noted),
+        judgments=_evidence(first.judgments, second.judgments, "judgments of one id that differ", noted),
+        ratings=_evidence(first.ratings, second.ratings, "ratings of one id that differ", noted),
         ranking=_ranking(first, second, noted),
         pairs=_pairs(first, second),
-        meta={**second.meta, **first.meta},
+        meta=_meta(first.meta, second.meta, noted) or {},
     )
 
 
-def _responses(first: Case, second: Case) -> tuple[Response, ...]:
+def _prompt(first: Prompt, second: Prompt, noted: Counter[str]) -> Prompt:
+    if first.messages != second.messages:
+        raise RecordError(f"prompt {first.id!r} has two different texts", allowed="one text for one key")
+    for field in ("category", "source", "subset", "reference"):
+        said, other = getattr(first, field), getattr(second, field)
+        if said and other and said != other:
+            raise RecordError(
+                f"prompt {first.id!r} has two different values of {field}: {said!r} and {other!r}",
+                allowed="one prompt for one key",
+            )
+    return _filled(first, second, ("category", "source", "subset", "reference"), noted)
+
+
+def _responses(first: Case, second: Case, noted: Counter[str]) -> tuple[Response, ...]:
     known = {response.id: response for response in first.responses}
     for response in second.responses:
         own = known.setdefault(response.id, response)
@@ -41,17 +56,39 @@ def _responses(first: Case, second: Case) -> tuple[Response, ...]:
                 f"response {response.id!r} of prompt {first.prompt.id!r} has two different texts",
                 allowed="one text for one response id",
             )
+        if own.author and response.author and own.author != response.author:
+            noted["authors that differ"] += 1
+        known[response.id] = _filled(own, response, ("author",), noted)
     return tuple(known.values())
 
 
-def _evidence(first: Sequence[Evidence], second: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    ids = {one.id for one in first if one.id is not None}
+def _filled(own: Value, other: Value, fields: Sequence[str], noted: Counter[str]) -> Value:
+    """The first value, with the other's fields where it has none, and the meta of both."""
+    taken = {field: getattr(own, field) or getattr(other, field) for field in fields}
+    return msgspec.structs.replace(own, **taken, meta=_meta(own.meta, other.meta, noted))
+
+
+def _meta(first: dict[str, Any] | None, second: dict[str, Any] | None, noted: Counter[str]) -> dict[str, Any] | None:
+    if first is None or second is None:
+        return second if first is None else first
+    differing = sum(second[key] != value for key, value in first.items() if key in second)
+    if differing:
+        noted["meta values that differ"] += differing
+    return {**first, **{key: value for key, value in second.items() if key not in first}}
+
+
+def _evidence(
+    first: Sequence[Evidence], second: Sequence[Evidence], differing: str, noted: Counter[str]
+) -> tuple[Evidence, ...]:
+    by_id = {one.id: one for one in first if one.id is not None}
     left = Counter(_content(one) for one in first if one.id is None)
     added: list[Evidence] = []
     for one in second:
         if one.id is not None:
-            if one.id not in ids:
+            if one.id not in by_id:
                 added.append(one)
+            elif by_id[one.id] != one:
+                noted[differing] += 1
         elif left[_content(one)] > 0:
             left[_content(one)] -= 1
         else:

@@ -99,7 +99,8 @@ _AS_READ = "as_read"
 
 def as_read(kind: str, **facts: Any) -> dict[str, Any]:
     """What the turns do not say of a row's form, for the case's ``meta``; only the same format reads it again."""
-    said = {name: value for name, value in facts.items() if value}
+    # An id may be 0 or empty and is still said.
+    said = {name: value for name, value in facts.items() if value is not None and value is not False and value != []}
     return {_AS_READ: {"format": kind, **said}} if said else {}
 
 

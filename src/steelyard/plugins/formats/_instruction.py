@@ -28,9 +28,7 @@ def instruction_turns(row: Row) -> tuple[tuple[Message, ...], dict[str, Any]]:
     return tuple(turns), kept | ({"absent": absent} if absent else {})
 
 
-def instruction_row(
-    case: Case, lost: Counter[str], *, form: dict[str, Any], answers: dict[str, Any]
-) -> dict[str, Any]:
+def instruction_row(case: Case, lost: Counter[str], *, form: dict[str, Any], answers: dict[str, Any]) -> dict[str, Any]:
     """The conversation as a row with these answers and the prompt's ``meta``; ``form`` is what was kept of its form."""
     said = conversation_of(case.prompt.messages, lost)
     extra = form.get("input", "")

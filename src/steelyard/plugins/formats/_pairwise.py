@@ -1,7 +1,7 @@
 """Writing a case into formats that hold one better and one worse answer a row, and counting what that loses."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from steelyard.core.types import Case, Message, Response
@@ -47,6 +47,16 @@ def answer_text(response: Response, lost: Counter[str]) -> str:
     return turns[-1].content if turns else ""
 
 
+def system_text(messages: Iterable[Message], lost: Counter[str]) -> str | None:
+    """The system turns as one text, for formats with one place for it; what that changes is counted."""
+    turns = list(messages)
+    texts = [turn.content for turn in turns if turn.role == "system"]
+    in_place = [turn for turn in turns[:1] if turn.role == "system" and turn.content]
+    if len(texts) > len(in_place):
+        lost["system turns joined, moved or empty"] += len(texts) - len(in_place)
+    return "\n".join(texts) if texts else None
+
+
 class Conversation(NamedTuple):
     """A prompt as system text, closed exchanges, and the question that is open."""
 
@@ -57,11 +67,13 @@ class Conversation(NamedTuple):
 
 def conversation_of(messages: tuple[Message, ...], lost: Counter[str]) -> Conversation:
     """The prompt in exchanges of user and assistant; turns that do not alternate are joined and counted."""
-    system = [message.content for message in messages if message.role == "system"]
+    system = system_text(messages, lost)
     turns = [message for message in messages if message.role != "system"]
     merged: list[Message] = []
     for turn in turns:
         role = "assistant" if turn.role == "assistant" else "user"
+        if turn.role not in ("user", "assistant"):
+            lost["roles"] += 1
         if merged and merged[-1].role == role:
             lost["turns joined"] += 1
             merged[-1] = Message(role=role, content=f"{merged[-1].content}\n{turn.content}")
@@ -70,6 +82,9 @@ def conversation_of(messages: tuple[Message, ...], lost: Counter[str]) -> Conver
     if merged and merged[0].role == "assistant":
         lost["turns joined"] += 1
         merged = [Message(role="user", content=""), *merged]
-    question = merged.pop().content if merged and merged[-1].role == "user" else ""
+    is_open = bool(merged) and merged[-1].role == "user"
+    if not is_open:
+        lost["conversations without an open question"] += 1
+    question = merged.pop().content if is_open else ""
     history = [(merged[index].content, merged[index + 1].content) for index in range(0, len(merged) - 1, 2)]
-    return Conversation("\n".join(system) if system else None, history, question)
+    return Conversation(system, history, question)

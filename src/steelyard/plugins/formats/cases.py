@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case
 from steelyard.files.cases import decode_case
@@ -24,9 +25,14 @@ class Cases:
         return isinstance(row.get("prompt"), dict) and isinstance(row.get("responses"), list)
 
     def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
-        """The rows as checked cases."""
+        """The rows as checked cases. Raises RecordError for a key that stands twice."""
+        places: dict[tuple[str, str | None], Place] = {}
         for row in rows:
-            yield decode_case(msgspec.json.encode(row.value), row.place)
+            case = decode_case(msgspec.json.encode(row.value), row.place)
+            if places.setdefault(case.key, row.place) is not row.place:
+                found = f"prompt id {case.prompt.id!r} stands at {places[case.key]} already"
+                raise RecordError(found, where=row.place, allowed="ids that are unique in a language")
+            yield case
 
     def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
         """The cases as they are."""

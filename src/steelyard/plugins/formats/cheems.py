@@ -8,7 +8,7 @@ Differs from: the published code, which uses only preference ``1``, never the sy
 prompts have the same text.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -16,13 +16,14 @@ from steelyard.core.checks import check_case
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import RecordError
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Judgment, Message, Ranking, Response, Verdict
+from steelyard.core.types import Case, Judgment, Message, Response
+from steelyard.plugins.formats._cheems import KEYS, KIND, PREFERENCES, VERDICTS, cheems_row, rank_of, tiers_of
 from steelyard.plugins.formats._fields import (
     PromptIds,
     answer_ids,
-    answer_turns,
-    as_turns,
+    as_read,
     count_lost,
+    is_number,
     list_field,
     response_of,
     rest,
@@ -31,13 +32,6 @@ from steelyard.plugins.formats._fields import (
     with_prompt,
 )
 
-_VERDICTS: dict[str, Verdict] = {
-    **dict.fromkeys(("1", "g"), "left"),
-    **dict.fromkeys(("2", "-1", "b"), "right"),
-    **dict.fromkeys(("0", "s", "same", "tie"), "tie"),
-}  # fmt: skip
-_PREFERENCES = {"left": "1", "right": "2", "tie": "0"}
-_KEYS = ("input", "prompt", "category", "responses", "annotations", "rank", "sys_prompt", "id")
 _FLAT_KEYS = ("input", "prompt", "category", "answer1", "answer2", "preference", "sys_prompt", "id")
 
 
@@ -70,7 +64,7 @@ class Cheems:
             count_lost(
                 case, lost, carried=("category", "prompt meta", "response meta", "judgments", "given ids", "authors")
             )
-            yield _row(case, lost)
+            yield cheems_row(case, lost)
 
 
 def build(config: Config) -> Cheems:
@@ -84,25 +78,25 @@ def _prompt_fields(row: Row, ids: PromptIds, known: Iterable[str]) -> dict[str, 
         raise RecordError("the row lacks 'input'", where=row.place, allowed="input (or prompt): a text or turns")
     messages = turns_of(row.value[key], row.place, key, role="user")
     system = text_field(row, "sys_prompt", default="")
-    category = row.value.get("category") or ()
     given = row.value.get("id")
     return {
         "messages": ((Message(role="system", content=system),) if system else ()) + messages,
-        "id": ids.made(row) if given is None else ids.given(str(given), row),
-        "category": (category,) if isinstance(category, str) else tuple(map(str, category)),
+        "id": ids.made(row) if given is None else ids.given(_name(given, row, "id"), row),
+        "category": _category(row),
         "meta": rest(row, known),
     }
 
 
 def _full_case(row: Row, ids: PromptIds, noted: Counter[str]) -> Case:
     responses = tuple(_response(row, index, item) for index, item in enumerate(list_field(row, "responses")))
-    rank = row.value.get("rank") or {}
-    ranking = _tiers(row, rank) if rank else None
-    fields = _prompt_fields(row, ids, _KEYS)
-    if ranking and rank != _rank(ranking):
-        fields["meta"] = {**(fields["meta"] or {}), "rank": rank}  # other numbers that say the same order
+    rank = _given_rank(row)
+    ranking = tiers_of(rank) if rank else None
+    fields = _prompt_fields(row, ids, KEYS)
+    # Other numbers can say the same order, and a single category can stand without its list.
+    other = rank if ranking and rank != rank_of(ranking) else None
+    meta = as_read(KIND, rank=other, category=isinstance(row.value.get("category"), str))
     judgments = tuple(_judgment(row, item) for item in list_field(row, "annotations", default=()))
-    return Case(prompt=with_prompt(**fields), responses=responses, judgments=judgments, ranking=ranking)
+    return Case(prompt=with_prompt(**fields), responses=responses, judgments=judgments, ranking=ranking, meta=meta)
 
 
 def _flat_case(row: Row, ids: PromptIds, noted: Counter[str]) -> Case:
@@ -121,7 +115,9 @@ def _response(row: Row, index: int, item: Any) -> Response:
     author = item.get("model")
     if author is not None and not isinstance(author, str):
         meta, author = {**meta, "model": author}, None
-    return Response(id=str(item["id"]), text=item["content"], author=author, meta=meta or None)
+    return Response(
+        id=_name(item["id"], row, f"responses[{index}]"), text=item["content"], author=author, meta=meta or None
+    )
 
 
 def _judgment(row: Row, item: Any) -> Judgment:
@@ -132,69 +128,33 @@ def _judgment(row: Row, item: Any) -> Judgment:
             "an annotation that is no triple", where=row.place, allowed="[first id, second id, preference]"
         )
     preference = str(item[2])
-    if preference not in _VERDICTS:
-        raise RecordError(f"unknown preference {preference!r}", where=row.place, allowed=", ".join(_VERDICTS))
-    verdict = _VERDICTS[preference]
-    meta = None if item[2] == _PREFERENCES[verdict] else {"preference": item[2]}
+    if preference not in VERDICTS:
+        raise RecordError(f"unknown preference {preference!r}", where=row.place, allowed=", ".join(VERDICTS))
+    verdict = VERDICTS[preference]
+    meta = None if item[2] == PREFERENCES[verdict] else {"preference": item[2]}
     return Judgment(left=str(item[0]), right=str(item[1]), verdict=verdict, judge="unknown", kind="human", meta=meta)
 
 
-def _tiers(row: Row, rank: Any) -> Ranking:
-    if not isinstance(rank, dict) or not all(isinstance(place, int | float) for place in rank.values()):
+def _name(value: Any, row: Row, path: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise RecordError("an id that is neither a text nor a whole number", where=row.place._replace(path=path))
+    return str(value)
+
+
+def _category(row: Row) -> tuple[str, ...]:
+    category = row.value.get("category") or []
+    if isinstance(category, str):
+        return (category,)
+    if not isinstance(category, list) or not all(isinstance(name, str) for name in category):
+        where = row.place._replace(path="category")
+        raise RecordError("'category' is neither a text nor a list of texts", where=where, allowed='["…", "…"]')
+    return tuple(category)
+
+
+def _given_rank(row: Row) -> dict[str, float]:
+    rank = row.value.get("rank") or {}
+    # In Parquet every row has the ids of all rows: what is null there was not ranked.
+    placed = {name: place for name, place in rank.items() if place is not None} if isinstance(rank, dict) else None
+    if placed is None or not all(map(is_number, placed.values())):
         raise RecordError("a rank that is no map of ids to numbers", where=row.place._replace(path="rank"))
-    tiers: dict[float, list[str]] = defaultdict(list)
-    for name, place in rank.items():
-        tiers[place].append(name)
-    return tuple(tuple(tiers[place]) for place in sorted(tiers))
-
-
-def _rank(ranking: Ranking) -> dict[str, int]:
-    return {name: number for number, tier in enumerate(ranking, 1) for name in tier}
-
-
-def _row(case: Case, lost: Counter[str]) -> dict[str, Any]:
-    prompt, meta = case.prompt, dict(case.prompt.meta or {})
-    system = "\n".join(turn.content for turn in prompt.messages if turn.role == "system")
-    turns = [turn for turn in prompt.messages if turn.role != "system"]
-    is_plain = len(turns) == 1 and turns[0].role == "user"
-    rank, kept = _rank(case.ranking or ()), meta.pop("rank", None)
-    if kept is not None and sorted(kept, key=kept.get) and _same_order(kept, case.ranking or ()):
-        rank = kept
-    return {
-        "id": prompt.id,
-        "input": turns[0].content if is_plain else as_turns(turns),
-        "category": list(prompt.category),
-        "responses": [_written(response, lost) for response in case.responses],
-        "annotations": [_annotation(judgment) for judgment in case.judgments if _is_written(judgment, lost)],
-        "rank": rank,
-        "sys_prompt": system,
-        **meta,
-    }
-
-
-def _same_order(rank: dict[str, Any], ranking: Ranking) -> bool:
-    tiers: dict[Any, set[str]] = defaultdict(set)
-    for name, place in rank.items():
-        tiers[place].add(name)
-    return [tiers[place] for place in sorted(tiers)] == [set(tier) for tier in ranking]
-
-
-def _written(response: Response, lost: Counter[str]) -> dict[str, Any]:
-    if response.messages is not None:
-        lost["earlier turns of an answer"] += len(response.messages) - 1
-    text = answer_turns(response)[-1].content
-    author = {"model": response.author} if response.author is not None else {}
-    return {"id": response.id, "content": text, **author, **(response.meta or {})}
-
-
-def _is_written(judgment: Judgment, lost: Counter[str]) -> bool:
-    if judgment.verdict == "none":
-        lost["judgments without a verdict"] += 1
-        return False
-    is_plain = judgment.judge == "unknown" and judgment.kind == "human"
-    lost["judges, kinds and other fields of judgments"] += not is_plain
-    return True
-
-
-def _annotation(judgment: Judgment) -> list[Any]:
-    return [judgment.left, judgment.right, (judgment.meta or {}).get("preference", _PREFERENCES[judgment.verdict])]
+    return placed

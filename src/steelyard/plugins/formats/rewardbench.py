@@ -85,7 +85,11 @@ class RewardBench:
             given = form.get("id", case.prompt.id)
             rows = list(pair_rows(case, lost, carried=("language", "subset", "authors", "prompt meta")))
             for number, (better, worse, _) in enumerate(rows):
-                values = {"prompt": case.prompt.messages, "chosen": answer_turns(better), "rejected": answer_turns(worse)}
+                values = {
+                    "prompt": case.prompt.messages,
+                    "chosen": answer_turns(better),
+                    "rejected": answer_turns(worse),
+                }
                 said = {key: _written(key, turns, form) for key, turns in values.items()}
                 row = {
                     "id": given if len(rows) == 1 else f"{given}-{number}",

@@ -2,31 +2,38 @@
 
 Written from the dataset-formats page of TRL's documentation. The answers are texts or turns. An implicit prompt is the
 longest common run of turns; of texts, the longest common beginning, cut back to the last assistant mark in it (a blank
-line and ``Assistant:``), or else to its last line break. Where nothing is common, the row is refused, not guessed.
+line and ``Assistant:``), or else to the last line break after which both still say something. Where nothing is common,
+the row is refused, not guessed.
 """
 
 import os.path
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import RecordError
+from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Message, Pair, Response
+from steelyard.core.types import Case, Message, Pair
 from steelyard.plugins.formats._fields import (
     PromptIds,
     answer_ids,
     answer_turns,
+    as_read,
     as_turns,
+    form_of,
+    is_number,
     response_of,
     rest,
+    turn_keys,
     turns_of,
+    with_meta,
     with_prompt,
 )
 from steelyard.plugins.formats._pairwise import pair_rows
 
 _KEYS = ("prompt", "chosen", "rejected", "margin")
+_KIND = "trl"
 _MARK = "\n\nAssistant:"
 
 
@@ -61,33 +68,26 @@ class Trl:
             answers = (parts.chosen, parts.rejected)
             names = answer_ids(answers, noted)
             margin = row.value.get("margin")
-            if margin is not None and not isinstance(margin, int | float):
+            if margin is not None and not is_number(margin):
                 raise RecordError("a margin that is no number", where=row.place._replace(path="margin"))
-            # Turns and texts look alike in the record: meta remembers what the row had.
-            shape = {} if isinstance(row.value["chosen"], str) else {"turns": True}
-            implicit = {} if "prompt" in row.value else {"implicit": True}
             yield Case(
-                prompt=with_prompt(
-                    parts.prompt, id=ids.made(row), meta={**(rest(row, _KEYS) or {}), **shape, **implicit}
-                ),
+                prompt=with_prompt(parts.prompt, id=ids.made(row), meta=rest(row, _KEYS)),
                 responses=tuple(response_of(name, one) for name, one in zip(names, answers, strict=True)),
                 ranking=((names[0],), (names[1],)),
                 pairs=None if margin is None else (Pair(better=names[0], worse=names[1], margin=float(margin)),),
+                meta=as_read(_KIND, turns=turn_keys(row, _KEYS), implicit="prompt" not in row.value),
             )
 
     def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
         """A row a pair: texts where a prompt is one user turn and both answers are texts, else turns."""
         for case in cases:
-            meta = dict(case.prompt.meta or {})
-            as_written_turns = meta.pop("turns", False)
-            implicit = meta.pop("implicit", False) or self.config.implicit
+            form = form_of(case, _KIND)
             for better, worse, pair in pair_rows(case, lost, carried=("prompt meta", "margins")):
-                is_text = not as_written_turns and _is_plain(case, better, worse)
-                row = _text_row(case, better, worse) if is_text else _turns_row(case, better, worse)
-                if implicit:
-                    row = _joined(row)
+                parts = _Parts(case.prompt.messages, answer_turns(better), answer_turns(worse))
+                is_implicit = form.get("implicit", False) or self.config.implicit
+                row = _implicit_row(parts, form, lost) if is_implicit else _explicit_row(parts, form)
                 margin = {"margin": pair.margin} if case.pairs is not None else {}
-                yield {**row, **margin, **meta}
+                yield with_meta(row | margin, case, _KEYS, lost)
 
 
 def build(config: Config) -> Trl:
@@ -113,7 +113,7 @@ def _implicit(row: Row) -> _Parts:
     if isinstance(chosen, str) and isinstance(rejected, str):
         common = os.path.commonprefix([chosen, rejected])  # noqa: RUF071  characters are what is meant
         at = common.rfind(_MARK)
-        end = at + len(_MARK) if at >= 0 else common.rfind("\n") + 1
+        end = at + len(_MARK) if at >= 0 else common[: min(map(len, (chosen, rejected))) - 1].rfind("\n") + 1
         if end <= 0:
             raise RecordError("chosen and rejected share no prompt", where=row.place, do="give the prompt its own key")
         # The texts keep their marks: what is written again is what was read.
@@ -131,19 +131,34 @@ def _implicit(row: Row) -> _Parts:
     return _Parts(turns[0][:length], turns[0][length:], turns[1][length:])
 
 
-def _is_plain(case: Case, better: Response, worse: Response) -> bool:
-    turns = case.prompt.messages
-    return len(turns) == 1 and turns[0].role == "user" and better.text is not None and worse.text is not None
+def _is_text(key: str, turns: Sequence[Message]) -> bool:
+    return len(turns) == 1 and turns[0].role == ("user" if key == "prompt" else "assistant")
 
 
-def _text_row(case: Case, better: Response, worse: Response) -> dict[str, Any]:
-    return {"prompt": case.prompt.messages[0].content, "chosen": better.text, "rejected": worse.text}
+def _explicit_row(parts: _Parts, form: dict[str, Any]) -> dict[str, Any]:
+    """Each part as it was read; otherwise texts where all three can be texts, else turns."""
+    values = parts._asdict()
+    is_text = {key: _is_text(key, turns) for key, turns in values.items()}
+    as_lists = form.get("turns") or (() if all(is_text.values()) else tuple(values))
+    return {
+        key: turns[0].content if is_text[key] and key not in as_lists else as_turns(turns)
+        for key, turns in values.items()
+    }
 
 
-def _turns_row(case: Case, better: Response, worse: Response) -> dict[str, Any]:
-    chosen, rejected = as_turns(answer_turns(better)), as_turns(answer_turns(worse))
-    return {"prompt": as_turns(case.prompt.messages), "chosen": chosen, "rejected": rejected}
-
-
-def _joined(row: dict[str, Any]) -> dict[str, Any]:
-    return {"chosen": row["prompt"] + row["chosen"], "rejected": row["prompt"] + row["rejected"]}
+def _implicit_row(parts: _Parts, form: dict[str, Any], lost: Counter[str]) -> dict[str, Any]:
+    """The prompt inside both answers, as texts or else as turns; apart where neither would be read as it was meant."""
+    values = parts._asdict()
+    forms: list[dict[str, Any]] = []
+    if "chosen" not in form.get("turns", ()) and all(_is_text(key, turns) for key, turns in values.items()):
+        prompt, chosen, rejected = (turns[0].content for turns in parts)
+        forms.append({"chosen": prompt + chosen, "rejected": prompt + rejected})
+    forms.append({key: as_turns(parts.prompt + values[key]) for key in ("chosen", "rejected")})
+    for row in forms:
+        try:
+            if _implicit(Row(Place("the row to write"), row)) == parts:
+                return row
+        except RecordError:
+            continue
+    lost["prompts inside the answers"] += 1
+    return _explicit_row(parts, form)

@@ -5,6 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
 
 from steelyard.core.errors import ModelError
@@ -22,7 +23,7 @@ from steelyard.plugins.models._manifest import Manifest, protocol_of, read_manif
 from steelyard.plugins.models._network import (
     RewardNetwork,
     best_device,
-    check_vocabulary,
+    check_rows,
     load_network,
     load_tokenizer,
     padded,
@@ -66,7 +67,7 @@ class Classifier:
         encoded = [[encode(self.tokenizer, self.rendering, case, one) for one in case.responses] for case in cases]
         can_cut = self.rendering.over_length != "refuse"
         rows = [one.ids for answers in encoded for one in answers if can_cut or not one.is_over_length]
-        check_vocabulary(rows, self.network, where=self.config.path)
+        check_rows(rows, self.network, where=self.config.path)
         rewards = iter(score_rows(self.network, rows, self.config))
         for case, answers in zip(cases, encoded, strict=True):
             yield _line(case, answers, rewards, can_cut=can_cut)
@@ -101,25 +102,30 @@ def _line(case: Case, answers: Sequence[Encoded], rewards: Iterator[float], *, c
 
 
 def _rendering(config: Config, manifest: Manifest | None, tokenizer: Any) -> Rendering:
-    asked: dict[str, Any] = {
-        name: value
-        for name, value in (("max_length", config.max_length), ("over_length", config.over_length))
-        if value is not None
-    }
-    if manifest is None:
+    settings = (("max_length", config.max_length), ("over_length", config.over_length))
+    asked: dict[str, Any] = {name: value for name, value in settings if value is not None}
+    if manifest is None or config.chat_template is not None:
         template = choose_template(tokenizer, config.chat_template, model=config.path)
-        return Rendering(template=template, special_tokens=choose_special_tokens(tokenizer, template), **asked)
-    own: dict[str, Any] = {"max_length": manifest.rendering.max_length, "over_length": manifest.rendering.over_length}
-    differing = [f"{name}={value} (trained with {own[name]})" for name, value in asked.items() if value != own[name]]
-    if config.chat_template is not None:
-        named = choose_template(tokenizer, config.chat_template, model=config.path)
-        differing += [] if named == manifest.rendering.template else ["another chat template"]
-    if config.dtype is not None and config.dtype != manifest.dtype:
-        differing.append(f"dtype={config.dtype} (trained with {manifest.dtype})")
-    if differing:
+        asked |= {"template": template, "special_tokens": choose_special_tokens(tokenizer, template)}
+    if manifest is None:
+        return Rendering(**asked)
+    _check_protocol(config, manifest, asked)
+    return msgspec.structs.replace(manifest.rendering, **asked)
+
+
+def _check_protocol(config: Config, manifest: Manifest, asked: dict[str, Any]) -> None:
+    own = manifest.rendering
+    differing = {
+        "max_length": asked.get("max_length", own.max_length) != own.max_length,
+        "over_length": asked.get("over_length", own.over_length) != own.over_length,
+        "chat_template": asked.get("template", own.template) != own.template,
+        "dtype": config.dtype not in (None, manifest.dtype),
+    }
+    refused = [name for name, differs in differing.items() if differs and name not in config.allow_differing]
+    if refused:
         raise ModelError(
-            f"asks for another protocol than the model was trained with: {', '.join(differing)}",
+            f"asks for another protocol than the model was trained with: {', '.join(refused)}",
             where=config.path,
-            do="leave the setting out, or train a model with it",
+            allowed=f"max_length={own.max_length}, over_length={own.over_length}, dtype={manifest.dtype}, its template",
+            do=f"leave the setting out, or name it: allow_differing={refused}",
         )
-    return manifest.rendering

@@ -1,11 +1,8 @@
 """From a conversation and an answer to token ids, one place for trainer and scorer: template, specials, strip, cut."""
 
 import hashlib
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
-from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -13,6 +10,7 @@ from steelyard.core.config import Config
 from steelyard.core.errors import FileError, ModelError, Place
 from steelyard.core.types import Case, Message, Response
 from steelyard.files.lines import check_readable, check_utf8
+from steelyard.plugins.models._marks import hidden, stand_ins, tokenise
 
 OverLength = Literal["refuse", "left", "right"]
 
@@ -95,11 +93,11 @@ def encode(tokenizer: Any, rendering: Rendering, case: Case, response: Response)
     """
     answer = response.messages or (Message(role="assistant", content=response.text or ""),)
     messages = (*case.prompt.messages, *answer)
-    stand_ins = _stand_ins(messages, _special_marks(tokenizer))
-    text = _render(tokenizer, rendering, messages, stand_ins, where=case.prompt.id)
+    instead = stand_ins(tokenizer, [message.content for message in messages])
+    text = _render(tokenizer, rendering, messages, instead, where=case.prompt.id)
     if rendering.strip:
         text = text.rstrip()
-    ids = _tokenise(tokenizer, text, stand_ins, add=rendering.special_tokens == "tokenizer")
+    ids = tokenise(tokenizer, text, instead, add=rendering.special_tokens == "tokenizer")
     bos = tokenizer.bos_token_id
     if not ids:
         raise ModelError("the conversation has no tokens", where=case.prompt.id, do="name another: --chat-template")
@@ -108,44 +106,14 @@ def encode(tokenizer: Any, rendering: Rendering, case: Case, response: Response)
     return Encoded(_cut(ids, rendering, bos), len(ids))
 
 
-@lru_cache(maxsize=16)
-def _special_marks(tokenizer: Any) -> re.Pattern[str] | None:
-    """Finds every token that would take effect by being spelt out; many of them have no name in the tokenizer."""
-    marks = {mark.content for mark in tokenizer.added_tokens_decoder.values() if mark.special}
-    longest_first = sorted(marks | set(tokenizer.all_special_tokens), key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
-
-
-def _stand_ins(messages: Sequence[Message], marks: re.Pattern[str] | None) -> dict[str, str]:
-    """For each special token that a text spells out, a private character that no text has, by mark.
-
-    A text that spells out a special token is text: the mark is hidden from the template's own marks until it is
-    tokenised as plain characters.
-    """
-    texts = "".join(message.content for message in messages)
-    found = dict.fromkeys(marks.findall(texts)) if marks else {}
-    free = (character for character in map(chr, range(0xF0000, 0xFFFFE)) if character not in texts)
-    return dict(zip(found, free, strict=False))
-
-
-def _hidden(text: str, stand_ins: Mapping[str, str]) -> str:
-    for mark in sorted(stand_ins, key=len, reverse=True):
-        text = text.replace(mark, stand_ins[mark])
-    return text
-
-
 def _render(
-    tokenizer: Any, rendering: Rendering, messages: Sequence[Message], stand_ins: Mapping[str, str], *, where: str
+    tokenizer: Any, rendering: Rendering, messages: Sequence[Message], instead: Mapping[str, str], *, where: str
 ) -> str:
     import jinja2
 
-    turns = [{"role": message.role, "content": _hidden(message.content, stand_ins)} for message in messages]
-    # Differs from: transformers, which tells templates the day on which they are rendered.
-    today = date.fromisoformat(rendering.today).strftime
+    turns = [{"role": message.role, "content": hidden(message.content, instead)} for message in messages]
     try:
-        text = tokenizer.apply_chat_template(
-            turns, tokenize=False, chat_template=rendering.template, strftime_now=today
-        )
+        text = tokenizer.apply_chat_template(turns, tokenize=False, chat_template=_without_clock(rendering))
     except jinja2.TemplateError as error:
         raise ModelError(f"the chat template refuses this conversation ({error})", where=where) from error
     rest = text
@@ -163,22 +131,17 @@ def _render(
     return text
 
 
-def _tokenise(tokenizer: Any, text: str, stand_ins: Mapping[str, str], *, add: bool) -> list[int]:
-    if not stand_ins:
-        return tokenizer(text, add_special_tokens=add, truncation=False).input_ids
-    ids = list(chain.from_iterable(_parts(tokenizer, text, stand_ins)))
-    if not add:
-        return ids
-    around, inside = tokenizer("a").input_ids, tokenizer("a", add_special_tokens=False).input_ids
-    start = around.index(inside[0])
-    return around[:start] + ids + around[start + len(inside) :]
+def _without_clock(rendering: Rendering) -> str:
+    """The template, told ``today`` whenever it asks for the date.
 
-
-def _parts(tokenizer: Any, text: str, stand_ins: Mapping[str, str]) -> Iterator[list[int]]:
-    marks = {character: mark for mark, character in stand_ins.items()}
-    for part in re.split(f"([{''.join(marks)}])", text):
-        plain = marks.get(part)
-        yield tokenizer(plain or part, add_special_tokens=False, split_special_tokens=plain is not None).input_ids
+    Differs from: transformers, which tells it the day on which it is rendered. A macro of the same name goes before
+    the template's own text, since functions cannot be handed to it.
+    """
+    if "strftime_now" not in rendering.template:
+        return rendering.template
+    today = date.fromisoformat(rendering.today)
+    told = "".join(f"|replace('%{letter}', '{today.strftime('%' + letter)}')" for letter in "aAbBdjmyYFDHIMSp")
+    return f"{{% macro strftime_now(pattern) %}}{{{{ pattern{told} }}}}{{% endmacro %}}{{{{ '' }}}}{rendering.template}"
 
 
 def _cut(ids: list[int], rendering: Rendering, bos: int | None) -> tuple[int, ...]:

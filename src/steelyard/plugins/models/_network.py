@@ -70,7 +70,7 @@ def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
     try:
         with quiet():
             classifier, loading = AutoModelForSequenceClassification.from_pretrained(
-                path, num_labels=1, dtype=torch.float32, output_loading_info=True
+                path, num_labels=1, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True
             )
     except (OSError, ValueError, RuntimeError) as error:
         found = f"cannot be loaded as a scalar reward model ({str(error).splitlines()[0]})"
@@ -80,6 +80,9 @@ def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
     head = dict(classifier.named_children()).get("score")
     if not isinstance(head, nn.Linear) or head.out_features != 1:
         raise ModelError("has no scalar head named 'score'", where=path, allowed="decoders such as Qwen, Llama, Gemma")
+    if other := sorted(name for name, *_ in loading["mismatched_keys"]):
+        found = f"has weights of another shape than a model with one label: {', '.join(other[:3])}"
+        raise ModelError(found, where=path, allowed="a head of one label, or none")
     missing = [name for name in loading["missing_keys"] if not name.startswith("score.")]
     if missing:
         raise ModelError(f"lacks weights: {', '.join(missing[:3])}", where=path, do="check that the download is whole")
@@ -112,12 +115,30 @@ def initialise_head(network: RewardNetwork, *, seed: int) -> None:
             network.head.bias.zero_()
 
 
-def check_vocabulary(rows: Sequence[Sequence[int]], network: RewardNetwork, *, where: str) -> None:
-    """Raises ModelError for a token id that the embedding does not have: tokenizer and weights are not one model's."""
+def check_rows(rows: Sequence[Sequence[int]], network: RewardNetwork, *, where: str) -> None:
+    """Raises ModelError for a token id or a position that the model has no embedding for.
+
+    Such an id means that tokenizer and weights are not one model's.
+    """
     size = network.classifier.get_input_embeddings().num_embeddings
     largest = max((max(row) for row in rows if row), default=0)
     if largest >= size:
         raise ModelError(f"token id {largest}, but the model knows ids below {size}", where=where)
+    longest, limit = max(map(len, rows), default=0), _num_learned_positions(network)
+    if limit is not None and longest > limit:
+        found = f"a conversation of {longest} tokens, but the model knows {limit} positions"
+        raise ModelError(found, where=where, do=f"set max_length={limit}")
+
+
+def _num_learned_positions(network: RewardNetwork) -> int | None:
+    """How long a row may be where positions are a table, as in GPT-2; null where they are computed."""
+    settings = network.classifier.config.get_text_config().to_dict()
+    limit = settings.get("max_position_embeddings") or settings.get("n_positions")
+    tables = [module for module in network.backbone.modules() if isinstance(module, nn.Embedding)]
+    words = network.classifier.get_input_embeddings()
+    # OPT and its kin keep two rows of the table for themselves.
+    learned = any(limit and table is not words and table.num_embeddings - limit in (0, 2) for table in tables)
+    return limit if learned else None
 
 
 @contextmanager

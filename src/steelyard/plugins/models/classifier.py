@@ -8,9 +8,10 @@ from steelyard.core.config import Config as BaseConfig
 class Config(BaseConfig, frozen=True):
     """``path`` is a model folder or hub name. What is null comes from the model's own manifest.
 
-    A setting that differs from the manifest is refused: scores of two protocols must not be mixed. ``chat_template``,
-    ``max_length`` and ``over_length`` are for models that were trained elsewhere. ``tokens_per_forward`` and
-    ``batch_size`` bound a forward pass and change no score; so does the side of the ``padding``.
+    A setting that differs from the manifest is refused, since scores of two protocols must not be mixed, unless
+    ``allow_differing`` names it. ``chat_template``, ``max_length`` and ``over_length`` are for models that were trained
+    elsewhere. ``tokens_per_forward`` and ``batch_size`` bound a forward pass and change no score; so does the side of
+    the ``padding``.
     """
 
     path: str
@@ -18,6 +19,7 @@ class Config(BaseConfig, frozen=True):
     max_length: int | None = None
     over_length: Literal["refuse", "left", "right"] | None = None
     dtype: Literal["float32", "bfloat16"] | None = None
+    allow_differing: tuple[Literal["chat_template", "max_length", "over_length", "dtype"], ...] = ()
     tokens_per_forward: int = 8192
     batch_size: int | None = None
     padding: Literal["left", "right"] = "right"

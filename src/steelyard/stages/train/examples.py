@@ -48,6 +48,7 @@ def make_examples(
     for case in cases:
         num_in += 1
         pairs = pairs_of(case, choice)
+        _check_weights(pairs, case, where)
         used = sorted({end for pair in pairs for end in pair[:2]})
         encoded = {index: encode(tokenizer, rendering, case, case.responses[index]) for index in used}
         over = [index for index, one in encoded.items() if one.is_over_length]
@@ -76,6 +77,13 @@ def _example(pairs: tuple[IndexedPair, ...], encoded: dict[int, Encoded]) -> tup
     place = {index: position for position, index in enumerate(used)}
     moved = tuple(pair._replace(better=place[pair.better], worse=place[pair.worse]) for pair in kept)
     return Example(tuple(encoded[index].ids for index in used), moved), len(pairs) - len(kept)
+
+
+def _check_weights(pairs: tuple[IndexedPair, ...], case: Case, where: str) -> None:
+    for pair in pairs:
+        if pair.weight < 0:
+            found = f"a pair of prompt {case.prompt.id!r} weighs {pair.weight}"
+            raise EvidenceError(found, where=where, allowed="weights of 0 or more")
 
 
 def _refuse_length(too_long: list[str], rendering: Rendering, where: str) -> None:

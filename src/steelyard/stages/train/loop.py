@@ -89,7 +89,7 @@ def fit(
     *,
     after_step: Callable[[Point], None],
 ) -> None:
-    """Train in place. Raises ModelError when the loss is no longer a number."""
+    """Train in place. Raises ModelError when loss, gradient or the trained model's rewards are not finite."""
     trained = [weight for weight in network.parameters() if weight.requires_grad]
     optimiser = torch.optim.AdamW(trained, lr=config.learning_rate, weight_decay=config.weight_decay)
     with torch.random.fork_rng():
@@ -100,10 +100,14 @@ def fit(
             for group in optimiser.param_groups:
                 group["lr"] = config.learning_rate * factor
             point = _one_step(network, examples, planned, config, number=number, rate=config.learning_rate * factor)
-            torch.nn.utils.clip_grad_norm_(trained, config.max_gradient_norm)
+            norm = torch.nn.utils.clip_grad_norm_(trained, config.max_gradient_norm)
+            _check_finite(norm, "gradient's norm", point.step)
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
             after_step(point)
+        with torch.no_grad():
+            # The last step has no next loss that would show what it did.
+            _check_finite(score_step(network, examples[0].rows, config).sum(), "sum of rewards", len(steps))
 
 
 def _one_step(
@@ -116,10 +120,14 @@ def _one_step(
     pair_loss = bradley_terry_loss(scores, pairs, config.reduction)
     prior = gaussian_regulariser(scores)
     loss = pair_loss + config.regulariser * prior
-    if not torch.isfinite(loss):
-        raise ModelError(f"the loss is {loss.item()} at step {number + 1}", do="lower --learning-rate")
+    _check_finite(loss, "loss", number + 1)
     loss.backward()
     return Point(number + 1, planned.epoch, loss.item(), pair_loss.item(), prior.item(), rate, len(pairs.better))
+
+
+def _check_finite(value: Tensor, name: str, step: int) -> None:
+    if not torch.isfinite(value):
+        raise ModelError(f"the {name} is {value.item()} at step {step}", do="lower --learning-rate")
 
 
 def choose_trainable(network: RewardNetwork, num_last_layers: int | None) -> Iterator[str]:
@@ -145,6 +153,6 @@ def _last(network: RewardNetwork, number: int) -> Iterator[torch.nn.Parameter]:
         raise ModelError("cannot tell the decoder's layers", do="train all, or the head: --trainable head")
     for child in list(layers[0])[-number:]:
         yield from child.parameters()
-    for name, child in children.items():
-        if "norm" in name:
-            yield from child.parameters()
+    after = list(children.values()).index(layers[0]) + 1
+    for child in list(children.values())[after:]:  # the final norm, whatever the family calls it
+        yield from child.parameters()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import torch
 
-from steelyard.core.errors import EvidenceError
+from steelyard.core.errors import EvidenceError, OutputError
 from steelyard.core.types import Case, Counts, Run
 from steelyard.files.atomic import written
 from steelyard.files.cases import read_cases
@@ -20,7 +20,7 @@ from steelyard.plugins.models._manifest import Manifest
 from steelyard.plugins.models._network import (
     RewardNetwork,
     best_device,
-    check_vocabulary,
+    check_rows,
     initialise_head,
     load_network,
     load_tokenizer,
@@ -54,12 +54,13 @@ def train(
     """Train a reward model and write it to ``out``, with ``curve.jsonl`` and its manifest.
 
     Raises EvidenceError for cases without a pair, over the length limit, or held out and trained on; ModelError for a
-    model that cannot be used.
+    model that cannot be used; OutputError where ``out`` holds what the run reads.
     """
     check_settings(config)
     inputs = {"cases": cases, **({"held_out": held_out} if held_out else {})}
     if Path(model).exists():
         inputs["model"] = Path(model)
+    _check_out(out, inputs)
     asked = msgspec.to_builtins(config) | {"model": Path(model).name if Path(model).exists() else model}
     with result_folder(out, "train", config=asked, inputs=inputs, seed=config.seed, force=force) as result:
         if result.is_finished:
@@ -68,6 +69,12 @@ def train(
         parts = _prepare(cases, held_out, model, config)
         _run(result, parts, config, model=model, data_hash=file_hash(cases))
     return read_run(out)
+
+
+def _check_out(out: Path, inputs: dict[str, Path]) -> None:
+    for role, path in inputs.items():
+        if out.resolve() in (path.resolve(), *path.resolve().parents):
+            raise OutputError(f"--out holds the {role} that the run reads", where=str(out), do="name another --out")
 
 
 def _prepare(cases: Path, held_out: Path | None, model: str, config: Config) -> _Parts:
@@ -90,7 +97,7 @@ def _prepare(cases: Path, held_out: Path | None, model: str, config: Config) -> 
         say("the model has no reward head: a fresh one is drawn from the seed")
         initialise_head(network, seed=config.seed)
     for examples in filter(None, (train_examples, held_out_examples)):
-        check_vocabulary([row for example in examples.examples for row in example.rows], network, where=model)
+        check_rows([row for example in examples.examples for row in example.rows], network, where=model)
     names = list(choose_trainable(network, num_last_layers(config.trainable)))
     if config.dtype == "bfloat16":
         _store_frozen(network)
@@ -161,9 +168,9 @@ def _record(
     given = parts.train
     pairs = [[(pair.better, pair.worse) for pair in example.pairs] for example in given.examples]
     kept = [share_kept([step.slots for step in steps if step.epoch == epoch], pairs) for epoch in range(config.epochs)]
-    result.counts = Counts(
-        num_in=given.num_in, num_used=len(given.examples), dropped=dict(given.dropped), noted=dict(given.noted)
-    )
+    held_out = parts.held_out.dropped + parts.held_out.noted if parts.held_out else {}
+    noted = {**given.noted, **{f"held out: {rule}": number for rule, number in held_out.items()}}
+    result.counts = Counts(num_in=given.num_in, num_used=len(given.examples), dropped=dict(given.dropped), noted=noted)
     result.summary = {
         "num_steps": len(steps),
         "num_prompts": len(given.examples),

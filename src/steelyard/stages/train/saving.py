@@ -1,5 +1,6 @@
 """A trained model as a folder that plain transformers loads, with its manifest; moved into place whole."""
 
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,20 @@ from steelyard.files.results import Result
 from steelyard.plugins.models._manifest import Manifest, write_manifest
 from steelyard.plugins.models._network import RewardNetwork, quiet
 
+_SAVING = ".saving-"
+
 
 def save_model(network: RewardNetwork, tokenizer: Any, manifest: Manifest, result: Result) -> None:
     """Write weights, configuration, tokenizer with its template, and manifest into the result folder."""
     classifier = network.classifier
     classifier.config.num_labels = 1
+    # Serving engines squash the one logit of a classifier by a sigmoid unless its problem is named a regression.
+    classifier.config.problem_type = "regression"
     classifier.config.pad_token_id = pad_id(tokenizer)
     tokenizer.chat_template = manifest.rendering.template
-    with tempfile.TemporaryDirectory(dir=result.folder, prefix=".saving-") as name:
+    for left_by_a_kill in result.folder.glob(f"{_SAVING}*"):
+        shutil.rmtree(left_by_a_kill)
+    with tempfile.TemporaryDirectory(dir=result.folder, prefix=_SAVING) as name:
         folder = Path(name)
         with quiet():
             classifier.save_pretrained(folder)
