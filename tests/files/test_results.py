@@ -86,6 +86,14 @@ def test_a_refused_call_leaves_no_trace(tmp_path, given):
     assert not out.exists()
 
 
+def test_a_run_never_replaces_what_it_reads(tmp_path, given):
+    stage(tmp_path / "first", given)
+    made = tmp_path / "first" / "out.txt"
+    with pytest.raises(OutputError, match="--out holds the cases that the run reads"):
+        stage(tmp_path / "first", made, force=True)
+    assert made.read_text() == "made"
+
+
 def test_an_absent_input_is_named(tmp_path):
     with pytest.raises(FileError, match="no such file"):
         stage(tmp_path / "out", tmp_path / "absent.jsonl")

@@ -90,6 +90,7 @@ def result_folder(
     and config: nothing is to be done then. Raises OutputError when it holds another run or anything else; ``force``
     first removes what a run left there, and nothing else. After a kill the same call goes on in the same folder.
     """
+    _check_apart(folder, inputs)
     hashed = {role: Input(path=str(path), sha256=file_hash(path)) for role, path in inputs.items()}
     asked = Asked(stage=stage, config=_as_read(config), seed=seed, inputs=hashed)
     result = Result(folder, asked)
@@ -104,6 +105,13 @@ def result_folder(
         _write_run(result)
     else:
         yield result
+
+
+def _check_apart(folder: Path, inputs: Mapping[str, Path]) -> None:
+    """With ``--force`` a run that reads from its own folder would remove what it is about to read."""
+    for role, path in inputs.items():
+        if folder.is_dir() and folder.resolve() in (path.resolve(), *path.resolve().parents):
+            raise OutputError(f"--out holds the {role} that the run reads", where=str(folder), do="name another --out")
 
 
 def _as_read(config: Any) -> dict[str, Any]:

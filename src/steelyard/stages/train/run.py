@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import torch
 
-from steelyard.core.errors import EvidenceError, OutputError
+from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case, Counts, Run
 from steelyard.files.atomic import written
 from steelyard.files.cases import read_cases
@@ -60,7 +60,6 @@ def train(
     inputs = {"cases": cases, **({"held_out": held_out} if held_out else {})}
     if Path(model).exists():
         inputs["model"] = Path(model)
-    _check_out(out, inputs)
     asked = msgspec.to_builtins(config) | {"model": Path(model).name if Path(model).exists() else model}
     with result_folder(out, "train", config=asked, inputs=inputs, seed=config.seed, force=force) as result:
         if result.is_finished:
@@ -69,12 +68,6 @@ def train(
         parts = _prepare(cases, held_out, model, config)
         _run(result, parts, config, model=model, data_hash=file_hash(cases))
     return read_run(out)
-
-
-def _check_out(out: Path, inputs: dict[str, Path]) -> None:
-    for role, path in inputs.items():
-        if out.resolve() in (path.resolve(), *path.resolve().parents):
-            raise OutputError(f"--out holds the {role} that the run reads", where=str(out), do="name another --out")
 
 
 def _prepare(cases: Path, held_out: Path | None, model: str, config: Config) -> _Parts:
