@@ -43,6 +43,11 @@ def test_the_golden_file_is_recognised_as_what_it_is(kind):
     assert recognise(golden(kind)) == kind
 
 
+def test_every_format_has_its_row_in_the_documentation():
+    table = (GOLDEN.parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    assert [line.split("`")[1] for line in table.splitlines() if line.startswith("| `")] == list(KINDS)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_cases_hold_together_and_the_rows_are_not_changed(kind):
     rows = rows_of(kind)
@@ -171,6 +176,10 @@ OWN_KEYS = {
 FOREIGN = sorted(OWN_KEYS)
 
 
+def _answer(text):
+    return {"role": "assistant", "content": text}
+
+
 @st.composite
 def foreign_rows(draw, kind):
     """A row as the format's users write it, with its optional keys or without, and with keys that others own."""
@@ -178,7 +187,7 @@ def foreign_rows(draw, kind):
     better, worse = draw(st.lists(texts, min_size=2, max_size=2, unique=True))
     pair = {"chosen": better, "rejected": worse}
     optional = {"system": system, "history": [[draw(texts), draw(texts)]], "input": draw(st.sampled_from(["", "x\ny"]))}
-    some = {key: value for key, value in optional.items() if draw(st.booleans())}
+    some = {key: draw(st.sampled_from([value, None])) for key, value in optional.items() if draw(st.booleans())}
     turns = [{"role": "user", "content": question}]
     row = {
         "cheems": {
@@ -196,7 +205,7 @@ def foreign_rows(draw, kind):
             "conversations": [{"from": "human", "value": question}],
             "chosen": {"from": "gpt", "value": better},
             "rejected": {"from": "gpt", "value": worse},
-            **({"system": system} if "system" in some else {}),
+            **({"system": draw(st.sampled_from([some["system"], ""]))} if "system" in some else {}),
         },
         "rewardbench": {
             "id": draw(st.integers(0, 9)),
@@ -205,8 +214,18 @@ def foreign_rows(draw, kind):
             "chosen_model": "m",
             "rejected_model": "n",
             "subset": "s",
+            **draw(st.sampled_from([{}, {"language": "zh"}, {"language": None}])),
         },
-        "trl": {"prompt": draw(st.sampled_from([question, turns])), **pair},
+        "trl": draw(
+            st.sampled_from(
+                [
+                    {"prompt": question, **pair},
+                    {"prompt": turns, **pair, "margin": None},
+                    {"prompt": question} | {key: [*turns, _answer(text)] for key, text in pair.items()},
+                    {key: [*turns, _answer(text)] for key, text in pair.items()},
+                ]
+            )
+        ),
     }[kind]
     names = st.sampled_from([key for key in EXTRA_KEYS if key not in OWN_KEYS[kind]])
     return row | draw(st.dictionaries(names, st.sampled_from([None, 3, "x", ["y"], {"z": 1}, True]), max_size=4))

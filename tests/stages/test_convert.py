@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from steelyard.core.errors import EvidenceError, FileError, KindError, OutputError, RecordError
+from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindError, OutputError, RecordError
 from steelyard.files.cases import read_cases, write_cases
 from steelyard.stages.convert import Config, convert, recognise
 from strategies import case
@@ -145,3 +145,19 @@ def test_a_case_file_may_be_an_array(tmp_path):
     (tmp_path / "a.json").write_text(f"[{(tmp_path / 'c.jsonl').read_text()}]")
     convert(tmp_path / "a.json", tmp_path / "d.jsonl")
     assert (tmp_path / "d.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
+
+
+def test_a_language_does_not_make_two_cases_one(tmp_path):
+    write_cases(tmp_path / "c.jsonl", [case(language="zh"), case()])
+    with pytest.raises(RecordError, match="'p' would stand twice in language 'zh'"):
+        convert(tmp_path / "c.jsonl", tmp_path / "d.parquet", Config(language="zh"))
+    assert not (tmp_path / "d.parquet").exists()
+
+
+def test_settings_are_those_of_the_format_that_is_written(tmp_path):
+    write_cases(tmp_path / "c.jsonl", [case(text="q\n", responses="ab", ranking=(("a",), ("b",)))])
+    convert(tmp_path / "c.jsonl", tmp_path / "t.jsonl", Config(to_kind="trl", settings={"implicit": True}))
+    assert json.loads((tmp_path / "t.jsonl").read_text()) == {"chosen": "q\nanswer a", "rejected": "q\nanswer b"}
+    for kind in ("trl", "cases"):
+        with pytest.raises(ConfigError, match="unknown setting 'implict'"):
+            convert(tmp_path / "c.jsonl", tmp_path / "x.parquet", Config(to_kind=kind, settings={"implict": True}))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import EvidenceError, KindError, OutputError
+from steelyard.core.errors import EvidenceError, KindError, OutputError, RecordError
 from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Format
 from steelyard.core.types import Case
@@ -25,7 +25,7 @@ _CASE_FILES = (".jsonl", ".parquet")
 class Config(BaseConfig, frozen=True):
     """``from_kind`` and ``to_kind`` are formats; null means told by the content, and the other side of ``cases``.
 
-    ``language``, ``subset`` and ``source`` are set on prompts that have none.
+    ``language``, ``subset`` and ``source`` are set on prompts that have none; ``settings`` are the written format's.
     """
 
     from_kind: str | None = None
@@ -33,6 +33,7 @@ class Config(BaseConfig, frozen=True):
     language: str | None = None
     subset: str | None = None
     source: str | None = None
+    settings: dict[str, Any] = {}  # noqa: RUF012  msgspec copies the default
 
 
 class Conversion(NamedTuple):
@@ -62,13 +63,10 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     noted: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     taken: Counter[str] = Counter()
+    writer: Format = build("formats", to_kind, config.settings)
     cases = _counted(_with_defaults(_read(source, from_kind, noted), config), taken)
     shown = track(cases, f"converting {source.name}")
-    if to_kind == OWN_KIND:
-        num_written = write_cases(out, shown)
-    else:
-        writer: Format = build("formats", to_kind)
-        num_written = _write_foreign(out, writer.write(shown, lost))
+    num_written = write_cases(out, shown) if to_kind == OWN_KIND else _write_foreign(out, writer.write(shown, lost))
     return Conversion(from_kind, to_kind, taken["cases"], num_written, dict(+noted), dict(+lost))
 
 
@@ -126,9 +124,17 @@ def _target(from_kind: str, source: Path, out: Path, config: Config) -> str:
 
 def _with_defaults(cases: Iterable[Case], config: Config) -> Iterator[Case]:
     wanted = {name: getattr(config, name) for name in ("language", "subset", "source")}
+    seen: set[tuple[str, str | None]] = set()
     for case in cases:
         missing = {name: value for name, value in wanted.items() if value and getattr(case.prompt, name) is None}
-        yield msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, **missing)) if missing else case
+        filled = msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, **missing))
+        # Formats and case files have unique keys; a language set from outside can make two of them one.
+        if filled.key in seen:
+            found = f"prompt id {filled.prompt.id!r} would stand twice in language {config.language!r}"
+            raise RecordError(found, do="leave --language away, or give each case its own id")
+        if config.language:
+            seen.add(filled.key)
+        yield filled
 
 
 def _counted(cases: Iterator[Case], taken: Counter[str]) -> Iterator[Case]:

@@ -17,3 +17,6 @@ def test_the_examples_of_the_help_run(tmp_path, monkeypatch):
         build_app(), ["convert", "cases.jsonl", "pairs.jsonl", "--to", "trl", "--force", "--json"]
     )
     assert json.loads(result.stdout)["lost"]["prompts with more than one pair"] == 1
+    given = ["convert", "cases.jsonl", "inside.jsonl", "--to", "trl", "--set", "implicit=true"]
+    assert CliRunner().invoke(build_app(), given).exit_code == 0
+    assert "prompt" not in json.loads((tmp_path / "inside.jsonl").read_text(encoding="utf-8").splitlines()[0])

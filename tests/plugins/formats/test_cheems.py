@@ -96,3 +96,24 @@ def test_another_formats_meta_does_not_replace_the_rows_own_keys():
 def test_a_preference_in_meta_that_says_something_else_is_not_written():
     rows, _ = write("cheems", case(judgments=[judgment("a<b", meta={"preference": "1"}, judge="unknown")]))
     assert rows[0]["annotations"] == [["a", "b", "2"]]
+
+
+def test_an_annotation_that_says_more_keeps_it():
+    annotation = {"answer1": "a", "answer2": "b", "preference": "g", "annotator": "甲"}
+    (one,), _ = read("cheems", {**ROW, "annotations": [annotation]})
+    assert (one.judgments[0].verdict, one.judgments[0].meta) == ("left", {"annotator": "甲", "preference": "g"})
+    rows, lost = write("cheems", one)
+    assert (rows[0]["annotations"], lost) == ([annotation], {})
+
+
+@pytest.mark.parametrize("field", [{"id": "7"}, {"reason": "so"}, {"task": "t"}, {"batch": "b"}, {"shown": ("b", "a")}])
+def test_what_an_annotation_cannot_say_of_a_judgment_is_counted(field):
+    _, lost = write("cheems", case(judgments=[judgment("a>b", judge="unknown", **field)]))
+    assert lost == {"judges, kinds and other fields of judgments": 1}
+
+
+def test_meta_under_the_names_of_a_response_is_counted():
+    first = Response(id="a", text="good", author="m", meta={"id": 7, "content": "x", "model": "n", "score": 1})
+    rows, lost = write("cheems", Case(prompt=prompt("p", "q"), responses=(first,)))
+    assert rows[0]["responses"] == [{"id": "a", "content": "good", "model": "m", "score": 1}]
+    assert lost == {"response meta under the format's own names": 3}

@@ -11,14 +11,17 @@ from steelyard.plugins.formats._fields import (
     answer_turns,
     as_read,
     count_lost,
+    count_other_keys,
     form_of,
     is_number,
     list_field,
+    nulls_of,
     optional_text,
     response_of,
     text_field,
     turns_of,
     with_meta,
+    with_nulls,
 )
 from strategies import case
 
@@ -81,3 +84,19 @@ def test_meta_never_replaces_what_the_format_says():
     lost = Counter()
     assert with_meta({"a": 1}, one, ("b",), lost) == {"a": 1, "c": 0}
     assert lost == {"prompt meta under the format's own names": 2}
+
+
+def test_only_keys_that_say_something_are_counted():
+    noted = Counter()
+    count_other_keys([{"role": "user", "content": "q", "name": "Ann", "weight": None}, "x"], ("role", "content"), noted)
+    count_other_keys({"role": "user", "loss": 0, "name": "Ann"}, ("role", "content"), noted)
+    count_other_keys("a text", ("role", "content"), noted)
+    assert noted == {"other keys of turns, left out": 3}
+
+
+def test_null_stands_again_only_where_nothing_was_said_since():
+    row = Row(Place("f", 1), {"a": None, "b": None, "c": 1})
+    form = {"null": nulls_of(row, ("a", "b", "c", "d"))}
+    assert form == {"null": ["a", "b"]}
+    assert with_nulls({"a": "", "b": "said", "c": 1}, form) == {"a": None, "b": "said", "c": 1}
+    assert with_nulls({"a": ""}, {}) == {"a": ""}

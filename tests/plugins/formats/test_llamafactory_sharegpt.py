@@ -21,3 +21,22 @@ def test_roles_are_translated_both_ways_and_a_system_text_keeps_its_place():
 def test_a_turn_without_value_is_refused():
     with pytest.raises(RecordError, match=r"f\.jsonl:1 at chosen: a turn of 'chosen' without"):
         read("llamafactory_sharegpt", {**ROW, "chosen": {"from": "gpt"}})
+
+
+@pytest.mark.parametrize("system", [None, "", "s"])
+def test_a_system_text_comes_back_even_where_it_says_nothing(system):
+    row = {
+        "conversations": [{"from": "human", "value": "q"}],
+        "chosen": {"from": "gpt", "value": "a"},
+        "rejected": {"from": "gpt", "value": "b"},
+        "system": system,
+    }
+    (one,), noted = read("llamafactory_sharegpt", row)
+    assert (len(one.prompt.messages), noted) == (2 if system else 1, {})
+    assert write("llamafactory_sharegpt", one)[0] == [row]
+
+
+def test_what_a_turn_says_beyond_its_text_is_counted():
+    weighed = {"from": "human", "value": "q", "weight": 3}
+    row = {"conversations": [weighed], "chosen": {"from": "gpt", "value": "a"}, "rejected": weighed}
+    assert read("llamafactory_sharegpt", row)[1] == {"other keys of turns, left out": 2}

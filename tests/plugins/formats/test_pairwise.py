@@ -1,6 +1,6 @@
 from collections import Counter
 
-from steelyard.core.types import Message, Response
+from steelyard.core.types import Message, Pair, Response
 from steelyard.plugins.formats._pairwise import answer_text, conversation_of, pair_rows
 from strategies import case
 
@@ -48,3 +48,12 @@ def test_what_exchanges_cannot_say_is_counted():
         "turns joined": 1,
         "conversations without an open question": 1,
     }
+
+
+def test_what_a_ranking_orders_beyond_the_listed_pairs_is_counted():
+    ranking = (("a",), ("b",), ("c",))
+    listed = (Pair(better="a", worse="b"), Pair(better="b", worse="c"))
+    lost = Counter()
+    rows = list(pair_rows(case(responses="abc", ranking=ranking, pairs=listed), lost, carried=("given ids",)))
+    assert [(row.better.id, row.worse.id) for row in rows] == [("a", "b"), ("b", "c")]
+    assert lost == {"prompts with more than one pair": 1, "ranked pairs that are not listed": 1}

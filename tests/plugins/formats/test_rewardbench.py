@@ -57,3 +57,16 @@ def test_a_field_of_another_type_is_named(change):
 def test_an_id_of_any_kind_comes_back(given):
     rows, _ = write("rewardbench", *read("rewardbench", {**ROW, "id": given})[0])
     assert rows == [{**ROW, "id": given}]
+
+
+def test_rows_of_several_pairs_take_no_id_that_stands_already():
+    several = case(responses="abc", ranking=(("a",), ("b",), ("c",)))
+    rows, lost = write("rewardbench", several, case(id="p-0", responses="ab", ranking=(("a",), ("b",))))
+    assert [row["id"] for row in rows] == ["p-0", "p-1", "p-2", "p-0~2"]
+    assert lost["ids that stand already"] == 1
+    assert len(read("rewardbench", *rows)[0]) == 4
+
+
+def test_a_language_that_is_null_comes_back_as_null():
+    row = {**ROW, "language": None, "chosen_model": None}
+    assert write("rewardbench", *read("rewardbench", row)[0])[0] == [row]

@@ -92,3 +92,34 @@ def test_rows_of_other_formats_are_not_claimed():
     assert recognises({"chosen": "a", "rejected": "b"})
     assert not recognises({"chosen": ["a", "b"], "rejected": ["c"]})
     assert not recognises({"chosen": "a", "rejected": "b", "instruction": "i"})
+
+
+def test_a_text_beside_two_whole_conversations_does_not_become_a_second_prompt():
+    row = {
+        "prompt": "q",
+        "chosen": turns(("user", "q"), ("assistant", "yes")),
+        "rejected": turns(("user", "q"), ("assistant", "no")),
+    }
+    assert parts(row) == (["q"], ["yes", "no"])
+    assert write("trl", *read("trl", row)[0])[0] == [row]
+    apart = {"prompt": "q", "chosen": turns(("assistant", "yes")), "rejected": turns(("assistant", "no"))}
+    assert parts(apart) == (["q"], ["yes", "no"])
+    assert write("trl", *read("trl", apart)[0])[0] == [apart]
+
+
+def test_a_cut_at_a_line_break_is_counted_and_one_at_a_turn_is_not():
+    _, noted = read("trl", {"chosen": "Is it?\nYes.\nFor one", "rejected": "Is it?\nYes.\nBut"})
+    assert noted == {"prompts cut at a line break, not at a turn": 1}
+    _, noted = read("trl", {"chosen": f"{TRANSCRIPT} Yes", "rejected": f"{TRANSCRIPT} No"})
+    assert noted == {}
+
+
+def test_what_a_turn_says_beyond_role_and_content_is_counted():
+    told = [{"role": "user", "content": "q", "name": "Ann", "tool_calls": None}]
+    _, noted = read("trl", {"prompt": told, "chosen": "a", "rejected": "b"})
+    assert noted == {"other keys of turns, left out": 1}
+
+
+def test_a_margin_that_is_null_comes_back_as_null():
+    row = {"prompt": "q", "chosen": "a", "rejected": "b", "margin": None}
+    assert write("trl", *read("trl", row)[0])[0] == [row]

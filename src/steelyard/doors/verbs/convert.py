@@ -16,6 +16,9 @@ def command(
     language: Annotated[str | None, typer.Option(help="For prompts that name none, such as zh.")] = None,
     subset: Annotated[str | None, typer.Option(help="For prompts that name none.")] = None,
     source_name: Annotated[str | None, typer.Option("--source", help="For prompts that name none.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the format of OUT, as key=value; repeat for more.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
@@ -27,10 +30,20 @@ def command(
     Example: `steelyard convert oasst.json cases.jsonl --language zh`
 
     Example: `steelyard convert cases.jsonl pairs.jsonl --to trl`
+
+    Example: `steelyard convert cases.jsonl inside.jsonl --to trl --set implicit=true`
     """
+    from steelyard.core.config import parse_settings
     from steelyard.stages.convert import Config, convert
 
-    config = Config(from_kind=from_kind, to_kind=to_kind, language=language, subset=subset, source=source_name)
+    config = Config(
+        from_kind=from_kind,
+        to_kind=to_kind,
+        language=language,
+        subset=subset,
+        source=source_name,
+        settings=parse_settings(set_ or ()),
+    )
     done = convert(source, out, config, force=force)
     if as_json:
         typer.echo(json.dumps(done._asdict(), indent=2, ensure_ascii=False))

@@ -4,8 +4,8 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from steelyard.core.types import Case, Judgment, Ranking, Response, Verdict
-from steelyard.plugins.formats._fields import answer_turns, as_turns, form_of, with_meta
-from steelyard.plugins.formats._pairwise import system_text
+from steelyard.plugins.formats._fields import as_turns, form_of, with_meta
+from steelyard.plugins.formats._pairwise import answer_text, system_text
 
 KIND = "cheems"
 VERDICTS: dict[str, Verdict] = {
@@ -14,6 +14,7 @@ VERDICTS: dict[str, Verdict] = {
     **dict.fromkeys(("0", "s", "same", "tie"), "tie"),
 }  # fmt: skip
 PREFERENCES = {"left": "1", "right": "2", "tie": "0"}
+ANNOTATION_KEYS = ("answer1", "answer2", "preference")
 KEYS = ("input", "prompt", "category", "responses", "annotations", "rank", "sys_prompt", "id")
 
 
@@ -51,24 +52,32 @@ def cheems_row(case: Case, lost: Counter[str]) -> dict[str, Any]:
 
 
 def _written(response: Response, lost: Counter[str]) -> dict[str, Any]:
-    if response.messages is not None:
-        lost["earlier turns of an answer"] += len(response.messages) - 1
-    text = answer_turns(response)[-1].content
-    author = {"model": response.author} if response.author is not None else {}
+    text, meta = answer_text(response, lost), response.meta or {}
     # The row's own keys stand last: another format's meta must not replace them.
-    return {**(response.meta or {}), **author, "id": response.id, "content": text}
+    own = {"id": response.id, "content": text}
+    author = {"model": response.author} if response.author is not None else {}
+    clashing = len(meta.keys() & {*own, *author})
+    if clashing:
+        lost["response meta under the format's own names"] += clashing
+    return {**meta, **author, **own}
 
 
 def _is_written(judgment: Judgment, lost: Counter[str]) -> bool:
     if judgment.verdict == "none":
         lost["judgments without a verdict"] += 1
         return False
-    if judgment.judge != "unknown" or judgment.kind != "human":
+    others = (judgment.id, judgment.task, judgment.shown, judgment.batch, judgment.reason)
+    if judgment.judge != "unknown" or judgment.kind != "human" or any(value is not None for value in others):
         lost["judges, kinds and other fields of judgments"] += 1
     return True
 
 
-def _annotation(judgment: Judgment) -> list[Any]:
-    said = (judgment.meta or {}).get("preference")
+def _annotation(judgment: Judgment) -> list[Any] | dict[str, Any]:
+    """A triple; where the judgment says more, an object, which the published reader takes as well."""
+    meta = judgment.meta or {}
+    said = meta.get("preference")
     preference = said if VERDICTS.get(str(said)) == judgment.verdict else PREFERENCES[judgment.verdict]
-    return [judgment.left, judgment.right, preference]
+    triple = [judgment.left, judgment.right, preference]
+    if meta.keys() <= {"preference"}:
+        return triple
+    return meta | dict(zip(ANNOTATION_KEYS, triple, strict=True))

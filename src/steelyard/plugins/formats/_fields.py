@@ -62,6 +62,26 @@ def turn_keys(row: Row, keys: Iterable[str]) -> list[str]:
     return [key for key in keys if isinstance(row.value.get(key), list)]
 
 
+def count_other_keys(turns: Any, known: Iterable[str], noted: Counter[str]) -> None:
+    """Count what turns say beyond the known keys (a name, a weight, tool calls): the record cannot hold it."""
+    named = set(known)
+    for turn in turns if isinstance(turns, list) else [turns]:
+        said = turn if isinstance(turn, dict) else {}
+        other = sum(value is not None for key, value in said.items() if key not in named)
+        if other:
+            noted["other keys of turns, left out"] += other
+
+
+def nulls_of(row: Row, keys: Iterable[str]) -> list[str]:
+    """Those of the keys that stand in the row as null, as optional columns of tables do."""
+    return [key for key in keys if key in row.value and row.value[key] is None]
+
+
+def with_nulls(row: dict[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
+    """The row, with null again where it was read so and there is still nothing to say."""
+    return row | {key: None for key in form.get("null", ()) if not row.get(key)}
+
+
 def as_turns(messages: Iterable[Message]) -> list[dict[str, str]]:
     """The turns as plain dictionaries."""
     return [{"role": message.role, "content": message.content} for message in messages]

@@ -6,7 +6,7 @@ from typing import Any
 from steelyard.core.errors import RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, Message
-from steelyard.plugins.formats._fields import list_field, text_field, with_meta
+from steelyard.plugins.formats._fields import list_field, nulls_of, text_field, with_meta, with_nulls
 from steelyard.plugins.formats._pairwise import conversation_of
 
 INSTRUCTION_KEYS = ("instruction", "input", "history", "system")
@@ -22,10 +22,11 @@ def instruction_turns(row: Row) -> tuple[tuple[Message, ...], dict[str, Any]]:
         if not isinstance(exchange, list) or len(exchange) != 2 or not all(isinstance(text, str) for text in exchange):
             raise RecordError("an exchange that is no pair of texts", where=row.place._replace(path="history"))
         turns += [Message(role="user", content=exchange[0]), Message(role="assistant", content=exchange[1])]
-    turns.append(Message(role="user", content=f"{instruction}\n{extra}" if extra else instruction))
+    turns.append(Message(role="user", content="\n".join(text for text in (instruction, extra) if text)))
     kept: dict[str, Any] = {"input": extra} if extra else {}
     absent = [key for key in INSTRUCTION_KEYS[1:] if key not in row.value]
-    return tuple(turns), kept | ({"absent": absent} if absent else {})
+    facts = {"absent": absent, "null": nulls_of(row, INSTRUCTION_KEYS[1:])}
+    return tuple(turns), kept | {name: keys for name, keys in facts.items() if keys}
 
 
 def instruction_row(case: Case, lost: Counter[str], *, form: dict[str, Any], answers: dict[str, Any]) -> dict[str, Any]:
@@ -33,8 +34,9 @@ def instruction_row(case: Case, lost: Counter[str], *, form: dict[str, Any], ans
     said = conversation_of(case.prompt.messages, lost)
     extra = form.get("input", "")
     question = said.question
-    if extra and question.endswith(f"\n{extra}"):
-        question = question[: -len(extra) - 1]
+    if extra and f"\n{question}".endswith(f"\n{extra}"):
+        # An instruction that is empty leaves no line break before the input.
+        question = question[: -len(extra)].removesuffix("\n")
     else:
         extra = ""
     row = {
@@ -45,4 +47,4 @@ def instruction_row(case: Case, lost: Counter[str], *, form: dict[str, Any], ans
     }
     absent = form.get("absent", ())
     row = {key: value for key, value in row.items() if value or key not in absent} | answers
-    return with_meta(row, case, INSTRUCTION_KEYS, lost)
+    return with_meta(with_nulls(row, form), case, INSTRUCTION_KEYS, lost)

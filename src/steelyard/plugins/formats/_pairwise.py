@@ -22,10 +22,12 @@ def pair_rows(case: Case, lost: Counter[str], *, carried: tuple[str, ...] = ()) 
     pairs = pairs_of(case)
     count_lost(case, lost, carried=("listed pairs", *carried))
     used = {end for pair in pairs for end in pair[:2]}
+    across = 0 if case.pairs is None else len(_unlisted(case, pairs))
     tied = sum(len(tier) * (len(tier) - 1) // 2 for tier in case.ranking or ())
     facts = {
         "responses in no pair": len(case.responses) - len(used),
         "ties": tied,
+        "ranked pairs that are not listed": across,
         "prompts with more than one pair": len(pairs) > 1,
         "prompts without a pair": not pairs,
         "weights": sum(pair.weight != 1 for pair in pairs),
@@ -36,6 +38,11 @@ def pair_rows(case: Case, lost: Counter[str], *, carried: tuple[str, ...] = ()) 
             lost[name] += int(number)
     for pair in pairs:
         yield PairRow(case.responses[pair.better], case.responses[pair.worse], pair)
+
+
+def _unlisted(case: Case, listed: Iterable[IndexedPair]) -> set[tuple[int, int]]:
+    """What the ranking of a case orders beyond its listed pairs."""
+    return {pair[:2] for pair in pairs_of(case, "tiers")} - {pair[:2] for pair in listed}
 
 
 def answer_text(response: Response, lost: Counter[str]) -> str:

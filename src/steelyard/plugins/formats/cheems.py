@@ -17,12 +17,22 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, Judgment, Message, Response
-from steelyard.plugins.formats._cheems import KEYS, KIND, PREFERENCES, VERDICTS, cheems_row, rank_of, tiers_of
+from steelyard.plugins.formats._cheems import (
+    ANNOTATION_KEYS,
+    KEYS,
+    KIND,
+    PREFERENCES,
+    VERDICTS,
+    cheems_row,
+    rank_of,
+    tiers_of,
+)
 from steelyard.plugins.formats._fields import (
     PromptIds,
     answer_ids,
     as_read,
     count_lost,
+    count_other_keys,
     is_number,
     list_field,
     response_of,
@@ -53,6 +63,8 @@ class Cheems:
         ids = PromptIds(noted)
         for row in rows:
             is_flat = "responses" not in row.value and "answer1" in row.value
+            for key in ("input", "prompt", *(ANNOTATION_KEYS[:2] if is_flat else ())):
+                count_other_keys(row.value.get(key), ("role", "content"), noted)
             try:
                 yield check_case(_flat_case(row, ids, noted) if is_flat else _full_case(row, ids, noted))
             except RecordError as error:
@@ -121,8 +133,10 @@ def _response(row: Row, index: int, item: Any) -> Response:
 
 
 def _judgment(row: Row, item: Any) -> Judgment:
+    other: dict[str, Any] = {}
     if isinstance(item, dict):
-        item = [item.get("answer1"), item.get("answer2"), item.get("preference")]
+        other = {key: value for key, value in item.items() if key not in ANNOTATION_KEYS}
+        item = [item.get(key) for key in ANNOTATION_KEYS]
     if not isinstance(item, list) or len(item) != 3:
         raise RecordError(
             "an annotation that is no triple", where=row.place, allowed="[first id, second id, preference]"
@@ -131,8 +145,10 @@ def _judgment(row: Row, item: Any) -> Judgment:
     if preference not in VERDICTS:
         raise RecordError(f"unknown preference {preference!r}", where=row.place, allowed=", ".join(VERDICTS))
     verdict = VERDICTS[preference]
-    meta = None if item[2] == PREFERENCES[verdict] else {"preference": item[2]}
-    return Judgment(left=str(item[0]), right=str(item[1]), verdict=verdict, judge="unknown", kind="human", meta=meta)
+    meta = other if item[2] == PREFERENCES[verdict] else {**other, "preference": item[2]}
+    return Judgment(
+        left=str(item[0]), right=str(item[1]), verdict=verdict, judge="unknown", kind="human", meta=meta or None
+    )
 
 
 def _name(value: Any, row: Row, path: str) -> str:

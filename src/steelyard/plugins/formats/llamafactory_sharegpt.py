@@ -15,12 +15,15 @@ from steelyard.plugins.formats._fields import (
     PromptIds,
     answer_ids,
     as_read,
+    count_other_keys,
     form_of,
     list_field,
+    nulls_of,
     response_of,
     rest,
     text_field,
     with_meta,
+    with_nulls,
     with_prompt,
 )
 from steelyard.plugins.formats._pairwise import answer_text, pair_rows
@@ -48,6 +51,8 @@ class ShareGpt:
         for row in rows:
             turns = [_turn(row, turn, "conversations") for turn in list_field(row, "conversations")]
             system = text_field(row, "system", default="")
+            for value in (row.value["conversations"], row.value.get("chosen"), row.value.get("rejected")):
+                count_other_keys(value, ("from", "value"), noted)
             answers = [(_turn(row, row.value.get(key), key),) for key in ("chosen", "rejected")]
             names = answer_ids(answers, noted)
             yield Case(
@@ -59,15 +64,17 @@ class ShareGpt:
                 responses=tuple(response_of(name, one) for name, one in zip(names, answers, strict=True)),
                 ranking=((names[0],), (names[1],)),
                 # A system text has two places in this format: one of its own, and among the turns.
-                meta=as_read(_KIND, system=bool(system)),
+                meta=as_read(_KIND, system=system != "" or row.value.get("system"), null=nulls_of(row, ("system",))),
             )
 
     def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
         """A row a pair."""
         for case in cases:
             turns = list(case.prompt.messages)
-            is_apart = form_of(case, _KIND).get("system", False) and turns and turns[0].role == "system"
+            form = form_of(case, _KIND)
+            is_apart = form.get("system") is True and turns and turns[0].role == "system"
             system = {"system": turns.pop(0).content} if is_apart else {}
+            system |= {"system": ""} if form.get("system") == "" else {}
             for better, worse, _ in pair_rows(case, lost, carried=("prompt meta",)):
                 row = {
                     "conversations": [_written(turn.role, turn.content) for turn in turns],
@@ -75,7 +82,7 @@ class ShareGpt:
                     "rejected": _answer(worse, lost),
                     **system,
                 }
-                yield with_meta(row, case, _KEYS, lost)
+                yield with_meta(with_nulls(row, form), case, _KEYS, lost)
 
 
 def build(config: Config) -> ShareGpt:

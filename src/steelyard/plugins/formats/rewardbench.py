@@ -4,11 +4,12 @@ Written from the public description of allenai/reward-bench's data. Ids repeat a
 ``SUBSET/ID``; the row's own id comes back out. M-RewardBench's rows (``language``, ``source``) are read as well.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from steelyard.core.config import Config as BaseConfig
+from steelyard.core.identity import UniqueIds
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, Message
 from steelyard.plugins.formats._fields import (
@@ -16,7 +17,9 @@ from steelyard.plugins.formats._fields import (
     answer_turns,
     as_read,
     as_turns,
+    count_other_keys,
     form_of,
+    nulls_of,
     optional_text,
     response_of,
     rest,
@@ -24,6 +27,7 @@ from steelyard.plugins.formats._fields import (
     turn_keys,
     turns_of,
     with_meta,
+    with_nulls,
     with_prompt,
 )
 from steelyard.plugins.formats._pairwise import pair_rows
@@ -53,7 +57,10 @@ class RewardBench:
             given, language = row.value.get("id"), optional_text(row, "language")
             # One item in several languages keeps one id; within a language ids are unique.
             name = ids.made(row) if given is None else ids.given(f"{subset}/{given}", row, language=language)
+            for key in ("prompt", "chosen", "rejected"):
+                count_other_keys(row.value.get(key), ("role", "content"), noted)
             form = {
+                "null": nulls_of(row, ("language",)),
                 "id": given,
                 "subset": subset_key if subset_key != "subset" else None,
                 "turns": turn_keys(row, ("prompt", "chosen", "rejected")),
@@ -80,6 +87,7 @@ class RewardBench:
 
     def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
         """A row a pair; a case of several pairs repeats its prompt under ids of its own."""
+        ids: defaultdict[tuple[str | None, str | None], UniqueIds] = defaultdict(UniqueIds)
         for case in cases:
             form = form_of(case, _KIND)
             given = form.get("id", case.prompt.id)
@@ -91,8 +99,11 @@ class RewardBench:
                     "rejected": answer_turns(worse),
                 }
                 said = {key: _written(key, turns, form) for key, turns in values.items()}
+                wanted = given if len(rows) == 1 else f"{given}-{number}"
+                free = ids[case.prompt.subset, case.prompt.language].take(str(wanted))
+                lost["ids that stand already"] += free != str(wanted)
                 row = {
-                    "id": given if len(rows) == 1 else f"{given}-{number}",
+                    "id": wanted if free == str(wanted) else free,
                     "prompt": said["prompt"],
                     "chosen": said["chosen"],
                     "chosen_model": better.author,
@@ -101,7 +112,7 @@ class RewardBench:
                     form.get("subset", "subset"): case.prompt.subset or "",
                     **({"language": case.prompt.language} if case.prompt.language else {}),
                 }
-                yield with_meta(row, case, _KEYS, lost)
+                yield with_meta(with_nulls(row, form), case, _KEYS, lost)
 
 
 def build(config: Config) -> RewardBench:

@@ -3,7 +3,8 @@
 Written from the dataset-formats page of TRL's documentation. The answers are texts or turns. An implicit prompt is the
 longest common run of turns; of texts, the longest common beginning, cut back to the last assistant mark in it (a blank
 line and ``Assistant:``), or else to the last line break after which both still say something. Where nothing is common,
-the row is refused, not guessed.
+the row is refused, not guessed; a cut at a line break is counted, for it can fall inside what both answers begin with.
+A ``prompt`` of text beside two whole conversations is a title of them: the prompt is their common turns, as in TRL.
 """
 
 import os.path
@@ -21,13 +22,16 @@ from steelyard.plugins.formats._fields import (
     answer_turns,
     as_read,
     as_turns,
+    count_other_keys,
     form_of,
     is_number,
+    nulls_of,
     response_of,
     rest,
     turn_keys,
     turns_of,
     with_meta,
+    with_nulls,
     with_prompt,
 )
 from steelyard.plugins.formats._pairwise import pair_rows
@@ -64,7 +68,10 @@ class Trl:
         """Cases of two tiers."""
         ids = PromptIds(noted)
         for row in rows:
-            parts = _explicit(row) if "prompt" in row.value else _implicit(row)
+            is_inside = "prompt" not in row.value or _is_titled(row)
+            parts = _implicit(row, noted) if is_inside else _explicit(row)
+            for key in _Parts._fields:
+                count_other_keys(row.value.get(key), ("role", "content"), noted)
             answers = (parts.chosen, parts.rejected)
             names = answer_ids(answers, noted)
             margin = row.value.get("margin")
@@ -75,7 +82,13 @@ class Trl:
                 responses=tuple(response_of(name, one) for name, one in zip(names, answers, strict=True)),
                 ranking=((names[0],), (names[1],)),
                 pairs=None if margin is None else (Pair(better=names[0], worse=names[1], margin=float(margin)),),
-                meta=as_read(_KIND, turns=turn_keys(row, _KEYS), implicit="prompt" not in row.value),
+                meta=as_read(
+                    _KIND,
+                    turns=turn_keys(row, _KEYS),
+                    implicit=is_inside,
+                    title=row.value.get("prompt") if is_inside else None,
+                    null=nulls_of(row, ("margin",)),
+                ),
             )
 
     def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
@@ -86,8 +99,9 @@ class Trl:
                 parts = _Parts(case.prompt.messages, answer_turns(better), answer_turns(worse))
                 is_implicit = form.get("implicit", False) or self.config.implicit
                 row = _implicit_row(parts, form, lost) if is_implicit else _explicit_row(parts, form)
+                row = {"prompt": form["title"]} | row if "title" in form and not self.config.implicit else row
                 margin = {"margin": pair.margin} if case.pairs is not None else {}
-                yield with_meta(row | margin, case, _KEYS, lost)
+                yield with_meta(with_nulls(row | margin, form), case, _KEYS, lost)
 
 
 def build(config: Config) -> Trl:
@@ -108,14 +122,31 @@ def _explicit(row: Row) -> _Parts:
     return _Parts(prompt, chosen, rejected)
 
 
-def _implicit(row: Row) -> _Parts:
+def _is_titled(row: Row) -> bool:
+    """Whether the prompt is a text, and both answers are conversations that begin before the answer."""
+    answers = [row.value.get(key) for key in ("chosen", "rejected")]
+    return isinstance(row.value["prompt"], str) and all(
+        isinstance(turns, list)
+        and len(turns) > 1
+        and isinstance(turns[0], dict)
+        and turns[0].get("role") != "assistant"
+        for turns in answers
+    )
+
+
+def _implicit(row: Row, noted: Counter[str]) -> _Parts:
     chosen, rejected = row.value.get("chosen"), row.value.get("rejected")
     if isinstance(chosen, str) and isinstance(rejected, str):
         common = os.path.commonprefix([chosen, rejected])  # noqa: RUF071  characters are what is meant
         at = common.rfind(_MARK)
         end = at + len(_MARK) if at >= 0 else common[: min(map(len, (chosen, rejected))) - 1].rfind("\n") + 1
         if end <= 0:
-            raise RecordError("chosen and rejected share no prompt", where=row.place, do="give the prompt its own key")
+            raise RecordError(
+                "chosen and rejected share no prompt",
+                where=row.place,
+                do="give the prompt its own key, of the same form",
+            )
+        noted["prompts cut at a line break, not at a turn"] += at < 0
         # The texts keep their marks: what is written again is what was read.
         return _Parts(*(turns_of(text, row.place, "chosen", role=role) for text, role in (
             (common[:end], "user"), (chosen[end:], "assistant"), (rejected[end:], "assistant"))))  # fmt: skip
@@ -127,7 +158,9 @@ def _implicit(row: Row) -> _Parts:
     while length < min(map(len, turns)) - 1 and turns[0][length] == turns[1][length]:
         length += 1
     if length == 0:
-        raise RecordError("chosen and rejected share no turn", where=row.place, do="give the prompt its own key")
+        raise RecordError(
+            "chosen and rejected share no turn", where=row.place, do="give the prompt its own key, of the same form"
+        )
     return _Parts(turns[0][:length], turns[0][length:], turns[1][length:])
 
 
@@ -156,7 +189,7 @@ def _implicit_row(parts: _Parts, form: dict[str, Any], lost: Counter[str]) -> di
     forms.append({key: as_turns(parts.prompt + values[key]) for key in ("chosen", "rejected")})
     for row in forms:
         try:
-            if _implicit(Row(Place("the row to write"), row)) == parts:
+            if _implicit(Row(Place("the row to write"), row), Counter()) == parts:
                 return row
         except RecordError:
             continue
