@@ -8,16 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from format_parts import seen_of, with_part
 from steelyard.core.checks import check_case
 from steelyard.core.errors import Place, RecordError, UserError
 from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.files.rows import read_rows
+from steelyard.plugins.formats._parts import PARTS, lost_parts
 from steelyard.stages.convert import recognise
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
 KINDS = kinds("formats")
+TABLE = (GOLDEN.parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+PAIRED = [kind for kind in KINDS if "rankings" in build("formats", kind).carries]
 
 
 def golden(kind):
@@ -40,12 +44,13 @@ def rows_of(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_golden_file_is_recognised_as_what_it_is(kind):
-    assert recognise(golden(kind)) == kind
-
-
-def test_every_format_has_its_row_in_the_documentation():
-    table = (GOLDEN.parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
-    assert [line.split("`")[1] for line in table.splitlines() if line.startswith("| `")] == list(KINDS)
+    rows = rows_of(kind)
+    assert rows
+    if all(build("formats", kind).recognises(row) for row in rows):
+        assert recognise(golden(kind)) == kind
+    else:  # rows like another's: the documentation must send the user to --from
+        (line,) = [line for line in TABLE.splitlines() if line.startswith(f"| `{kind}`")]
+        assert "`--from`" in line
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -123,32 +128,44 @@ def texts_and_pairs(cases):
     return found
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PAIRED)
 @settings(max_examples=40, deadline=None)
 @given(one=dialogues())
 def test_every_conversation_and_every_pair_survives(kind, one):
     lost = Counter()
     again = read(kind, write(kind, [one], lost))
+    if lost["cases of another shape"]:  # a benchmark of three against three, or of one against many
+        assert again == []
+        return
     if kind == "llamafactory_ranked" and lost["ties"]:
         assert texts_and_pairs(again) > texts_and_pairs([one])  # ties became an order, and that is counted
     else:
         assert texts_and_pairs(again) == texts_and_pairs([one])
     tied = sum(len(tier) * (len(tier) - 1) // 2 for tier in one.ranking)
-    if kind not in ("cases", "cheems"):
-        assert lost["ties"] == tied
+    assert lost["ties"] == (0 if "ties" in build("formats", kind).carries else tied)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "cases"])
-def test_what_a_format_cannot_carry_is_counted(kind):
-    full = read("cases", rows_of("cases"))[0]
-    lost = Counter()
-    write(kind, [full], lost)
-    prompt = {"language", "category"} - (
-        {"language"} if kind == "rewardbench" else {"category"} if kind == "cheems" else set()
-    )
-    assert prompt <= {name for name, number in lost.items() if number}
-    assert lost["judgments"] == 3 or kind == "cheems"
-    assert lost["judgments without a verdict"] == (1 if kind == "cheems" else 0)
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_part_comes_back_or_is_counted(kind, part):
+    base = msgspec.structs.replace(read(kind, rows_of(kind))[0], meta={})
+    one = with_part(base, part)
+    if one is None:
+        return
+    carries, lost = build("formats", kind).carries, Counter()
+    rows = msgspec.json.decode(msgspec.json.encode(write(kind, [one], lost)))
+    if part in carries:
+        assert seen_of(part, read(kind, rows)) == seen_of(part, [one])
+        assert not lost[part]
+    elif part in lost_parts(carries):
+        assert lost[part]
+
+
+def test_the_documentation_names_what_each_format_loses():
+    lines = [line for line in TABLE.splitlines() if line.startswith("| `")]
+    told = {line.split("`")[1]: line.split("|")[-2].strip() for line in lines}
+    wanted = {kind: ", ".join(lost_parts(build("formats", kind).carries)) or "nothing" for kind in KINDS}
+    assert told == wanted
 
 
 EXTRA_KEYS = (
@@ -165,15 +182,8 @@ EXTRA_KEYS = (
     "source",
     "id",
 )
-OWN_KEYS = {
-    "cheems": {"input", "prompt", "category", "responses", "annotations", "rank", "sys_prompt", "id"},
-    "llamafactory_alpaca": {"instruction", "input", "history", "system", "chosen", "rejected"},
-    "llamafactory_ranked": {"instruction", "input", "history", "system", "output"},
-    "llamafactory_sharegpt": {"conversations", "system", "chosen", "rejected"},
-    "rewardbench": {"prompt", "chosen", "rejected", "chosen_model", "rejected_model", "subset", "id", "language"},
-    "trl": {"prompt", "chosen", "rejected", "margin"},
-}
-FOREIGN = sorted(OWN_KEYS)
+OWN_KEYS = {kind: set(build("formats", kind).keys) for kind in KINDS}
+FOREIGN = [kind for kind in KINDS if kind != "cases"]
 
 
 def _answer(text):
@@ -226,7 +236,7 @@ def foreign_rows(draw, kind):
                 ]
             )
         ),
-    }[kind]
+    }.get(kind) or draw(st.sampled_from(rows_of(kind)))
     names = st.sampled_from([key for key in EXTRA_KEYS if key not in OWN_KEYS[kind]])
     return row | draw(st.dictionaries(names, st.sampled_from([None, 3, "x", ["y"], {"z": 1}, True]), max_size=4))
 
@@ -239,16 +249,19 @@ def test_a_row_comes_back_as_it_went_in(kind, data):
     assert msgspec.json.decode(msgspec.json.encode(write(kind, read(kind, [row])))) == [row]
 
 
-@pytest.mark.parametrize("kind", FOREIGN)
-@pytest.mark.parametrize("target", FOREIGN)
-@settings(max_examples=15, deadline=None)
+@pytest.mark.parametrize("target", [kind for kind in PAIRED if kind != "cases"])
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_no_format_spoils_what_came_from_another(kind, target, data):
+def test_no_format_spoils_what_came_from_another(target, data):
+    kind = data.draw(st.sampled_from(FOREIGN))
     cases = read(kind, [data.draw(foreign_rows(kind))])
     if len(texts_and_pairs(cases)) == 0:
         return
     lost = Counter()
     again = read(target, msgspec.json.decode(msgspec.json.encode(write(target, cases, lost))))
+    if lost["cases of another shape"]:
+        assert again == []
+        return
     assert texts_and_pairs(again) == texts_and_pairs(cases)
     clashing = OWN_KEYS[target] & (cases[0].prompt.meta or {}).keys()
     assert (lost["prompt meta under the format's own names"] > 0) == bool(clashing)

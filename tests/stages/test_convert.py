@@ -32,7 +32,7 @@ def test_a_foreign_file_becomes_a_case_file_and_comes_back(tmp_path):
         ROW,
         {**ROW, "instruction": "二"},
     ]
-    assert (back.lost["language"], back.lost["given ids"]) == (2, 6)
+    assert (back.lost["language"], back.lost["prompt ids"], back.lost["response ids"]) == (2, 2, 4)
 
 
 def test_a_case_file_changes_its_kind_of_file(tmp_path):
@@ -95,10 +95,16 @@ def test_doubled_keys_do_not_become_a_case_file(tmp_path):
 
 
 def test_a_row_that_could_be_of_several_formats_is_refused_naming_them(tmp_path):
-    source = file(tmp_path / "s.jsonl", {**ROW, "chosen": "a", "rejected": "b"})
-    with pytest.raises(KindError, match="could be this: llamafactory_alpaca, llamafactory_ranked"):
+    pair = {"prompt": "q", "chosen": "a", "rejected": "b", "margin": 1}
+    source = file(tmp_path / "s.jsonl", pair | {"responses": [], "rank": {}, "category": []})
+    with pytest.raises(KindError, match="could be this: cheems, trl"):
         convert(source, tmp_path / "o.jsonl")
-    assert convert(source, tmp_path / "o.jsonl", Config(from_kind="llamafactory_alpaca")).num_cases == 1
+    assert convert(source, tmp_path / "o.jsonl", Config(from_kind="trl")).num_cases == 1
+
+
+def test_of_several_formats_the_one_that_knows_more_of_the_row_is_taken(tmp_path):
+    source = file(tmp_path / "s.jsonl", {"instruction": "i", "input": "", "chosen": "a", "rejected": "b"})
+    assert convert(source, tmp_path / "o.jsonl").from_kind == "llamafactory_alpaca"
 
 
 def test_lines_that_are_no_rows_are_named(tmp_path):

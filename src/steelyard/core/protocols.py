@@ -22,10 +22,17 @@ class Row(NamedTuple):
 
 
 class Format(Protocol):
-    """A foreign data format. Pure: rows in, cases out, and back; files are read and written by others."""
+    """A foreign data format. Pure: rows in, cases out, and back; files are read and written by others.
+
+    ``keys`` are the names that it uses itself in a row; every other key goes into the prompt's ``meta`` and comes back
+    out. ``carries`` names the parts of a case that come back as they went; every other part is counted when it is lost.
+    """
+
+    keys: tuple[str, ...]
+    carries: frozenset[str]
 
     def recognises(self, row: dict[str, Any]) -> bool:
-        """Whether the row can only be of this format."""
+        """Whether the row may be of this format: of several that say so, the one that uses most of its keys wins."""
         ...
 
     def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:

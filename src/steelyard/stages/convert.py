@@ -75,12 +75,19 @@ def recognise(source: Path) -> str:
     first = [row.value for row in islice(read_rows(source), _ROWS_LOOKED_AT)]
     if not first:
         raise EvidenceError("the file has no rows", where=str(source))
-    found = [kind for kind in kinds("formats") if all(build("formats", kind).recognises(row) for row in first)]
+    readers: dict[str, Format] = {kind: build("formats", kind) for kind in kinds("formats")}
+    named = {key for row in first for key in row}
+    known = {
+        kind: len(named.intersection(reader.keys))
+        for kind, reader in readers.items()
+        if all(reader.recognises(row) for row in first)
+    }
+    found = [kind for kind, number in known.items() if number == max(known.values())]
     if len(found) == 1:
         return found[0]
     what = f"several formats could be this: {', '.join(found)}" if found else "no known format has these fields"
-    names = f"fields {', '.join(sorted(first[0]))}"
-    raise KindError(f"{what} ({names})", where=str(source), allowed=", ".join(kinds("formats")), do="say --from KIND")
+    names = f"fields {', '.join(sorted(named))}"
+    raise KindError(f"{what} ({names})", where=str(source), allowed=", ".join(readers), do="say --from KIND")
 
 
 def _check_free(source: Path, out: Path, *, force: bool) -> None:

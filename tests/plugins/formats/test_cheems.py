@@ -109,7 +109,7 @@ def test_an_annotation_that_says_more_keeps_it():
 @pytest.mark.parametrize("field", [{"id": "7"}, {"reason": "so"}, {"task": "t"}, {"batch": "b"}, {"shown": ("b", "a")}])
 def test_what_an_annotation_cannot_say_of_a_judgment_is_counted(field):
     _, lost = write("cheems", case(judgments=[judgment("a>b", judge="unknown", **field)]))
-    assert lost == {"judges, kinds and other fields of judgments": 1}
+    assert lost == {"judgment details": 1}
 
 
 def test_meta_under_the_names_of_a_response_is_counted():

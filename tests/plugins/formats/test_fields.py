@@ -10,7 +10,6 @@ from steelyard.plugins.formats._fields import (
     PromptIds,
     answer_turns,
     as_read,
-    count_lost,
     count_other_keys,
     form_of,
     is_number,
@@ -57,12 +56,6 @@ def test_ids_are_unique_in_a_language():
         ids.given("x", ROW, language="en")
 
 
-def test_only_what_is_there_is_counted():
-    lost = Counter()
-    count_lost(case(language="zh", judgments=["a>b"]), lost, carried=("given ids",))
-    assert lost == {"language": 1, "judgments": 1}
-
-
 def test_a_number_is_finite_and_no_truth_value():
     found = [is_number(value) for value in (1, 0.5, True, "1", None, float("inf"))]
     assert found == [True, True, False, False, False, False]
@@ -73,9 +66,6 @@ def test_the_form_of_a_row_is_for_its_own_format():
     one = case(meta=as_read("trl", turns=["chosen"], implicit=False))
     assert form_of(one, "trl") == {"format": "trl", "turns": ["chosen"]}
     assert (form_of(one, "cheems"), as_read("trl", implicit=False)) == ({}, {})
-    lost = Counter()
-    count_lost(one, lost, carried=("given ids",))
-    assert lost == {}
 
 
 def test_meta_never_replaces_what_the_format_says():

@@ -2,7 +2,10 @@ from collections import Counter
 
 from steelyard.core.types import Message, Pair, Response
 from steelyard.plugins.formats._pairwise import answer_text, conversation_of, pair_rows
+from steelyard.plugins.formats._parts import carrying_pairs
 from strategies import case
+
+IDS = carrying_pairs("prompt ids", "response ids")
 
 
 def messages(*pairs):
@@ -11,12 +14,12 @@ def messages(*pairs):
 
 def test_every_pair_is_a_row_and_the_rest_is_counted():
     lost = Counter()
-    rows = list(pair_rows(case(ranking=(("a", "b"), ("c",))), lost, carried=("given ids",)))
+    rows = list(pair_rows(case(ranking=(("a", "b"), ("c",))), lost, IDS))
     assert [(row.better.id, row.worse.id) for row in rows] == [("a", "c"), ("b", "c")]
-    assert lost == {"responses in no pair": 2, "ties": 1, "prompts with more than one pair": 1}
+    assert lost == {"responses in no pair": 2, "ties": 1, "more than two responses": 1}
     lost = Counter()
-    assert list(pair_rows(case(), lost, carried=("given ids",))) == []
-    assert lost == {"responses in no pair": 5, "prompts without a pair": 1}
+    assert list(pair_rows(case(), lost, IDS)) == []
+    assert lost == {"responses in no pair": 5, "more than two responses": 1, "prompts without a pair": 1}
 
 
 def test_a_conversation_is_exchanges_and_an_open_question():
@@ -54,6 +57,6 @@ def test_what_a_ranking_orders_beyond_the_listed_pairs_is_counted():
     ranking = (("a",), ("b",), ("c",))
     listed = (Pair(better="a", worse="b"), Pair(better="b", worse="c"))
     lost = Counter()
-    rows = list(pair_rows(case(responses="abc", ranking=ranking, pairs=listed), lost, carried=("given ids",)))
+    rows = list(pair_rows(case(responses="abc", ranking=ranking, pairs=listed), lost, IDS))
     assert [(row.better.id, row.worse.id) for row in rows] == [("a", "b"), ("b", "c")]
-    assert lost == {"prompts with more than one pair": 1, "ranked pairs that are not listed": 1}
+    assert lost == {"more than two responses": 1, "ranked pairs that are not listed": 1}

@@ -43,7 +43,7 @@ def test_models_become_authors_and_the_sides_tiers():
 def test_a_case_of_several_pairs_becomes_rows_with_ids_of_their_own():
     rows, lost = write("rewardbench", case(responses="abc", ranking=(("a",), ("b",), ("c",))))
     assert [row["id"] for row in rows] == ["p-0", "p-1", "p-2"]
-    assert lost["prompts with more than one pair"] == 1
+    assert lost["more than two responses"] == 1
 
 
 @pytest.mark.parametrize("change", [{"chosen_model": 3}, {"language": ["zh"]}, {"subset": None}])

@@ -74,7 +74,7 @@ def test_the_implicit_form_is_written_so_that_it_is_read_as_it_was_meant():
         "chosen": turns(("user", "What is it?"), ("assistant", "It is.")),
         "rejected": turns(("user", "What is it?"), ("assistant", "It isn't.")),
     }
-    assert lost == {"given ids": 3}
+    assert lost == {"prompt ids": 1, "response ids": 2}
 
 
 def test_an_answer_that_begins_the_other_is_not_taken_for_the_prompt():
@@ -91,7 +91,6 @@ def test_rows_of_other_formats_are_not_claimed():
     recognises = build("formats", "trl").recognises
     assert recognises({"chosen": "a", "rejected": "b"})
     assert not recognises({"chosen": ["a", "b"], "rejected": ["c"]})
-    assert not recognises({"chosen": "a", "rejected": "b", "instruction": "i"})
 
 
 def test_a_text_beside_two_whole_conversations_does_not_become_a_second_prompt():

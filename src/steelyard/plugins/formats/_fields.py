@@ -9,6 +9,7 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.identity import UniqueIds, content_id
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, Message, Prompt, Response
+from steelyard.plugins.formats._parts import AS_READ
 
 
 def text_field(row: Row, key: str, *, default: str | None = None) -> str:
@@ -114,19 +115,16 @@ def answer_ids(turns: Sequence[Sequence[Message]], noted: Counter[str]) -> tuple
     return made
 
 
-_AS_READ = "as_read"
-
-
 def as_read(kind: str, **facts: Any) -> dict[str, Any]:
     """What the turns do not say of a row's form, for the case's ``meta``; only the same format reads it again."""
     # An id may be 0 or empty and is still said.
     said = {name: value for name, value in facts.items() if value is not None and value is not False and value != []}
-    return {_AS_READ: {"format": kind, **said}} if said else {}
+    return {AS_READ: {"format": kind, **said}} if said else {}
 
 
 def form_of(case: Case, kind: str) -> dict[str, Any]:
     """What ``as_read`` kept when the case was read from this format; empty for cases from anywhere else."""
-    kept = case.meta.get(_AS_READ)
+    kept = case.meta.get(AS_READ)
     return kept if isinstance(kept, dict) and kept.get("format") == kind else {}
 
 
@@ -164,30 +162,6 @@ class PromptIds:
             )
         self._given[key] = row.place
         return name
-
-
-def count_lost(case: Case, lost: Counter[str], *, carried: Iterable[str] = ()) -> None:
-    """Count what a case has and a format does not carry, by name; ``carried`` names what it does."""
-    prompt = case.prompt
-    present: Mapping[str, int] = {
-        "language": prompt.language is not None,
-        "category": bool(prompt.category),
-        "source": prompt.source is not None,
-        "subset": prompt.subset is not None,
-        "reference": prompt.reference is not None,
-        "prompt meta": bool(prompt.meta),
-        "authors": sum(response.author is not None for response in case.responses),
-        "response meta": sum(bool(response.meta) for response in case.responses),
-        "judgments": len(case.judgments),
-        "ratings": len(case.ratings),
-        "listed pairs": len(case.pairs or ()),
-        "case meta": bool(case.meta.keys() - {_AS_READ}),
-        "given ids": 1 + len(case.responses),
-    }
-    kept = set(carried)
-    for name, number in present.items():
-        if number and name not in kept:
-            lost[name] += int(number)
 
 
 def with_prompt(messages: Sequence[Message], **fields: Any) -> Prompt:

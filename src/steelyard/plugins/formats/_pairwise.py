@@ -1,12 +1,13 @@
 """Writing a case into formats that hold one better and one worse answer a row, and counting what that loses."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from steelyard.core.types import Case, Message, Response
+from steelyard.core.types import Case, Message, Meta, Pair, Prompt, Response
 from steelyard.methods.ranking.pairs import IndexedPair, pairs_of
-from steelyard.plugins.formats._fields import count_lost
+from steelyard.plugins.formats._fields import answer_ids, response_of
+from steelyard.plugins.formats._parts import count_lost
 
 
 class PairRow(NamedTuple):
@@ -17,21 +18,15 @@ class PairRow(NamedTuple):
     pair: IndexedPair
 
 
-def pair_rows(case: Case, lost: Counter[str], *, carried: tuple[str, ...] = ()) -> Iterator[PairRow]:
+def pair_rows(case: Case, lost: Counter[str], carries: Collection[str]) -> Iterator[PairRow]:
     """Every pair of the case (its listed pairs, else all across tiers); what pairs cannot say is counted."""
     pairs = pairs_of(case)
-    count_lost(case, lost, carried=("listed pairs", *carried))
+    count_lost(case, lost, carries)
     used = {end for pair in pairs for end in pair[:2]}
-    across = 0 if case.pairs is None else len(_unlisted(case, pairs))
-    tied = sum(len(tier) * (len(tier) - 1) // 2 for tier in case.ranking or ())
     facts = {
         "responses in no pair": len(case.responses) - len(used),
-        "ties": tied,
-        "ranked pairs that are not listed": across,
-        "prompts with more than one pair": len(pairs) > 1,
+        "ranked pairs that are not listed": 0 if case.pairs is None else len(_unlisted(case, pairs)),
         "prompts without a pair": not pairs,
-        "weights": sum(pair.weight != 1 for pair in pairs),
-        "margins": 0 if "margins" in carried else sum(pair.margin != 0 for pair in pairs),
     }
     for name, number in facts.items():
         if number:
@@ -62,6 +57,25 @@ def system_text(messages: Iterable[Message], lost: Counter[str]) -> str | None:
     if len(texts) > len(in_place):
         lost["system turns joined, moved or empty"] += len(texts) - len(in_place)
     return "\n".join(texts) if texts else None
+
+
+def pair_case(
+    prompt: Prompt,
+    answers: Sequence[Sequence[Message]],
+    noted: Counter[str],
+    *,
+    margin: float | None = None,
+    meta: Meta | None = None,
+) -> Case:
+    """A case of two tiers from the turns of the better and of the worse answer; their ids are made of their texts."""
+    better, worse = names = answer_ids(answers, noted)
+    return Case(
+        prompt=prompt,
+        responses=tuple(response_of(name, turns) for name, turns in zip(names, answers, strict=True)),
+        ranking=((better,), (worse,)),
+        pairs=None if margin is None else (Pair(better=better, worse=worse, margin=margin),),
+        meta=meta or {},
+    )
 
 
 class Conversation(NamedTuple):

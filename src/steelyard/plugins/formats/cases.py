@@ -11,6 +11,7 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case
 from steelyard.files.cases import decode_case
+from steelyard.plugins.formats._parts import PARTS, carrying
 
 
 class Config(BaseConfig, frozen=True):
@@ -19,6 +20,9 @@ class Config(BaseConfig, frozen=True):
 
 class Cases:
     """Case files. Nothing is lost either way."""
+
+    keys = ("format", "prompt", "responses", "judgments", "ratings", "ranking", "pairs", "meta")
+    carries = carrying(*PARTS)
 
     def recognises(self, row: dict[str, Any]) -> bool:
         """A prompt that is an object, beside a list of responses."""

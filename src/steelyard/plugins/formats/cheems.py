@@ -31,7 +31,6 @@ from steelyard.plugins.formats._fields import (
     PromptIds,
     answer_ids,
     as_read,
-    count_lost,
     count_other_keys,
     is_number,
     list_field,
@@ -41,6 +40,7 @@ from steelyard.plugins.formats._fields import (
     turns_of,
     with_prompt,
 )
+from steelyard.plugins.formats._parts import UNKNOWN, carrying, count_lost
 
 _FLAT_KEYS = ("input", "prompt", "category", "answer1", "answer2", "preference", "sys_prompt", "id")
 
@@ -51,6 +51,12 @@ class Config(BaseConfig, frozen=True):
 
 class Cheems:
     """One row a prompt. Every row that is written has every key: the published reader drops keys that one row lacks."""
+
+    keys = KEYS
+    carries = carrying(
+        "system turns", "earlier turns", "category", "prompt meta", "prompt ids", "response ids", "authors",
+        "response meta", "rankings", "ties", "more than two responses", "judgments",
+    )  # fmt: skip
 
     def recognises(self, row: dict[str, Any]) -> bool:
         """Responses with a rank or annotations beside a textual prompt, or a flat pair with its preference."""
@@ -73,9 +79,7 @@ class Cheems:
     def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
         """Full rows, with all keys in each."""
         for case in cases:
-            count_lost(
-                case, lost, carried=("category", "prompt meta", "response meta", "judgments", "given ids", "authors")
-            )
+            count_lost(case, lost, self.carries)
             yield cheems_row(case, lost)
 
 
@@ -147,7 +151,7 @@ def _judgment(row: Row, item: Any) -> Judgment:
     verdict = VERDICTS[preference]
     meta = other if item[2] == PREFERENCES[verdict] else {**other, "preference": item[2]}
     return Judgment(
-        left=str(item[0]), right=str(item[1]), verdict=verdict, judge="unknown", kind="human", meta=meta or None
+        left=str(item[0]), right=str(item[1]), verdict=verdict, judge=UNKNOWN, kind="human", meta=meta or None
     )
 
 

@@ -12,16 +12,15 @@ from steelyard.core.protocols import Row
 from steelyard.core.types import Case, Message
 from steelyard.plugins.formats._fields import (
     PromptIds,
-    answer_ids,
     as_read,
     form_of,
-    response_of,
     rest,
     text_field,
     with_prompt,
 )
 from steelyard.plugins.formats._instruction import INSTRUCTION_KEYS, instruction_row, instruction_turns
-from steelyard.plugins.formats._pairwise import answer_text, pair_rows
+from steelyard.plugins.formats._pairwise import answer_text, pair_case, pair_rows
+from steelyard.plugins.formats._parts import carrying_pairs
 
 _KIND = "llamafactory_alpaca"
 
@@ -33,6 +32,9 @@ class Config(BaseConfig, frozen=True):
 class Alpaca:
     """One row a pair."""
 
+    keys = (*INSTRUCTION_KEYS, "chosen", "rejected")
+    carries = carrying_pairs()
+
     def recognises(self, row: dict[str, Any]) -> bool:
         """An instruction with two textual answers."""
         return "instruction" in row and isinstance(row.get("chosen"), str) and isinstance(row.get("rejected"), str)
@@ -41,22 +43,18 @@ class Alpaca:
         """Cases of two tiers."""
         ids = PromptIds(noted)
         for row in rows:
-            turns = [(Message(role="assistant", content=text_field(row, key)),) for key in ("chosen", "rejected")]
-            names = answer_ids(turns, noted)
-            messages, kept = instruction_turns(row)
-            meta = rest(row, (*INSTRUCTION_KEYS, "chosen", "rejected"))
-            yield Case(
-                prompt=with_prompt(messages, id=ids.made(row), meta=meta),
-                responses=tuple(response_of(name, one) for name, one in zip(names, turns, strict=True)),
-                ranking=((names[0],), (names[1],)),
-                meta=as_read(_KIND, **kept),
+            answers = tuple(
+                (Message(role="assistant", content=text_field(row, key)),) for key in ("chosen", "rejected")
             )
+            messages, kept = instruction_turns(row)
+            prompt = with_prompt(messages, id=ids.made(row), meta=rest(row, self.keys))
+            yield pair_case(prompt, answers, noted, meta=as_read(_KIND, **kept))
 
     def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
         """A row a pair."""
         for case in cases:
             form = form_of(case, _KIND)
-            for better, worse, _ in pair_rows(case, lost, carried=("prompt meta",)):
+            for better, worse, _ in pair_rows(case, lost, self.carries):
                 answers = {"chosen": answer_text(better, lost), "rejected": answer_text(worse, lost)}
                 yield instruction_row(case, lost, form=form, answers=answers)
 

@@ -15,7 +15,6 @@ from steelyard.plugins.formats._fields import (
     PromptIds,
     answer_ids,
     as_read,
-    count_lost,
     form_of,
     list_field,
     response_of,
@@ -24,6 +23,7 @@ from steelyard.plugins.formats._fields import (
 )
 from steelyard.plugins.formats._instruction import INSTRUCTION_KEYS, instruction_row, instruction_turns
 from steelyard.plugins.formats._pairwise import answer_text
+from steelyard.plugins.formats._parts import carrying, count_lost
 
 _KIND = "llamafactory_ranked"
 
@@ -34,6 +34,9 @@ class Config(BaseConfig, frozen=True):
 
 class Ranked:
     """One row a prompt; a response's place in ``output`` is its tier."""
+
+    keys = (*INSTRUCTION_KEYS, "output")
+    carries = carrying("system turns", "earlier turns", "prompt meta", "rankings", "more than two responses")
 
     def recognises(self, row: dict[str, Any]) -> bool:
         """An instruction with a list of outputs."""
@@ -49,7 +52,7 @@ class Ranked:
             turns = [(Message(role="assistant", content=text),) for text in output]
             names = answer_ids(turns, noted)
             messages, kept = instruction_turns(row)
-            meta = rest(row, (*INSTRUCTION_KEYS, "output"))
+            meta = rest(row, self.keys)
             yield Case(
                 prompt=with_prompt(messages, id=ids.made(row), meta=meta),
                 responses=tuple(response_of(name, one) for name, one in zip(names, turns, strict=True)),
@@ -60,9 +63,8 @@ class Ranked:
     def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
         """A row a prompt; ties become an order, and unranked responses are left out: both are counted."""
         for case in cases:
-            count_lost(case, lost, carried=("prompt meta",))
+            count_lost(case, lost, self.carries)
             ranked = [name for tier in case.ranking or () for name in tier]
-            lost["ties"] += sum(len(tier) * (len(tier) - 1) // 2 for tier in case.ranking or ())
             lost["unranked responses"] += len(case.responses) - len(ranked)
             by_id = {response.id: response for response in case.responses}
             answers = {"output": [answer_text(by_id[name], lost) for name in ranked]}

@@ -13,20 +13,19 @@ from steelyard.core.protocols import Row
 from steelyard.core.types import Case, Message
 from steelyard.plugins.formats._fields import (
     PromptIds,
-    answer_ids,
     as_read,
     count_other_keys,
     form_of,
     list_field,
     nulls_of,
-    response_of,
     rest,
     text_field,
     with_meta,
     with_nulls,
     with_prompt,
 )
-from steelyard.plugins.formats._pairwise import answer_text, pair_rows
+from steelyard.plugins.formats._pairwise import answer_text, pair_case, pair_rows
+from steelyard.plugins.formats._parts import carrying_pairs
 
 _KIND = "llamafactory_sharegpt"
 _KEYS = ("conversations", "chosen", "rejected", "system")
@@ -41,6 +40,9 @@ class Config(BaseConfig, frozen=True):
 class ShareGpt:
     """One row a pair."""
 
+    keys = _KEYS
+    carries = carrying_pairs()
+
     def recognises(self, row: dict[str, Any]) -> bool:
         """Conversations with a chosen and a rejected turn."""
         return isinstance(row.get("conversations"), list) and {"chosen", "rejected"} <= row.keys()
@@ -53,19 +55,12 @@ class ShareGpt:
             system = text_field(row, "system", default="")
             for value in (row.value["conversations"], row.value.get("chosen"), row.value.get("rejected")):
                 count_other_keys(value, ("from", "value"), noted)
-            answers = [(_turn(row, row.value.get(key), key),) for key in ("chosen", "rejected")]
-            names = answer_ids(answers, noted)
-            yield Case(
-                prompt=with_prompt(
-                    ([Message(role="system", content=system)] if system else []) + turns,
-                    id=ids.made(row),
-                    meta=rest(row, _KEYS),
-                ),
-                responses=tuple(response_of(name, one) for name, one in zip(names, answers, strict=True)),
-                ranking=((names[0],), (names[1],)),
-                # A system text has two places in this format: one of its own, and among the turns.
-                meta=as_read(_KIND, system=system != "" or row.value.get("system"), null=nulls_of(row, ("system",))),
-            )
+            answers = tuple((_turn(row, row.value.get(key), key),) for key in ("chosen", "rejected"))
+            turns = ([Message(role="system", content=system)] if system else []) + turns
+            prompt = with_prompt(turns, id=ids.made(row), meta=rest(row, _KEYS))
+            # A system text has two places in this format: one of its own, and among the turns.
+            meta = as_read(_KIND, system=system != "" or row.value.get("system"), null=nulls_of(row, ("system",)))
+            yield pair_case(prompt, answers, noted, meta=meta)
 
     def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
         """A row a pair."""
@@ -75,7 +70,7 @@ class ShareGpt:
             is_apart = form.get("system") is True and turns and turns[0].role == "system"
             system = {"system": turns.pop(0).content} if is_apart else {}
             system |= {"system": ""} if form.get("system") == "" else {}
-            for better, worse, _ in pair_rows(case, lost, carried=("prompt meta",)):
+            for better, worse, _ in pair_rows(case, lost, self.carries):
                 row = {
                     "conversations": [_written(turn.role, turn.content) for turn in turns],
                     "chosen": _answer(better, lost),

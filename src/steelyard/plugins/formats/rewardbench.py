@@ -31,6 +31,7 @@ from steelyard.plugins.formats._fields import (
     with_prompt,
 )
 from steelyard.plugins.formats._pairwise import pair_rows
+from steelyard.plugins.formats._parts import carrying_pairs
 
 _KIND = "rewardbench"
 _KEYS = ("prompt", "chosen", "rejected", "chosen_model", "rejected_model", "subset", "id", "language")
@@ -42,6 +43,9 @@ class Config(BaseConfig, frozen=True):
 
 class RewardBench:
     """One row a pair: two responses named ``chosen`` and ``rejected``."""
+
+    keys = _KEYS
+    carries = carrying_pairs("language", "subset", "authors", "answers of several turns")
 
     def recognises(self, row: dict[str, Any]) -> bool:
         """A pair that names both models and its subset (in M-RewardBench, its source)."""
@@ -91,7 +95,7 @@ class RewardBench:
         for case in cases:
             form = form_of(case, _KIND)
             given = form.get("id", case.prompt.id)
-            rows = list(pair_rows(case, lost, carried=("language", "subset", "authors", "prompt meta")))
+            rows = list(pair_rows(case, lost, self.carries))
             for number, (better, worse, _) in enumerate(rows):
                 values = {
                     "prompt": case.prompt.messages,

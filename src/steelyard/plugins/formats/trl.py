@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Message, Pair
+from steelyard.core.types import Case, Message
 from steelyard.plugins.formats._fields import (
     PromptIds,
-    answer_ids,
     answer_turns,
     as_read,
     as_turns,
@@ -26,7 +25,6 @@ from steelyard.plugins.formats._fields import (
     form_of,
     is_number,
     nulls_of,
-    response_of,
     rest,
     turn_keys,
     turns_of,
@@ -34,7 +32,8 @@ from steelyard.plugins.formats._fields import (
     with_nulls,
     with_prompt,
 )
-from steelyard.plugins.formats._pairwise import pair_rows
+from steelyard.plugins.formats._pairwise import pair_case, pair_rows
+from steelyard.plugins.formats._parts import carrying_pairs
 
 _KEYS = ("prompt", "chosen", "rejected", "margin")
 _KIND = "trl"
@@ -56,13 +55,15 @@ class _Parts(NamedTuple):
 class Trl:
     """One row a pair; ``margin`` becomes a listed pair."""
 
+    keys = _KEYS
+    carries = carrying_pairs("margins", "answers of several turns")
+
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def recognises(self, row: dict[str, Any]) -> bool:
-        """Two answers, and nothing that tells of a format with more fields."""
-        others = {"instruction", "conversations", "chosen_model", "answer1", "num_correct"}
-        return {"chosen", "rejected"} <= row.keys() and not others & row.keys() and not _is_many(row)
+        """Two answers, each a text or turns."""
+        return {"chosen", "rejected"} <= row.keys() and not _is_many(row)
 
     def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
         """Cases of two tiers."""
@@ -72,30 +73,25 @@ class Trl:
             parts = _implicit(row, noted) if is_inside else _explicit(row)
             for key in _Parts._fields:
                 count_other_keys(row.value.get(key), ("role", "content"), noted)
-            answers = (parts.chosen, parts.rejected)
-            names = answer_ids(answers, noted)
             margin = row.value.get("margin")
             if margin is not None and not is_number(margin):
                 raise RecordError("a margin that is no number", where=row.place._replace(path="margin"))
-            yield Case(
-                prompt=with_prompt(parts.prompt, id=ids.made(row), meta=rest(row, _KEYS)),
-                responses=tuple(response_of(name, one) for name, one in zip(names, answers, strict=True)),
-                ranking=((names[0],), (names[1],)),
-                pairs=None if margin is None else (Pair(better=names[0], worse=names[1], margin=float(margin)),),
-                meta=as_read(
-                    _KIND,
-                    turns=turn_keys(row, _KEYS),
-                    implicit=is_inside,
-                    title=row.value.get("prompt") if is_inside else None,
-                    null=nulls_of(row, ("margin",)),
-                ),
+            meta = as_read(
+                _KIND,
+                turns=turn_keys(row, _KEYS),
+                implicit=is_inside,
+                title=row.value.get("prompt") if is_inside else None,
+                null=nulls_of(row, ("margin",)),
             )
+            prompt = with_prompt(parts.prompt, id=ids.made(row), meta=rest(row, _KEYS))
+            answers = (parts.chosen, parts.rejected)
+            yield pair_case(prompt, answers, noted, margin=None if margin is None else float(margin), meta=meta)
 
     def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
         """A row a pair: texts where a prompt is one user turn and both answers are texts, else turns."""
         for case in cases:
             form = form_of(case, _KIND)
-            for better, worse, pair in pair_rows(case, lost, carried=("prompt meta", "margins")):
+            for better, worse, pair in pair_rows(case, lost, self.carries):
                 parts = _Parts(case.prompt.messages, answer_turns(better), answer_turns(worse))
                 is_implicit = form.get("implicit", False) or self.config.implicit
                 row = _implicit_row(parts, form, lost) if is_implicit else _explicit_row(parts, form)
