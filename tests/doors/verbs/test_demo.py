@@ -5,13 +5,14 @@ from typer.testing import CliRunner
 from steelyard.doors.cli import build_app
 
 TINY = [
-    "simulate.num_prompts=32",
-    "simulate.test_share=0.5",
+    "simulated.num_prompts=32",
+    "simulated.test_share=0.5",
     "backbone.hidden_size=32",
     "backbone.num_layers=1",
     "backbone.vocabulary=400",
-    "train.epochs=1",
-    "evaluate.num_resamples=20",
+    "model.epochs=1",
+    "evaluated.num_resamples=20",
+    "kinds.num_resamples=20",
 ]
 
 
@@ -36,12 +37,3 @@ def test_it_says_first_that_it_is_simulated_and_names_the_page_last(tmp_path):
     assert f"{conflicts['share_of_pairs_ordered']:.1%} of the pairs" in result.stdout
     accuracy = again["summary"]["evaluated"]["accuracy"]["value"]
     assert f"{accuracy:.3f}" in next(line for line in lines if line.startswith("accuracy"))
-
-
-def test_a_setting_leaves_the_others_of_the_demo_as_they_are():
-    from steelyard.doors.verbs.demo import _over_defaults
-    from steelyard.pipelines.demo import Config
-
-    given = _over_defaults({"train": {"epochs": 1}})["train"]
-    assert given["epochs"] == 1
-    assert given["learning_rate"] == Config().train.learning_rate

@@ -15,41 +15,31 @@ def command(
     out: Annotated[Path, typer.Option(help="The folder for everything.")] = Path("demo"),
     seed: Annotated[int, typer.Option(help="Another seed is another simulation and another model.")] = 0,
     setting: Annotated[
-        list[str] | None, typer.Option("--set", help="STAGE.KEY=VALUE: train.epochs=2, simulate.test_share=0.3 …")
+        list[str] | None, typer.Option("--set", help="STAGE.KEY=VALUE: model.epochs=2, simulated.test_share=0.3 …")
+    ] = None,
+    redo_from: Annotated[
+        str | None, typer.Option("--from", help="Run this stage again, and all that follows from it.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Go the whole path on built-in data, on a CPU, in minutes: from verdicts to a reward model and a page to read.
 
-    The good answers are written by hand; the worse ones and all verdicts are simulated. What is finished is skipped.
+    The good answers are written by hand; the worse ones and all verdicts are simulated. It runs the recipe of its name,
+    `recipes/demo.toml`; what is finished is skipped.
 
     Example: `steelyard demo --out demo`
     """
     import msgspec
 
-    from steelyard.core.config import parse_settings, resolve_config
-    from steelyard.pipelines.demo import Config, demo, with_seed
+    from steelyard.core.config import parse_settings
+    from steelyard.pipelines.demo import demo
 
-    config = resolve_config(Config, _over_defaults(parse_settings(setting or ())), where="demo")
-    done = demo(out, with_seed(config, seed))
+    done = demo(out, parse_settings(setting or ()), seed=seed, redo_from=redo_from)
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(_record(done)), indent=2).decode())
         return
     for line in _lines(done):
         typer.echo(line)
-
-
-def _over_defaults(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings given, each stage's over the demo's own for it: ``train.epochs`` leaves the learning rate alone."""
-    import msgspec
-
-    from steelyard.pipelines.demo import Config
-
-    own = msgspec.to_builtins(Config())
-    return {
-        name: own[name] | given if name in own and isinstance(given, dict) else given
-        for name, given in settings.items()
-    }
 
 
 def _record(done: "Demo") -> dict[str, Any]:

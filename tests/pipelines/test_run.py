@@ -1,0 +1,105 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from recipe_files import SMALL, small_recipe
+from steelyard.core.errors import FileError, OutputError
+from steelyard.files.results import read_run
+from steelyard.pipelines.recipes import find_recipe, read_recipe
+from steelyard.pipelines.run import _threads, run
+
+TINY = {
+    "simulated": {"num_prompts": 32, "test_share": 0.5},
+    "backbone": {"hidden_size": 32, "num_layers": 1, "vocabulary": 400},
+    "model": {"epochs": 3},
+    "evaluated": {"num_resamples": 20},
+    "kinds": {"num_resamples": 20},
+}
+
+
+def outputs(out, names):
+    return {name: read_run(out / name).outputs for name in names if name != "report"}
+
+
+def test_finished_stages_are_skipped_and_the_overview_says_so(tmp_path):
+    recipe = read_recipe(small_recipe(tmp_path))
+    first = run(recipe, tmp_path / "out")
+    assert [one.was_finished for one in first] == [False] * 4
+    before = {
+        path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.json*") if path.parent.name != "out"
+    }
+    again = run(recipe, tmp_path / "out")
+    assert [(one.was_finished, one.seconds) for one in again] == [(True, 0.0)] * 4
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    told = json.loads((tmp_path / "out" / "overview.json").read_text("utf-8"))
+    assert [one["name"] for one in told["stages"]] == ["made", "ranked", "scored", "evaluated"]
+    wrote = told["stages"][1]["wrote"]
+    assert wrote == {"cases.jsonl": (tmp_path / "out" / "ranked" / "cases.jsonl").stat().st_size}
+
+
+def test_other_settings_are_refused_until_asked_for_from_there_on(tmp_path, capsys):
+    path = small_recipe(tmp_path)
+    run(read_recipe(path), tmp_path / "out")
+    changed = read_recipe(path, {"ranked": {"only": {"kind": ["human"]}}})
+    with pytest.raises(OutputError, match="holds another run"):
+        run(changed, tmp_path / "out")
+    said = capsys.readouterr().err
+    assert "stopped at ranked" in said
+    assert "--from ranked" in said
+    redone = run(changed, tmp_path / "out", redo_from="ranked")
+    assert [one.was_finished for one in redone] == [True, False, False, False]
+
+
+def test_what_a_stage_did_not_write_is_named_with_what_it_wrote(tmp_path):
+    recipe = read_recipe(small_recipe(tmp_path, SMALL.replace("made/cases.jsonl", "made/case.jsonl")))
+    with pytest.raises(
+        FileError, match=r"stages\.ranked\.cases: the stage 'made' wrote no 'made/case\.jsonl'\n.*made/cases"
+    ):
+        run(recipe, tmp_path / "out")
+
+
+KILLED = """
+import os, signal, sys
+from steelyard.doors.cli import main
+
+def kill(event, args):
+    # The stage's work is done and its record is about to take its name: the worst moment to die.
+    if event == "os.rename" and str(args[1]).endswith(os.environ["DIES_BEFORE"]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(kill)
+main()
+"""
+
+
+def test_a_run_killed_at_any_stage_goes_on_to_the_same_results(tmp_path):
+    recipe = read_recipe(find_recipe("demo"), TINY)
+    names = [step.name for step in recipe.steps]
+    run(recipe, tmp_path / "whole")
+    settings = [f"{stage}.{key}={value}" for stage, own in TINY.items() for key, value in own.items()]
+    words = [sys.executable, "-c", KILLED, "run", "demo", "--out", str(tmp_path / "killed")]
+    words += [word for setting in settings for word in ("--set", setting)]
+    first_of_each_verb = {step.call.verb: step.name for step in reversed(recipe.steps)}
+    for name in reversed(first_of_each_verb.values()):
+        before = f"{name}/run.json"
+        killed = subprocess.run(words, env=os.environ | {"DIES_BEFORE": before}, capture_output=True, check=False)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        assert not (tmp_path / "killed" / name / "run.json").exists()
+    done = run(recipe, tmp_path / "killed")
+    assert [one.was_finished for one in done] == [True] * (len(names) - 1) + [False]
+    assert outputs(tmp_path / "killed", names) == outputs(tmp_path / "whole", names)
+
+
+def test_threads_are_bounded_while_a_stage_runs():
+    import torch
+
+    before = torch.get_num_threads()
+    with _threads(1):
+        assert torch.get_num_threads() == 1
+    with _threads(None):
+        assert torch.get_num_threads() == before
+    assert torch.get_num_threads() == before
