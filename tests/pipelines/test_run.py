@@ -17,7 +17,7 @@ TINY = {
     "backbone": {"hidden_size": 32, "num_layers": 1, "vocabulary": 400},
     "model": {"epochs": 3},
     "evaluated": {"num_resamples": 20},
-    "kinds": {"num_resamples": 20},
+    "by_kind": {"num_resamples": 20},
 }
 
 

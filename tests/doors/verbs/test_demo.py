@@ -12,7 +12,7 @@ TINY = [
     "backbone.vocabulary=400",
     "model.epochs=1",
     "evaluated.num_resamples=20",
-    "kinds.num_resamples=20",
+    "by_kind.num_resamples=20",
 ]
 
 

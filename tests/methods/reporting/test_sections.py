@@ -41,6 +41,13 @@ def test_models_share_the_figure_of_categories_and_have_a_table_each():
     assert [mark.name for mark in panel.figure.legend] == ["m", "other"]
 
 
+def test_benches_whose_categories_differ_have_a_figure_each():
+    third = Named("third", Evaluation(by_category={"b": GROUP}))
+    panels = accuracy_section([ONE, third, ONE._replace(name="other")], []).panels[3:]
+    by = word("by_category")
+    assert [panel.title for panel in panels] == [f"{by} · m, other", f"{by} · third"]
+
+
 def test_parts_of_a_bench_and_evaluations_without_categories():
     bench = Named("m", Evaluation(sections={"Chat": Estimate(value=0.5, n=3)}))
     assert titles(accuracy_section([bench], [])) == ["m", word("bench_parts")]

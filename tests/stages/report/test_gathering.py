@@ -38,6 +38,8 @@ def test_two_evaluations_of_one_model_are_told_apart_by_their_runs(tmp_path):
     runs = [evaluate_run(tmp_path / number / "e", cases, seed=int(number)) for number in "12"]
     made = page(runs)
     assert made.models == ("测试模型-0.5b (e)", "测试模型-0.5b (2/e)")
+    assert [group.title for group in made.cards] == list(made.models)
+    assert page(runs[:1]).cards[0].title == ""
     assert len(made.packed.lines) == 5
     assert [len(line[4]) for line in made.packed.lines] == [2] * 5
 

@@ -31,6 +31,13 @@ class Card(NamedTuple):
     about: str = ""
 
 
+class CardGroup(NamedTuple):
+    """Cards that belong together, under a title; empty where the page has only one group."""
+
+    title: str
+    cards: tuple[Card, ...]
+
+
 def evaluation_cards(named: Named) -> tuple[Card, ...]:
     """Accuracy, exact match, the lead over the best baseline, and the bench's own overall where there is one."""
     own = named.evaluation

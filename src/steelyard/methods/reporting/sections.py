@@ -143,10 +143,27 @@ def protocol(name: str, run: Run) -> Protocol:
 
 def _group_panels(compared: Sequence[Named], group: str) -> list[Panel]:
     shown = [named for named in compared if _groups(named, group)]
-    if not shown:
-        return []
+    alike = _alike(shown, group)
+    return [_group_panel(own, group, is_only=len(alike) == 1) for own in alike]
+
+
+def _alike(shown: Sequence[Named], group: str) -> list[list[Named]]:
+    """Evaluations that share a group stand in one figure; those of another bench, whose groups differ, in their own."""
+    found: list[list[Named]] = []
+    for named in shown:
+        names = set(_groups(named, group))
+        beside = next((own for own in found if any(names & set(_groups(other, group)) for other in own)), None)
+        if beside is None:
+            found.append([named])
+        else:
+            beside.append(named)
+    return found
+
+
+def _group_panel(shown: Sequence[Named], group: str, *, is_only: bool) -> Panel:
     tables = tuple(Grouped(named.name if len(shown) > 1 else "", _group_table(named, group)) for named in shown)
-    return [Panel(word(f"by_{group}"), group_figure(shown, group), tables, "note_groups")]
+    title = word(f"by_{group}") if is_only else f"{word(f'by_{group}')} · {', '.join(named.name for named in shown)}"
+    return Panel(title, group_figure(shown, group), tables, "note_groups")
 
 
 def _group_table(named: Named, group: str) -> Table:

@@ -7,7 +7,7 @@ from steelyard.core.types import Case
 from steelyard.methods.reporting.accuracy import Named
 from steelyard.methods.reporting.contents import Item, Training
 from steelyard.methods.reporting.headline import (
-    Card,
+    CardGroup,
     conflict_card,
     conflict_sentences,
     evaluation_cards,
@@ -111,10 +111,14 @@ def _evidence(gathered: Gathered, stage: str) -> list[str]:
     return [counts_line(source.name, source.run.counts) for source in of_stage(gathered.sources, stage)]
 
 
-def _cards(gathered: Gathered) -> tuple[Card, ...]:
-    cards = [card for named in gathered.evaluations for card in evaluation_cards(named)]
-    cards += [conflict_card(own.name, own.resolution.conflicts.overall) for own in gathered.judged]
-    return tuple(cards)
+def _cards(gathered: Gathered) -> tuple[CardGroup, ...]:
+    """One group, or one an evaluation and one of the judgments where there are several evaluations."""
+    groups = [CardGroup(named.name, evaluation_cards(named)) for named in gathered.evaluations]
+    judged = tuple(conflict_card(own.name, own.resolution.conflicts.overall) for own in gathered.judged)
+    groups = [*groups, CardGroup(word("conflicts"), judged)]
+    if len(gathered.evaluations) < 2:
+        groups = [CardGroup("", tuple(card for group in groups for card in group.cards))]
+    return tuple(group for group in groups if group.cards)
 
 
 def _sentences(gathered: Gathered) -> tuple[Sentence, ...]:

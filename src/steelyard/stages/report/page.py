@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steelyard.methods.reporting.headline import Card
+from steelyard.methods.reporting.headline import CardGroup
 from steelyard.methods.reporting.sections import Protocol, Section
 from steelyard.methods.reporting.tables import Sentence, count
 from steelyard.stages.report.packing import Packed
@@ -29,7 +29,7 @@ class Page(NamedTuple):
     language: str
     models: tuple[str, ...]
     is_simulated: bool
-    cards: tuple[Card, ...]
+    cards: tuple[CardGroup, ...]
     sentences: tuple[Sentence, ...]
     sections: tuple[Section, ...]
     packed: Packed

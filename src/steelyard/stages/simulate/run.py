@@ -24,6 +24,9 @@ from steelyard.stages.simulate.settings import Config, check_settings
 _DEFAULT = Config()
 
 
+HELD_OUT = "unseen"
+
+
 def simulate(out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run:
     """Write the case files of the simulation into ``out``.
 
@@ -79,12 +82,10 @@ def _by_kind(entry: Entry, part: Sequence[Entry], corpus: Corpus, config: Config
         drafts = write_drafts(material_of(entry, part, corpus), [fault], seed=config.seed)
         case = gold_case(entry, drafts, seed=config.seed)
         is_held_out = fault.kind == config.held_out_kind
-        prompt = msgspec.structs.replace(
-            case.prompt,
-            id=f"{entry.id}/{fault.kind}",
-            category=(fault.kind, *entry.category),
-            subset="kind held out of training" if is_held_out else "kind seen in training",
-        )
+        # The name itself says it, wherever a number stands under it.
+        name = f"{fault.kind} ({HELD_OUT})" if is_held_out else fault.kind
+        id_ = f"{entry.id}/{fault.kind}"
+        prompt = msgspec.structs.replace(case.prompt, id=id_, category=(name, *entry.category))
         yield msgspec.structs.replace(case, prompt=prompt)
 
 
