@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from ray_nodes import ray_nodes
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import build, kinds
 from steelyard.files.cases import decode_batch
@@ -16,7 +17,16 @@ KINDS = kinds("engines")
 
 @pytest.fixture(params=KINDS)
 def engine(request):
+    if request.param == "ray":
+        pytest.importorskip("ray", reason="Ray is of the group ray")
+        return build("engines", "ray", {"address": request.getfixturevalue("ray_cluster")})
     return build("engines", request.param)
+
+
+@pytest.fixture(scope="module")
+def ray_cluster():
+    with ray_nodes(2) as cluster:
+        yield cluster.address
 
 
 def test_results_come_in_order_however_long_each_takes(engine):
