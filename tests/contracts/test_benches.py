@@ -2,16 +2,27 @@
 
 import json
 
+import msgspec
 import numpy as np
 import pytest
 
 from steelyard.core.plugins import build, kinds
+from steelyard.core.types import Response, Scores
 from steelyard.methods.measures.resampling import Items
 from steelyard.methods.measures.strata import Cell, Label, layout_of
 from strategies import case
 
 KINDS = kinds("benches")
-SUBSETS = {"cases": None, "cheemsbench": "open_prompt", "rewardbench": "hep-go"}
+SUBSETS = {
+    "cases": None,
+    "cheemsbench": "open_prompt",
+    "mrewardbench": "hep-go",
+    "mrewardbench_translation": "easy_zh_en",
+    "rewardbench": "hep-go",
+    "rewardbench2": "Focus",
+    "rm_bench": "chat",
+    "rmb": "BoN_set",
+}
 
 
 @pytest.fixture(params=KINDS)
@@ -19,9 +30,36 @@ def kind(request):
     return request.param
 
 
-def items(subset):
-    labels = [Label(f"p{index}", Cell("ab"[index % 2], subset)) for index in range(20)]
-    return Items(layout_of(labels), np.array([[2, index % 3, 1, index % 3 == 2] for index in range(20)]), 20)
+STYLES = ("concise", "detailed", "markdown")
+
+
+def given(kind):
+    """A case that every bench can hold but for its subset: two tiers of three, a style each."""
+    one = case(
+        subset=SUBSETS[kind], category=("Helpfulness", "数学"), language="zh", ranking=(tuple("abc"), tuple("def"))
+    )
+    responses = tuple(
+        Response(id=name, text=name, meta={"style": style}) for name, style in zip("abcdef", STYLES * 2, strict=True)
+    )
+    return msgspec.structs.replace(one, responses=responses)
+
+
+def items(kind):
+    bench = build("benches", kind)
+    cases = [
+        msgspec.structs.replace(one, prompt=msgspec.structs.replace(one.prompt, id=f"p{index}"))
+        for index, one in enumerate([given(kind)] * 20)
+    ]
+    lines = [
+        Scores(prompt=one.prompt.id, scores={name: float(index % 3 - place) for place, name in enumerate("abcdef")})
+        for index, one in enumerate(cases)
+    ]
+    labels = [
+        Label(bench.unit_of(one), Cell(one.prompt.category[0], one.prompt.subset, one.prompt.language)) for one in cases
+    ]
+    base = np.array([[2, index % 3, 1, index % 3 == 2] for index in range(20)])
+    own = bench.columns(cases, lines, unscored_is_right=False)
+    return Items(layout_of(labels), np.concatenate([base, own], axis=1), 20)
 
 
 def test_every_bench_is_known_here(kind):
@@ -30,20 +68,29 @@ def test_every_bench_is_known_here(kind):
 
 def test_placing_keeps_all_but_the_subset(kind):
     bench = build("benches", kind)
-    given = case(subset=SUBSETS[kind], category=("数学",), language="zh", ranking=(("a",), ("b", "c")))
-    assert bench.prepared(given, "open.jsonl") == given
+    one = given(kind)
+    assert bench.prepared(one, "open.jsonl") == one
     assert bench.foreign is None or isinstance(bench.foreign, str)
     assert bench.subset_of("nothing.jsonl") is None
 
 
 def test_the_summary_is_plain_json_and_the_same_for_the_same_seed(kind):
     bench = build("benches", kind)
-    found = bench.summarise(items(SUBSETS[kind]), seed=3)
+    found = bench.summarise(items(kind), seed=3)
     assert json.loads(json.dumps(found)) == found
-    assert bench.summarise(items(SUBSETS[kind]), seed=3) == found
+    assert bench.summarise(items(kind), seed=3) == found
 
 
 def test_an_incomplete_bench_has_no_headline(kind):
-    found = build("benches", kind).summarise(items(SUBSETS[kind]), seed=0)
+    found = build("benches", kind).summarise(items(kind), seed=0)
     assert "overall" not in found
     assert kind == "cases" or found["missing"]
+
+
+def test_an_unscored_answer_is_counted_as_asked(kind):
+    bench, one = build("benches", kind), given(kind)
+    unscored = Scores(prompt="p", scores=dict.fromkeys("abcdef"), unscored=dict.fromkeys("abcdef", "over length"))
+    wrong, right = (bench.columns([one], [unscored], unscored_is_right=is_right) for is_right in (False, True))
+    assert wrong.shape == right.shape == (1, wrong.shape[1])
+    assert (wrong >= 0).all()
+    assert (wrong <= right).all()

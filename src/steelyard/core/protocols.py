@@ -60,7 +60,28 @@ class RewardModel(Protocol):
 
 
 class Bench(Protocol):
-    """A benchmark: how cases with rankings sum to its published headline."""
+    """A benchmark: how cases with rankings sum to its published headline.
+
+    ``foreign`` names the format of its raw files, null where it has none.
+    """
+
+    foreign: str | None
+
+    def subset_of(self, file_name: str) -> str | None:
+        """The subset that a file's name tells, null where it tells none."""
+        ...
+
+    def prepared(self, case: Case, file_name: str) -> Case:
+        """The case placed in its subset. Raises UserError for a case that the benchmark cannot hold."""
+        ...
+
+    def unit_of(self, case: Case) -> str:
+        """What is drawn together when resampling: the prompt's id, or what several prompts share."""
+        ...
+
+    def columns(self, cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Any:
+        """Whole numbers, none negative, that its headline needs beyond accuracy and exact match: (case, column)."""
+        ...
 
     def summarise(self, items: Any, *, seed: int) -> dict[str, Any]:
         """The bench's part of the evaluation summary, from per-prompt statistics."""

@@ -51,6 +51,10 @@ class Groups(NamedTuple):
     names: tuple[str, ...]
     members: Floats
 
+    def only(self, *names: str) -> "Groups":
+        """The groups of these names, in this order."""
+        return Groups(names, self.members[[self.names.index(name) for name in names]])
+
 
 def group_cells(cells: Sequence[Cell], name_of: Callable[[Cell], str | None]) -> Groups:
     """Groups of cells by a name, sorted; a cell named None belongs to no group."""
@@ -96,8 +100,12 @@ def estimate(totals: Totals, formula: Callable[[Floats], Floats], n: float) -> E
     value = float(formula(totals.point))
     if np.isnan(value):
         return Estimate(None, None, None, int(n))
-    drawn = np.asarray(formula(totals.resampled))
-    drawn = drawn[~np.isnan(drawn)]
+    return interval(value, np.asarray(formula(totals.resampled)), n)
+
+
+def interval(value: float, resampled: Floats, n: float) -> Estimate:
+    """A value and the percentile interval of what it is in each resample; NaN (nothing to measure) is passed over."""
+    drawn = resampled[~np.isnan(resampled)]
     if not len(drawn):
         return Estimate(value, None, None, int(n))
     low, high = np.percentile(drawn, [_LOW, _HIGH])
@@ -107,8 +115,8 @@ def estimate(totals: Totals, formula: Callable[[Floats], Floats], n: float) -> E
 def estimate_groups(totals: Totals, groups: Groups) -> dict[str, dict[str, Any]]:
     """Accuracy and exact match of each group by its name."""
     found = {}
-    for number, name in enumerate(groups.names):
-        own = Groups((name,), groups.members[number : number + 1])
+    for name in groups.names:
+        own = groups.only(name)
         found[name] = {
             "accuracy": estimate_macro(totals, own, ACCURACY).record(),
             "exact_match": estimate_macro(totals, own, EXACT_MATCH).record(),

@@ -1,9 +1,13 @@
 """A plain benchmark: any case file with rankings or pairs; its headline is the stage's own."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.types import Case
+from steelyard.core.types import Case, Scores
+from steelyard.methods.measures.accuracy import Integers
 from steelyard.methods.measures.resampling import Items
 
 
@@ -23,6 +27,14 @@ class Bench:
     def prepared(self, case: Case, file_name: str) -> Case:
         """The case itself."""
         return case
+
+    def unit_of(self, case: Case) -> str:
+        """Each prompt is drawn with its parallel items."""
+        return case.prompt.id
+
+    def columns(self, cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Integers:
+        """None of its own."""
+        return np.zeros((len(cases), 0), dtype=np.int64)
 
     def summarise(self, items: Items, *, seed: int) -> dict[str, Any]:
         """Nothing beyond accuracy and exact match."""

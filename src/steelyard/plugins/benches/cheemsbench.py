@@ -1,5 +1,6 @@
 """CheemsBench: Open Prompt and Human Instruction, and the mean of accuracy and exact match over both."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -7,9 +8,9 @@ import numpy as np
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, choices
-from steelyard.core.types import Case
+from steelyard.core.types import Case, Scores
 from steelyard.methods.measures import aggregation
-from steelyard.methods.measures.accuracy import PROMPTS, Floats
+from steelyard.methods.measures.accuracy import PROMPTS, Floats, Integers
 from steelyard.methods.measures.resampling import Items, resample
 
 SUBSETS = ("open_prompt", "human_instruction")
@@ -43,6 +44,14 @@ class Bench:
         if subset == case.prompt.subset:
             return case
         return msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, subset=subset))
+
+    def unit_of(self, case: Case) -> str:
+        """Each prompt is drawn with its parallel items."""
+        return case.prompt.id
+
+    def columns(self, cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Integers:
+        """None of its own."""
+        return np.zeros((len(cases), 0), dtype=np.int64)
 
     def summarise(self, items: Items, *, seed: int) -> dict[str, Any]:
         """``subsets`` with accuracy and exact match, and ``overall`` where both subsets are there, else ``missing``.

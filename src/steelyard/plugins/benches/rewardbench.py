@@ -6,13 +6,11 @@ from typing import Any, Literal
 import numpy as np
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import EvidenceError, choices
-from steelyard.core.types import Case
+from steelyard.core.types import Case, Scores
 from steelyard.methods.measures import aggregation
-from steelyard.methods.measures.accuracy import PROMPTS, Floats
-from steelyard.methods.measures.aggregation import Groups
-from steelyard.methods.measures.resampling import Items, Totals, resample
-from steelyard.plugins.benches._rewardbench import PRIOR_SETS, SECTIONS, WEIGHT_SETS
+from steelyard.methods.measures.accuracy import PROMPTS, Floats, Integers
+from steelyard.methods.measures.resampling import Items, resample
+from steelyard.plugins.benches._rewardbench import PRIOR_SETS, SECTIONS, WEIGHT_SETS, Arithmetic, checked_subset
 
 
 class Config(BaseConfig, frozen=True):
@@ -36,14 +34,15 @@ class Bench:
 
     def prepared(self, case: Case, file_name: str) -> Case:
         """The case itself. Raises EvidenceError for a subset that RewardBench does not have."""
-        known = [subset.name for subset in self.subsets] + list(PRIOR_SETS)
-        if case.prompt.subset not in known:
-            raise EvidenceError(
-                f"prompt {case.prompt.id!r} is of subset {case.prompt.subset!r}, which RewardBench does not have",
-                where=file_name,
-                allowed=choices(case.prompt.subset or "", known),
-            )
-        return case
+        return checked_subset(case, [subset.name for subset in self.subsets] + list(PRIOR_SETS), file_name)
+
+    def unit_of(self, case: Case) -> str:
+        """Each prompt is drawn with its parallel items."""
+        return case.prompt.id
+
+    def columns(self, cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Integers:
+        """None of its own."""
+        return np.zeros((len(cases), 0), dtype=np.int64)
 
     def summarise(self, items: Items, *, seed: int) -> dict[str, Any]:
         """``subsets``, ``sections``, and ``overall`` where every subset is complete, else ``missing``.
@@ -53,57 +52,21 @@ class Bench:
         """
         totals = resample(items, seed=seed)
         groups = aggregation.group_cells(totals.cells, lambda cell: cell.subset)
-        missing = self._missing(totals, groups)
+        own = Arithmetic(self.subsets, groups)
+        missing = own.missing(totals)
         summary: dict[str, Any] = {
             "weights": self.weights,
             "subsets": aggregation.estimate_groups(totals, groups),
-            "sections": {name: self._section(totals, groups, name, missing) for name in SECTIONS},
+            "sections": own.sections(totals, missing),
         }
         if missing:
             return summary | {"missing": missing}
-        num_prompts = self._num_prompts(totals, groups)
-        overall = aggregation.estimate(totals, lambda sums: self._overall(sums, groups), num_prompts)
-        summary["overall"] = overall.record()
+        summary["overall"] = aggregation.estimate(totals, own.overall, own.num_prompts(totals)).record()
         if set(PRIOR_SETS) <= set(groups.names):
-            with_prior = aggregation.estimate(
-                totals, lambda sums: self._with_prior_sets(sums, groups), totals.point[:, PROMPTS].sum()
-            )
+            n = totals.point[:, PROMPTS].sum()
+            with_prior = aggregation.estimate(totals, lambda sums: _with_prior_sets(sums, own), n)
             summary["overall_with_prior_sets"] = with_prior.record()
         return summary
-
-    def _missing(self, totals: Totals, groups: Groups) -> dict[str, str]:
-        counts = dict(zip(groups.names, (groups.members @ totals.point)[:, PROMPTS].astype(int).tolist(), strict=True))
-        found = {subset.name: (counts.get(subset.name, 0), subset.num_prompts) for subset in self.subsets}
-        return {
-            name: f"{given} prompts, published with {published}"
-            for name, (given, published) in found.items()
-            if given != published
-        }
-
-    def _section(self, totals: Totals, groups: Groups, section: str, missing: dict[str, str]) -> dict[str, Any]:
-        names = [subset.name for subset in self.subsets if subset.section == section]
-        counted = _chosen(groups, [name for name in names if name in groups.names])
-        n = int((counted.members @ totals.point)[..., PROMPTS].sum())
-        if any(name in missing for name in names):
-            return aggregation.Estimate(None, None, None, n).record()
-        return aggregation.estimate(totals, lambda sums: self._section_value(sums, groups, section), n).record()
-
-    def _section_value(self, sums: Floats, groups: Groups, section: str) -> Floats:
-        own = [subset for subset in self.subsets if subset.section == section]
-        values = aggregation.shares(sums, _chosen(groups, [subset.name for subset in own]), aggregation.ACCURACY)
-        return np.average(values, axis=-1, weights=[subset.weight for subset in own])
-
-    def _overall(self, sums: Floats, groups: Groups) -> Floats:
-        # Differs from: the words of the M-RewardBench paper, which call this mean weighted; its code takes a plain one.
-        return np.mean([self._section_value(sums, groups, section) for section in SECTIONS], axis=0)
-
-    def _with_prior_sets(self, sums: Floats, groups: Groups) -> Floats:
-        prior = aggregation.shares(sums, _chosen(groups, PRIOR_SETS), aggregation.ACCURACY).mean(axis=-1)
-        return (2 * len(SECTIONS) * self._overall(sums, groups) + prior) / (2 * len(SECTIONS) + 1)
-
-    def _num_prompts(self, totals: Totals, groups: Groups) -> float:
-        own = _chosen(groups, [subset.name for subset in self.subsets])
-        return (own.members @ totals.point)[..., PROMPTS].sum()
 
 
 def build(config: Config) -> Bench:
@@ -111,6 +74,6 @@ def build(config: Config) -> Bench:
     return Bench(config)
 
 
-def _chosen(groups: Groups, names: Sequence[str]) -> Groups:
-    places = [groups.names.index(name) for name in names]
-    return Groups(tuple(names), groups.members[places])
+def _with_prior_sets(sums: Floats, own: Arithmetic) -> Floats:
+    prior = aggregation.shares(sums, own.groups.only(*PRIOR_SETS), aggregation.ACCURACY).mean(axis=-1)
+    return (2 * len(SECTIONS) * own.overall(sums) + prior) / (2 * len(SECTIONS) + 1)

@@ -1,6 +1,6 @@
 """What a bench asks: its comparable pairs as flat arrays, so that every model's scores are judged by one sum."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +36,9 @@ class Questions(NamedTuple):
     rule: ExactRule
 
 
-def questions_of(cases: Sequence[Case], choice: PairChoice | None, rule: ExactRule) -> Questions:
+def questions_of(
+    cases: Sequence[Case], choice: PairChoice | None, rule: ExactRule, unit_of: Callable[[Case], str] | None = None
+) -> Questions:
     """The comparable pairs of the cases, each once. Raises EvidenceError where there is none at all.
 
     A case without a comparable pair is left out; under the rule ``cheems`` only one without any ordering is.
@@ -56,14 +58,15 @@ def questions_of(cases: Sequence[Case], choice: PairChoice | None, rule: ExactRu
             do="give cases with a ranking of two tiers or more, or with pairs; `steelyard resolve` makes rankings",
         )
     prompt, better, worse = np.array(pairs, dtype=np.int64).T
-    labels = [label_of(case) for case, is_in in zip(cases, included, strict=True) if is_in]
+    labels = [label_of(case, unit_of) for case, is_in in zip(cases, included, strict=True) if is_in]
     return Questions(tuple(cases), prompt, better, worse, included, layout_of(labels), rule)
 
 
-def label_of(case: Case) -> Label:
-    """Where a case counts: its first-tier category, subset and language."""
+def label_of(case: Case, unit_of: Callable[[Case], str] | None = None) -> Label:
+    """Where a case counts: its first-tier category, subset and language; and what it is drawn with, its prompt's id."""
     category = case.prompt.category[0] if case.prompt.category else UNCATEGORISED
-    return Label(case.prompt.id, Cell(category, case.prompt.subset, case.prompt.language))
+    unit = case.prompt.id if unit_of is None else unit_of(case)
+    return Label(unit, Cell(category, case.prompt.subset, case.prompt.language))
 
 
 def answers(questions: Questions, lines: Sequence[Scores]) -> PromptStatistics:
@@ -79,7 +82,10 @@ def answers(questions: Questions, lines: Sequence[Scores]) -> PromptStatistics:
     return prompt_statistics(questions.prompt, flat[questions.better], flat[questions.worse], len(questions.cases))
 
 
-def items_of(questions: Questions, *models: PromptStatistics, num_resamples: int) -> Items:
-    """The included cases' statistics, those of several models side by side."""
+def items_of(
+    questions: Questions, *models: PromptStatistics, num_resamples: int, columns: Integers | None = None
+) -> Items:
+    """The included cases' statistics, those of several models side by side, and a bench's own ``columns`` last."""
     tables = [statistics_table(statistics, questions.included, questions.rule) for statistics in models]
+    tables += [] if columns is None else [columns]
     return Items(questions.layout, np.concatenate(tables, axis=1)[questions.included], num_resamples)

@@ -86,7 +86,7 @@ def _run(
     scores: Path | None,
     baselines: Sequence[ModelChoice],
 ) -> None:
-    questions = questions_of(read.cases, config.pairs, config.exact_rule)
+    questions = questions_of(read.cases, config.pairs, config.exact_rule, bench.unit_of)
     named: dict[str, Any] = {"bench": config.bench_kind}
     if scores is not None:
         lines = read_scores(scores, read.cases)

@@ -5,13 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from steelyard.core.types import Scores
-from steelyard.methods.measures.accuracy import PromptStatistics, count_unscored
+from steelyard.methods.measures.accuracy import NUM_COLUMNS, PromptStatistics, count_unscored
 from steelyard.methods.measures.aggregation import accuracy_difference, headline
 from steelyard.methods.measures.resampling import resample
 from steelyard.stages.evaluate.questions import Questions, answers, items_of
 from steelyard.stages.evaluate.settings import Config
-
-_NUM_COLUMNS = 4
 
 
 class Evaluation(NamedTuple):
@@ -30,7 +28,8 @@ def summarise(given: Evaluation) -> dict[str, Any]:
     unscored = any(line.unscored for line in given.lines)
     summary: dict[str, Any] = {"metric": given.config.metric_compat or "steelyard", "pairs": given.config.pairs}
     counted = count_unscored(found, "wrong")
-    summary |= _withheld(_measured(given, counted)) if unscored else _measured(given, counted)
+    measured = _measured(given, counted, unscored_is_right=False)
+    summary |= _withheld(measured) if unscored else measured
     num_pairs = int(found.num_pairs.sum())
     num_tied = int(found.num_tied.sum())
     summary["tied"] = {"num_pairs": num_tied, "share": num_tied / num_pairs}
@@ -58,16 +57,22 @@ def unscored_report(questions: Questions, lines: Sequence[Scores]) -> dict[str, 
     }
 
 
-def _measured(given: Evaluation, statistics: PromptStatistics, *, num_resamples: int | None = None) -> dict[str, Any]:
+def _measured(
+    given: Evaluation, statistics: PromptStatistics, *, unscored_is_right: bool, num_resamples: int | None = None
+) -> dict[str, Any]:
     """Headline and the bench's own part."""
     resamples = given.config.num_resamples if num_resamples is None else num_resamples
-    items = items_of(given.questions, statistics, num_resamples=resamples)
+    columns = given.bench.columns(given.questions.cases, given.lines, unscored_is_right=unscored_is_right)
+    items = items_of(given.questions, statistics, num_resamples=resamples, columns=columns)
     seed = given.config.seed
     return headline(resample(items, seed=seed)) | given.bench.summarise(items, seed=seed)
 
 
 def _with_bounds(given: Evaluation, found: PromptStatistics) -> dict[str, Any]:
-    low, high = (_measured(given, count_unscored(found, how), num_resamples=0) for how in ("wrong", "right"))
+    low, high = (
+        _measured(given, count_unscored(found, how), unscored_is_right=how == "right", num_resamples=0)
+        for how in ("wrong", "right")
+    )
     scored = items_of(given.questions, count_unscored(found, "left_out"), num_resamples=given.config.num_resamples)
     over_scored = headline(resample(scored, seed=given.config.seed))
     return {
@@ -87,7 +92,7 @@ def _baseline(given: Evaluation, model: PromptStatistics, lines: Sequence[Scores
     measured = headline(resample(items_of(given.questions, own, num_resamples=num_resamples), seed=seed))
     del measured["by_language"]
     both = items_of(given.questions, model, own, num_resamples=num_resamples)
-    difference = accuracy_difference(resample(both, seed=seed), _NUM_COLUMNS)
+    difference = accuracy_difference(resample(both, seed=seed), NUM_COLUMNS)
     return measured | {"difference": (difference.withheld() if withheld else difference).record()}
 
 

@@ -1,0 +1,104 @@
+"""M-RewardBench's translation task: German and Chinese from and into English, easy and hard, and the gaps between."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Case, Scores
+from steelyard.methods.measures import aggregation
+from steelyard.methods.measures.accuracy import Floats, Integers
+from steelyard.methods.measures.resampling import Items, resample
+
+LEVELS = ("easy", "hard")
+DIRECTIONS = ("de_en", "en_de", "zh_en", "en_zh")
+SUBSETS = tuple(f"{level}_{direction}" for level in LEVELS for direction in DIRECTIONS)
+GAPS = {
+    "easy_hard": tuple([name for name in SUBSETS if name.startswith(level)] for level in LEVELS),
+    "into_english": ([name for name in SUBSETS if name.endswith("_en")], [name for name in SUBSETS if "_en_" in name]),
+}
+"""The mean of the first subsets minus that of the second."""
+_CODES = {"de": "de", "deu": "de", "zh": "zh", "zho": "zh", "en": "en", "eng": "en"}
+_DIRECTION = re.compile(r"(?<![a-z])(deu?|zho?|eng?)(?:_[a-z]{4})?(?:2|-to-|_to_|-|_|>)(deu?|zho?|eng?)(?![a-z])")
+
+
+class Config(BaseConfig, frozen=True):
+    """Nothing to set."""
+
+
+class Bench:
+    """Subset accuracies and their plain mean (M-RewardBench, Table 5)."""
+
+    foreign: str | None = "rewardbench"
+
+    def subset_of(self, file_name: str) -> str | None:
+        """A file's name says nothing here."""
+        return None
+
+    def prepared(self, case: Case, file_name: str) -> Case:
+        """The case under the one name of its subset. Raises EvidenceError where level and direction are not told."""
+        name = subset_named(case.prompt.subset or "")
+        if name is None:
+            raise EvidenceError(
+                f"prompt {case.prompt.id!r} is of subset {case.prompt.subset!r}: no level and direction",
+                where=file_name,
+                allowed=", ".join(SUBSETS),
+            )
+        return msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, subset=name))
+
+    def unit_of(self, case: Case) -> str:
+        """Each prompt is drawn for itself."""
+        return case.prompt.id
+
+    def columns(self, cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Integers:
+        """None of its own."""
+        return np.zeros((len(cases), 0), dtype=np.int64)
+
+    def summarise(self, items: Items, *, seed: int) -> dict[str, Any]:
+        """``sections``: the eight subsets; with all of them ``overall``, their plain mean, and `GAPS`."""
+        totals = resample(items, seed=seed)
+        groups = aggregation.group_cells(totals.cells, lambda cell: cell.subset)
+        present = [name for name in SUBSETS if name in groups.names]
+        sections = {
+            name: aggregation.estimate_macro(totals, groups.only(name), aggregation.ACCURACY).record()
+            for name in present
+        }
+        if len(present) < len(SUBSETS):
+            return {
+                "sections": sections,
+                "missing": {name: "no cases of it" for name in SUBSETS if name not in present},
+            }
+        n = sum(own["n"] for own in sections.values())
+
+        def mean_of(sums: Floats, chosen: Sequence[str]) -> Floats:
+            return aggregation.macro(sums, groups.only(*chosen), aggregation.ACCURACY)
+
+        def gap(sums: Floats, ends: tuple[Sequence[str], Sequence[str]]) -> Floats:
+            return mean_of(sums, ends[0]) - mean_of(sums, ends[1])
+
+        return {
+            "sections": sections,
+            "overall": aggregation.estimate(totals, lambda sums: mean_of(sums, SUBSETS), n).record(),
+            "gaps": {
+                name: aggregation.estimate(totals, lambda sums, ends=ends: gap(sums, ends), n).record()
+                for name, ends in GAPS.items()
+            },
+        }
+
+
+def build(config: Config) -> Bench:
+    """The bench."""
+    return Bench()
+
+
+def subset_named(given: str) -> str | None:
+    """The one name of a subset, however it is spelt (`maple-zh2en-easy`, `easy_zh_en`); null where it is not told."""
+    lower = given.lower()
+    levels = [level for level in LEVELS if level in lower]
+    directions = {f"{_CODES[one]}_{other}" for one, two in _DIRECTION.findall(lower) for other in [_CODES[two]]}
+    known = directions & set(DIRECTIONS)
+    return f"{levels[0]}_{known.pop()}" if len(levels) == 1 and len(known) == 1 else None
