@@ -1,0 +1,61 @@
+"""The verb `compare` on the command line."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def command(
+    runs: Annotated[list[Path], typer.Argument(help="The --out folders of two or more evaluations of the same file.")],
+    *,
+    out: Annotated[Path, typer.Option(help="The folder for run.json.")],
+    setting: Annotated[list[str] | None, typer.Option("--set", help="seed=1, num_resamples=20000; repeat.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+) -> None:
+    """Compare models on the same prompts: which is better beyond doubt, and what this many prompts could show.
+
+    Prompts are drawn once for both models of a pair; p-values are corrected for the number of pairs. Evaluations of
+    other prompts, another bench or another rule are refused.
+
+    Example: `steelyard compare evaluated-a evaluated-b --out compared`
+    """
+    from steelyard.core.config import parse_settings, resolve_config
+    from steelyard.doors.shown import show
+    from steelyard.stages.compare import Config, compare
+
+    config = resolve_config(Config, parse_settings(setting or ()), where="compare")
+    run = compare(runs, out, config, force=force)
+    show(run, _lines(run.summary), as_json=as_json)
+
+
+def _lines(summary: dict[str, Any]) -> Iterator[str]:
+    yield f"{len(summary['models'])} models on {summary['bench']} (95 % intervals)"
+    for row in summary["models"]:
+        ranks = (row["best_rank"], row["worst_rank"])
+        rank = f"rank {ranks[0]}" if ranks[0] == ranks[1] else f"rank {ranks[0]} to {ranks[1]}"
+        yield f"  {row['name']}: accuracy {_number(row['accuracy'])}, {rank}"
+    for one in summary["comparisons"]:
+        yield f"{one['first']} minus {one['second']}: accuracy {_number(one['accuracy'], signed=True)}"
+        yield (
+            f"  p {_p(one['p_accuracy'])}, corrected {_p(one['p_accuracy_corrected'])}; "
+            f"this many prompts show a difference of {one['detectable']:.3f} four times out of five"
+        )
+        yield (
+            f"  exact match {_number(one['exact_match'], signed=True)}: {one['only_first']:,} prompts right by the "
+            f"first alone, {one['only_second']:,} by the second; McNemar p {_p(one['p_exact_match'])}"
+        )
+    yield f"p corrected for {len(summary['comparisons'])} comparisons ({summary['correction']})"
+
+
+def _number(estimate: dict[str, Any], *, signed: bool = False) -> str:
+    sign = "+" if signed else ""
+    if estimate["low"] is None:
+        return f"{estimate['value']:{sign}.3f}"
+    return f"{estimate['value']:{sign}.3f} [{estimate['low']:{sign}.3f}, {estimate['high']:{sign}.3f}]"
+
+
+def _p(value: float) -> str:
+    return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"

@@ -1,0 +1,128 @@
+"""Reading evaluations that are to stand side by side, and refusing those that were asked different things."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from steelyard.core.errors import EvidenceError, FileError, Place, RecordError
+from steelyard.core.types import Run
+from steelyard.files.lines import read_batches
+from steelyard.files.results import read_run
+from steelyard.methods.measures.accuracy import Integers
+from steelyard.methods.measures.strata import Cell, Label, Layout, layout_of
+
+ASKED = ("bench_kind", "bench", "pairs", "metric_compat")
+"""The settings that must be equal for two numbers to mean the same."""
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """What `evaluate` says of one prompt, as far as a comparison needs it."""
+
+    prompt: str
+    category: str
+    num_pairs: int
+    num_correct: int
+    exact_match: bool | None
+    language: str | None = None
+    subset: str | None = None
+
+
+class Evaluated(NamedTuple):
+    """One evaluation: its name here, its folder, its record, and its statistics, shape (prompt, 4)."""
+
+    name: str
+    folder: Path
+    run: Run
+    statistics: Integers
+
+
+class Beside(NamedTuple):
+    """Evaluations of the same prompts in the same order, and how these are laid out for resampling."""
+
+    evaluated: tuple[Evaluated, ...]
+    layout: Layout
+
+
+def read_beside(folders: Sequence[Path]) -> Beside:
+    """The evaluations in these folders. Raises FileError for another run, EvidenceError for what does not compare."""
+    runs = [_evaluation(folder) for folder in folders]
+    names = _names(folders, runs)
+    items = [_items(folder) for folder in folders]
+    for index in range(1, len(folders)):
+        _check_alike(folders, runs, index)
+        _check_same(folders, items, index)
+    statistics = [_statistics(own) for own in items]
+    evaluated = tuple(Evaluated(*one) for one in zip(names, folders, runs, statistics, strict=True))
+    # A prompt without a comparable pair is not counted; its exact match is null.
+    counted = [one for one in items[0] if one.exact_match is not None]
+    return Beside(
+        evaluated,
+        layout_of([Label(one.prompt, Cell(one.category, one.subset, one.language)) for one in counted]),
+    )
+
+
+def _evaluation(folder: Path) -> Run:
+    run = read_run(folder)
+    if run.stage != "evaluate":
+        raise FileError(f"a run of {run.stage}", where=str(folder), allowed="the --out folder of `steelyard evaluate`")
+    if "unscored" in run.summary:
+        raise EvidenceError(
+            "some answers have no score here, so there is no headline to compare",
+            where=str(folder),
+            do="score them all, and evaluate again",
+        )
+    return run
+
+
+def _names(folders: Sequence[Path], runs: Sequence[Run]) -> list[str]:
+    names = [str(run.summary["model"]) for run in runs]
+    return [
+        name if names.count(name) == 1 else f"{name} ({folder})" for name, folder in zip(names, folders, strict=True)
+    ]
+
+
+def _items(folder: Path) -> list[Item]:
+    found: list[Item] = []
+    path = folder / "items.jsonl"
+    for batch in read_batches(path):
+        for number, line in zip(batch.numbers, batch.lines, strict=True):
+            try:
+                found.append(msgspec.json.decode(line, type=Item))
+            except msgspec.DecodeError as error:
+                raise RecordError(f"not an item of an evaluation ({error})", where=Place(str(path), number)) from error
+    return found
+
+
+def _statistics(items: Sequence[Item]) -> Integers:
+    rows = [(one.num_pairs, one.num_correct, 1, one.exact_match) for one in items if one.exact_match is not None]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), 4)
+
+
+def _check_alike(folders: Sequence[Path], runs: Sequence[Run], index: int) -> None:
+    first, other = ({key: run.config.get(key) for key in ASKED} for run in (runs[0], runs[index]))
+    differing = [key for key in ASKED if first[key] != other[key]]
+    if differing:
+        raise EvidenceError(
+            f"evaluated by another {differing[0]}: {_told(other[differing[0]])}, and {_told(first[differing[0]])} "
+            f"in {folders[0]}",
+            where=str(folders[index]),
+            do="evaluate both alike; numbers of unlike protocols do not compare",
+        )
+
+
+def _told(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _check_same(folders: Sequence[Path], items: Sequence[Sequence[Item]], index: int) -> None:
+    first, other = ([(one.prompt, one.language, one.num_pairs) for one in own] for own in (items[0], items[index]))
+    if first == other:
+        return
+    absent = sorted({one[0] for one in first} ^ {one[0] for one in other})
+    what = f"prompt {absent[0]!r} is in one of them alone" if absent else "its pairs, or their order, differ"
+    raise EvidenceError(
+        f"not the same prompts as in {folders[0]}: {what}", where=str(folders[index]), do="evaluate both on one file"
+    )

@@ -1,0 +1,104 @@
+"""One comparison from run folders to ``run.json``: every pair of evaluations, corrected for how many there are."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Counts, Run
+from steelyard.files.results import read_run, result_folder
+from steelyard.files.talk import say, track
+from steelyard.methods.measures.comparison import Comparison, holm, ranks_beyond_doubt
+from steelyard.methods.measures.comparison import compare as compare_tables
+from steelyard.stages.compare.reading import Beside, read_beside
+
+_LEVEL = 0.05
+
+
+class Config(BaseConfig, frozen=True):
+    """How often prompts are redrawn; more resamples show smaller p-values."""
+
+    num_resamples: int = 10_000
+    seed: int = 0
+
+
+_DEFAULT = Config()
+
+
+def compare(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run:
+    """Compare every two of the evaluations in ``runs``, and rank them as far as the data allow.
+
+    Raises EvidenceError for fewer than two, or for evaluations of other prompts or under another protocol.
+    """
+    if len(runs) < 2:
+        raise EvidenceError("one evaluation alone", do="name two or more --out folders of `steelyard evaluate`")
+    beside = read_beside(runs)
+    inputs = {f"run.{number}": folder / "run.json" for number, folder in enumerate(runs, 1)}
+    with result_folder(out, "compare", config=config, inputs=inputs, seed=config.seed, force=force) as result:
+        if result.is_finished:
+            say(f"{out} is finished already: equal inputs and settings")
+            return read_run(out)
+        result.summary = _summary(beside, config)
+        result.counts = Counts(
+            num_in=len(runs), num_used=len(runs), noted={"prompts": len(beside.evaluated[0].statistics)}
+        )
+    return read_run(out)
+
+
+def _summary(beside: Beside, config: Config) -> dict[str, Any]:
+    pairs = list(combinations(range(len(beside.evaluated)), 2))
+    found = [
+        compare_tables(
+            beside.layout,
+            beside.evaluated[first].statistics,
+            beside.evaluated[second].statistics,
+            num_resamples=config.num_resamples,
+            seed=config.seed,
+        )
+        for first, second in track(pairs, "comparing", total=len(pairs))
+    ]
+    corrected = holm([one.p_accuracy for one in found])
+    exact = holm([one.p_exact_match for one in found])
+    return {
+        "bench": beside.evaluated[0].run.summary["bench"],
+        "models": _models(beside, pairs, found, corrected),
+        "comparisons": [
+            {
+                "first": beside.evaluated[first].name,
+                "second": beside.evaluated[second].name,
+                **one.record(),
+                "p_accuracy_corrected": own,
+                "p_exact_match_corrected": other,
+            }
+            for (first, second), one, own, other in zip(pairs, found, corrected, exact, strict=True)
+        ],
+        "correction": "Holm, over all comparisons here",
+    }
+
+
+def _models(
+    beside: Beside, pairs: Sequence[tuple[int, int]], found: Sequence[Comparison], corrected: Sequence[float]
+) -> list[dict[str, Any]]:
+    """Each evaluation with its headline and the ranks that it may have; the best first."""
+    differs = np.zeros((len(beside.evaluated),) * 2, dtype=bool)
+    for (first, second), one, p_value in zip(pairs, found, corrected, strict=True):
+        if p_value < _LEVEL and one.accuracy.value:
+            better, worse = (first, second) if one.accuracy.value > 0 else (second, first)
+            differs[better, worse] = True
+    ranks = ranks_beyond_doubt(differs)
+    rows = [
+        {
+            "name": own.name,
+            "folder": str(own.folder),
+            "accuracy": own.run.summary["accuracy"],
+            "exact_match": own.run.summary["exact_match"],
+            "best_rank": best,
+            "worst_rank": worst,
+        }
+        for own, (best, worst) in zip(beside.evaluated, ranks, strict=True)
+    ]
+    return sorted(rows, key=lambda row: -row["accuracy"]["value"])

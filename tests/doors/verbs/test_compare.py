@@ -1,0 +1,26 @@
+import json
+
+from typer.testing import CliRunner
+
+from steelyard.doors.cli import build_app
+from steelyard.files.cases import write_cases
+from strategies import case
+
+
+def call(*words):
+    return CliRunner().invoke(build_app(), [str(word) for word in words])
+
+
+def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_cases(tmp_path / "test.jsonl", [case(f"p{index}", "ab", ranking=(("a",), ("b",))) for index in range(20)])
+    for name, model in (("evaluated-a", "longer"), ("evaluated-b", "random")):
+        call("evaluate", "--bench", "test.jsonl", "--model", model, "--out", name, "--set", "num_resamples=5")
+    result = call("compare", "evaluated-a", "evaluated-b", "--out", "compared", "--set", "num_resamples=100")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == "2 models on cases (95 % intervals)"
+    assert any(line.startswith("longer minus random: accuracy -") for line in lines)
+    told = json.loads(call("compare", "evaluated-a", "evaluated-b", "--out", "compared", "--set", "num_resamples=100",
+                           "--json").stdout)  # fmt: skip
+    assert told["summary"]["comparisons"][0]["only_first"] == 0

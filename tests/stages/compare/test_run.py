@@ -1,0 +1,50 @@
+import json
+
+import numpy as np
+import pytest
+
+from steelyard.core.errors import EvidenceError
+from steelyard.files.cases import write_cases
+from steelyard.stages.compare import Config, compare
+from steelyard.stages.evaluate import Config as EvaluateConfig
+from steelyard.stages.evaluate import evaluate
+from strategies import case
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Three score files over 200 pairs: right in 90 %, in 88 % and in 50 % of them."""
+    folder = tmp_path_factory.mktemp("compare")
+    rng = np.random.default_rng(0)
+    cases = [case(f"p{index}", "ab", ranking=(("a",), ("b",))) for index in range(200)]
+    write_cases(folder / "bench.jsonl", cases)
+    found = []
+    for name, share in (("good", 0.9), ("as good", 0.88), ("coin", 0.5)):
+        lines = [{"prompt": one.prompt.id, "scores": {"a": float(rng.random() < share), "b": 0.5}} for one in cases]
+        scores = folder / f"{name}.jsonl"
+        scores.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        config = EvaluateConfig(num_resamples=10, baselines=())
+        evaluate([folder / "bench.jsonl"], folder / name, config, scores=scores)
+        found.append(folder / name)
+    return found
+
+
+def test_what_is_beyond_doubt_and_what_is_not(folders, tmp_path):
+    run = compare(folders, tmp_path / "out", Config(num_resamples=2000))
+    models = {row["name"]: (row["best_rank"], row["worst_rank"]) for row in run.summary["models"]}
+    assert models == {"good": (1, 2), "as good": (1, 2), "coin": (3, 3)}
+    by_pair = {(one["first"], one["second"]): one for one in run.summary["comparisons"]}
+    assert by_pair["good", "coin"]["p_accuracy_corrected"] < 0.01
+    assert by_pair["good", "as good"]["p_accuracy_corrected"] > 0.05
+    assert by_pair["good", "as good"]["p_accuracy"] <= by_pair["good", "as good"]["p_accuracy_corrected"]
+    difference = by_pair["good", "coin"]["accuracy"]
+    accuracies = {row["name"]: row["accuracy"]["value"] for row in run.summary["models"]}
+    assert difference["value"] == pytest.approx(accuracies["good"] - accuracies["coin"])
+    again = compare(folders, tmp_path / "out", Config(num_resamples=2000))
+    assert again == run
+
+
+def test_one_evaluation_alone_is_refused(folders, tmp_path):
+    with pytest.raises(EvidenceError, match="one evaluation alone"):
+        compare(folders[:1], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
