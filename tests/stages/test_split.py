@@ -31,3 +31,23 @@ def test_a_part_that_would_be_empty_is_named(tmp_path):
     write_cases(tmp_path / "one.jsonl", [case()])
     with pytest.raises(EvidenceError, match="nothing for test"):
         split(tmp_path / "one.jsonl", tmp_path / "out")
+
+
+def test_near_duplicates_fall_on_one_side_unless_off(tmp_path):
+    texts = [f"请写一首关于{season}雨落在我家乡旧港口的短诗,要求押韵,不超过八行" for season in "春夏秋冬"]
+    texts += ["法国的首都是哪里?", "How do I bake bread?", "איך אופים לחם?", "パンの焼き方は?"]
+    write_cases(tmp_path / "c.jsonl", [case(id=f"p{index}", text=text) for index, text in enumerate(texts)])
+    parts = {"one": 0.5, "two": 0.5}
+    run = split(tmp_path / "c.jsonl", tmp_path / "out", Config(parts=parts))
+    assert run.summary["num_joined_as_near_duplicates"] == 3
+    assert (run.summary["num_groups"], run.summary["largest_group"]) == (5, 4)
+    sides = [{one.prompt.id for one in read_cases(tmp_path / "out" / f"{name}.jsonl")} for name in parts]
+    assert any({"p0", "p1", "p2", "p3"} <= side for side in sides)
+    off = split(tmp_path / "c.jsonl", tmp_path / "off", Config(parts=parts, near_duplicates="off"))
+    assert off.summary["num_groups"] == 8
+
+
+@pytest.mark.parametrize("near", [0.0, 1.5, -1.0])
+def test_a_similarity_that_cannot_be_is_refused(file, tmp_path, near):
+    with pytest.raises(ConfigError, match="near_duplicates"):
+        split(file, tmp_path / "out", Config(near_duplicates=near))

@@ -1,22 +1,32 @@
 """The verb `split`: a case file into parts by prompt, so that no prompt is trained on and tested on."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO, Literal
 
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
-from steelyard.core.types import Counts, Run
-from steelyard.files.cases import read_cases, write_cases
-from steelyard.files.results import read_run, result_folder
+from steelyard.core.types import Case, Counts, Run
+from steelyard.files.atomic import written
+from steelyard.files.cases import encode_case, read_cases
+from steelyard.files.results import Result, read_run, result_folder
 from steelyard.files.talk import say
-from steelyard.methods.curation.splits import split_cases
+from steelyard.methods.curation.splits import STRATA, Stratum, grouped, split_cases
 
 
 class Config(BaseConfig, frozen=True):
-    """``parts`` maps a part's name (its file is ``NAME.jsonl``) to its share of the cases; the shares sum to 1."""
+    """``parts`` maps a part's name (its file is ``NAME.jsonl``) to its share of the cases; the shares sum to 1.
+
+    ``near_duplicates`` is the Jaccard similarity of character shingles from which first turns count as the same, above
+    0 and at most 1, or ``off``. ``strata`` names what every part has its share of.
+    """
 
     parts: dict[str, float] = msgspec.field(default_factory=lambda: {"train": 0.8, "test": 0.2})
+    near_duplicates: float | Literal["off"] = 0.8
+    strata: tuple[Stratum, ...] = STRATA
     seed: int = 0
 
 
@@ -24,24 +34,35 @@ _DEFAULT = Config()
 
 
 def split(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run:
-    """Write one case file a part into ``out``. Raises ConfigError for shares that do not sum to 1."""
+    """Write one case file a part into ``out``. Raises ConfigError for shares that do not sum to 1.
+
+    The file is read twice: first the prompts, to choose, then the cases, to write each into its part.
+    """
     _check_parts(config.parts)
+    near = None if config.near_duplicates == "off" else config.near_duplicates
+    if near is not None and not 0 < near <= 1:
+        raise ConfigError(f"near_duplicates is {near}", where="split", allowed="above 0 and at most 1, or off")
     with result_folder(out, "split", config=config, inputs={"cases": cases}, seed=config.seed, force=force) as result:
         if result.is_finished:
             say(f"{out} is finished already: equal input and settings")
             return read_run(out)
-        read = tuple(read_cases(cases))
-        chosen = split_cases(read, config.parts, seed=config.seed)
+        prompts = [_without_answers(case) for case in read_cases(cases)]
+        together = grouped(prompts, near)
+        chosen = split_cases(prompts, config.parts, seed=config.seed, together=together, strata=config.strata)
         sizes = {name: chosen.count(name) for name in config.parts}
         empty = [name for name, size in sizes.items() if size == 0]
         if empty:
-            raise EvidenceError(f"{len(read)} cases leave nothing for {', '.join(empty)}", where=str(cases))
-        for name in config.parts:
-            write_cases(
-                result.path(f"{name}.jsonl"), (case for case, part in zip(read, chosen, strict=True) if part == name)
-            )
-        result.counts = Counts(num_in=len(read), num_used=len(read))
-        result.summary = {"parts": sizes}
+            raise EvidenceError(f"{len(prompts)} cases leave nothing for {', '.join(empty)}", where=str(cases))
+        with _opened(result, config.parts) as files:
+            for case, part in zip(read_cases(cases), chosen, strict=True):
+                files[part].write(encode_case(case))
+        result.counts = Counts(num_in=len(prompts), num_used=len(prompts))
+        result.summary = {
+            "parts": sizes,
+            "num_groups": len(together.groups),
+            "largest_group": max(map(len, together.groups)),
+            "num_joined_as_near_duplicates": together.num_near_duplicates,
+        }
     return read_run(out)
 
 
@@ -51,3 +72,15 @@ def _check_parts(parts: dict[str, float]) -> None:
     for name in parts:
         if not name.isidentifier():
             raise ConfigError(f"part {name!r}", where="split.parts", allowed="a plain word: it becomes a file name")
+
+
+@contextmanager
+def _opened(result: Result, parts: Mapping[str, float]) -> Iterator[dict[str, IO[bytes]]]:
+    """The file of each part, all of which take their places together at the end."""
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(written(result.path(f"{name}.jsonl"))) for name in parts}
+
+
+def _without_answers(case: Case) -> Case:
+    """What choosing needs: the prompts of a large file fit where its answers and judgments do not."""
+    return Case(prompt=case.prompt, responses=())

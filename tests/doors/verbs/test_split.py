@@ -2,6 +2,7 @@ import json
 
 from typer.testing import CliRunner
 
+from steelyard.core.errors import ConfigError
 from steelyard.doors.cli import build_app
 from steelyard.files.cases import write_cases
 from strategies import case
@@ -22,3 +23,19 @@ def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
     assert "20 in, 20 used" in result.stdout
     again = CliRunner().invoke(build_app(), [*words, "--json"])
     assert json.loads(again.stdout)["summary"]["parts"] == {"train": 14, "held_out": 2, "test": 4}
+
+
+def test_near_duplicates_and_strata_are_settings(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    poems = [case(id=f"p{index}", text=f"Write a long poem about the rain, with {index} lines") for index in range(3)]
+    texts = ("什么是雪?", "Bake bread", "¿Qué hora es?")
+    others = [case(id=f"q{index}", text=text) for index, text in enumerate(texts)]
+    write_cases(tmp_path / "cases.jsonl", [*poems, *others])
+    words = ["split", "cases.jsonl", "--out", "parts", "--near-duplicates", "0.6", "--stratify", "language"]
+    result = CliRunner().invoke(build_app(), [*words, "--stratify", "source", "--part", "a=0.5", "--part", "b=0.5"])
+    assert result.exit_code == 0
+    assert "near-duplicates: 2 prompts go with another; largest group 3" in result.stdout
+    run = json.loads((tmp_path / "parts" / "run.json").read_text(encoding="utf-8"))
+    assert (run["config"]["near_duplicates"], run["config"]["strata"]) == (0.6, ["language", "source"])
+    refused = CliRunner().invoke(build_app(), [*words[:-1], "colour"])
+    assert isinstance(refused.exception, ConfigError)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.methods.curation.splits import root_text, split_cases
+from steelyard.methods.curation.splits import grouped, root_text, split_cases
 from strategies import case
 
 PARTS = {"train": 0.7, "held_out": 0.1, "test": 0.2}
@@ -57,3 +57,38 @@ def test_the_order_of_cases_changes_nothing_and_the_seed_does():
 @pytest.mark.parametrize(("text", "root"), [("  Ｈello\n World ", "hello world"), ("你好", "你好")])
 def test_roots_differ_only_in_words(text, root):
     assert root_text(case(text=text)) == root
+
+
+NEAR = (
+    ("a", "Write a short poem about the autumn rain that falls on the old harbour of my home town"),
+    ("b", "Write a short poem about the autumn rain that falls on the old harbour of my home town!"),
+    ("c", "请写一首关于秋天的雨落在我家乡旧港口的短诗,要求押韵"),
+    ("d", "请写一首关于秋天的雨落在我家乡旧港口的短诗,要求押韵。"),
+    ("e", "What is the capital of France?"),
+)
+
+
+def test_near_duplicates_belong_together_only_if_asked():
+    cases = [case(id=name, text=text) for name, text in NEAR]
+    assert grouped(cases) == (((0,), (1,), (2,), (3,), (4,)), 0)
+    assert grouped(cases, 0.7) == (((0, 1), (2, 3), (4,)), 2)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_near_duplicates_are_never_divided(seed):
+    cases = [case(id=name, text=text) for name, text in NEAR]
+    chosen = split_cases(cases, {"train": 0.5, "test": 0.5}, seed=seed, together=grouped(cases, 0.7))
+    assert chosen[0] == chosen[1]
+    assert chosen[2] == chosen[3]
+
+
+def test_only_the_named_strata_have_their_share():
+    # Sources and languages go together here, so that a half by source alone need not halve a category.
+    cases = [
+        case(id=f"p{index}", text=f"q{index}", source="st"[index % 2], category=(f"c{index}",)) for index in range(40)
+    ]
+    chosen = split_cases(cases, {"train": 0.75, "test": 0.25}, seed=0, strata=("source",))
+    for source in "st":
+        here = Counter(part for one, part in zip(cases, chosen, strict=True) if one.prompt.source == source)
+        assert here == {"train": 15, "test": 5}
+    assert Counter(split_cases(cases, {"train": 0.75, "test": 0.25}, seed=0, strata=())) == {"train": 30, "test": 10}

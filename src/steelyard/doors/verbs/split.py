@@ -11,25 +11,41 @@ def command(
     *,
     out: Annotated[Path, typer.Option(help="The folder for the parts.")],
     part: Annotated[list[str] | None, typer.Option(help="NAME=SHARE; repeat. Default: train=0.8, test=0.2.")] = None,
+    near_duplicates: Annotated[
+        str | None, typer.Option(help="Similarity from which prompts count as the same, or off. Default: 0.8.")
+    ] = None,
+    stratify: Annotated[
+        list[str] | None, typer.Option(help="category, source or language; repeat. Default: all three.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Another seed is another split.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
 ) -> None:
     """Split a case file by prompt: what belongs together stays on one side.
 
-    Branches of one conversation and one item in several languages are never divided; every part gets its share of
-    each category, source and language.
+    Branches of one conversation, one item in several languages and near-duplicate prompts are never divided; every
+    part gets its share of each category, source and language.
+
+    Near-duplicates share so much of their characters, in any language: 0.8 is the share of their short runs of
+    characters that both have. `--near-duplicates off` compares for equality only.
 
     Example: `steelyard split cases.jsonl --out parts --part train=0.7 --part held_out=0.1 --part test=0.2`
+
+    Example: `steelyard split cases.jsonl --out parts --near-duplicates 0.6 --stratify language --stratify source`
     """
     from steelyard.core.config import parse_settings, resolve_config
     from steelyard.doors.shown import show
     from steelyard.stages.split import Config, split
 
-    settings = {"seed": seed, **({"parts": parse_settings(part)} if part else {})}
+    near = [f"near_duplicates={near_duplicates}"] if near_duplicates is not None else []
+    settings = {
+        "seed": seed,
+        **({"parts": parse_settings(part)} if part else {}),
+        **parse_settings(near),
+        **({"strata": stratify} if stratify else {}),
+    }
     run = split(cases, out, resolve_config(Config, settings, where="split"), force=force)
-    show(
-        run,
-        [f"{name}: {size} cases in {out / name}.jsonl" for name, size in run.summary["parts"].items()],
-        as_json=as_json,
-    )
+    lines = [f"{name}: {size} cases in {out / name}.jsonl" for name, size in run.summary["parts"].items()]
+    if joined := run.summary["num_joined_as_near_duplicates"]:
+        lines.append(f"near-duplicates: {joined} prompts go with another; largest group {run.summary['largest_group']}")
+    show(run, lines, as_json=as_json)

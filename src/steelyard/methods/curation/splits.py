@@ -1,29 +1,46 @@
 """Splitting by prompt: what belongs together falls on one side, and every part has its share of every stratum."""
 
 import hashlib
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from steelyard.core.types import Case
+from steelyard.methods.prompts.near_duplicates import Links, near_duplicates, plain_form
+
+Stratum = Literal["category", "source", "language"]
+STRATA: tuple[Stratum, ...] = ("category", "source", "language")
 
 
-def split_cases(cases: Sequence[Case], parts: Mapping[str, float], *, seed: int) -> tuple[str, ...]:
+class Together(NamedTuple):
+    """Which cases are never divided: groups of positions, and how many groups near-duplicates alone made one."""
+
+    groups: tuple[tuple[int, ...], ...]
+    num_near_duplicates: int
+
+
+def split_cases(
+    cases: Sequence[Case],
+    parts: Mapping[str, float],
+    *,
+    seed: int,
+    together: Together | None = None,
+    strata: Sequence[Stratum] = STRATA,
+) -> tuple[str, ...]:
     """The name of the part that each case falls into; ``parts`` maps names to shares that sum to 1.
 
-    Cases with the same first user turn (branches of one conversation) or the same prompt id (the item in several
-    languages) stay together. Shares hold within every stratum of first-tier category, source and language, as nearly
-    as whole groups allow. The result depends on the seed and on the set of cases, not on their order.
+    What `grouped` puts together stays together; ``together`` is that for these cases, if it is known. Shares hold
+    within every stratum of first-tier category, source and language, or of those named in ``strata``, as nearly as
+    whole groups allow. The result depends on the seed and on the set of cases, not on their order.
     """
-    groups = _groups(cases)
-    strata: dict[tuple[str, str, str], list[list[int]]] = defaultdict(list)
-    for members in groups:
-        strata[min(_stratum(cases[index]) for index in members)].append(members)
+    by_stratum: dict[tuple[str, ...], list[Sequence[int]]] = defaultdict(list)
+    for members in (together or grouped(cases)).groups:
+        by_stratum[min(_stratum(cases[index], strata) for index in members)].append(members)
     overall: Counter[str] = Counter()
     chosen = [""] * len(cases)
-    for stratum in sorted(strata):
+    for stratum in sorted(by_stratum):
         here: Counter[str] = Counter()
-        for members in sorted(strata[stratum], key=lambda group: _order(cases, group, seed)):
+        for members in sorted(by_stratum[stratum], key=lambda group: _order(cases, group, seed)):
             part = _neediest(parts, here, overall, len(members))
             here[part] += len(members)
             overall[part] += len(members)
@@ -32,35 +49,39 @@ def split_cases(cases: Sequence[Case], parts: Mapping[str, float], *, seed: int)
     return tuple(chosen)
 
 
-def root_text(case: Case) -> str:
-    """The conversation's first user turn, without differences of case, width and white space."""
-    first = next((turn.content for turn in case.prompt.messages if turn.role == "user"), "")
-    return " ".join(unicodedata.normalize("NFKC", first).casefold().split())
+def grouped(cases: Sequence[Case], near: float | None = None) -> Together:
+    """Cases with the same first user turn (branches of one conversation) or the same prompt id (several languages).
 
-
-def _groups(cases: Sequence[Case]) -> list[list[int]]:
-    """Connected components of the cases under an equal root or an equal prompt id, by union-find."""
-    parent = list(range(len(cases)))
-
-    def find(index: int) -> int:
-        while parent[index] != index:
-            parent[index] = parent[parent[index]]
-            index = parent[index]
-        return index
-
+    ``near``, above 0 and at most 1, adds those whose first turns are near-duplicates: a Jaccard similarity of their
+    character shingles of so much or more. Belonging together is passed on: of two that belong to a third.
+    """
+    links = Links(len(cases))
     first: dict[tuple[str, str], int] = {}
     for index, case in enumerate(cases):
         for key in (("root", root_text(case)), ("id", case.prompt.id)):
-            parent[find(index)] = find(first.setdefault(key, index))
-    members: dict[int, list[int]] = defaultdict(list)
-    for index in range(len(cases)):
-        members[find(index)].append(index)
-    return list(members.values())
+            links.join(index, first.setdefault(key, index))
+    num_before = len(links.groups())
+    if near is not None:
+        roots = [(text, index) for (kind, text), index in first.items() if kind == "root"]
+        for pair in near_duplicates([text for text, _ in roots], near):
+            links.join(roots[pair.first][1], roots[pair.second][1])
+    groups = links.groups()
+    return Together(tuple(map(tuple, groups)), num_before - len(groups))
 
 
-def _stratum(case: Case) -> tuple[str, str, str]:
+def root_text(case: Case) -> str:
+    """The conversation's first user turn, without differences of case, width and white space."""
+    return plain_form(next((turn.content for turn in case.prompt.messages if turn.role == "user"), ""))
+
+
+def _stratum(case: Case, strata: Sequence[Stratum]) -> tuple[str, ...]:
     prompt = case.prompt
-    return (prompt.category[0] if prompt.category else "", prompt.source or "", prompt.language or "")
+    values = {
+        "category": prompt.category[0] if prompt.category else "",
+        "source": prompt.source or "",
+        "language": prompt.language or "",
+    }
+    return tuple(values[name] for name in STRATA if name in strata)
 
 
 def _order(cases: Sequence[Case], group: Sequence[int], seed: int) -> str:

@@ -1,0 +1,77 @@
+"""The verb `supervise` on the command line."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def command(
+    cases: Annotated[Path, typer.Argument(help="The case file with the judgments to be supervised.")],
+    *,
+    out: Annotated[Path, typer.Option(help="The folder for cases.jsonl, manifest.jsonl and run.json.")],
+    model: Annotated[str | None, typer.Option(help="The supervisor: a trained model's folder, or a kind.")] = None,
+    scores: Annotated[Path | None, typer.Option(help="Its scores of the cases, instead of --model.")] = None,
+    policy: Annotated[str | None, typer.Option(help="agree (default), cycles or weight.")] = None,
+    tau: Annotated[float | None, typer.Option(help="The least margin that agrees (default 0).")] = None,
+    keep_ties: Annotated[bool, typer.Option("--keep-ties", help="Keep ties with agree.")] = False,
+    calibrate: Annotated[
+        Path | None, typer.Option(help="Held-out cases judged by people too: choose tau by them.")
+    ] = None,
+    calibrate_scores: Annotated[Path | None, typer.Option(help="Scores of those cases, with --scores.")] = None,
+    precision: Annotated[float | None, typer.Option(help="The share of right verdicts that is wanted.")] = None,
+    confidence: Annotated[float | None, typer.Option(help="With which it is wanted (default 0.95).")] = None,
+    train_cases: Annotated[Path | None, typer.Option(help="What the supervisor was trained on.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="kind=, judge= or batch=NAME; repeat. Default: kind=llm, kind=model.")
+    ] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE, any setting; repeat.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+) -> None:
+    """Let a reward model trained on human judgments filter those of an LLM (distant supervision).
+
+    Policies: `agree` keeps a strict verdict if the model's margin for it is above 0 and at least tau, and drops ties;
+    `cycles` drops only what closes a cycle, the pairs with the smallest margin first; `weight` drops nothing and lists
+    each pair with the model's belief in it as its weight.
+
+    Writes cases.jsonl (what is kept, ranked again) and manifest.jsonl (a line a dropped judgment, with its rule). A
+    supervisor may not judge prompts that it was trained on. With --calibrate, tau is the smallest whose verdicts are
+    right as often as --precision asks, with --confidence; the file needs judgments of people and of the LLM.
+
+    Example: `steelyard supervise llm.jsonl --model my-rm --out supervised --tau 0.5`
+
+    Example: `steelyard supervise llm.jsonl --model my-rm --out calibrated --calibrate held_out.jsonl --precision 0.9`
+
+    Example: `steelyard supervise llm.jsonl --scores scored/scores.jsonl --out acyclic --policy cycles`
+    """
+    from steelyard.core.config import parse_settings, resolve_config
+    from steelyard.doors.shown import show
+    from steelyard.methods.ranking.evidence import parse_only
+    from steelyard.stages.supervise import Config, Files, supervise
+
+    flags = {"policy": policy, "tau": tau, "precision": precision, "confidence": confidence}
+    given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
+    given |= {"keep_ties": True} if keep_ties else {}
+    given |= {"only": parse_only(only)} if only else {}
+    config = resolve_config(Config, parse_settings(settings or ()) | given, where="supervise")
+    files = Files(model, scores, calibrate, calibrate_scores, train_cases)
+    run = supervise(cases, out, config, files=files, force=force)
+    show(run, _lines(run.summary, out), as_json=as_json)
+
+
+def _lines(summary: dict[str, Any], out: Path) -> list[str]:
+    coverage = summary["coverage"]
+    kept = f"{summary['num_strict_kept']:,} of {summary['num_strict']:,} strict judgments kept"
+    lines = [f"{kept} ({coverage['strict']:.1%}), in {coverage['prompts']:.1%} of the prompts: {out / 'cases.jsonl'}"]
+    own = next((row for row in summary["by_tau"] if row["tau"] == summary["tau"]), None)
+    if own and own["precision"]["n"]:
+        share = own["precision"]
+        interval = f"{share['value']:.3f} [{share['low']:.3f}, {share['high']:.3f}]"
+        lines.append(
+            f"precision at tau {own['tau']:.6g}: {interval} of {share['n']:,}, from {summary['precision_from']}"
+        )
+    if summary["calibration"]:
+        wanted = summary["calibration"]
+        lines.append(f"certified: at least {wanted['precision']} with confidence {wanted['confidence']}")
+    return [*lines, f"what was dropped, and by which rule: {out / 'manifest.jsonl'}"]

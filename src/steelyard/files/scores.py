@@ -1,0 +1,89 @@
+"""``scores.jsonl`` beside its cases: both read in step, so that neither has to fit in memory."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from steelyard.core.errors import EvidenceError, FileError, Place, RecordError
+from steelyard.core.types import Case, Scores
+from steelyard.files.lines import check_utf8, read_batches
+from steelyard.methods.measures.scores import checked_scores
+
+_decoder = msgspec.json.Decoder(Scores)
+_Key = tuple[str, str | None]
+
+
+class Scored(NamedTuple):
+    """A case and its line of scores, checked against it."""
+
+    case: Case
+    scores: Scores
+
+
+def read_scored(cases: Iterable[Case], path: Path) -> Iterator[Scored]:
+    """Each case with its line of the scores file, in the order of the cases.
+
+    The lines should be in that order, as `score` writes them; lines that are not are kept until their case comes.
+    Raises RecordError, with file and line, for a case without a line, a line without a case, one given twice, or one
+    that does not score its case's responses; the languages must be equal too.
+    """
+    waiting: dict[_Key, tuple[Place, Scores]] = {}
+    lines = _placed_lines(path)
+    num_cases = 0
+    for case in cases:
+        num_cases += 1
+        while case.key not in waiting:
+            placed = next(lines, None)
+            if placed is None:
+                raise _missing(case, path, waiting)
+            _keep(placed, waiting)
+        place, given = waiting.pop(case.key)
+        yield Scored(case, _checked(case, given, place))
+    left = next(iter(waiting.values()), None) or next(lines, None)
+    if left is not None:
+        raise RecordError(
+            f"scores prompt id {left[1].prompt!r}, language {left[1].language!r}, "
+            f"which is none of the {num_cases} cases, or was scored already",
+            where=left[0],
+            do="score the same case file: steelyard score",
+        )
+
+
+def _placed_lines(path: Path) -> Iterator[tuple[Place, Scores]]:
+    for batch in read_batches(path):
+        for number, line in zip(batch.numbers, batch.lines, strict=True):
+            place = Place(batch.file, number)
+            try:
+                yield place, _decoder.decode(line)
+            except msgspec.ValidationError as error:
+                allowed = '{"prompt": id, "language": code or null, "scores": {response id: number or null}}'
+                raise RecordError(str(error), where=place, allowed=allowed) from error
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                check_utf8(line, place)
+                raise FileError(f"the line is not JSON, or cut off ({error})", where=place) from error
+
+
+def _keep(placed: tuple[Place, Scores], waiting: dict[_Key, tuple[Place, Scores]]) -> None:
+    place, line = placed
+    key = (line.prompt, line.language)
+    if key in waiting:
+        found = f"prompt id {line.prompt!r}, language {line.language!r}, has its scores at {waiting[key][0]} already"
+        raise RecordError(found, where=place)
+    waiting[key] = placed
+
+
+def _missing(case: Case, path: Path, waiting: dict[_Key, tuple[Place, Scores]]) -> RecordError:
+    found = f"no line scores prompt id {case.prompt.id!r}, language {case.prompt.language!r}"
+    others = sorted(str(language) for prompt, language in waiting if prompt == case.prompt.id)
+    if others:
+        return RecordError(f"{found}; it is scored in language {', '.join(others)}", where=str(path))
+    return RecordError(found, where=str(path), do="score the same case file: steelyard score")
+
+
+def _checked(case: Case, given: Scores, place: Place) -> Scores:
+    try:
+        return checked_scores(case, given, by="the line")
+    except EvidenceError as error:
+        raise RecordError(error.found, where=place, allowed=error.allowed) from error

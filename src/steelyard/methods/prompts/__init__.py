@@ -1,0 +1,1 @@
+"""Prompts before anything is asked of them: which are nearly the same."""
