@@ -73,9 +73,9 @@ def precision(run, tau=0.0):
 
 
 def test_agreeing_models_raise_the_precision_of_gpt_and_a_random_one_does_not(files, tmp_path):
-    filtered = supervise(files / "all.jsonl", tmp_path / "ngram", ngram(files), files=Files("ngram"))
-    longer = supervise(files / "all.jsonl", tmp_path / "longer", files=Files("longer"))
-    chance = supervise(files / "all.jsonl", tmp_path / "random", files=Files("random"))
+    filtered = supervise(files / "all.jsonl", tmp_path / "ngram", ngram(files), **Files("ngram")._asdict())
+    longer = supervise(files / "all.jsonl", tmp_path / "longer", **Files("longer")._asdict())
+    chance = supervise(files / "all.jsonl", tmp_path / "random", **Files("random")._asdict())
     # Measured elsewhere: of 849 verdicts 81.5 % are right, of those that prefer the longer answer 89.5 % at 62 %.
     assert filtered.counts.num_in == 999
     assert filtered.counts.dropped["tie"] == 38
@@ -97,15 +97,17 @@ def test_a_calibrated_tau_keeps_its_promise_on_prompts_it_has_not_seen(files, tm
         tmp_path / "parts" / "llm.jsonl",
         tmp_path / "out",
         config,
-        files=Files("ngram", calibrate=tmp_path / "parts" / "held_out.jsonl"),
+        **Files("ngram", calibrate=tmp_path / "parts" / "held_out.jsonl")._asdict(),
     )
-    unseen = supervise(tmp_path / "parts" / "llm.jsonl", tmp_path / "check", ngram(tmp_path), files=Files("ngram"))
+    unseen = supervise(
+        tmp_path / "parts" / "llm.jsonl", tmp_path / "check", ngram(tmp_path), **Files("ngram")._asdict()
+    )
     assert run.summary["tau"] == 0.0
     assert precision(unseen)["value"] >= 0.65
 
 
 def test_cutting_cycles_and_debiasing_leave_a_ranking_without_conflict(files, tmp_path):
-    run = supervise(files / "all.jsonl", tmp_path / "cut", ngram(files, policy="cycles"), files=Files("ngram"))
+    run = supervise(files / "all.jsonl", tmp_path / "cut", ngram(files, policy="cycles"), **Files("ngram")._asdict())
     assert run.counts.num_used / run.counts.num_in > 0.9
     again = resolve(tmp_path / "cut" / "cases.jsonl", tmp_path / "again", Resolving(only=Only(kind=("llm",))))
     assert again.summary["conflicts"]["overall"]["num_conflicting"] == 0

@@ -88,6 +88,16 @@ def read_recipe(path: Path, settings: Mapping[str, Any] | None = None, *, seed: 
     Raises ConfigError for an unknown stage, verb, input or setting, and for stages that wait for each other.
     """
     content = parse_toml(path.read_text(encoding="utf-8"), where=str(path))
+    return build_recipe(content, path, settings, seed=seed)
+
+
+def build_recipe(
+    content: Mapping[str, Any], path: Path, settings: Mapping[str, Any] | None = None, *, seed: int | None = None
+) -> Recipe:
+    """The recipe from what its file says, or what a file of another kind comes to; ``path`` is where files are sought.
+
+    Raises as `read_recipe` does.
+    """
     _check_keys(content, _KEYS, str(path))
     tables = content.get("stages")
     if not isinstance(tables, dict) or not tables or not all(isinstance(one, dict) for one in tables.values()):

@@ -32,7 +32,7 @@ def cases(tmp_path):
 
 
 def test_agree_writes_what_is_kept_and_why_the_rest_is_not(cases, tmp_path):
-    run = supervise(cases, tmp_path / "out", Config(tau=2.0), files=LONGER)
+    run = supervise(cases, tmp_path / "out", Config(tau=2.0), **LONGER._asdict())
     kept = list(read_cases(tmp_path / "out" / "cases.jsonl"))
     assert [len(one.judgments) for one in kept] == [4, 1, 1]  # two people's stay beside a>b, a>b
     assert [one.ranking for one in kept] == [(("a",), ("b",)), (("a",), ("b",)), None]
@@ -56,17 +56,17 @@ def test_agree_writes_what_is_kept_and_why_the_rest_is_not(cases, tmp_path):
     assert {tau: row["num_kept"] for tau, row in by_tau.items()} == {0.0: 4, 2.0: 3}
     assert (by_tau[2.0]["precision"]["value"], by_tau[2.0]["precision"]["n"]) == (0.0, 2)
     assert run.summary["supervisor"]["name"] == "longer"
-    assert supervise(cases, tmp_path / "out", Config(tau=2.0), files=LONGER) == run
+    assert supervise(cases, tmp_path / "out", Config(tau=2.0), **LONGER._asdict()) == run
 
 
 def test_cycles_and_weights(cases, tmp_path):
-    cut = supervise(cases, tmp_path / "cut", Config(policy="cycles"), files=LONGER)
+    cut = supervise(cases, tmp_path / "cut", Config(policy="cycles"), **LONGER._asdict())
     # p: a and c are tied, so a>b and c>b agree; the circle of the other prompt loses c>a, with -3.
     assert cut.counts.dropped == {"unreadable": 1, "least supported in a cycle": 1}
     assert [one.ranking for one in read_cases(tmp_path / "cut" / "cases.jsonl")] == [
         (("a", "c"), ("b",)), (("a",), ("b",), ("c",)), None,
     ]  # fmt: skip
-    weighted = supervise(cases, tmp_path / "weighted", Config(policy="weight", scale=2.0), files=LONGER)
+    weighted = supervise(cases, tmp_path / "weighted", Config(policy="weight", scale=2.0), **LONGER._asdict())
     assert (weighted.counts.num_used, weighted.counts.dropped) == (8, {})
     pairs = next(read_cases(tmp_path / "weighted" / "cases.jsonl")).pairs
     assert [(pair.better, pair.worse) for pair in pairs] == [("a", "b"), ("c", "b")]
@@ -77,8 +77,8 @@ def test_cycles_and_weights(cases, tmp_path):
 
 def test_given_scores_do_as_the_model_does(cases, tmp_path):
     score(cases, tmp_path / "scored", model="longer")
-    own = supervise(cases, tmp_path / "own", files=LONGER)
-    given = supervise(cases, tmp_path / "given", files=Files(scores=tmp_path / "scored" / "scores.jsonl"))
+    own = supervise(cases, tmp_path / "own", **LONGER._asdict())
+    given = supervise(cases, tmp_path / "given", **Files(scores=tmp_path / "scored" / "scores.jsonl")._asdict())
     assert given.counts == own.counts
     assert given.summary == own.summary
     for name in ("cases.jsonl", "manifest.jsonl"):
@@ -89,16 +89,16 @@ def test_tau_is_calibrated_on_held_out_people(tmp_path):
     llm = write(tmp_path / "llm.jsonl", noisy(300, seed=1, name="l"))
     held_out = write(tmp_path / "held.jsonl", noisy(600, seed=2))
     files = Files(model="longer", calibrate=held_out)
-    run = supervise(llm, tmp_path / "out", Config(precision=0.95), files=files)
+    run = supervise(llm, tmp_path / "out", Config(precision=0.95), **files._asdict())
     # Margins that agree are 20, where all are right, or 2, where half are: 57 and 20 of 100, so 0.87 in all.
     assert run.summary["tau"] == 20.0
     wanted = run.summary["calibration"]
     assert (wanted["num_prompts"], wanted["num_judgments"]) == (600, 600)
     assert {point["tau"] for point in wanted["points"] if point["is_certified"]} == {20.0}
-    loose = supervise(llm, tmp_path / "loose", Config(precision=0.7), files=files)
+    loose = supervise(llm, tmp_path / "loose", Config(precision=0.7), **files._asdict())
     assert loose.summary["tau"] == 0.0
     with pytest.raises(EvidenceError, match=r"no tau reaches a precision of 0\.999") as error:
-        supervise(llm, tmp_path / "none", Config(precision=0.999), files=files)
+        supervise(llm, tmp_path / "none", Config(precision=0.999), **files._asdict())
     # Some 340 are kept at 20, all right: 0.98 to that power is 0.001, 0.99 is 0.03; each of three starts has 0.017.
     assert "these cases certify a precision of 0.98 at most, by tau 20" in str(error.value)
     assert "coverage" in str(error.value)
@@ -113,23 +113,27 @@ def test_calibration_scores_go_with_scores(tmp_path):
     given = Files(scores=tmp_path / "a" / "scores.jsonl", calibrate=held_out)
     config = Config(precision=0.8)
     run = supervise(
-        llm, tmp_path / "out", config, files=given._replace(calibrate_scores=tmp_path / "b" / "scores.jsonl")
+        llm, tmp_path / "out", config, **given._replace(calibrate_scores=tmp_path / "b" / "scores.jsonl")._asdict()
     )
-    assert run.summary == supervise(llm, tmp_path / "m", config, files=Files("longer", calibrate=held_out)).summary
+    assert (
+        run.summary == supervise(llm, tmp_path / "m", config, **Files("longer", calibrate=held_out)._asdict()).summary
+    )
     with pytest.raises(ModelError, match="not scored by one model"):
-        supervise(llm, tmp_path / "x", config, files=given._replace(calibrate_scores=tmp_path / "c" / "scores.jsonl"))
+        supervise(
+            llm, tmp_path / "x", config, **given._replace(calibrate_scores=tmp_path / "c" / "scores.jsonl")._asdict()
+        )
 
 
 def test_a_tau_that_drops_everything_is_refused_with_what_others_keep(cases, tmp_path):
     with pytest.raises(EvidenceError, match=r"tau 9 drops everything\n.*tau +kept +coverage") as error:
-        supervise(cases, tmp_path / "out", Config(tau=9.0), files=LONGER)
+        supervise(cases, tmp_path / "out", Config(tau=9.0), **LONGER._asdict())
     assert "66.7%" in str(error.value)  # tau 0 keeps 4 of 6
     assert not (tmp_path / "out" / "run.json").exists()
     with pytest.raises(EvidenceError, match="agrees with none of 1 strict judgments, at any tau"):
-        supervise(write(tmp_path / "one.jsonl", [judged("p", llm=("b>a",))]), tmp_path / "out2", files=LONGER)
+        supervise(write(tmp_path / "one.jsonl", [judged("p", llm=("b>a",))]), tmp_path / "out2", **LONGER._asdict())
     with pytest.raises(EvidenceError, match="no strict judgment to supervise"):
-        supervise(write(tmp_path / "ties.jsonl", [judged("p", llm=("b=a",))]), tmp_path / "out3", files=LONGER)
-    disagreeing = supervise(tmp_path / "one.jsonl", tmp_path / "out4", Config(policy="cycles"), files=LONGER)
+        supervise(write(tmp_path / "ties.jsonl", [judged("p", llm=("b=a",))]), tmp_path / "out3", **LONGER._asdict())
+    disagreeing = supervise(tmp_path / "one.jsonl", tmp_path / "out4", Config(policy="cycles"), **LONGER._asdict())
     assert disagreeing.counts.num_used == 1
 
 
@@ -137,14 +141,16 @@ def test_scores_that_do_not_fit_and_judgments_across_prompts_are_refused(cases, 
     other = write(tmp_path / "other.jsonl", [judged("q")])
     score(other, tmp_path / "scored", model="longer")
     with pytest.raises(RecordError, match="no line scores prompt id 'p'"):
-        supervise(cases, tmp_path / "out", files=Files(scores=tmp_path / "scored" / "scores.jsonl"))
+        supervise(cases, tmp_path / "out", **Files(scores=tmp_path / "scored" / "scores.jsonl")._asdict())
     line = json.loads(cases.read_text(encoding="utf-8").splitlines()[0])
     line["judgments"][0]["left"] = "of another prompt"
     (tmp_path / "across.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
     with pytest.raises(RecordError, match=r"across\.jsonl:1: .*'of another prompt', which the case does not have"):
-        supervise(tmp_path / "across.jsonl", tmp_path / "out2", files=LONGER)
+        supervise(tmp_path / "across.jsonl", tmp_path / "out2", **LONGER._asdict())
     with pytest.raises(FileError, match="no such file"):
-        supervise(cases, tmp_path / "out3", Config(precision=0.9), files=Files("longer", calibrate=tmp_path / "none"))
+        supervise(
+            cases, tmp_path / "out3", Config(precision=0.9), **Files("longer", calibrate=tmp_path / "none")._asdict()
+        )
     assert not any((tmp_path / name).exists() for name in ("out", "out2", "out3"))
 
 
@@ -156,29 +162,29 @@ def test_a_trained_model_refuses_the_prompts_it_was_trained_on(tmp_path):
     train(file, tmp_path / "rm", Training(epochs=1), model=tiny.save_base(tmp_path / "base"))
     fresh = write(tmp_path / "fresh.jsonl", noisy(20, seed=3))
     model = Files(model=str(tmp_path / "rm"))
-    run = supervise(fresh, tmp_path / "out", Config(policy="cycles"), files=model)
+    run = supervise(fresh, tmp_path / "out", Config(policy="cycles"), **model._asdict())
     assert run.summary["supervisor"]["trained_on"] == str(file)
     seen = write(tmp_path / "seen.jsonl", [*noisy(3), judged("new").__class__(
         prompt=ranked[0].prompt.__class__(id="other id", messages=ranked[0].prompt.messages, language="zh"),
         responses=judged("x").responses, judgments=judged("x").judgments,
     )])  # fmt: skip
     with pytest.raises(EvidenceError, match=r"trained on 1 of 4 prompts .1 by their text., the first: 'other id'"):
-        supervise(seen, tmp_path / "x", files=model)
+        supervise(seen, tmp_path / "x", **model._asdict())
     with pytest.raises(EvidenceError, match="trained on 1 of 4 prompts"):
-        supervise(fresh, tmp_path / "x", Config(precision=0.5), files=model._replace(calibrate=seen))
+        supervise(fresh, tmp_path / "x", Config(precision=0.5), **model._replace(calibrate=seen)._asdict())
     with pytest.raises(EvidenceError, match="languages that the supervisor rm was not trained on: he"):
-        supervise(write(tmp_path / "he.jsonl", noisy(3, language="he")), tmp_path / "x", files=model)
+        supervise(write(tmp_path / "he.jsonl", noisy(3, language="he")), tmp_path / "x", **model._asdict())
     file.rename(tmp_path / "moved.jsonl")
     with pytest.raises(ModelError, match="its training cases are not where they were"):
-        supervise(fresh, tmp_path / "x", files=model)
+        supervise(fresh, tmp_path / "x", **model._asdict())
     with pytest.raises(ModelError, match="was not trained on"):
-        supervise(fresh, tmp_path / "x", files=model._replace(train_cases=fresh))
+        supervise(fresh, tmp_path / "x", **model._replace(train_cases=fresh)._asdict())
     moved = model._replace(train_cases=tmp_path / "moved.jsonl")
-    assert supervise(fresh, tmp_path / "y", Config(policy="cycles"), files=moved).counts == run.counts
+    assert supervise(fresh, tmp_path / "y", Config(policy="cycles"), **moved._asdict()).counts == run.counts
     score(seen, tmp_path / "scored", model=str(tmp_path / "rm"))
     given = Files(scores=tmp_path / "scored" / "scores.jsonl", train_cases=tmp_path / "moved.jsonl")
     with pytest.raises(EvidenceError, match="trained on 1 of 4 prompts"):
-        supervise(seen, tmp_path / "x", files=given)
+        supervise(seen, tmp_path / "x", **given._asdict())
 
 
 def test_a_cross_fitted_model_may_judge_its_training_prompts(tmp_path):
@@ -188,18 +194,21 @@ def test_a_cross_fitted_model_may_judge_its_training_prompts(tmp_path):
     file = write(tmp_path / "train.jsonl", ranked)
     llm = [one.__class__(prompt=one.prompt, responses=one.responses, judgments=judged("x").judgments) for one in ranked]
     config = Config(model={"train": str(file), "min_documents": 1})
-    run = supervise(write(tmp_path / "llm.jsonl", llm), tmp_path / "out", config, files=Files("ngram"))
+    run = supervise(write(tmp_path / "llm.jsonl", llm), tmp_path / "out", config, **Files("ngram")._asdict())
     assert run.summary["supervisor"]["is_cross_fitted"]
     assert run.counts.num_used == 20  # "answer a" beats "answer b" in every fold
     with pytest.raises(ModelError, match="learns from"):
         supervise(
-            tmp_path / "llm.jsonl", tmp_path / "x", config, files=Files("ngram", train_cases=tmp_path / "llm.jsonl")
+            tmp_path / "llm.jsonl",
+            tmp_path / "x",
+            config,
+            **Files("ngram", train_cases=tmp_path / "llm.jsonl")._asdict(),
         )
 
 
 def test_settings_that_contradict_are_refused_before_anything_is_made(cases, tmp_path):
     with pytest.raises(ConfigError, match="neither --model nor --scores"):
-        supervise(cases, tmp_path / "out", files=Files())
+        supervise(cases, tmp_path / "out", **Files()._asdict())
     assert not (tmp_path / "out").exists()
 
 
@@ -214,25 +223,25 @@ def kill(event, args):
 
 if sys.argv[3]:
     sys.addaudithook(kill)
-supervise(Path(sys.argv[1]), Path(sys.argv[2]), Config(tau=2.0), files=Files(model="longer"))
+supervise(Path(sys.argv[1]), Path(sys.argv[2]), Config(tau=2.0), **Files(model="longer")._asdict())
 """
 
 
 @pytest.mark.parametrize("dies_before", ["scores.jsonl", "manifest.jsonl", "cases.jsonl", "run.json"])
 def test_a_run_that_is_killed_goes_on_to_the_same_result(cases, tmp_path, dies_before):
-    whole = supervise(cases, tmp_path / "whole", Config(tau=2.0), files=LONGER)
+    whole = supervise(cases, tmp_path / "whole", Config(tau=2.0), **LONGER._asdict())
     words = [sys.executable, "-c", DIES, str(cases), str(tmp_path / "out")]
     killed = subprocess.run([*words, dies_before], env=os.environ, check=False, timeout=60)
     assert killed.returncode == -signal.SIGKILL
     assert not (tmp_path / "out" / "run.json").exists()
-    again = supervise(cases, tmp_path / "out", Config(tau=2.0), files=LONGER)
+    again = supervise(cases, tmp_path / "out", Config(tau=2.0), **LONGER._asdict())
     assert (again.outputs, again.counts, again.summary) == (whole.outputs, whole.counts, whole.summary)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted([*whole.outputs, "run.json"])
     with pytest.raises(OutputError, match="other inputs or settings"):
-        supervise(cases, tmp_path / "out", files=LONGER)
+        supervise(cases, tmp_path / "out", **LONGER._asdict())
 
 
 def test_parquet_cases_are_read_too(cases, tmp_path):
     write_cases(tmp_path / "llm.parquet", read_cases(cases))
-    run = supervise(tmp_path / "llm.parquet", tmp_path / "out", files=LONGER)
-    assert run.counts == supervise(cases, tmp_path / "lines", files=LONGER).counts
+    run = supervise(tmp_path / "llm.parquet", tmp_path / "out", **LONGER._asdict())
+    assert run.counts == supervise(cases, tmp_path / "lines", **LONGER._asdict()).counts

@@ -48,15 +48,24 @@ def command(
     from steelyard.core.config import parse_settings, resolve_config
     from steelyard.doors.shown import show
     from steelyard.methods.ranking.evidence import parse_only
-    from steelyard.stages.supervise import Config, Files, supervise
+    from steelyard.stages.supervise import Config, supervise
 
     flags = {"policy": policy, "tau": tau, "precision": precision, "confidence": confidence}
     given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
     given |= {"keep_ties": True} if keep_ties else {}
     given |= {"only": parse_only(only)} if only else {}
     config = resolve_config(Config, parse_settings(settings or ()) | given, where="supervise")
-    files = Files(model, scores, calibrate, calibrate_scores, train_cases)
-    run = supervise(cases, out, config, files=files, force=force)
+    run = supervise(
+        cases,
+        out,
+        config,
+        model=model,
+        scores=scores,
+        calibrate=calibrate,
+        calibrate_scores=calibrate_scores,
+        train_cases=train_cases,
+        force=force,
+    )
     show(run, _lines(run.summary, out), as_json=as_json)
 
 

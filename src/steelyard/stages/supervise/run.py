@@ -28,22 +28,29 @@ class _Threshold(NamedTuple):
     held_out: Survey | None
 
 
-def supervise(cases: Path, out: Path, config: Config = _DEFAULT, *, files: Files, force: bool = False) -> Run:
+def supervise(
+    cases: Path,
+    out: Path,
+    config: Config = _DEFAULT,
+    *,
+    model: str | None = None,
+    scores: Path | None = None,
+    calibrate: Path | None = None,
+    calibrate_scores: Path | None = None,
+    train_cases: Path | None = None,
+    force: bool = False,
+) -> Run:
     """Write ``cases.jsonl`` with the judgments kept and their ranking, and ``manifest.jsonl`` with those dropped.
 
-    A model's scores are written too (``scores.jsonl``). Raises ConfigError for contradictory settings; ModelError and
+    Give either a ``model`` (a trained model's folder, or a kind) or ``scores``. ``calibrate``: cases that people and
+    the supervised judge judged alike. A model's scores are written too (``scores.jsonl``). Raises ConfigError for contradictory settings; ModelError and
     EvidenceError for a supervisor that may not judge these cases; EvidenceError, with a table of coverage, for a tau
     that drops everything, or if no tau is certified.
     """
+    files = Files(model, scores, calibrate, calibrate_scores, train_cases)
     check_settings(config, files)
-    choice = choose_model(files.model, config.model) if files.model else None
-    given = {
-        "scores": files.scores,
-        "calibrate": files.calibrate,
-        "calibrate_scores": files.calibrate_scores,
-        "train_cases": files.train_cases,
-    }
-    inputs = {"cases": cases, **{role: path for role, path in given.items() if path}}
+    choice = choose_model(model, config.model) if model else None
+    inputs = {"cases": cases} | {role: path for role, path in files._asdict().items() if isinstance(path, Path)}
     for path in inputs.values():
         check_readable(path)
     asked = msgspec.to_builtins(config)

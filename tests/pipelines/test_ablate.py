@@ -1,0 +1,72 @@
+import json
+
+import numpy as np
+import pytest
+
+import tiny
+from steelyard.core.types import Response
+from steelyard.files.cases import write_cases
+from steelyard.files.results import read_run
+from steelyard.pipelines.ablate import ablate
+from steelyard.pipelines.ablations import Ablation, run_name
+from strategies import case
+
+
+def taught(number, *, right, start=0):
+    """Prompts whose better answer says so, or whose labels are turned round."""
+    ranking = (("a",), ("b",)) if right else (("b",), ("a",))
+    found = []
+    for index in range(start, start + number):
+        one = case(f"p{index}", "ab", ranking=ranking, text=f"What is {index}?")
+        texts = {"a": "yes " * 6, "b": "no " * 6}
+        found.append(type(one)(
+            prompt=one.prompt, ranking=ranking, responses=tuple(Response(id=name, text=texts[name]) for name in "ab")
+        ))  # fmt: skip
+    return found
+
+
+@pytest.fixture(scope="module")
+def ablated(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ablate")
+    write_cases(folder / "right.jsonl", taught(24, right=True))
+    write_cases(folder / "wrong.jsonl", taught(24, right=False))
+    write_cases(folder / "test.jsonl", taught(30, right=True, start=100))
+    tiny.save_base(folder / "base")
+    asked = Ablation(
+        benches=("test.jsonl",), model="base", training={"right": "right.jsonl", "wrong": "wrong.jsonl"},
+        train={"epochs": 2, "learning_rate": 3e-3, "prompts_per_step": 4}, num_threads=1,
+    )  # fmt: skip
+    path = folder / "ablation.toml"
+    path.write_text("", encoding="utf-8")
+    return asked, path, folder / "out", ablate(asked, path, folder / "out")
+
+
+def test_data_that_teach_the_opposite_end_below_by_an_interval_without_zero(ablated):
+    _, _, _, found = ablated
+    right, wrong = found.arms
+    assert (right.accuracy.value, wrong.accuracy.value) == (1.0, 0.0)
+    (difference,) = found.against
+    assert (difference.first, difference.second) == ("wrong", "right")
+    assert difference.comparison.accuracy.high < 0
+    assert difference.p_corrected < 0.01
+    assert (right.num_prompts, right.num_pairs, right.accuracy.n) == (24, 24, 30)
+
+
+def test_an_arm_is_the_mean_of_its_seeds(ablated):
+    asked, _, out, found = ablated
+    for arm in found.arms:
+        values = [read_run(out / run_name(arm.name, seed)).summary["accuracy"]["value"] for seed in asked.seeds]
+        assert list(arm.by_seed) == values
+        assert arm.accuracy.value == pytest.approx(np.mean(values))
+        assert arm.spread == pytest.approx(np.std(values, ddof=1))
+
+
+def test_the_table_and_the_plot_are_written_and_a_second_run_only_adds_them(ablated):
+    asked, path, out, found = ablated
+    told = json.loads((out / "ablation.json").read_text("utf-8"))
+    assert [row["name"] for row in told["arms"]] == ["right", "wrong"]
+    assert (out / "ablation.svg").read_text("utf-8").startswith("<svg")
+    before = {run: run.stat().st_mtime_ns for run in out.glob("*/run.json")}
+    assert len(before) == 12
+    assert ablate(asked, path, out) == found
+    assert {run: run.stat().st_mtime_ns for run in before} == before
