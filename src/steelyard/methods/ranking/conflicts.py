@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.methods.measures.agreement import distinct
 from steelyard.methods.ranking.evidence import Evidence
 from steelyard.methods.ranking.graph import NONE, TIE, Aggregate, Integers, Verdicts, edges_of
 from steelyard.methods.ranking.tiers import tiers_of
@@ -60,16 +61,49 @@ class Tables(NamedTuple):
 NO_TABLES = Tables({}, {}, {}, {}, {})
 
 
-def conflict_tables(evidence: Evidence, tiers: NDArray[np.int32], aggregate: Aggregate) -> Tables:
-    """The sums over the evidence, whose full graphs have the given ``tiers`` (`tiers_of`).
+class Graphs(NamedTuple):
+    """The same judgments on other graphs: ``verdicts.graph`` is a graph's number, ``tiers`` has a row a graph.
+
+    ``owner`` says of each graph whose it is: the case's position times the number of owners, plus the owner.
+    ``is_kept`` says of each strict judgment whether the ranking of its graph puts its better response above the worse.
+    """
+
+    verdicts: Verdicts
+    owner: Integers
+    num_responses: Integers
+    tiers: NDArray[np.int32]
+    is_kept: NDArray[np.bool_]
+
+
+class Held(NamedTuple):
+    """The judgments held against three rankings: of the full graph, and of each judge's and each kind's own graph."""
+
+    full: Graphs
+    by_judge: Graphs
+    by_kind: Graphs
+
+
+def held_against(evidence: Evidence, tiers: NDArray[np.int32], aggregate: Aggregate) -> Held:
+    """The evidence on the full graphs, which have the given ``tiers`` (`tiers_of`), and on judges' and kinds'."""
+    owner = np.arange(len(evidence.cases))
+    full = Graphs(evidence.verdicts, owner, evidence.num_responses, tiers, _is_kept(evidence.verdicts, tiers))
+    return Held(
+        full,
+        _own_graphs(evidence, evidence.judge, len(evidence.judges), aggregate, full=full),
+        _own_graphs(evidence, evidence.kind, len(evidence.kinds), aggregate, full=full),
+    )
+
+
+def conflict_tables(evidence: Evidence, held: Held) -> Tables:
+    """The sums over the evidence.
 
     Categories and languages are taken on the full graph; judges and kinds each on a graph of their own.
     """
-    full = _sums(evidence.verdicts, tiers, evidence.num_responses)
+    full = _sums(held.full)
     return Tables(
         _named(full, ["all"] * len(evidence.cases)),
-        _own_graphs(evidence, evidence.judge, evidence.judges, aggregate, full=full),
-        _own_graphs(evidence, evidence.kind, evidence.kinds, aggregate, full=full),
+        _by_owner(held.by_judge, evidence.judges),
+        _by_owner(held.by_kind, evidence.kinds),
         _named(full, [case.category for case in evidence.cases]),
         _named(full, [case.language for case in evidence.cases]),
     )
@@ -85,15 +119,19 @@ def report(tables: Tables) -> dict[str, Any]:
     }
 
 
-def _sums(verdicts: Verdicts, tiers: NDArray[np.int32], num_responses: Integers) -> NDArray[np.float64]:
+def _is_kept(verdicts: Verdicts, tiers: NDArray[np.int32]) -> NDArray[np.bool_]:
+    return tiers[verdicts.graph, verdicts.better] < tiers[verdicts.graph, verdicts.worse]
+
+
+def _sums(graphs: Graphs) -> NDArray[np.float64]:
     """One column a graph, one row a field of `Sums`."""
+    verdicts, num_responses = graphs.verdicts, graphs.num_responses
     graph, num_graphs = verdicts.graph, len(num_responses)
 
     def count(chosen: NDArray[np.bool_]) -> Integers:
         return np.bincount(graph[chosen], minlength=num_graphs)
 
-    is_kept = tiers[graph, verdicts.better] < tiers[graph, verdicts.worse]
-    judged, conflicting = count(verdicts.verdict != NONE), count(verdicts.is_strict & ~is_kept)
+    judged, conflicting = count(verdicts.verdict != NONE), count(verdicts.is_strict & ~graphs.is_kept)
     is_judged = judged > 0
     rows = {
         "num_judgments": judged,
@@ -104,23 +142,26 @@ def _sums(verdicts: Verdicts, tiers: NDArray[np.int32], num_responses: Integers)
         "num_prompts": is_judged,
         "num_prompts_in_conflict": conflicting > 0,
         "num_pairs": is_judged * _choose_two(num_responses),
-        "num_pairs_ordered": _num_ordered(tiers),
+        "num_pairs_ordered": _num_ordered(graphs.tiers),
         "conflict_ratios": conflicting / np.maximum(judged, 1),
     }
     return np.array([rows[field] for field in Sums._fields], np.float64)
 
 
-def _own_graphs(
-    evidence: Evidence, code: Integers, names: Sequence[str], aggregate: Aggregate, *, full: NDArray[np.float64]
-) -> Table:
-    """The sums by judge or by kind, the judgments of each on graphs that nobody else's judgments enter."""
-    if len(names) <= 1:  # whoever is alone has the full graphs
-        return _named(full, list(names) * len(evidence.cases)) if names else {}
-    owned, graph = np.unique(evidence.verdicts.graph * len(names) + code, return_inverse=True)
+def _own_graphs(evidence: Evidence, code: Integers, num_codes: int, aggregate: Aggregate, *, full: Graphs) -> Graphs:
+    """The judgments of each judge or kind on graphs that nobody else's judgments enter."""
+    if num_codes <= 1:  # whoever is alone has the full graphs
+        return full
+    owner, graph = distinct(evidence.verdicts.graph * num_codes + code, len(evidence.cases) * num_codes)
     verdicts = evidence.verdicts._replace(graph=graph)
-    num_responses = evidence.num_responses[owned // len(names)]
+    num_responses = evidence.num_responses[owner // num_codes]
     tiers = tiers_of(edges_of(verdicts, aggregate), num_responses)
-    return _named(_sums(verdicts, tiers, num_responses), [names[int(index)] for index in owned % len(names)])
+    return Graphs(verdicts, owner, num_responses, tiers, _is_kept(verdicts, tiers))
+
+
+def _by_owner(graphs: Graphs, names: Sequence[str]) -> Table:
+    owners = [names[int(index)] for index in graphs.owner % len(names)] if names else []
+    return _named(_sums(graphs), owners) if owners else {}
 
 
 def _named(sums: NDArray[np.float64], names: Sequence[str]) -> Table:

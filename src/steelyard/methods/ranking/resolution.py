@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from steelyard.core.types import Case, Ranking
-from steelyard.methods.ranking.conflicts import Tables, conflict_tables
+from steelyard.methods.ranking.conflicts import Held, Tables, conflict_tables, held_against
 from steelyard.methods.ranking.evidence import EVERYTHING, Evidence, Only, gather
 from steelyard.methods.ranking.graph import Aggregate, edges_of
 from steelyard.methods.ranking.tiers import ranking_of, tiers_of
@@ -33,11 +33,12 @@ class Noted(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """The ranking of every case, in order; the sums of their conflict report; what was noted."""
+    """The ranking of every case, in order; the sums of their conflict report; what was noted; what they come from."""
 
     rankings: tuple[Ranking | None, ...]
     tables: Tables
     noted: Noted
+    held: Held
 
 
 def resolve_evidence(evidence: Evidence, aggregate: Aggregate = "none") -> Resolution:
@@ -49,7 +50,8 @@ def resolve_evidence(evidence: Evidence, aggregate: Aggregate = "none") -> Resol
         ranking if counts else case.ranking
         for case, ranking, counts in zip(evidence.cases, found, has_evidence, strict=True)
     )
-    return Resolution(rankings, conflict_tables(evidence, tiers, aggregate), _noted(evidence, found, has_evidence))
+    held = held_against(evidence, tiers, aggregate)
+    return Resolution(rankings, conflict_tables(evidence, held), _noted(evidence, found, has_evidence), held)
 
 
 def resolve_cases(

@@ -7,27 +7,15 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from steelyard.core.errors import EvidenceError, FileError, Place, RecordError
+from steelyard.core.errors import EvidenceError, FileError
 from steelyard.core.types import Run
-from steelyard.files.lines import read_batches
+from steelyard.files.items import Item, read_items
 from steelyard.files.results import read_run
 from steelyard.methods.measures.accuracy import Integers
 from steelyard.methods.measures.strata import Cell, Label, Layout, layout_of
 
 ASKED = ("bench_kind", "bench", "pairs", "metric_compat")
 """The settings that must be equal for two numbers to mean the same."""
-
-
-class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """What `evaluate` says of one prompt, as far as a comparison needs it."""
-
-    prompt: str
-    category: str
-    num_pairs: int
-    num_correct: int
-    exact_match: bool | None
-    language: str | None = None
-    subset: str | None = None
 
 
 class Evaluated(NamedTuple):
@@ -50,7 +38,7 @@ def read_beside(folders: Sequence[Path]) -> Beside:
     """The evaluations in these folders. Raises FileError for another run, EvidenceError for what does not compare."""
     runs = [_evaluation(folder) for folder in folders]
     names = _names(folders, runs)
-    items = [_items(folder) for folder in folders]
+    items = [list(read_items(folder)) for folder in folders]
     for index in range(1, len(folders)):
         _check_alike(folders, runs, index)
         _check_same(folders, items, index)
@@ -82,18 +70,6 @@ def _names(folders: Sequence[Path], runs: Sequence[Run]) -> list[str]:
     return [
         name if names.count(name) == 1 else f"{name} ({folder})" for name, folder in zip(names, folders, strict=True)
     ]
-
-
-def _items(folder: Path) -> list[Item]:
-    found: list[Item] = []
-    path = folder / "items.jsonl"
-    for batch in read_batches(path):
-        for number, line in zip(batch.numbers, batch.lines, strict=True):
-            try:
-                found.append(msgspec.json.decode(line, type=Item))
-            except msgspec.DecodeError as error:
-                raise RecordError(f"not an item of an evaluation ({error})", where=Place(str(path), number)) from error
-    return found
 
 
 def _statistics(items: Sequence[Item]) -> Integers:

@@ -1,17 +1,16 @@
-"""The verb `resolve`: judgments into conflict-free rankings (CHEEMS, algorithm 1), and a report of the conflicts."""
+"""The run of `resolve`: batches out to the workers, rankings and sums back, the file written as they come."""
 
 import hashlib
 from collections import deque
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from steelyard.core import plugins
-from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError, Place
 from steelyard.core.types import Case, Counts, Run
 from steelyard.files.atomic import written
@@ -22,20 +21,16 @@ from steelyard.files.splicing import Opened, close_line, open_line
 from steelyard.files.tables import is_parquet
 from steelyard.files.talk import bar, say
 from steelyard.methods.ranking.conflicts import NO_TABLES, Tables, report
-from steelyard.methods.ranking.evidence import EVERYTHING, Only, gather
-from steelyard.methods.ranking.graph import Aggregate
+from steelyard.methods.ranking.evidence import Only, gather
+from steelyard.methods.ranking.quality import Quality, quality_of
 from steelyard.methods.ranking.resolution import Noted, resolve_evidence
+from steelyard.methods.ranking.traits import Seen
+from steelyard.stages.resolve.quality import Gathered
+from steelyard.stages.resolve.settings import Config
 
 _CASES_A_BATCH = 256
 _WORTH_PROCESSES_BYTES = 8_000_000
 _DIGEST_BYTES = 16
-
-
-class Config(BaseConfig, frozen=True):
-    """``only`` picks the judgments that count; ``aggregate`` says whether those on one pair vote before the graph."""
-
-    only: Only = EVERYTHING
-    aggregate: Aggregate = "none"
 
 
 class Part(NamedTuple):
@@ -49,6 +44,7 @@ class Part(NamedTuple):
     digests: bytes
     tables: Tables
     noted: Noted
+    quality: Quality | None
 
 
 class Total(NamedTuple):
@@ -57,6 +53,7 @@ class Total(NamedTuple):
     num_cases: int
     tables: Tables
     noted: Noted
+    quality: Gathered
 
 
 _DEFAULT = Config()
@@ -71,16 +68,13 @@ def resolve(
     large files, else 1. Raises EvidenceError if ``only`` admits no judgment of the whole file.
     """
     check_readable(cases)
-    with result_folder(out, "resolve", config=config, inputs={"cases": cases}, force=force) as result:
+    with result_folder(out, "resolve", config=config, inputs={"cases": cases}, seed=config.seed, force=force) as result:
         if result.is_finished:
             say(f"{out} is finished already: equal input and settings")
             return read_run(out)
         total = _resolve_file(cases, result.path("cases.jsonl"), config, _num_workers(cases, workers))
         result.counts = Counts(num_in=total.num_cases, num_used=total.num_cases, noted=_named(total.noted))
-        result.summary = {
-            "conflicts": report(total.tables),
-            "unranked_responses": total.noted.unranked_responses,
-        }
+        result.summary = _summary(total, config)
     return read_run(out)
 
 
@@ -96,9 +90,21 @@ def resolve_batch(config: Config, batch: Batch) -> Part:
             digests.extend(_digest(case))
             yield case
 
-    resolution = resolve_evidence(gather(cases(), config.only), config.aggregate)
+    seen = Seen(config.only)
+    evidence = gather(seen.passing(cases()) if config.quality else cases(), config.only)
+    resolution = resolve_evidence(evidence, config.aggregate)
+    quality = quality_of(evidence, resolution.held, seen.traits(), config.aggregate) if config.quality else None
     ends = tuple(map(close_line, opened, resolution.rankings))
-    return Part(tuple(line.kept for line in opened), ends, bytes(digests), resolution.tables, resolution.noted)
+    kept = tuple(line.kept for line in opened)
+    return Part(kept, ends, bytes(digests), resolution.tables, resolution.noted, quality)
+
+
+def _summary(total: Total, config: Config) -> dict[str, Any]:
+    conflicts = report(total.tables)
+    summary = {"conflicts": conflicts, "unranked_responses": total.noted.unranked_responses}
+    if not config.quality:
+        return summary
+    return summary | total.quality.summary(seed=config.seed, author_ties=config.author_ties, conflicts=conflicts)
 
 
 def _digest(case: Case) -> bytes:
@@ -108,7 +114,7 @@ def _digest(case: Case) -> bytes:
 def _resolve_file(path: Path, out: Path, config: Config, workers: int) -> Total:
     """All batches, written as they come; nothing is left of the file if anything in it is wrong."""
     engine = plugins.build("engines", "local", {"workers": workers})
-    tables, noted, digests = NO_TABLES, Noted(), bytearray()
+    tables, noted, quality, digests = NO_TABLES, Noted(), Gathered(), bytearray()
     megabytes = None if is_parquet(path) else max(1, round(path.stat().st_size / 1e6))
     with written(out) as file, bar("resolve (MB read)", megabytes) as progress:
         under_way: deque[Batch] = deque()
@@ -117,12 +123,14 @@ def _resolve_file(path: Path, out: Path, config: Config, workers: int) -> Total:
             file.write(b"".join(line[:kept] + end for line, kept, end in zip(lines, part.kept, part.ends, strict=True)))
             digests += part.digests
             tables, noted = tables.plus(part.tables), noted.plus(part.noted)
+            if part.quality is not None:
+                quality.add(part.quality)
             progress.advance(sum(map(len, lines)) / 1e6)
         if not digests:
             raise EvidenceError("the file holds no cases", where=str(path))
         _check_keys(path, digests)
         _check_evidence(path, config.only, tables)
-    return Total(len(digests) // _DIGEST_BYTES, tables, noted)
+    return Total(len(digests) // _DIGEST_BYTES, tables, noted, quality)
 
 
 def _num_workers(path: Path, asked: int | None) -> int:

@@ -1,0 +1,33 @@
+"""Reading the per-item results of an evaluation: a line a prompt, with what became of its pairs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from steelyard.core.errors import Place, RecordError
+from steelyard.files.lines import read_batches
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """What `evaluate` says of one prompt, as far as other stages need it. ``exact_match`` is null where not counted."""
+
+    prompt: str
+    category: str
+    num_pairs: int
+    num_correct: int
+    num_tied: int
+    exact_match: bool | None
+    language: str | None = None
+    subset: str | None = None
+
+
+def read_items(folder: Path) -> Iterator[Item]:
+    """The items of an evaluation's folder, in order. Raises RecordError with file and line for what is none."""
+    path = folder / "items.jsonl"
+    for batch in read_batches(path):
+        for number, line in zip(batch.numbers, batch.lines, strict=True):
+            try:
+                yield msgspec.json.decode(line, type=Item)
+            except msgspec.DecodeError as error:
+                raise RecordError(f"not an item of an evaluation ({error})", where=Place(str(path), number)) from error

@@ -1,0 +1,170 @@
+"""Sums by unit and by named group, in bounded memory: what a bootstrap over prompts needs of a file of any size.
+
+A *unit* is what is drawn: a prompt, as long as there are few of them. Where the table would grow beyond its bound, the
+units are folded two by two into random groups of prompts, and the groups are drawn: the variance that the bootstrap
+sees has the same expectation, known the less precisely the fewer the units (to about 2 % with a thousand).
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.core.seeds import generator
+from steelyard.methods.measures.accuracy import Floats
+from steelyard.methods.measures.aggregation import Estimate
+from steelyard.methods.measures.resampling import Totals
+
+MOST_UNITS = 2048
+FEWEST_UNITS = 64
+_MOST_CELLS = 2_000_000
+_QUANTILES = (0.025, 0.975)
+
+Group = tuple[str, ...]
+Integers = npt.NDArray[np.integer]
+
+
+class Entries(NamedTuple):
+    """What one batch adds: to ``unit`` (a number below `MOST_UNITS`), in ``column``, 1 or the ``amount``.
+
+    ``column`` is the position of the group in ``groups`` times the table's width, plus the column within the group.
+    """
+
+    groups: tuple[Group, ...]
+    unit: Integers
+    column: Integers
+    amount: Floats | None = None
+
+
+class Tally:
+    """A table of sums, [unit, group, column]; groups are added as they are met, units folded when it grows too large.
+
+    Beyond ``most_groups``, a group that is met is counted in ``rest(group)`` instead; ``num_rest`` says of how many
+    entries that is true.
+    """
+
+    def __init__(self, width: int, *, most_groups: int = 2000, rest: Callable[[Group], Group] = lambda _: ()) -> None:
+        self.width = width
+        self.num_rest = 0
+        self._most_groups = most_groups
+        self._rest = rest
+        self._place: dict[Group, int] = {}
+        self._cells = np.zeros((MOST_UNITS, 0))
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups that were met, in that order."""
+        return tuple(self._place)
+
+    def add(self, entries: Entries) -> None:
+        """Adds a batch."""
+        if not len(entries.unit):
+            return
+        place = np.array([self._find(group) for group in entries.groups], np.int64)
+        self._make_room()
+        given, within = np.divmod(entries.column, self.width)
+        if any(group not in self._place for group in entries.groups):
+            met = np.array([group in self._place for group in entries.groups])
+            self.num_rest += int((~met[given]).sum())
+        num_units, num_columns = self._cells.shape
+        flat = entries.unit.astype(np.int64) % num_units * num_columns + place[given] * self.width + within
+        np.add.at(self._cells.reshape(-1), flat, 1.0 if entries.amount is None else entries.amount)
+
+    def drawn(self, *, seed: int, num_resamples: int = 1000) -> "Draws":
+        """The bootstrap of the units. One drawing serves all groups, so that their resamples go together."""
+        used = self._cells[self._cells.any(axis=1)]
+        num_units = len(used)
+        random = generator(seed, "bootstrap of units")
+        times = np.empty((num_resamples, num_units), np.float32)
+        for row in times if num_units else ():
+            row[:] = np.bincount(random.integers(num_units, size=num_units), minlength=num_units)
+        return Draws(self._place, used, times, self.width)
+
+    def _find(self, group: Group) -> int:
+        """Where the group stands, or the one that it is counted in."""
+        found = self._place.get(group)
+        if found is None and len(self._place) >= self._most_groups:
+            group = self._rest(group)
+        return self._place.setdefault(group, len(self._place)) if found is None else found
+
+    def _make_room(self) -> None:
+        num_units, room = self._cells.shape
+        needed = len(self._place) * self.width
+        if needed <= room:
+            return
+        room = max(needed, min(2 * room, room + _MOST_CELLS // num_units))
+        grown = np.zeros((num_units, room))
+        grown[:, : self._cells.shape[1]] = self._cells
+        while grown.size > _MOST_CELLS and len(grown) > FEWEST_UNITS:
+            grown = grown[: len(grown) // 2] + grown[len(grown) // 2 :]
+        self._cells = grown
+
+
+class Draws(NamedTuple):
+    """Resamples of a tally: how often each unit is drawn, [resample, unit]."""
+
+    place: dict[Group, int]
+    cells: Floats
+    times: np.ndarray
+    width: int
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of the tally."""
+        return tuple(self.place)
+
+    def totals(self, groups: Sequence[Group]) -> Totals:
+        """The sums over the groups: ``point`` [column], ``resampled`` [resample, column]."""
+        return self._summed(self._columns(groups).sum(axis=1))
+
+    def table(self, groups: Sequence[Group]) -> Totals:
+        """The sums of each group: ``point`` [group, column], ``resampled`` [resample, group, column]."""
+        return self._summed(self._columns(groups))
+
+    def point(self, groups: Sequence[Group]) -> Floats:
+        """The sums of each group, [group, column], without resamples."""
+        return self._columns(groups).sum(axis=0)
+
+    def _columns(self, groups: Sequence[Group]) -> Floats:
+        """[unit, group, column]."""
+        start = np.array([self.place[group] for group in groups], np.int64) * self.width
+        return self.cells[:, start[:, None] + np.arange(self.width)]
+
+    def _summed(self, own: Floats) -> Totals:
+        flat = own.reshape(len(own), prod(own.shape[1:])).astype(np.float32)  # drawn sums need no more digits
+        resampled = (self.times @ flat).astype(np.float64)
+        return Totals((), own.sum(axis=0), resampled.reshape(len(resampled), *own.shape[1:]))
+
+
+def estimates(totals: Totals, formula: Callable[[Floats], Floats], n: Floats) -> list[Estimate]:
+    """Several values at once with their 95 % percentile intervals; ``formula`` maps (…, column) to (…, value).
+
+    NaN is "nothing to measure": a value that is NaN is null, resamples in which it is NaN are passed over.
+    """
+    value, drawn = formula(totals.point), np.sort(formula(totals.resampled), axis=0)  # NaN is sorted last
+    known = (~np.isnan(drawn)).sum(axis=0)
+    columns = np.arange(len(value))
+    ends = []
+    for quantile in _QUANTILES:
+        at = quantile * np.maximum(known - 1, 0)
+        lower = np.floor(at).astype(np.int64)
+        upper = np.minimum(lower + 1, np.maximum(known - 1, 0))
+        ends.append(drawn[lower, columns] + (at - lower) * (drawn[upper, columns] - drawn[lower, columns]))
+    return [
+        Estimate(None, None, None, int(number))
+        if np.isnan(one)
+        else Estimate(float(one), _or_none(low), _or_none(high), int(number))
+        for one, low, high, number in zip(value, *ends, n, strict=True)
+    ]
+
+
+def ratio(above: Floats, below: Floats) -> Floats:
+    """One array over the other, NaN where the lower one is not positive."""
+    has = below > 0
+    return np.where(has, above, np.nan) / np.where(has, below, 1.0)
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

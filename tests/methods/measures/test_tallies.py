@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+
+from steelyard.methods.measures.resampling import Totals
+from steelyard.methods.measures.tallies import FEWEST_UNITS, MOST_UNITS, Entries, Tally, estimates, ratio
+
+
+def entries(groups, unit, column, amount=None):
+    amount = None if amount is None else np.array(amount, np.float64)
+    return Entries(tuple(groups), np.array(unit, np.uint16), np.array(column, np.int32), amount)
+
+
+def test_entries_are_summed_by_group_and_column_whatever_the_batch_calls_them():
+    tally = Tally(2)
+    tally.add(entries([("a",), ("b",)], [0, 0, 2047], [0, 3, 0]))
+    tally.add(entries([("b",), ("a",)], [5, 5, 0], [0, 1, 2], [0.5, 2.0, 1.0]))
+    draws = tally.drawn(seed=0, num_resamples=10)
+    assert tally.groups == draws.groups == (("a",), ("b",))
+    assert draws.point([("a",), ("b",)]).tolist() == [[3, 0], [0.5, 3.0]]
+    assert draws.totals([("a",), ("b",)]).point.tolist() == [3.5, 3.0]
+    table = draws.table([("b",), ("a",)])
+    assert table.point.tolist() == [[0.5, 3.0], [3, 0]]
+    assert table.resampled.shape == (10, 2, 2)
+    both = draws.totals([("a",), ("b",)]).resampled
+    assert np.allclose(table.resampled.sum(axis=1), both)
+
+
+def test_an_interval_is_that_of_drawing_the_units():
+    """Twelve units of one judgment each, of which three are wrong: drawn sums are binomial(12, 1/4)."""
+    tally = Tally(2)
+    tally.add(entries([("a",)], range(12), [0] * 3 + [1] * 9))
+    totals = tally.drawn(seed=1, num_resamples=20_000).totals([("a",)])
+    wrong = totals.resampled[:, 0]
+    assert np.all(totals.resampled.sum(axis=1) == 12)
+    assert wrong.mean() == pytest.approx(3, abs=0.04)
+    assert wrong.var() == pytest.approx(12 * 0.25 * 0.75, rel=0.04)
+
+
+def test_units_are_drawn_whole():
+    """Both columns of a unit go together, in every group: sums of equal columns are equal in every resample."""
+    tally = Tally(1)
+    tally.add(entries([("a",), ("b",)], [*range(9), *range(9)], [0] * 9 + [1] * 9))
+    draws = tally.drawn(seed=2)
+    one, other = (draws.totals([(name,)]).resampled for name in "ab")
+    assert np.array_equal(one, other)
+
+
+def test_a_table_that_would_grow_too_large_folds_its_units_and_loses_nothing():
+    random = np.random.default_rng(0)
+    tally, num_groups, width = Tally(50, most_groups=3000), 200, 50
+    kept = np.zeros((num_groups, width))
+    for start in range(0, num_groups, 20):
+        groups = [(f"judge {start + index}",) for index in range(20)]
+        unit, column = random.integers(MOST_UNITS, size=5000), random.integers(20 * width, size=5000)
+        tally.add(entries(groups, unit, column))
+        np.add.at(kept[start : start + 20].reshape(-1), column, 1)
+    draws = tally.drawn(seed=0, num_resamples=2)
+    assert FEWEST_UNITS <= len(draws.cells) < MOST_UNITS
+    assert draws.cells.nbytes <= 16_000_000
+    assert np.array_equal(draws.point([(f"judge {index}",) for index in range(num_groups)]), kept)
+
+
+def test_groups_beyond_the_bound_are_counted_together():
+    tally = Tally(1, most_groups=2, rest=lambda group: ("rest", group[1]))
+    tally.add(entries([("a", "human"), ("b", "llm"), ("c", "llm"), ("d", "llm")], [0, 1, 2, 3], [0, 1, 2, 3]))
+    tally.add(entries([("d", "llm"), ("a", "human")], [1, 1], [0, 1]))
+    assert tally.groups == (("a", "human"), ("b", "llm"), ("rest", "llm"))
+    assert tally.num_rest == 3
+    assert tally.drawn(seed=0).point(tally.groups).ravel().tolist() == [2, 1, 3]
+
+
+def test_an_empty_tally_can_be_drawn():
+    tally = Tally(3)
+    tally.add(entries([], [], []))
+    assert tally.drawn(seed=0).groups == ()
+
+
+def test_percentiles_are_those_of_numpy_and_nan_is_nothing():
+    random = np.random.default_rng(0)
+    resampled = random.normal(size=(1001, 3))
+    resampled[::3, 1] = np.nan
+    point = np.array([0.5, 0.25, np.nan])
+    first, second, third = estimates(Totals((), point, resampled), lambda sums: sums, np.array([7.0, 8.0, 0.0]))
+    assert (first.value, first.n, second.value, second.n) == (0.5, 7, 0.25, 8)
+    assert (first.low, first.high) == pytest.approx(tuple(np.percentile(resampled[:, 0], [2.5, 97.5])))
+    known = resampled[~np.isnan(resampled[:, 1]), 1]
+    assert (second.low, second.high) == pytest.approx(tuple(np.percentile(known, [2.5, 97.5])))
+    assert third == (None, None, None, 0)
+
+
+def test_a_value_without_any_resample_has_no_interval():
+    (found,) = estimates(Totals((), np.array([1.0]), np.full((5, 1), np.nan)), lambda sums: sums, np.array([1.0]))
+    assert found == (1.0, None, None, 1)
+
+
+def test_a_ratio_of_nothing_is_nan():
+    assert np.isnan(ratio(np.array([0.0]), np.array([0.0])))[0]
+    assert ratio(np.array([1.0]), np.array([4.0]))[0] == 0.25
