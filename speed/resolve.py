@@ -20,6 +20,7 @@ import numpy as np
 from steelyard.core.seeds import generator
 from steelyard.core.types import Case, Judgment, Message, Prompt, Response
 from steelyard.files.cases import write_cases
+from steelyard.methods.ranking.compiled import compiled_tiers
 from steelyard.methods.ranking.graph import Edges
 from steelyard.methods.ranking.tiers import tiers_of
 from steelyard.stages.resolve import resolve
@@ -39,7 +40,8 @@ def tournament(num_prompts, num_responses, noise):
     quality = random.normal(size=(num_prompts, num_responses))
     luck = random.normal(size=(num_prompts, len(first)))
     wins = luck > 0 if noise is None else quality[:, first] + noise * luck > quality[:, second]
-    graph = np.repeat(np.arange(num_prompts), len(first))
+    graph = np.repeat(np.arange(num_prompts, dtype=np.int32), len(first))
+    first, second = first.astype(np.uint8), second.astype(np.uint8)
     return Edges(graph, np.where(wins, first, second).ravel(), np.where(wins, second, first).ravel())
 
 
@@ -105,6 +107,10 @@ def measure_graphs(num_responses, noise, num_prompts, num_peer_prompts):
     sizes = np.full(num_prompts, num_responses)
     ours, seconds = cpu_seconds(lambda: tiers_of(edges, sizes), 5)
     rate = {"steelyard": num_prompts / seconds}
+    if find_spec("numba"):
+        compiled, seconds = cpu_seconds(lambda: compiled_tiers(edges, num_prompts, num_responses, tiers_of), 5)
+        assert (compiled == ours).all(), "the compiled loops disagree"
+        rate["steelyard, compiled"] = num_prompts / seconds
     each = num_responses * (num_responses - 1) // 2
     pairs = np.stack([edges.better, edges.worse], 1).reshape(num_prompts, each, 2)[:num_peer_prompts].tolist()
     lists = [[tuple(pair) for pair in prompt] for prompt in pairs]
@@ -121,7 +127,9 @@ def measure_graphs(num_responses, noise, num_prompts, num_peer_prompts):
         "tournament": "random" if noise is None else f"noise {noise}",
         "num_prompts": num_prompts,
         "prompts_a_second_a_core": {name: round(value) for name, value in rate.items()},
-        "times_faster": {name: round(rate["steelyard"] / rate[name], 1) for name in peers},
+        "times_faster": {
+            own: {name: round(rate[own] / rate[name], 1) for name in peers} for own in rate if own not in peers
+        },
     }
 
 
@@ -224,12 +232,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         files = measure_files(Path(folder))
     graphs = [
-        measure_graphs(5, None, 200_000, 2000),
-        measure_graphs(5, 0.5, 200_000, 2000),
+        measure_graphs(5, None, 1_000_000, 2000),
+        measure_graphs(5, 0.5, 1_000_000, 2000),
+        measure_graphs(8, None, 200_000, 1000),
         measure_graphs(32, None, 20_000, 100),
         measure_graphs(32, 0.5, 20_000, 100),
     ]
-    packages = [name for name in ("numpy", "msgspec", "networkx", "rustworkx") if find_spec(name)]
+    packages = [name for name in ("numpy", "numba", "msgspec", "networkx", "rustworkx") if find_spec(name)]
     found = {
         "command": "python speed/resolve.py",
         "machine": f"{os.cpu_count()} cores ({platform.machine()}), Python {sys.version.split()[0]}",

@@ -18,7 +18,7 @@ Unscored = Literal["wrong", "right", "left_out"]
 
 PAIRS, CORRECT, PROMPTS, EXACT = range(4)
 NUM_COLUMNS = 4
-"""The columns of a table of statistics: the sums from which accuracy and exact match are formed. A bench's own follow."""
+"""The columns of a table of statistics, from which accuracy and exact match are formed. A bench's own follow."""
 
 _REVERSED, _TIED, _CORRECT, _UNSCORED = range(4)
 

@@ -6,9 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.types import Ranking
+from steelyard.methods.ranking.compiled import compiled_tiers, is_worth_compiling
 from steelyard.methods.ranking.graph import Edges, Integers
 
-_WIDTHS: tuple[tuple[int, type], ...] = ((8, np.uint8), (16, np.uint16), (32, np.uint32), (64, np.uint64))
+_WIDTHS: tuple[tuple[int, type], ...] = (
+    (5, np.uint8),
+    (8, np.uint8),
+    (16, np.uint16),
+    (32, np.uint32),
+    (64, np.uint64),
+)
 _CACHED_BYTES = 2**16
 
 
@@ -26,7 +33,11 @@ def tiers_of(edges: Edges, num_responses: Integers) -> NDArray[np.int32]:
         members = np.flatnonzero((num_responses > lower) & (num_responses <= bits))
         if len(members):
             width = int(num_responses[members].max())
-            found[members, :width] = _peeled(_beaters(_renumbered(edges, members, len(found)), width, word)).T
+            own = _renumbered(edges, members, len(found))
+            if is_worth_compiling(len(members), width):
+                found[members, :width] = compiled_tiers(*own, width, tiers_of)
+            else:
+                found[members, :width] = _peeled(_beaters(own, width, word)).T
         lower = bits
     return found
 
