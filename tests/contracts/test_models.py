@@ -2,15 +2,18 @@
 
 import json
 import math
+from contextlib import ExitStack
 
 import msgspec
 import pytest
 
 import tiny
-from steelyard.core.plugins import build, kinds
+import tiny_families
+from reward_server import serving, worth
+from steelyard.core.plugins import kinds
 from steelyard.core.types import Case, Message, Response
 from steelyard.files.cases import write_cases
-from steelyard.plugins.reward_models import FOLDER_KIND
+from steelyard.plugins.reward_models import FOLDER_KIND, build_model, choose_model
 from strategies import case, prompt
 
 TEXTS = [
@@ -42,19 +45,38 @@ def cases():
     return [odd_case(language="zh"), odd_case(language="he"), talk, case("none", ""), *many]
 
 
-@pytest.fixture(params=KINDS)
-def model(request, tmp_path):
-    settings = {}
-    if request.param == "ngram":
+def settings_of(kind, folder):
+    """What the kind needs to be built: a folder in its own layout, a reference, cases to learn from, other models."""
+    if kind == "ngram":
         training = [
             msgspec.structs.replace(case(f"t{index}", "ab", text=f"train {index}"), ranking=(("a",), ("b",)))
             for index in range(8)
         ]
-        write_cases(tmp_path / "train.jsonl", training)
-        settings = {"train": str(tmp_path / "train.jsonl")}
-    if request.param == FOLDER_KIND:
-        settings = {"path": tiny.save_classifier(tmp_path / "model")}
-    return build("models", request.param, settings)
+        write_cases(folder / "train.jsonl", training)
+        return {"train": str(folder / "train.jsonl")}
+    if kind == FOLDER_KIND:
+        return {"path": tiny.save_classifier(folder / "model")}
+    if kind == "implicit":
+        return {"path": tiny.save_base(folder / "policy"), "reference": tiny.save_base(folder / "reference", seed=1)}
+    if kind == "panel":
+        return {"members": ["markup", tiny.save_classifier(folder / "member")]}
+    return {"path": tiny_families.FAMILIES[kind](folder / "model")} if kind in tiny_families.FAMILIES else {}
+
+
+@pytest.fixture(params=KINDS)
+def model(request, tmp_path):
+    with ExitStack() as open_while_testing:
+        if request.param == "remote":
+            tiny.tokenizer().save_pretrained(tmp_path / "tokenizer")
+            asked = open_while_testing.enter_context(serving(rewarded))
+            settings = {"url": asked.url, "dialect": "openrlhf", "tokenizer": str(tmp_path / "tokenizer")}
+        else:
+            settings = settings_of(request.param, tmp_path)
+        yield build_model(choose_model(request.param, settings))
+
+
+def rewarded(path, question):
+    return {"rewards": [worth(one) for one in question["query"]]}
 
 
 def test_one_answer_a_case_in_order_with_every_response(model):

@@ -180,7 +180,9 @@ def test_raters_of_translations(pair, num_segments, tmp_path):
         print("conflicts", summary["conflicts"]["overall"])
     print("alpha", summary["agreement"]["alpha"]["all"])
     for name, judge in summary["judges"]["by_judge"].items():
-        print(name, judge["conflict_ratio"]["value"], judge["others"]["agreement"], judge["others"]["coverage"]["value"])
+        print(
+            name, judge["conflict_ratio"]["value"], judge["others"]["agreement"], judge["others"]["coverage"]["value"]
+        )
     for one in summary["authors"]["strengths"]:
         print(one)
     votes, judges = votes_of(read_cases(tmp_path / "cases.jsonl"))

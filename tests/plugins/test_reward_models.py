@@ -27,6 +27,36 @@ def test_a_path_is_a_folder_that_must_be_there(name):
         choose_model(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("RLHFlow/ArmoRM-Llama3-8B-v0.1", "--model armorm --set model.path=FOLDER"),
+        ("weqweasdas/RM-Mistral-7B", "--model FOLDER"),
+        ("allenai/tulu-2-dpo-13b", "--model implicit .*model.reference=FOLDER_OF_allenai/tulu-2-13b"),
+        ("Qwen/Qwen2.5-7B-Instruct", "ask it as a judge"),
+    ],
+)
+def test_a_published_name_is_told_what_scores_it(name, told):
+    with pytest.raises(FileError, match=f"(?s)a name on the hub, and no folder here.*download it; then {told}"):
+        choose_model(name)
+
+
+def test_a_panel_is_made_of_models_that_are_chosen_alike(tmp_path):
+    (tmp_path / "train.jsonl").write_text("{}")
+    members = ["longer", {"model": "ngram", "settings": {"train": str(tmp_path / "train.jsonl")}, "mean": 1.5}]
+    choice = choose_model("panel", {"members": members})
+    assert choice.inputs() == {"model.members.1.train": tmp_path / "train.jsonl"}
+    assert str(tmp_path) not in str(choice.settings)
+    assert choice.settings["members"][0] == {"model": "longer", "settings": {}}
+    assert choice.settings["members"][1]["mean"] == 1.5
+    assert [
+        member.protocol()["model"]
+        for member in build_model(choose_model("panel", {"members": ["longer", "markup"]})).members
+    ] == ["longer", "markup"]
+    with pytest.raises(KindError, match="did you mean 'longer'"):
+        choose_model("panel", {"members": ["longr", "markup"]})
+
+
 def test_a_misspelt_kind_or_setting_is_named():
     with pytest.raises(KindError, match="did you mean 'longer'"):
         choose_model("longr")

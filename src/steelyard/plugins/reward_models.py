@@ -14,23 +14,31 @@ from steelyard.core.protocols import RewardModel
 from steelyard.core.types import Case, Scores
 from steelyard.files.talk import track
 from steelyard.methods.measures.scores import checked_scores
+from steelyard.plugins import published_models
 
 FOLDER_KIND = "classifier"
-FILE_SETTINGS = ("path", "train")
+FILE_SETTINGS = ("path", "train", "reference", "tokenizer")
 """Settings of a reward model that name a file or folder: they are inputs of a run, known by content, not by place."""
 
 
 class ModelChoice(NamedTuple):
-    """A reward model that can be built: its kind, what it is called, its settings, and the files among them."""
+    """A reward model that can be built: its kind, what it is called, its settings, and the files among them.
+
+    ``members`` are the models that it is made of, where it is a panel.
+    """
 
     kind: str
     name: str
     settings: dict[str, Any]
     files: dict[str, Path]
+    members: "tuple[ModelChoice, ...]" = ()
 
     def inputs(self, role: str = "model") -> dict[str, Path]:
         """The files by role, as a run records its inputs."""
-        return {f"{role}.{key}": path for key, path in self.files.items()}
+        own = {f"{role}.{key}": path for key, path in self.files.items()}
+        for number, member in enumerate(self.members):
+            own |= member.inputs(f"{role}.members.{number}")
+        return own
 
 
 def choose_model(model: str, settings: Mapping[str, Any] | None = None) -> ModelChoice:
@@ -42,20 +50,36 @@ def choose_model(model: str, settings: Mapping[str, Any] | None = None) -> Model
     is_folder = Path(model).is_dir() or os.sep in model or "/" in model
     kind, name = (FOLDER_KIND, Path(model).name) if is_folder else (model, model)
     if is_folder:
-        _check_exists(Path(model))
+        _check_exists(Path(model), known=published_models.published_model(model))
         given["path"] = model
     resolved = msgspec.to_builtins(resolve_config(load("models", kind).Config, given, where=f"model.{kind}"))
+    members = tuple(_chosen_member(one) for one in resolved.get("members", ()))
+    if members:
+        # As recorded: a member's files are inputs, known by content, like a model's own.
+        resolved["members"] = [_recorded(one, member) for one, member in zip(resolved["members"], members, strict=True)]
     files = {key: Path(resolved.pop(key)) for key in FILE_SETTINGS if resolved.get(key)}
     for path in files.values():
         _check_exists(path)
-    return ModelChoice(kind, name, resolved, files)
+    return ModelChoice(kind, name, resolved, files, members)
+
+
+def _chosen_member(member: str | dict[str, Any]) -> ModelChoice:
+    return choose_model(member) if isinstance(member, str) else choose_model(member["model"], member["settings"])
+
+
+def _recorded(member: str | dict[str, Any], choice: ModelChoice) -> dict[str, Any]:
+    given = {} if isinstance(member, str) else member
+    return {**given, "model": choice.name, "settings": choice.settings}
 
 
 def build_model(choice: ModelChoice) -> RewardModel:
     """The reward model itself."""
     module = load("models", choice.kind)
     settings = choice.settings | {key: str(path) for key, path in choice.files.items()}
-    return module.build(resolve_config(module.Config, settings, where=f"model.{choice.kind}"))
+    config = resolve_config(module.Config, settings, where=f"model.{choice.kind}")
+    if choice.members:
+        return module.build(config, members=[build_model(member) for member in choice.members])
+    return module.build(config)
 
 
 def scored(model: RewardModel, cases: Sequence[Case], *, name: str, quietly: bool = False) -> Iterator[Scores]:
@@ -66,6 +90,20 @@ def scored(model: RewardModel, cases: Sequence[Case], *, name: str, quietly: boo
         yield checked_scores(case, line, by=f"the model {name!r}")
 
 
-def _check_exists(path: Path) -> None:
-    if not path.exists():
-        raise FileError("there is no such file or folder", where=str(path), do="check the path")
+def _check_exists(path: Path, *, known: published_models.PublishedModel | None = None) -> None:
+    if path.exists():
+        return
+    found, do = "there is no such file or folder", "check the path"
+    if known is not None:
+        found, do = "this is a name on the hub, and no folder here", f"download it; then {_how_to_score(known)}"
+    raise FileError(found, where=str(path), do=do)
+
+
+def _how_to_score(known: published_models.PublishedModel) -> str:
+    """The arguments that score a published model, once it lies in a folder."""
+    if known.kind == "generative":
+        return "ask it as a judge: it gives verdicts, not scores"
+    if known.adapter == FOLDER_KIND:
+        return "--model FOLDER"
+    settings = ["path=FOLDER", *(f"{key}=FOLDER_OF_{value}" for key, value in known.settings.items())]
+    return f"--model {known.adapter} " + " ".join(f"--set model.{one}" for one in settings)

@@ -29,9 +29,7 @@ def columns(votes):
     return (np.array(column, np.int64) for column in zip(*votes, strict=True))
 
 
-votes_of_raters = st.lists(
-    st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=60
-)
+votes_of_raters = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=60)
 
 
 def alpha_of(votes, num_groups=1):
@@ -88,7 +86,11 @@ def test_a_pair_shown_the_other_way_round_is_the_same_pair():
 def test_what_one_rater_says_repeatedly_is_put_to_the_vote():
     votes = [(0, 1, FIRST), (0, 1, FIRST), (0, 1, SECOND), (0, 0, FIRST), (0, 0, SECOND), (1, 0, TIED), (1, 1, 3)]
     labels = labels_of(*columns(votes))
-    assert list(zip(*(column.tolist() for column in labels), strict=True)) == [(0, 0, TIED), (0, 1, FIRST), (1, 0, TIED)]
+    assert list(zip(*(column.tolist() for column in labels), strict=True)) == [
+        (0, 0, TIED),
+        (0, 1, FIRST),
+        (1, 0, TIED),
+    ]
 
 
 def test_votes_are_of_strictly_most():

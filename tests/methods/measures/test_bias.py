@@ -62,9 +62,7 @@ def test_lengths_fall_into_their_bins(pairs):
     ends = (0.0, *LENGTH_EDGES)
     for index, (above, up_to) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
         inside = [
-            one > other
-            for one, other in pairs
-            if one != other and above < abs(one - other) / max(one, other) <= up_to
+            one > other for one, other in pairs if one != other and above < abs(one - other) / max(one, other) <= up_to
         ]
         assert (found.given[index], found.preferred[index]) == (len(inside), sum(inside))
     assert found.given.sum() + equal_length(columns) == len(pairs)

@@ -115,7 +115,8 @@ def test_answers_of_one_author_or_none_say_nothing_of_authors():
     one = case(responses="abc", judgments=["a>b", "a>c", "b>c"])
     authors = ("x", "x", None)
     changed = tuple(
-        msgspec.structs.replace(response, author=author) for response, author in zip(one.responses, authors, strict=True)
+        msgspec.structs.replace(response, author=author)
+        for response, author in zip(one.responses, authors, strict=True)
     )
     assert summed([msgspec.structs.replace(one, responses=changed)]).authors == {}
 

@@ -55,7 +55,9 @@ def plain_dawid_skene(votes, num_items, shrinkage, steps):
     """The same model by loops, in Python numbers: items are prompts here."""
     rows = list(zip(votes.pairs.prompt.tolist(), votes.rater.tolist(), votes.label.tolist(), strict=True))
     swap = {0: 1, 1: 0, 2: 2}
-    truth = [[sum(1 for item, _, label in rows if item == at and label == k) for k in range(3)] for at in range(num_items)]
+    truth = [
+        [sum(1 for item, _, label in rows if item == at and label == k) for k in range(3)] for at in range(num_items)
+    ]
     truth = [[value / sum(row) for value in row] for row in truth]
     for _ in range(steps):
         share = [sum(row[k] for row in truth) / num_items for k in range(3)]

@@ -37,7 +37,11 @@ SUMMARY = {
                     "num_equal": 4,
                 },
             },
-            "llm": {"num_judgments": 5, "position": {"earlier": estimate(None, 0)}, "length": {"longer": estimate(0.9)}},
+            "llm": {
+                "num_judgments": 5,
+                "position": {"earlier": estimate(None, 0)},
+                "length": {"longer": estimate(0.9)},
+            },
         }
     },
     "agreement": {
@@ -74,7 +78,10 @@ def test_position_panel_has_the_whole_and_every_pair_of_places():
 
 
 def test_authors_are_drawn_in_the_order_given():
-    assert [(name, value) for name, value, _ in values(author_figure(read_authors(SUMMARY)))] == [("x", 0.4), ("y", -0.4)]
+    assert [(name, value) for name, value, _ in values(author_figure(read_authors(SUMMARY)))] == [
+        ("x", 0.4),
+        ("y", -0.4),
+    ]
 
 
 def test_tables_have_a_row_for_each():

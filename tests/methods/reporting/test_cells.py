@@ -58,6 +58,8 @@ def test_widths_are_those_of_a_terminal(text, width):
         ("abcdefgh", 3, ["abc", "def", "gh"]),
         ("a\n\nb", 9, ["a", "", "b"]),
         ("  indented code", 11, ["  indented", "code"]),
+        ("一二，三四", 4, ["一", "二，", "三四"]),
+        ("中文AP中文", 5, ["中文", "AP中", "文"]),
         ("👍🏽👍🏽", 2, ["👍🏽", "👍🏽"]),
     ],
 )

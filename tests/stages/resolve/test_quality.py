@@ -19,7 +19,10 @@ def authored(one):
 def many(number=600):
     """Two people and an LLM on a and b of each prompt; bob disagrees with ann on every fifth; the LLM likes b."""
     for index in range(number):
-        ann, bob = "a>b" if index % 2 else "b>a", "b>a" if index % 2 and not index % 5 else "a>b" if index % 2 else "b>a"
+        ann, bob = (
+            "a>b" if index % 2 else "b>a",
+            "b>a" if index % 2 and not index % 5 else "a>b" if index % 2 else "b>a",
+        )
         judgments = [
             judgment(ann, judge="ann", shown=("a", "b")),
             judgment(bob, judge="bob", shown=("b", "a")),

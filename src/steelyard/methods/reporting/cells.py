@@ -17,7 +17,9 @@ _DELETE = 0x7F
 _NEEDED = frozenset("\u200c\u200d\u200e\u200f\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd") | frozenset(
     map(chr, range(0x0600, 0x0606))
 )
-_WORDS = re.compile(r"\s+|\S+")
+# White space, a word of a script with words, or a run of characters that may be broken anywhere (Chinese, emoji).
+_WORDS = re.compile("\\s+|[!-\u10ff][!-\u10ff\u200c\u200d\ufe0f\u20e3]*|[^\\s!-\u10ff]+")
+_STARTS_NO_LINE = frozenset("，。、！？；：）」』】》〉”’…")
 
 
 def visible(text: str) -> str:
@@ -99,10 +101,20 @@ def _folded_line(line: str, width: int) -> list[str]:
         for cluster in _clusters(word):
             step = _cluster_width(cluster)
             if used + step > width:
-                lines.append(current)
-                current, used = "", 0
+                full, current = _divided(current, cluster, width)
+                lines.append(full)
+                used = width_of(current)
             current, used = current + cluster, used + step
     return [*lines, current] if current or not lines else lines
+
+
+def _divided(line: str, following: str, width: int) -> tuple[str, str]:
+    """A full line and what goes into the next one with what follows: no line begins with a closing mark."""
+    *before, last = _clusters(line)
+    is_needed = following in _STARTS_NO_LINE and last not in _STARTS_NO_LINE
+    if before and is_needed and _cluster_width(last) + _cluster_width(following) <= width:
+        return "".join(before), last
+    return line, ""
 
 
 def _breaks_before(word: str, size: int, width: int) -> bool:
@@ -125,8 +137,7 @@ def _clusters(text: str) -> Iterator[str]:
 def _continues(cluster: str, character: str) -> bool:
     last = cluster[-1]
     return (
-        last == _JOINER
-        or character == _JOINER
+        _JOINER in (last, character)
         or ord(character) in _SKIN_TONES
         or (_is_flag_letter(character) and len(cluster) == 1 and _is_flag_letter(last))
         or unicodedata.category(character) in ("Mn", "Me", "Mc")

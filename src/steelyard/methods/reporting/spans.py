@@ -25,6 +25,11 @@ def plain(line: Line) -> str:
     return "".join(span.text for span in line).rstrip()
 
 
+def number_of(number: int, noun: str) -> str:
+    """``1 judgment``, ``2 judgments``."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def heading(text: str, width: int, *, beside: str = "") -> list[Line]:
     """An empty line, and a heading with a remark beside it, or below it where both do not fit into one line."""
     if not beside:

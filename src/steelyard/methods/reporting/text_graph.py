@@ -28,11 +28,13 @@ _STROKES = {">": "├─┼>", "<": "<─┼┤", "=": "╞═╪╡", "?": "├
 
 def draw_graph(opened: Opened, width: int) -> list[Line]:
     """The graph in lines of at most ``width`` cells; a list of arrows where the columns would not fit."""
+    if not opened.arrows:
+        return []
     columns = _columns(opened)
     arrows = sorted(opened.arrows, key=lambda arrow: _place(arrow, columns))
     shown = arrows[:MOST_ARROWS]
-    longest = max((len(_counted(arrow)) for arrow in shown), default=0)
-    room = width - _GUTTER - len(_GAP) - longest - len(opened.labels[columns[-1]]) if columns else 0
+    longest = max(len(_counted(arrow)) for arrow in shown)
+    room = width - _GUTTER - len(_GAP) - longest - len(opened.labels[columns[-1]])
     spacing = next((one for one in _SPACINGS if (len(columns) - 1) * one <= room), None)
     if spacing is None:
         lines = [line for arrow in shown for line in _listed(opened, arrow, width)]

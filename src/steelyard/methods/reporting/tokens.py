@@ -1,13 +1,12 @@
-"""The tokens that a reward model reads for an answer, laid out: special ones marked, the prompt apart, the cut shown."""
+"""The tokens that a reward model reads for an answer as lines: special ones marked, the prompt apart, the cut shown."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from steelyard.methods.reporting.cells import visible, width_of
+from steelyard.methods.reporting.cells import folded, visible_line, width_of
 from steelyard.methods.reporting.spans import EMPTY, INDENT, Line, Span, Style, listed
 
-NEW_LINE = "\u240a"
 _DIVIDER = "│"
 
 
@@ -25,8 +24,7 @@ class AnswerTokens(NamedTuple):
     """All tokens of one conversation with its answer, those included that are cut off.
 
     ``bos`` and ``eos`` are the tokenizer's marks, null where it has none. ``is_refused``: the answer is over the limit
-    and the model gives it no score; otherwise what is cut is not seen. ``rejoins`` is false where the pieces are
-    pictures of tokens, since their texts alone do not make the text again.
+    and the model gives it no score; otherwise what is cut is not seen.
     """
 
     response: str
@@ -91,9 +89,7 @@ class AnswerTokens(NamedTuple):
         return f"{over}: NOT SCORED" if self.is_refused else f"{over}: cut off at the {self.over_length}, not seen"
 
 
-def token_lines(
-    answers: Sequence[AnswerTokens], labels: dict[str, str], width: int, *, with_ids: bool
-) -> list[Line]:
+def token_lines(answers: Sequence[AnswerTokens], labels: dict[str, str], width: int, *, with_ids: bool) -> list[Line]:
     """Every answer's tokens in lines of at most ``width`` cells; a prompt that all have in common stands once."""
     prompts = {tuple(piece for piece in one.pieces if piece.is_prompt) for one in answers}
     is_shared = len(prompts) == 1 and len(answers) > 1
@@ -102,7 +98,7 @@ def token_lines(
         lines += [(Span("prompt", "quiet"), Span(", the same for all answers:", "quiet"))]
         lines += _segments(next(iter(prompts)), width, with_ids=with_ids)
     for one in answers:
-        lines += [EMPTY, (Span(labels[one.response], "title"),)] if lines else [(Span(labels[one.response], "title"),)]
+        lines += [EMPTY, (Span(labels[one.response], "title"),)]
         lines += listed(one.counted(), width, indent=INDENT)
         if cut := one.cut():
             lines += listed([cut], width, style="bad", indent=INDENT)
@@ -131,7 +127,7 @@ def _flow(pieces: Iterable[Piece], width: int, *, is_cut: bool, with_ids: bool) 
     for piece in pieces:
         text = _shown(piece) + (f"‹{','.join(map(str, piece.ids))}›" if with_ids else "")
         style: Style = "special" if piece.is_special else "bad" if is_cut else "plain"
-        for part in _parts(text, width - len(indent.text) - 1):
+        for part in folded(text, width - len(indent.text) - 1):
             taken = width_of(part) + (1 if current else 0)
             if current and used + taken > width:
                 lines.append((indent, *current))
@@ -146,12 +142,6 @@ def _flow(pieces: Iterable[Piece], width: int, *, is_cut: bool, with_ids: bool) 
     return [*lines, (indent, *current)] if current else lines
 
 
-def _parts(text: str, width: int) -> Iterable[str]:
-    from steelyard.methods.reporting.cells import folded
-
-    return [part for part in folded(text, width) if part] or [""]
-
-
 def _shown(piece: Piece) -> str:
-    text = visible(piece.text).replace("\n", NEW_LINE)
+    text = visible_line(piece.text)
     return f"⟦{text}⟧" if piece.is_special else text

@@ -12,6 +12,7 @@ from steelyard.core.errors import ModelError
 from steelyard.core.types import Case, Scores
 from steelyard.files.results import STARTED_FILE
 from steelyard.methods.training.batching import forward_groups
+from steelyard.methods.training.sharing import pack, pack_groups
 from steelyard.plugins.models._conversation import (
     Encoded,
     Rendering,
@@ -42,7 +43,7 @@ class Classifier:
             raise ModelError("its training did not finish", where=config.path, do="run the same train command again")
         manifest = read_manifest(Path(config.path))
         self.tokenizer = load_tokenizer(config.path)
-        self.rendering = _rendering(config, manifest, self.tokenizer)
+        self.rendering = rendering_of(config, manifest, self.tokenizer)
         self.dtype = config.dtype or (manifest.dtype if manifest else "float32")
         network, is_trained = load_network(config.path, dtype=self.dtype)  # pyright: ignore[reportArgumentType]
         if not is_trained:
@@ -52,6 +53,7 @@ class Classifier:
                 do="train it first: steelyard train CASES --model " + config.path,
             )
         self.network = network.to(best_device()).eval()
+        self.kernel = _kernel(self.network, config)
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
         """One Scores a case, in order."""
@@ -61,16 +63,48 @@ class Classifier:
 
     def protocol(self) -> dict[str, Any]:
         """Template, special tokens, strip, length and number type."""
-        return protocol_of(self.rendering, dtype=self.dtype, model=Path(self.config.path).name)
+        own = protocol_of(self.rendering, dtype=self.dtype, model=Path(self.config.path).name)
+        return own | {"kernel": self.kernel}
 
     def _scored(self, cases: Sequence[Case]) -> Iterator[Scores]:
         encoded = [[encode(self.tokenizer, self.rendering, case, one) for one in case.responses] for case in cases]
         can_cut = self.rendering.over_length != "refuse"
-        rows = [one.ids for answers in encoded for one in answers if can_cut or not one.is_over_length]
+        prompts = [[one.ids for one in answers if can_cut or not one.is_over_length] for answers in encoded]
+        rows = [row for rows in prompts for row in rows]
         check_rows(rows, self.network, where=self.config.path)
-        rewards = iter(score_rows(self.network, rows, self.config))
+        is_packed = self.kernel == "packed"
+        found = (
+            score_packed(self.network, prompts, self.config)
+            if is_packed
+            else score_rows(self.network, rows, self.config)
+        )
+        rewards = iter(found)
         for case, answers in zip(cases, encoded, strict=True):
             yield _line(case, answers, rewards, can_cut=can_cut)
+
+
+def score_packed(network: RewardNetwork, prompts: Sequence[Sequence[Sequence[int]]], config: Config) -> list[float]:
+    """The reward of every row of token ids, prompt by prompt, each prompt's shared tokens worked out once."""
+    from steelyard.plugins.models._packed import packed_rewards
+
+    rewards: list[float] = []
+    with torch.inference_mode():
+        for group in pack_groups(prompts, max_tokens=config.tokens_per_forward, max_rows=config.batch_size):
+            parts = [[prompts[part.prompt][answer] for answer in part.answers] for part in group]
+            rewards += packed_rewards(network, pack(parts)).tolist()
+    return rewards
+
+
+def _kernel(network: RewardNetwork, config: Config) -> str:
+    """The kernel asked for; without one, the packed one where it is exact. Raises ModelError where it is not."""
+    if config.kernel == "padded":
+        return "padded"
+    from steelyard.plugins.models._packed import reason_against
+
+    reason = reason_against(network)
+    if reason is not None and config.kernel == "packed":
+        raise ModelError(f"packing is not exact for this model ({reason})", where=config.path, do="leave kernel out")
+    return "padded" if reason else "packed"
 
 
 def score_rows(network: RewardNetwork, rows: Sequence[Sequence[int]], config: Config) -> list[float]:
@@ -101,7 +135,8 @@ def _line(case: Case, answers: Sequence[Encoded], rewards: Iterator[float], *, c
     )
 
 
-def _rendering(config: Config, manifest: Manifest | None, tokenizer: Any) -> Rendering:
+def rendering_of(config: Config, manifest: Manifest | None, tokenizer: Any) -> Rendering:
+    """How the model's text becomes tokens. Raises ModelError where the manifest and what is asked for differ."""
     settings = (("max_length", config.max_length), ("over_length", config.over_length))
     asked: dict[str, Any] = {name: value for name, value in settings if value is not None}
     if manifest is None or config.chat_template is not None:

@@ -56,6 +56,13 @@ class Encoded(NamedTuple):
         return len(self.ids) < self.length
 
 
+class Rendered(NamedTuple):
+    """A conversation with its answer as text. ``instead``: what stands in it for special tokens that a text spells."""
+
+    text: str
+    instead: dict[str, str]
+
+
 def choose_template(tokenizer: Any, named: str | None, *, model: str) -> str:
     """The template that is named (a built-in name or a Jinja file), or the tokenizer's own.
 
@@ -86,17 +93,24 @@ def choose_special_tokens(tokenizer: Any, template: str) -> Literal["template", 
     return "tokenizer" if adds_bos and not writes_bos else "template"
 
 
-def encode(tokenizer: Any, rendering: Rendering, case: Case, response: Response) -> Encoded:
-    """The token ids of one answer to the case's prompt. Neither the case nor its messages are changed.
+def render(tokenizer: Any, rendering: Rendering, case: Case, response: Response) -> Rendered:
+    """The text of one answer to the case's prompt, as the template writes it.
 
-    Raises ModelError when the template refuses the roles, changes or drops a text, or doubles the beginning mark.
+    Raises ModelError when the template refuses the roles, or changes or drops a text.
     """
     answer = response.messages or (Message(role="assistant", content=response.text or ""),)
     messages = (*case.prompt.messages, *answer)
     instead = stand_ins(tokenizer, [message.content for message in messages])
     text = _render(tokenizer, rendering, messages, instead, where=case.prompt.id)
-    if rendering.strip:
-        text = text.rstrip()
+    return Rendered(text.rstrip() if rendering.strip else text, instead)
+
+
+def encode(tokenizer: Any, rendering: Rendering, case: Case, response: Response) -> Encoded:
+    """The token ids of one answer to the case's prompt. Neither the case nor its messages are changed.
+
+    Raises ModelError when the template refuses the roles, changes or drops a text, or doubles the beginning mark.
+    """
+    text, instead = render(tokenizer, rendering, case, response)
     ids = tokenise(tokenizer, text, instead, add=rendering.special_tokens == "tokenizer")
     bos = tokenizer.bos_token_id
     if not ids:

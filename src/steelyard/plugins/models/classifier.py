@@ -10,8 +10,9 @@ class Config(BaseConfig, frozen=True):
 
     A setting that differs from the manifest is refused, since scores of two protocols must not be mixed, unless
     ``allow_differing`` names it. ``chat_template``, ``max_length`` and ``over_length`` are for models that were trained
-    elsewhere. ``tokens_per_forward`` and ``batch_size`` bound a forward pass and change no score; so does the side of
-    the ``padding``.
+    elsewhere. ``kernel``: ``packed`` works out a prompt once for all its answers, ``padded`` one row an answer; null
+    packs where it is exact. ``tokens_per_forward`` and ``batch_size`` (in answers) bound a forward pass and change no
+    score but by rounding; so does the side of the ``padding``.
     """
 
     path: str
@@ -21,6 +22,7 @@ class Config(BaseConfig, frozen=True):
     dtype: Literal["float32", "bfloat16"] | None = None
     allow_differing: tuple[Literal["chat_template", "max_length", "over_length", "dtype"], ...] = ()
     tokens_per_forward: int = 8192
+    kernel: Literal["packed", "padded"] | None = None
     batch_size: int | None = None
     padding: Literal["left", "right"] = "right"
 

@@ -11,7 +11,8 @@ from steelyard.core.types import Case
 from steelyard.methods.measures.accuracy import exact_matches, prompt_statistics
 from steelyard.plugins.models._network import RewardNetwork
 from steelyard.stages.train.examples import Example
-from steelyard.stages.train.loop import score_step
+from steelyard.stages.train.loop import is_packed
+from steelyard.stages.train.passes import score_prompts
 from steelyard.stages.train.settings import Config
 
 
@@ -19,8 +20,12 @@ def measure(network: RewardNetwork, examples: Sequence[Example], config: Config)
     """Micro accuracy (over pairs) and exact match (over prompts), with their counts."""
     was_training = network.training
     network.eval()
+    packed = is_packed(network, config)
     with torch.no_grad():
-        scores = [score_step(network, example.rows, config).double().cpu().numpy() for example in examples]
+        scores = [
+            score_prompts(network, [example.rows], config, is_packed=packed).double().cpu().numpy()
+            for example in examples
+        ]
     network.train(was_training)
     prompt = np.array([index for index, example in enumerate(examples) for _ in example.pairs], np.int64)
     pairs = [(own, pair) for own, example in zip(scores, examples, strict=True) for pair in example.pairs]

@@ -1,4 +1,4 @@
-"""The training loop: one loss over all pairs of a step, each response forwarded once."""
+"""The training loop: the plan of an epoch, and one optimiser step after another."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -8,11 +8,13 @@ from torch import Tensor
 
 from steelyard.core.errors import ModelError
 from steelyard.core.seeds import derived_seed, generator
-from steelyard.methods.training.batching import Slot, Step, forward_groups, greedy_steps, whole_steps
-from steelyard.methods.training.losses import PairBatch, bradley_terry_loss, gaussian_regulariser
+from steelyard.methods.training.batching import Slot, Step, greedy_steps, whole_steps
+from steelyard.methods.training.packing import packed_steps
 from steelyard.methods.training.schedules import learning_rate_factor
-from steelyard.plugins.models._network import RewardNetwork, padded
+from steelyard.methods.training.sharing import num_packed_tokens
+from steelyard.plugins.models._network import RewardNetwork
 from steelyard.stages.train.examples import Example
+from steelyard.stages.train.passes import backward, pairs_in, score_prompts
 from steelyard.stages.train.settings import Config
 
 
@@ -38,47 +40,37 @@ class Planned(NamedTuple):
 def plan(examples: Sequence[Example], config: Config) -> tuple[Planned, ...]:
     """Every step of every epoch, in order; steps in which no pair has both its ends are left out."""
     sizes = [len(example.rows) for example in examples]
+    tokens = [num_packed_tokens(example.rows) for example in examples] if config.batching == "packed" else []
     steps: list[Planned] = []
     for epoch in range(config.epochs):
         rng = generator(config.seed, "order", epoch)
         if config.batching == "whole":
             chosen = whole_steps(sizes, config.prompts_per_step, rng)
+        elif config.batching == "packed":
+            chosen = [_all_slots(step, sizes) for step in packed_steps(tokens, config.tokens_per_step, rng)]
         else:
             chosen = greedy_steps(sizes, config.slots, rng)
         steps += [Planned(epoch, slots) for slots in chosen if pairs_in(slots, examples) is not None]
     return tuple(steps)
 
 
-def pairs_in(slots: Step, examples: Sequence[Example]) -> PairBatch | None:
-    """The pairs with both ends in the step, or null if there is none."""
-    place = {slot: index for index, slot in enumerate(slots)}
-    prompts = list(dict.fromkeys(slot.prompt for slot in slots))
-    columns: list[tuple[int, int, float, float, int]] = []
-    for number, prompt in enumerate(prompts):
-        for pair in examples[prompt].pairs:
-            better, worse = place.get(Slot(prompt, pair.better)), place.get(Slot(prompt, pair.worse))
-            if better is not None and worse is not None:
-                columns.append((better, worse, pair.weight, pair.margin, number))
-    if not any(column[2] > 0 for column in columns):
-        return None
-    better, worse, weight, margin, prompt = zip(*columns, strict=True)
-    return PairBatch(
-        torch.tensor(better), torch.tensor(worse), torch.tensor(weight), torch.tensor(margin), torch.tensor(prompt)
-    )
+def _all_slots(prompts: Sequence[int], sizes: Sequence[int]) -> Step:
+    return tuple(Slot(prompt, response) for prompt in prompts for response in range(sizes[prompt]))
 
 
-def score_step(network: RewardNetwork, rows: Sequence[Sequence[int]], config: Config) -> Tensor:
-    """The rewards of all rows of a step, with gradients, in order: length-sorted padded passes, each row in one."""
-    groups = forward_groups([len(row) for row in rows], max_tokens=config.tokens_per_forward)
-    device = network.head.weight.device
-    parts: list[Tensor] = []
-    with torch.autocast(device.type, torch.bfloat16, enabled=config.dtype == "bfloat16"):
-        for group in groups:
-            ids, attended = padded([rows[index] for index in group], filler=0)
-            parts.append(network(ids.to(device), attended.to(device)))
-    order = torch.tensor([index for group in groups for index in group], device=device)
-    scores = torch.cat(parts)
-    return torch.empty_like(scores).index_copy(0, order, scores)
+def is_packed(network: RewardNetwork, config: Config) -> bool:
+    """Whether the prompt is worked out once for all its answers: where it is exact, unless asked otherwise.
+
+    Raises ModelError where packing is asked for and is not exact.
+    """
+    if config.kernel == "padded":
+        return False
+    from steelyard.plugins.models._packed import reason_against
+
+    reason = reason_against(network)
+    if reason is not None and config.kernel == "packed":
+        raise ModelError(f"packing is not exact for this model ({reason})", do="leave --set kernel=packed out")
+    return reason is None
 
 
 def fit(
@@ -107,22 +99,17 @@ def fit(
             after_step(point)
         with torch.no_grad():
             # The last step has no next loss that would show what it did.
-            _check_finite(score_step(network, examples[0].rows, config).sum(), "sum of rewards", len(steps))
+            last = score_prompts(network, [examples[0].rows], config, is_packed=is_packed(network, config))
+            _check_finite(last.sum(), "sum of rewards", len(steps))
 
 
 def _one_step(
     network: RewardNetwork, examples: Sequence[Example], planned: Planned, config: Config, *, number: int, rate: float
 ) -> Point:
-    pairs = pairs_in(planned.slots, examples)
-    assert pairs is not None, "steps without a pair are left out of the plan"
-    scores = score_step(network, [examples[slot.prompt].rows[slot.response] for slot in planned.slots], config)
-    pairs = PairBatch(*(column.to(scores.device) for column in pairs))
-    pair_loss = bradley_terry_loss(scores, pairs, config.reduction)
-    prior = gaussian_regulariser(scores)
-    loss = pair_loss + config.regulariser * prior
-    _check_finite(loss, "loss", number + 1)
-    loss.backward()
-    return Point(number + 1, planned.epoch, loss.item(), pair_loss.item(), prior.item(), rate, len(pairs.better))
+    found = backward(network, planned.slots, examples, config, is_packed=is_packed(network, config))
+    loss = found.pair_loss + config.regulariser * found.regulariser
+    _check_finite(torch.tensor(loss), "loss", number + 1)
+    return Point(number + 1, planned.epoch, loss, found.pair_loss, found.regulariser, rate, found.num_pairs)
 
 
 def _check_finite(value: Tensor, name: str, step: int) -> None:

@@ -10,10 +10,13 @@ from steelyard.methods.ranking.pairs import PairChoice
 class Config(BaseConfig, frozen=True):
     """The defaults are Table 9 of CHEEMS, where it has them, with steps that fit one small machine.
 
-    ``batching``: ``whole`` never splits a prompt and has ``prompts_per_step``; ``greedy`` is the paper's sentence, in
-    ``slots`` responses a step. ``trainable``: ``all``, ``head``, or ``last:N`` for the last N layers, norm and head.
-    ``evaluate_every`` is in steps; 0 evaluates after every epoch. ``tokens_per_forward`` bounds a padded forward pass
-    and changes no result but by rounding. ``bfloat16`` keeps float32 master weights of what is trained.
+    ``batching``: ``whole`` never splits a prompt and has ``prompts_per_step``; ``packed`` neither, in steps of
+    ``tokens_per_step``; ``greedy`` is the paper's sentence, in ``slots`` responses a step. ``kernel``: ``packed`` works
+    out a prompt once for all its answers, ``padded`` one row an answer; null packs where it is exact.
+    ``trainable``: ``all``, ``head``, or ``last:N`` for the last N layers, norm and head.
+    ``evaluate_every`` is in steps; 0 evaluates after every epoch. ``tokens_per_forward`` bounds the memory of a
+    forward pass and changes no result but by rounding. ``label_smoothing``: how likely a label is the wrong way round.
+    ``bfloat16`` keeps float32 master weights of what is trained.
     """
 
     prompts_per_step: int = 8
@@ -25,7 +28,10 @@ class Config(BaseConfig, frozen=True):
     max_gradient_norm: float = 1.0
     reduction: Literal["pair", "prompt"] = "pair"
     regulariser: float = 0.1
-    batching: Literal["whole", "greedy"] = "whole"
+    label_smoothing: float = 0.0
+    batching: Literal["whole", "packed", "greedy"] = "whole"
+    tokens_per_step: int = 16_384
+    kernel: Literal["packed", "padded"] | None = None
     slots: int = 16
     pairs: PairChoice | None = None
     trainable: str = "all"
@@ -42,7 +48,7 @@ class Config(BaseConfig, frozen=True):
 
 def check_settings(config: Config) -> None:
     """Raises ConfigError for numbers that make no sense."""
-    at_least_one = ("prompts_per_step", "epochs", "max_length", "tokens_per_forward")
+    at_least_one = ("prompts_per_step", "tokens_per_step", "epochs", "max_length", "tokens_per_forward")
     values = {name: getattr(config, name) for name in at_least_one}
     for name, value in values.items():
         if value < 1:
@@ -55,6 +61,8 @@ def check_settings(config: Config) -> None:
             where="train",
             allowed="a rate above 0, a warm-up share of 0 to 1, a regulariser of 0 or more",
         )
+    if not 0 <= config.label_smoothing < 0.5:
+        raise ConfigError(f"label_smoothing is {config.label_smoothing}", where="train", allowed="0 to below 0.5")
     num_last_layers(config.trainable)
 
 

@@ -1,0 +1,125 @@
+"""The prompt once: where the answers of a prompt part, and a pack of prompts laid flat with each answer behind its own.
+
+The answers of one prompt share the longest common run of *tokens* of their rendered conversations, computed and never
+assumed: a template may write the prompt otherwise for another answer, and a tokenizer may merge across the boundary.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = Sequence[Sequence[int]]
+Integers = NDArray[np.int64]
+
+
+class Branch(NamedTuple):
+    """One prompt in a pack: where its tokens begin, how many all its answers share, and how many each has of its own.
+
+    The shared tokens come first, then the tails, one behind the other.
+    """
+
+    start: int
+    num_shared: int
+    tails: tuple[int, ...]
+
+    @property
+    def num_tokens(self) -> int:
+        """What the prompt takes of the pack."""
+        return self.num_shared + sum(self.tails)
+
+    def tail_starts(self) -> Iterator[int]:
+        """Where each tail begins."""
+        place = self.start + self.num_shared
+        for tail in self.tails:
+            yield place
+            place += tail
+
+
+class Pack(NamedTuple):
+    """Prompts laid flat. ``ids``, ``positions``: shape (token,), positions begin again behind the shared tokens.
+
+    ``last``: where the last token of each answer stands, shape (answer,), prompt by prompt in the order given.
+    """
+
+    ids: Integers
+    positions: Integers
+    branches: tuple[Branch, ...]
+    last: Integers
+
+
+def num_shared_tokens(rows: Rows) -> int:
+    """How many tokens all rows begin with; at least one token of each row is left to be its own."""
+    shortest = min(map(len, rows))
+    ordered = sorted(map(tuple, rows))
+    least, most = ordered[0], ordered[-1]  # what the first and the last in dictionary order share, all share
+    length = next(
+        (place for place, (one, other) in enumerate(zip(least, most, strict=False)) if one != other), shortest
+    )
+    return max(0, min(length, shortest - 1))
+
+
+def num_packed_tokens(rows: Rows) -> int:
+    """What a prompt's answers take of a pack."""
+    shared = num_shared_tokens(rows)
+    return shared + sum(len(row) - shared for row in rows)
+
+
+def pack(prompts: Sequence[Rows]) -> Pack:
+    """Lay prompts flat, one behind the other. A row must have a token at least."""
+    ids: list[int] = []
+    positions: list[Integers] = []
+    branches: list[Branch] = []
+    last: list[int] = []
+    for rows in prompts:
+        shared = num_shared_tokens(rows)
+        branch = Branch(len(ids), shared, tuple(len(row) - shared for row in rows))
+        ids += rows[0][:shared]
+        positions.append(np.arange(shared))
+        for row in rows:
+            ids += row[shared:]
+            positions.append(np.arange(shared, len(row)))
+            last.append(len(ids) - 1)
+        branches.append(branch)
+    return Pack(np.array(ids, np.int64), np.concatenate(positions), tuple(branches), np.array(last, np.int64))
+
+
+class Part(NamedTuple):
+    """Some answers of one prompt: the prompt's position and those of the answers."""
+
+    prompt: int
+    answers: tuple[int, ...]
+
+
+def pack_groups(
+    prompts: Sequence[Rows], *, max_tokens: int, max_rows: int | None = None
+) -> tuple[tuple[Part, ...], ...]:
+    """Packs of at most ``max_tokens`` and ``max_rows``: prompts in order, cut between answers only where they must be.
+
+    An answer that exceeds the bound alone is a pack of its own.
+    """
+    groups: list[tuple[Part, ...]] = []
+    taken = rows_taken = 0
+    for part in (part for index, rows in enumerate(prompts) for part in _parts(index, rows, max_tokens, max_rows)):
+        size = num_packed_tokens([prompts[part.prompt][answer] for answer in part.answers])
+        is_full = taken + size > max_tokens or (max_rows is not None and rows_taken + len(part.answers) > max_rows)
+        if is_full or not groups:
+            groups.append(())
+            taken = rows_taken = 0
+        groups[-1] += (part,)
+        taken, rows_taken = taken + size, rows_taken + len(part.answers)
+    return tuple(groups)
+
+
+def _parts(prompt: int, rows: Rows, max_tokens: int, max_rows: int | None) -> list[Part]:
+    """A prompt whole where it fits, else its answers in runs that do."""
+    parts: list[list[int]] = []
+    for answer in range(len(rows)):
+        grown = [*(parts[-1] if parts else []), answer]
+        fits = num_packed_tokens([rows[one] for one in grown]) <= max_tokens
+        if parts and fits and (max_rows is None or len(grown) <= max_rows):
+            parts[-1] = grown
+        else:
+            parts.append([answer])
+    return [Part(prompt, tuple(part)) for part in parts]

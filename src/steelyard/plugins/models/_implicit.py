@@ -1,0 +1,162 @@
+"""The torch half of ``implicit``: log-probabilities of answers under a policy and its reference, in float32.
+
+The published rules are those of ``rewardbench/dpo.py`` of allenai/reward-bench (class ``DPOInference``).
+
+Differs from: it, which finds the prompt by replacing text, so that an answer that quotes it loses the quotation; which
+pads in number types where a row's neighbours move its score; and which loads both models in 8 bits.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from steelyard.core.errors import ModelError
+from steelyard.core.types import Case, Scores
+from steelyard.methods.training.batching import forward_groups
+from steelyard.plugins.models._answer_tokens import AnswerRow, AnswerTokens, cut_as_published, with_published_marks
+from steelyard.plugins.models._checkpoint import local_folder
+from steelyard.plugins.models._conversation import Rendering, choose_special_tokens, choose_template
+from steelyard.plugins.models._manifest import protocol_of
+from steelyard.plugins.models._network import best_device, load_tokenizer, padded, quiet
+from steelyard.plugins.models.implicit import Config
+
+_CASES_AT_A_TIME = 64
+
+
+class Implicit:
+    """A RewardModel. Unscored: ``cut`` (over the limit), ``turns`` (an answer of several turns), ``empty``."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        folder = local_folder(config.path)
+        self.tokenizer = load_tokenizer(str(folder))
+        template = choose_template(self.tokenizer, config.chat_template, model=config.path)
+        self.rendering = Rendering(
+            template=template,
+            special_tokens=choose_special_tokens(self.tokenizer, template),
+            strip=False,
+            max_length=config.max_length,
+        )
+        self.is_published = config.protocol == "rewardbench"
+        self.answers = AnswerTokens(self.tokenizer, self.rendering, with_header=self.is_published)
+        self.policy = load_policy(folder, config)
+        self.reference = load_policy(local_folder(config.reference), config) if config.reference else None
+        self.reduction = config.reduction or ("sum" if self.reference is not None else "norm")
+        if self.is_published and self.tokenizer.eos_token_id is None:
+            raise ModelError("its tokenizer has no end mark", where=config.path, do="leave protocol at 'template'")
+
+    def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
+        """One Scores a case, in order."""
+        waiting = iter(cases)
+        while window := list(islice(waiting, _CASES_AT_A_TIME)):
+            yield from self._scored(window)
+
+    def protocol(self) -> dict[str, Any]:
+        """The reference, the rule, β, template, length and number type."""
+        own, config = (
+            protocol_of(self.rendering, dtype=self.config.dtype, model=self._name(self.config.path)),
+            self.config,
+        )
+        return own | {
+            "family": "implicit",
+            "reference": self._name(config.reference) if config.reference else None,
+            "reduction": self.reduction,
+            "beta": config.beta,
+            "protocol": config.protocol,
+            "over_length": "128" if self.is_published else "refuse",
+        }
+
+    def _name(self, path: str) -> str:
+        return Path(path).name
+
+    def _scored(self, cases: Sequence[Case]) -> Iterator[Scores]:
+        rows = [[self._row(row) for row in self.answers.rows(case)] for case in cases]
+        whole = [row for answers in rows for row in answers if isinstance(row, AnswerRow)]
+        rewards = iter(self.rewards(whole))
+        for case, answers in zip(cases, rows, strict=True):
+            found = {
+                response.id: row if isinstance(row, str) else next(rewards)
+                for response, row in zip(case.responses, answers, strict=True)
+            }
+            yield Scores(
+                prompt=case.prompt.id,
+                language=case.prompt.language,
+                scores={name: None if isinstance(value, str) else value for name, value in found.items()},
+                unscored={name: value for name, value in found.items() if isinstance(value, str)},
+            )
+
+    def _row(self, row: AnswerRow | None) -> AnswerRow | str:
+        """The row as it is scored, or why it is not."""
+        if row is None:
+            return "turns"
+        if self.is_published:
+            marked = with_published_marks(row, bos=self.tokenizer.bos_token_id, eos=self.tokenizer.eos_token_id)
+            row = cut_as_published(marked, self.config.max_length)
+        if len(row.ids) > self.config.max_length:
+            return "cut"
+        # Nothing can be likely or not before the first token has been seen.
+        row = AnswerRow(row.ids, max(row.start, 1))
+        return row if row.start < len(row.ids) else "empty"
+
+    def rewards(self, rows: Sequence[AnswerRow]) -> list[float]:
+        """The implied reward of every row, in order."""
+        groups = forward_groups(
+            [len(row.ids) for row in rows], max_tokens=self.config.tokens_per_forward, max_rows=self.config.batch_size
+        )
+        rewards = [0.0] * len(rows)
+        with torch.inference_mode():
+            for group in groups:
+                own = [rows[index] for index in group]
+                found = self._reduced(self.policy, own)
+                if self.reference is not None:
+                    found = found - self._reduced(self.reference, own)
+                for index, reward in zip(group, (self.config.beta * found).tolist(), strict=True):
+                    rewards[index] = reward
+        return rewards
+
+    def _reduced(self, model: Any, rows: Sequence[AnswerRow]) -> Float[Tensor, " row"]:
+        logs = answer_logs(model, rows)
+        if self.reduction == "sum":
+            return logs.sum(dim=1)
+        if self.reduction == "norm":
+            return -logs.norm(dim=1)
+        return logs.sum(dim=1) / torch.tensor([len(row.ids) - row.start for row in rows], device=logs.device)
+
+
+def answer_logs(model: Any, rows: Sequence[AnswerRow]) -> Float[Tensor, "row token"]:
+    """Log-probability of each answer token in float32, the rows aligned at their ends; 0 where a row has no token."""
+    ids, attended = (one.to(model.device) for one in padded([row.ids for row in rows], filler=0, side="left"))
+    positions = (attended.cumsum(1) - 1).clamp(min=0)
+    longest = max(len(row.ids) - row.start for row in rows)
+    logits = model(
+        input_ids=ids, attention_mask=attended.long(), position_ids=positions, use_cache=False,
+        logits_to_keep=longest + 1,
+    ).logits[:, -longest - 1 : -1]  # fmt: skip
+    logs = logits.float().log_softmax(dim=-1).gather(2, ids[:, -longest:, None])[..., 0]
+    lengths = torch.tensor([len(row.ids) - row.start for row in rows], device=logs.device)
+    is_answer = torch.arange(longest, device=logs.device) >= longest - lengths[:, None]
+    return torch.where(is_answer, logs, 0.0)
+
+
+def load_policy(folder: Path, config: Config) -> Any:
+    """A causal language model in evaluation mode. Raises ModelError for anything else."""
+    from transformers import AutoModelForCausalLM
+
+    try:
+        with quiet():
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
+                str(folder), dtype=getattr(torch, config.dtype), output_loading_info=True, trust_remote_code=False
+            )
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        found = f"cannot be loaded as a causal language model ({str(error).splitlines()[0]})"
+        raise ModelError(found, where=str(folder)) from error
+    model, loading = loaded
+    if missing := sorted(loading["missing_keys"]):
+        found = f"lacks weights: {', '.join(missing[:3])}"
+        raise ModelError(found, where=str(folder), allowed="a whole causal language model with its output layer")
+    return model.to(best_device()).eval()

@@ -1,0 +1,111 @@
+"""A panel: several reward models whose scores of a case are put on one scale and averaged."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from statistics import fmean, pstdev
+from typing import Any, Literal
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import ConfigError
+from steelyard.core.protocols import RewardModel
+from steelyard.core.types import Case, Scores
+
+_CASES_AT_A_TIME = 64
+
+
+class Member(BaseConfig, frozen=True):
+    """One model of the panel: what one would write after ``--model``, its settings, and its scale for ``scale``.
+
+    ``mean`` and ``deviation`` are of its scores on some sample, so that its scores become z-scores of that sample.
+    """
+
+    model: str
+    settings: dict[str, Any] = {}  # noqa: RUF012 - msgspec copies it
+    mean: float = 0.0
+    deviation: float = 1.0
+
+
+class Config(BaseConfig, frozen=True):
+    """How the members' scores are combined; each has the same weight.
+
+    ``rank``: the share of the case's other answers that an answer beats, a tie counting half: from 0 to 1. ``z``: the
+    z-score among the case's own answers, 0 where all are equal. Both say nothing of one case's answers against
+    another's. ``scale``: the z-score by each member's given mean and deviation, comparable across cases.
+    """
+
+    members: tuple[str | Member, ...] = ()
+    combine: Literal["rank", "z", "scale"] = "rank"
+
+
+class Model:
+    """Scores by the members' mean. An answer that one member leaves unscored is unscored, with that member's reason."""
+
+    def __init__(self, config: Config, members: Sequence[RewardModel]) -> None:
+        self.combine = config.combine
+        self.named = [Member(model=one) if isinstance(one, str) else one for one in config.members]
+        self.members = members
+
+    def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
+        """One Scores a case, in order."""
+        waiting = iter(cases)
+        while window := list(islice(waiting, _CASES_AT_A_TIME)):
+            lines = zip(*(member.score(window) for member in self.members), strict=True)
+            for case, of_members in zip(window, lines, strict=True):
+                yield self._combined(case, of_members)
+
+    def protocol(self) -> dict[str, Any]:
+        """How the members are combined, and each member's own protocol."""
+        members = [member.protocol() for member in self.members]
+        scales = [[one.mean, one.deviation] for one in self.named] if self.combine == "scale" else None
+        return {"model": "panel", "combine": self.combine, "members": members, "scales": scales}
+
+    def _combined(self, case: Case, lines: Sequence[Scores]) -> Scores:
+        unscored: dict[str, str] = {}
+        for member, line in zip(self.named, lines, strict=True):
+            for name, reason in line.unscored.items():
+                unscored.setdefault(name, f"{member.model}: {reason}")
+        names = [response.id for response in case.responses if response.id not in unscored]
+        scaled = [
+            self._scaled(member, [float(line.scores[name] or 0.0) for name in names])
+            for member, line in zip(self.named, lines, strict=True)
+        ]
+        means = dict(zip(names, map(fmean, zip(*scaled, strict=True)), strict=True))
+        return Scores(
+            prompt=case.prompt.id,
+            language=case.prompt.language,
+            scores={response.id: means.get(response.id) for response in case.responses},
+            unscored={response.id: unscored[response.id] for response in case.responses if response.id in unscored},
+        )
+
+    def _scaled(self, member: Member, scores: Sequence[float]) -> list[float]:
+        if self.combine == "rank":
+            return shares_beaten(scores)
+        if self.combine == "z":
+            return z_scores(scores)
+        return [(score - member.mean) / member.deviation for score in scores]
+
+
+def shares_beaten(scores: Sequence[float]) -> list[float]:
+    """For each score the share of the others that it beats, a tie counting half; 0.5 where there are no others."""
+    others = len(scores) - 1
+    if others < 1:
+        return [0.5] * len(scores)
+    beaten = [sum((score > other) + 0.5 * (score == other) for other in scores) - 0.5 for score in scores]
+    return [one / others for one in beaten]
+
+
+def z_scores(scores: Sequence[float]) -> list[float]:
+    """Each score's distance from the mean in standard deviations (of all, not of a sample); 0 where all are equal."""
+    deviation = pstdev(scores) if scores else 0.0
+    return [(score - fmean(scores)) / deviation if deviation else 0.0 for score in scores]
+
+
+def build(config: Config, members: Sequence[RewardModel] = ()) -> Model:
+    """The panel of models that are built already. Raises ConfigError for less than two, and for no deviation."""
+    if len(config.members) < 2 or len(members) != len(config.members):
+        found = f"a panel of {len(config.members)} models"
+        raise ConfigError(found, where="model.members", do="name two or more: --set model.members='[\"longer\", …]'")
+    for member in config.members:
+        if isinstance(member, Member) and not member.deviation > 0:
+            raise ConfigError(f"deviation={member.deviation}", where=f"model.members {member.model}", allowed="above 0")
+    return Model(config, members)

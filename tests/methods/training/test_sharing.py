@@ -1,0 +1,59 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.methods.training.sharing import num_packed_tokens, num_shared_tokens, pack, pack_groups
+
+rows = st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=8), min_size=1, max_size=5)
+
+
+def test_the_shared_run_is_what_all_rows_begin_with():
+    assert num_shared_tokens([(1, 2, 3, 4), (1, 2, 3, 5), (1, 2, 3, 4, 9)]) == 3
+    assert num_shared_tokens([(1, 2), (3,)]) == 0
+    # An answer that begins another, or equals it, keeps a token of its own.
+    assert num_shared_tokens([(1, 2, 3), (1, 2)]) == 1
+    assert num_shared_tokens([(1, 2, 3), (1, 2, 3)]) == 2
+    assert num_shared_tokens([(1, 2, 3)]) == 2
+    assert num_shared_tokens([(1,)]) == 0
+
+
+def test_a_pack_by_hand():
+    packed = pack([[(1, 2, 3), (1, 2, 4, 5)], [(7,), (8, 9)]])
+    assert packed.ids.tolist() == [1, 2, 3, 4, 5, 7, 8, 9]
+    assert packed.positions.tolist() == [0, 1, 2, 2, 3, 0, 0, 1]
+    assert packed.last.tolist() == [2, 4, 5, 7]
+    assert [tuple(branch) for branch in packed.branches] == [(0, 2, (1, 2)), (5, 0, (1, 2))]
+    assert [list(branch.tail_starts()) for branch in packed.branches] == [[2, 3], [5, 6]]
+
+
+@given(st.lists(rows, min_size=1, max_size=4))
+def test_every_row_can_be_read_back_and_no_token_stands_twice_without_need(prompts):
+    packed = pack(prompts)
+    answer = 0
+    for branch, own in zip(packed.branches, prompts, strict=True):
+        prompt = packed.ids[branch.start : branch.start + branch.num_shared].tolist()
+        for place, length, row in zip(branch.tail_starts(), branch.tails, own, strict=True):
+            assert prompt + packed.ids[place : place + length].tolist() == list(row)
+            assert packed.positions[place : place + length].tolist() == list(range(len(prompt), len(row)))
+            assert packed.last[answer] == place + length - 1
+            answer += 1
+        assert branch.num_tokens == num_packed_tokens(own)
+        longer = [row[: branch.num_shared + 1] for row in own]
+        assert len({tuple(row) for row in longer}) > 1 or min(map(len, own)) == branch.num_shared + 1
+    assert len(packed.ids) == len(packed.positions) == sum(num_packed_tokens(own) for own in prompts)
+    assert packed.ids.dtype == np.int64
+
+
+some_prompts = st.lists(st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=8), max_size=5), max_size=6)
+
+
+@given(some_prompts, st.integers(1, 30), st.none() | st.integers(1, 4))
+def test_packs_keep_the_order_and_the_bounds(prompts, max_tokens, max_rows):
+    groups = pack_groups(prompts, max_tokens=max_tokens, max_rows=max_rows)
+    order = [(part.prompt, answer) for group in groups for part in group for answer in part.answers]
+    assert order == [(index, answer) for index, rows in enumerate(prompts) for answer in range(len(rows))]
+    for group in groups:
+        sizes = [num_packed_tokens([prompts[part.prompt][answer] for answer in part.answers]) for part in group]
+        num_rows = sum(len(part.answers) for part in group)
+        assert sum(sizes) <= max_tokens or num_rows == 1
+        assert max_rows is None or num_rows <= max_rows

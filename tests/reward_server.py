@@ -1,0 +1,66 @@
+"""A real HTTP server in the test's own process that speaks the dialects of reward servers, and fails when told to."""
+
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Asked:
+    """What the server was asked, in order of arrival, and what it is to do before it answers."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.failures = []  # a status, or "drop" to hang up, once each
+        self.questions = []
+        self.paths = []
+        self.headers = []
+        self.lock = threading.Lock()
+
+
+@contextmanager
+def serving(answer):
+    """``answer(path, question)`` gives a JSON value, or (status, body) as it is to be sent."""
+    asked = Asked(answer)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            with asked.lock:
+                asked.paths.append(self.path)
+                asked.questions.append(question)
+                asked.headers.append(dict(self.headers))
+                failure = asked.failures.pop(0) if asked.failures else None
+            if failure == "drop":
+                self.close_connection = True
+                return
+            found = (failure, b"failed") if failure else asked.answer(self.path, question)
+            status, body = found if isinstance(found, tuple) else (200, json.dumps(found).encode())
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    asked.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def worth(content):
+    """The served model's reward of whatever it was sent: it tells all texts of the tests apart."""
+    if isinstance(content, list) and content and isinstance(content[0], dict):
+        content = "".join(one["role"] + one["content"] for one in content)
+    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], str):
+        content = content[0]
+    values = content if isinstance(content, list) else list(content.encode())
+    return sum((place + 1) * value for place, value in enumerate(values)) / 1000 - 3

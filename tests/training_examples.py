@@ -1,0 +1,65 @@
+"""Tiny networks and examples of token ids for the tests of training, and the loss as its equations say it."""
+
+import torch
+
+import tiny
+from steelyard.methods.ranking.pairs import IndexedPair
+from steelyard.plugins.models._network import RewardNetwork
+from steelyard.stages.train.examples import Example
+
+
+class RMSNorm64(torch.nn.Module):
+    """The norm without transformers' cast to float32, which alone would move float64 gradients by 2e-9."""
+
+    def __init__(self, norm):
+        super().__init__()
+        self.weight, self.epsilon = norm.weight, norm.variance_epsilon
+
+    def forward(self, hidden):
+        return self.weight * hidden * torch.rsqrt(hidden.pow(2).mean(-1, keepdim=True) + self.epsilon)
+
+
+def network(seed=0, *, double=False):
+    from transformers import Qwen2ForSequenceClassification
+
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        made = RewardNetwork(Qwen2ForSequenceClassification(tiny.config(num_labels=1, pad_token_id=0)))
+    if double:
+        made.double()
+        for name, module in list(made.classifier.named_modules()):
+            if type(module).__name__ == "Qwen2RMSNorm":
+                parent = made.classifier.get_submodule(name.rpartition(".")[0])
+                setattr(parent, name.rpartition(".")[2], RMSNorm64(module))
+    return made
+
+
+def example(*lengths, pairs, start=5):
+    rows = tuple(tuple(range(start + index, start + index + length)) for index, length in enumerate(lengths))
+    return Example(rows, tuple(IndexedPair(*pair) for pair in pairs))
+
+
+def answers(prompt, *tails, pairs):
+    """An example whose rows share the prompt's tokens."""
+    return Example(tuple((*prompt, *tail) for tail in tails), tuple(IndexedPair(*pair) for pair in pairs))
+
+
+def plain_loss(model, examples, config):
+    """Every response alone, every pair in a loop, as the equations say it."""
+    by_prompt, squares = [], []
+    for one in examples:
+        rewards = [model(torch.tensor([row]), torch.ones(1, len(row), dtype=torch.bool))[0] for row in one.rows]
+        squares += [reward**2 for reward in rewards]
+        by_prompt.append(
+            [
+                (pair.weight, -torch.log(torch.sigmoid(rewards[pair.better] - rewards[pair.worse] - pair.margin)))
+                for pair in one.pairs
+            ]
+        )
+    if config.reduction == "pair":
+        every = [term for terms in by_prompt for term in terms]
+        loss = sum(weight * term for weight, term in every) / sum(weight for weight, _ in every)
+    else:
+        means = [sum(w * term for w, term in terms) / sum(w for w, _ in terms) for terms in by_prompt]
+        loss = sum(means) / len(means)
+    return loss + config.regulariser * sum(squares) / len(squares)
