@@ -2,7 +2,7 @@ import pytest
 
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindError
 from steelyard.core.types import Scores
-from steelyard.plugins.reward_models import build_model, choose_model, scored
+from steelyard.plugins.reward_models import build_model, choose_kind, choose_model, scored
 from strategies import case
 
 
@@ -77,3 +77,10 @@ def test_scores_are_checked_on_their_way():
 
     with pytest.raises(EvidenceError, match="model 'endless' gives inf"):
         list(scored(Endless(), [case()], name="endless", quietly=True))
+
+
+def test_a_kind_is_a_kind_whatever_folder_of_its_name_lies_about(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "longer").mkdir()
+    assert choose_model("longer").kind == "classifier"
+    assert choose_kind("longer").kind == "longer"

@@ -1,4 +1,8 @@
 import json
+import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -99,3 +103,53 @@ def test_a_score_that_is_no_number_leaves_nothing_behind(cases, tmp_path, outsid
 def test_an_absent_file_is_the_users_error(tmp_path):
     with pytest.raises(FileError, match="no such file"):
         score(tmp_path / "absent.jsonl", tmp_path / "out", model="longer")
+
+
+DYING = """
+import os, signal
+from pathlib import Path
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.types import Scores
+
+class Config(BaseConfig, frozen=True):
+    log: str = ""
+
+class Model:
+    def __init__(self, log): self.log = Path(log)
+    def score(self, cases):
+        for case in cases:
+            said = self.log.read_text("utf-8").splitlines() if self.log.exists() else []
+            if len(said) == 3:
+                self.log.write_text("\\n".join([*said, "died"]) + "\\n", encoding="utf-8")
+                os.kill(os.getpid(), signal.SIGKILL)
+            self.log.write_text("\\n".join([*said, case.prompt.id]) + "\\n", encoding="utf-8")
+            yield Scores(prompt=case.prompt.id, scores={one.id: float(len(case.prompt.id)) for one in case.responses})
+    def protocol(self): return {"model": "dying"}
+
+def build(config): return Model(config.log)
+"""
+
+
+@pytest.mark.parametrize("stage", ["score", "evaluate"])
+def test_nothing_is_scored_twice_after_a_kill(tmp_path, monkeypatch, stage):
+    (tmp_path / "dying.py").write_text(DYING, encoding="utf-8")
+    write_cases(tmp_path / "cases.jsonl", [case(f"p{index}", "ab", ranking=(("a",), ("b",))) for index in range(7)])
+    log = tmp_path / "log.txt"
+    asked = ["cases.jsonl"] if stage == "score" else ["--bench", "cases.jsonl", "--baselines", "none"]
+    words = [stage, *asked, "--model", "my.dying", "--set", f"model.log={log}", "--out", "out"]
+    (tmp_path / "my").mkdir()
+    (tmp_path / "dying.py").rename(tmp_path / "my" / "dying.py")
+    code = "from steelyard.doors.cli import main; main()"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code, *words], cwd=tmp_path, env=environment, capture_output=True, check=False
+        )
+        for _ in range(2)
+    ]
+    assert runs[0].returncode == -signal.SIGKILL
+    assert runs[1].returncode == 0, runs[1].stderr.decode()
+    assert "3 of 7 cases were scored before this run was stopped" in runs[1].stderr.decode()
+    assert log.read_text("utf-8").split() == ["p0", "p1", "p2", "died", "p3", "p4", "p5", "p6"]
+    assert [line["prompt"] for line in lines(tmp_path / "out")] == [f"p{index}" for index in range(7)]
+    assert not list((tmp_path / "out").glob("*.part.jsonl"))

@@ -12,7 +12,9 @@ from steelyard.core.errors import FileError
 from steelyard.core.plugins import load
 from steelyard.core.protocols import RewardModel
 from steelyard.core.types import Case, Scores
-from steelyard.files.talk import track
+from steelyard.files.results import Result, asked_digest
+from steelyard.files.scores import resumed_lines
+from steelyard.files.talk import say, track
 from steelyard.methods.measures.scores import checked_scores
 from steelyard.plugins import published_models
 
@@ -47,11 +49,18 @@ def choose_model(model: str, settings: Mapping[str, Any] | None = None) -> Model
     Raises FileError for a file that is not there, KindError and ConfigError for what does not exist in the room.
     """
     given = dict(settings or {})
-    is_folder = Path(model).is_dir() or os.sep in model or "/" in model
-    kind, name = (FOLDER_KIND, Path(model).name) if is_folder else (model, model)
-    if is_folder:
+    if Path(model).is_dir() or os.sep in model or "/" in model:
         _check_exists(Path(model), known=published_models.published_model(model))
-        given["path"] = model
+        return _chosen(FOLDER_KIND, Path(model).name, given | {"path": model})
+    return _chosen(model, model, given)
+
+
+def choose_kind(kind: str, settings: Mapping[str, Any] | None = None) -> ModelChoice:
+    """A kind in ``plugins/models``, whatever folders of its name lie about. Raises as `choose_model` does."""
+    return _chosen(kind, kind, dict(settings or {}))
+
+
+def _chosen(kind: str, name: str, given: Mapping[str, Any]) -> ModelChoice:
     resolved = msgspec.to_builtins(resolve_config(load("models", kind).Config, given, where=f"model.{kind}"))
     members = tuple(_chosen_member(one) for one in resolved.get("members", ()))
     if members:
@@ -88,6 +97,29 @@ def scored(model: RewardModel, cases: Sequence[Case], *, name: str, quietly: boo
     for case, line in zip(cases, model.score(asked), strict=True):
         assert line.prompt == case.prompt.id, "a model must score every case, in order"
         yield checked_scores(case, line, by=f"the model {name!r}")
+
+
+def scored_once(model: RewardModel, cases: Sequence[Case], result: Result, *, name: str) -> Iterator[Scores]:
+    """As `scored`, with every line kept in the result folder until the run ends: after a kill the rest is scored.
+
+    Asserts nothing of the cases but their order: the run's inputs and settings name the file of lines.
+    """
+    ledger = result.folder / f"scores.{asked_digest(result.asked)}.part.jsonl"
+    done = resumed_lines(ledger, cases)
+    if done:
+        say(f"{len(done):,} of {len(cases):,} cases were scored before this run was stopped: they are kept")
+    yield from done
+    with ledger.open("ab") as file:
+        for line in scored(model, cases[len(done) :], name=name):
+            file.write(msgspec.json.encode(line) + b"\n")
+            file.flush()
+            yield line
+
+
+def forget_lines(result: Result) -> None:
+    """Remove the lines that `scored_once` kept, once they stand in the run's own file."""
+    for path in result.folder.glob("scores.*.part.jsonl"):
+        path.unlink()
 
 
 def _check_exists(path: Path, *, known: published_models.PublishedModel | None = None) -> None:

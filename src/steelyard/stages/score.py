@@ -12,7 +12,7 @@ from steelyard.files.atomic import written
 from steelyard.files.cases import read_cases
 from steelyard.files.results import read_run, result_folder
 from steelyard.files.talk import say
-from steelyard.plugins.reward_models import build_model, choose_model, scored
+from steelyard.plugins.reward_models import build_model, choose_model, forget_lines, scored_once
 
 
 class Config(BaseConfig, frozen=True):
@@ -40,10 +40,11 @@ def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, forc
         built = build_model(choice)
         num_responses, reasons = 0, Counter[str]()
         with written(result.path("scores.jsonl")) as file:
-            for line in scored(built, read, name=choice.name):
+            for line in scored_once(built, read, result, name=choice.name):
                 num_responses += len(line.scores)
                 reasons.update(line.unscored.values())
                 file.write(msgspec.json.encode(line) + b"\n")
+        forget_lines(result)
         noted = {"responses": num_responses, **{f"unscored: {reason}": number for reason, number in reasons.items()}}
         result.counts = Counts(num_in=len(read), num_used=len(read), noted=noted)
         result.summary = {

@@ -9,11 +9,11 @@ import msgspec
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.plugins import build, load
-from steelyard.core.types import Case, Counts, Run, Scores
+from steelyard.core.types import Counts, Run, Scores
 from steelyard.files.atomic import written
 from steelyard.files.results import Result, read_run, result_folder
 from steelyard.files.talk import say
-from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, scored
+from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, forget_lines, scored, scored_once
 from steelyard.stages.evaluate.benches import ReadBench, read_benches
 from steelyard.stages.evaluate.given_scores import read_scores
 from steelyard.stages.evaluate.items import item_rows
@@ -86,6 +86,8 @@ def _run(
     scores: Path | None,
     baselines: Sequence[ModelChoice],
 ) -> None:
+    # What cannot be had is found before the model has scored for an hour.
+    built_beside = {own.name: build_model(own) for own in baselines}
     questions = questions_of(read.cases, config.pairs, config.exact_rule, bench.unit_of)
     named: dict[str, Any] = {"bench": config.bench_kind}
     if scores is not None:
@@ -94,13 +96,18 @@ def _run(
     else:
         assert choice is not None, "a model or scores"
         built = build_model(choice)
-        lines = tuple(scored(built, read.cases, name=choice.name))
+        lines = tuple(scored_once(built, read.cases, result, name=choice.name))
         named |= {"model": choice.name, "protocol": built.protocol()}
     if not config.allow_unscored:
         _refuse_unscored(questions, lines)
-    beside = {own.name: _baseline_lines(own, read.cases) for own in baselines}
+    # A baseline that reads files has to learn or load first: that may take a while, so it shows its progress.
+    beside = {
+        own.name: tuple(scored(built_beside[own.name], read.cases, name=own.name, quietly=not own.files))
+        for own in baselines
+    }
     summary = named | summarise(Evaluation(questions, bench, config, lines, beside))
     _write_lines(result.path("scores.jsonl"), lines)
+    forget_lines(result)
     _write_lines(result.path("items.jsonl"), item_rows(questions, lines, bench=config.bench_kind))
     num_used = int(questions.included.sum())
     left_out = len(read.cases) - num_used
@@ -111,11 +118,6 @@ def _run(
         noted={**read.noted, "pairs": len(questions.prompt)},
     )
     result.summary = summary
-
-
-def _baseline_lines(choice: ModelChoice, cases: Sequence[Case]) -> tuple[Scores, ...]:
-    # A baseline that reads files has to learn or load first: that may take a while, so it shows its progress.
-    return tuple(scored(build_model(choice), cases, name=choice.name, quietly=not choice.files))
 
 
 def _refuse_unscored(questions: Questions, lines: Sequence[Scores]) -> None:

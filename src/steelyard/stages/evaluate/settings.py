@@ -10,7 +10,7 @@ from steelyard.core.errors import ConfigError
 from steelyard.core.types import Meta
 from steelyard.methods.measures.accuracy import ExactRule
 from steelyard.methods.ranking.pairs import PairChoice
-from steelyard.plugins.reward_models import ModelChoice, choose_model
+from steelyard.plugins.reward_models import ModelChoice, choose_kind
 
 UNTRAINED_BASELINES = ("longer", "shorter", "random", "first")
 TRAINED_BASELINE = "ngram"
@@ -49,7 +49,7 @@ def choose_baselines(config: Config, train_cases: Path | None) -> tuple[ModelCho
             "the ngram baseline needs training cases", where="baselines", do="give --train-cases FILE, or leave it out"
         )
     settings = {TRAINED_BASELINE: {"train": str(train_cases)}, "random": {"seed": config.seed}}
-    chosen = tuple(choose_model(name, settings.get(name)) for name in names)
+    chosen = tuple(choose_kind(name, settings.get(name)) for name in names)
     if len({own.name for own in chosen}) < len(chosen):
         raise ConfigError(f"two baselines of one name: {', '.join(names)}", where="baselines")
     return chosen
