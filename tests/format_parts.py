@@ -6,12 +6,16 @@ from steelyard.core.types import Judgment, Message, Pair, Rating, Response
 from steelyard.methods.ranking.pairs import pairs_of
 
 _PROMPT = {"language": "zh", "category": ("x", "y"), "source": "s", "subset": "t", "reference": "r"}
+_OF_TWO = ("rankings", "ties", "more than two responses", "listed pairs", "weights", "margins", "judgments", "judges",
+           "judgment details")  # fmt: skip
 _EARLIER = (Message(role="user", content="שלום"), Message(role="assistant", content="أهلا"))
 
 
 def with_part(one, part):
     """The case with the part; null where this case cannot have it (it has no pair to list, or a fixed shape)."""
-    prompt, (first, second, *_) = one.prompt, one.responses
+    if len(one.responses) == 1 and part in _OF_TWO:
+        one = replace(one, responses=(*one.responses, Response(id="second", text="a second answer")))
+    prompt, first, second = one.prompt, one.responses[0], one.responses[-1 if len(one.responses) == 1 else 1]
     judgment = Judgment(left=first.id, right=second.id, verdict="right", judge="unknown", kind="human")
     rating = Rating(response=first.id, rater="unknown", kind="human", dimension="overall", value=3.0, range=(1, 5))
     pair = Pair(better=second.id, worse=first.id)
@@ -32,7 +36,10 @@ def with_part(one, part):
         "response meta": lambda: _responses(one, meta={"own_note": 1}),
         "rankings": lambda: replace(two, ranking=((second.id,), (first.id,))),
         "ties": lambda: _ranked(one, third, ((first.id,), (second.id, "third"))),
-        "more than two responses": lambda: _ranked(one, third, (("third",), (first.id,), (second.id,))),
+        # Of a case without a ranking, the answers alone: a format of ratings carries them unranked.
+        "more than two responses": lambda: _ranked(
+            one, third, (("third",), (first.id,), (second.id,)) if one.ranking else None
+        ),
         "listed pairs": lambda: replace(two, pairs=(pair,)),
         "weights": lambda: replace(two, pairs=(replace(pair, weight=0.5),)),
         "margins": lambda: replace(two, pairs=(replace(pair, margin=2.5),)),
@@ -68,11 +75,11 @@ def _seen(part, one):
         "response meta": lambda: [response.meta for response in one.responses],
         "rankings": lambda: _ordered(one, by_id),
         "ties": lambda: (_ordered(one, by_id), [sorted(by_id[name] for name in tier) for tier in one.ranking or ()]),
-        "more than two responses": lambda: (_ordered(one, by_id), len(one.responses)),
+        "more than two responses": lambda: sorted(by_id.values()),
         "listed pairs": lambda: _ordered(one, by_id),
         "weights": lambda: [pair.weight for pair in one.pairs or ()],
         "margins": lambda: [pair.margin for pair in one.pairs or ()],
-        "judgments": lambda: sorted((by_id[j.left], by_id[j.right], j.verdict) for j in one.judgments),
+        "judgments": lambda: sorted(_verdict(j, by_id) for j in one.judgments),
         "judges": lambda: [(j.judge, j.kind) for j in one.judgments],
         "judgment details": lambda: [(j.id, j.task, j.reason) for j in one.judgments],
         "ratings": lambda: [(by_id[r.response], r.dimension, r.value) for r in one.ratings],
@@ -108,3 +115,9 @@ def _responses(one, **changes):
 
 def _ranked(one, third, ranking):
     return replace(one, responses=(*one.responses[:2], third), ranking=ranking, pairs=None, judgments=(), ratings=())
+
+
+def _verdict(judgment, by_id):
+    """The two texts and the better one, whichever stood left: where rankings are kept, that is not said."""
+    sides = {"left": by_id[judgment.left], "right": by_id[judgment.right]}
+    return (*sorted(sides.values()), sides.get(judgment.verdict, judgment.verdict))

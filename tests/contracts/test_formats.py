@@ -21,6 +21,7 @@ from steelyard.stages.convert import recognise
 GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
 KINDS = kinds("formats")
 TABLE = (GOLDEN.parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+GATHERED = ("helpsteer2", "maple", "mqm")  # a row is one answer, or one error in it: several make a case
 PAIRED = [kind for kind in KINDS if "rankings" in build("formats", kind).carries]
 
 
@@ -60,7 +61,8 @@ def test_cases_hold_together_and_the_rows_are_not_changed(kind):
     cases = read(kind, rows)
     assert [check_case(one) for one in cases] == cases
     assert msgspec.json.encode(rows) == before
-    assert len({one.key for one in cases}) == len(cases) == len(rows)
+    assert len({one.key for one in cases}) == len(cases)
+    assert len(cases) == len(rows) or (kind in GATHERED and len(cases) < len(rows))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -154,6 +156,9 @@ def test_a_part_comes_back_or_is_counted(kind, part):
         return
     carries, lost = build("formats", kind).carries, Counter()
     rows = msgspec.json.decode(msgspec.json.encode(write(kind, [one], lost)))
+    if lost["cases of another shape"]:  # counted as a whole: the part cannot stand alone in a row of this shape
+        assert rows == []
+        return
     if part in carries:
         assert seen_of(part, read(kind, rows)) == seen_of(part, [one])
         assert not lost[part]
@@ -262,6 +267,11 @@ def test_no_format_spoils_what_came_from_another(target, data):
     if lost["cases of another shape"]:
         assert again == []
         return
-    assert texts_and_pairs(again) == texts_and_pairs(cases)
+    if lost["answers of several turns"]:  # of those, only the last turn is left
+        pass
+    elif target == "llamafactory_ranked" and lost["ties"]:
+        assert texts_and_pairs(again) > texts_and_pairs(cases)  # ties became an order, and that is counted
+    else:
+        assert texts_and_pairs(again) == texts_and_pairs(cases)
     clashing = OWN_KEYS[target] & (cases[0].prompt.meta or {}).keys()
     assert (lost["prompt meta under the format's own names"] > 0) == bool(clashing)

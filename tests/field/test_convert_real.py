@@ -29,14 +29,19 @@ def test_every_answer_and_pair_is_read_and_comes_back(tmp_path):
     assert json.loads((tmp_path / "b.json").read_text(encoding="utf-8")) == json.loads(FILE.read_text(encoding="utf-8"))
 
 
-def test_transcripts_with_the_prompt_inside_both_answers_come_back_to_the_letter(tmp_path):
+def test_transcripts_become_turns_and_come_back_to_the_letter(tmp_path):
     (tmp_path / "hh.jsonl").write_bytes(gzip.decompress(TRANSCRIPTS.read_bytes()))
     done = convert(tmp_path / "hh.jsonl", tmp_path / "c.jsonl")
     with (tmp_path / "hh.jsonl").open(encoding="utf-8") as given:
         rows = [json.loads(line) for line in given]
-    assert (done.from_kind, done.num_cases) == ("trl", len(rows))
-    prompts = [one.prompt.messages[0].content for one in read_cases(tmp_path / "c.jsonl")]
-    assert all(text.endswith("\n\nAssistant:") for text in prompts)
-    convert(tmp_path / "c.jsonl", tmp_path / "b.jsonl", Config(to_kind="trl"))
+    assert (done.from_kind, done.num_cases) == ("hh_rlhf", len(rows))
+    cases = list(read_cases(tmp_path / "c.jsonl"))
+    # All but 5 of the 2,312 pairs part at their last turn, and every transcript ends with the assistant.
+    assert sum(all(response.text is not None for response in one.responses) for one in cases) == len(rows) - 5
+    assert all(one.prompt.messages[0].role == "user" for one in cases)
+    marks = [row["chosen"].count("\n\nHuman:") + row["chosen"].count("\n\nAssistant:") for row in rows]
+    turns = [len(one.prompt.messages) + len(one.responses[0].messages or [None]) for one in cases]
+    assert turns == marks
+    convert(tmp_path / "c.jsonl", tmp_path / "b.jsonl", Config(to_kind="hh_rlhf"))
     with (tmp_path / "b.jsonl").open(encoding="utf-8") as written:
         assert [json.loads(line) for line in written] == rows

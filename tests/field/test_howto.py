@@ -1,18 +1,24 @@
 """The how-tos' own commands on the real data, as far as they need no pretrained weights: the baselines' figures."""
 
 import importlib.util
+import json
 import re
 import shlex
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from steelyard.doors.cli import build_app
+from steelyard.files.cases import read_cases
 from steelyard.files.results import read_run
 
 ROOT = Path(__file__).parents[2]
 HALLUQA = ROOT.parent / "shared" / "data" / "halluqa" / "HalluQA.json"
+PANDALM = ROOT.parent / "shared" / "data" / "pandalm" / "data"
 OASST = ROOT.parent / "shared" / "data" / "oasst1_zh_rm" / "oaast_rm_zh.json"
 pytestmark = [
     pytest.mark.field,
@@ -50,7 +56,7 @@ def test_halluqa_s_commands_and_its_n_gram_figure(there):
     spec.loader.exec_module(module)
     module.main(str(HALLUQA), "halluqa.jsonl")
     for words in commands("halluqa.md"):
-        if words[0] in ("train", "report"):
+        if words[0] in ("train", "report", "convert"):
             continue
         invoke(without_model(words, "longer"))
     summary = read_run(there / "evaluated").summary
@@ -68,3 +74,49 @@ def test_oasst_s_commands_and_that_longer_wins(there):
     summary = read_run(there / "evaluated").summary
     # Over all folds elsewhere: longer 75.9 [73.3, 78.3].
     assert 0.68 < summary["accuracy_micro"]["value"] < 0.84
+
+
+def run_script(name, *words):
+    subprocess.run(
+        [sys.executable, "-B", str(ROOT / "docs" / "howto" / name), *map(str, words)], check=True, timeout=120
+    )
+
+
+def test_halluqa_s_people_and_gpt_4_stand_apart(there):
+    run_script("halluqa_models.py", HALLUQA, HALLUQA.parent / "Chinese_LLMs_outputs" / "open_generation", "both.jsonl")
+    for words in commands("halluqa.md"):
+        if words[0] == "convert":
+            invoke(words)
+    people, labels = (list(read_cases(Path(name))) for name in ("people.jsonl", "gpt4.jsonl"))
+    assert sum(len(one.judgments) for one in people) == 4865
+    assert not any(one.ratings or one.ranking for one in people)
+    # Counted in the published files: 4,323 answers without a hallucination, 6,464 with one, 13 labels unreadable.
+    values = Counter(rating.value for one in labels for rating in one.ratings)
+    assert values == {1.0: 4323, 0.0: 6464}
+    assert not any(one.judgments or one.ranking for one in labels)
+    assert {len(one.responses) - len(two.responses) for one, two in zip(people, labels, strict=True)} == {0}
+
+
+def test_pandalm_s_people_and_models_stand_apart(there):
+    run_script("pandalm.py", PANDALM, "pandalm.json")
+    for words in commands("pandalm.md"):
+        invoke(words)
+    people, models = (list(read_cases(Path(name))) for name in ("people.jsonl", "models.jsonl"))
+    votes = [Counter(judgment.verdict for judgment in one.judgments) for one in people]
+    # Counted in the published files themselves: 879 unanimous, 120 split; GPT-3.5 says what two people say on 697
+    # pairs (on 692 without the five where both say that there is a tie: "Tie" there, 0 here).
+    assert sum(len(one) == 1 for one in votes) == 879
+    said = [{judgment.judge: judgment.verdict for judgment in one.judgments} for one in models]
+    agreed = [vote[one["gpt-3.5-turbo"]] >= 2 for vote, one in zip(votes, said, strict=True)]
+    assert (sum(agreed), len(agreed)) == (697, 999)
+    assert Counter(one["gpt-3.5-turbo"] for one in said)["none"] == 25
+    assert {judgment.kind for one in models for judgment in one.judgments} == {"llm"}
+    printed = (ROOT / "docs" / "howto" / "pandalm.md").read_text(encoding="utf-8")
+    for name, folder in (("people", "resolved_people"), ("models", "resolved_models")):
+        overall = read_run(there / folder).summary["conflicts"]["overall"]
+        assert f"| {name} | {overall['ratio']:.1%} | {overall['ratio_of_strict']:.1%} |".replace("%", " %") in printed
+    rows = json.loads((PANDALM / "testset-v1.json").read_text(encoding="utf-8"))
+    (there / "testset.json").write_text(json.dumps(rows), encoding="utf-8")
+    invoke(["convert", "testset.json", "cases.jsonl"])
+    invoke(["convert", "cases.jsonl", "again.json", "--to", "pandalm"])
+    assert json.loads((there / "again.json").read_text(encoding="utf-8")) == rows

@@ -3,7 +3,9 @@ import json
 import pytest
 
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindError, OutputError, RecordError
+from steelyard.core.types import Rating
 from steelyard.files.cases import read_cases, write_cases
+from steelyard.files.rows import read_rows, write_rows
 from steelyard.stages.convert import Config, convert, recognise
 from strategies import case
 
@@ -42,6 +44,25 @@ def test_a_case_file_changes_its_kind_of_file(tmp_path):
     assert (tmp_path / "d.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
     with pytest.raises(KindError, match="a case file into what"):
         convert(tmp_path / "c.jsonl", tmp_path / "e.jsonl")
+
+
+def test_judgments_are_derived_from_ratings_only_when_asked_for(tmp_path):
+    rated = tuple(
+        Rating(response=name, rater="r", kind="llm", dimension="d", value=value)
+        for name, value in (("a", 1.0), ("b", 2.0), ("c", 2.0))
+    )
+    write_cases(tmp_path / "c.jsonl", [case(responses="abc", judgments=["a>b"], ratings=rated), case(id="q")])
+    convert(tmp_path / "c.jsonl", tmp_path / "d.parquet")
+    assert [len(one.judgments) for one in read_cases(tmp_path / "d.parquet")] == [1, 0]
+    done = convert(tmp_path / "c.jsonl", tmp_path / "e.jsonl", Config(ratings_to_judgments=True))
+    one, other = read_cases(tmp_path / "e.jsonl")
+    assert [(j.left, j.right, j.verdict, j.judge) for j in one.judgments] == [
+        ("a", "b", "left", "j"),
+        ("a", "b", "right", "r"),
+        ("a", "c", "right", "r"),
+    ]
+    assert (one.ratings, other.judgments) == (rated, ())
+    assert done.noted == {"judgments derived from ratings": 2}
 
 
 def test_a_language_that_is_given_is_kept(tmp_path):
@@ -160,6 +181,17 @@ def test_a_language_does_not_make_two_cases_one(tmp_path):
     assert not (tmp_path / "d.parquet").exists()
 
 
+def test_settings_are_those_of_the_format_that_is_read_where_cases_are_written(tmp_path):
+    rows = [{"good": "Is it?\nYes.", "bad": "Is it?\nNo."}]
+    write_rows(tmp_path / "o.jsonl", rows)
+    named = {"chosen_key": "good", "rejected_key": "bad"}
+    convert(tmp_path / "o.jsonl", tmp_path / "c.jsonl", Config(from_kind="openrlhf", settings=named))
+    (one,) = read_cases(tmp_path / "c.jsonl")
+    assert [response.text for response in one.responses] == ["Yes.", "No."]
+    convert(tmp_path / "c.jsonl", tmp_path / "b.jsonl", Config(to_kind="openrlhf", settings=named))
+    assert [row.value for row in read_rows(tmp_path / "b.jsonl")] == rows
+
+
 def test_settings_are_those_of_the_format_that_is_written(tmp_path):
     write_cases(tmp_path / "c.jsonl", [case(text="q\n", responses="ab", ranking=(("a",), ("b",)))])
     convert(tmp_path / "c.jsonl", tmp_path / "t.jsonl", Config(to_kind="trl", settings={"implicit": True}))
@@ -167,3 +199,38 @@ def test_settings_are_those_of_the_format_that_is_written(tmp_path):
     for kind in ("trl", "cases"):
         with pytest.raises(ConfigError, match="unknown setting 'implict'"):
             convert(tmp_path / "c.jsonl", tmp_path / "x.parquet", Config(to_kind=kind, settings={"implict": True}))
+
+
+def test_a_part_is_the_evidence_of_one_kind_and_leaves_no_trace_of_the_other(tmp_path):
+    row = {"idx": 1, "instruction": "q", "input": "", "response1": "a", "response2": "b", "annotator1": 1}
+    source = file(tmp_path / "s.jsonl", row | {"gpt_result": "2", "gpt_reason": "a secret"})
+    people = convert(source, tmp_path / "p.jsonl", Config(part="human"))
+    (one,) = read_cases(tmp_path / "p.jsonl")
+    assert [(said.judge, said.kind) for said in one.judgments] == [("annotator1", "human")]
+    assert people.noted == {"judgments of other kinds, left out": 1}
+    assert "secret" not in (tmp_path / "p.jsonl").read_text(encoding="utf-8")
+    convert(source, tmp_path / "m.jsonl", Config(part="llm"))
+    (two,) = read_cases(tmp_path / "m.jsonl")
+    assert [said.kind for said in two.judgments] == ["llm"]
+    assert (one.prompt, one.responses) == (two.prompt, two.responses)
+
+
+def test_a_part_drops_the_raw_answers_that_a_row_would_be_written_from(tmp_path):
+    said = {
+        "best": {"value": [{"value": "response1", "rank": 1}, {"value": "response2", "rank": 2}], "agent": "secret"}
+    }
+    fields = {"prompt": "q", "response1": "a", "response2": "b"}
+    people = {"why": [{"value": "a text", "user_id": "u"}]}
+    source = file(tmp_path / "s.jsonl", {"id": "1", "fields": fields, "suggestions": said, "responses": people})
+    convert(source, tmp_path / "p.jsonl", Config(part="human"))
+    assert "secret" not in (tmp_path / "p.jsonl").read_text(encoding="utf-8")
+
+
+def test_a_part_of_pure_rankings_has_none(tmp_path):
+    source = file(tmp_path / "s.jsonl", ROW)
+    done = convert(source, tmp_path / "p.jsonl", Config(part="human"))
+    assert done.noted == {
+        "rankings on other or unsaid evidence, left out": 1,
+        "cases without evidence of the kind": 1,
+    }
+    assert next(read_cases(tmp_path / "p.jsonl")).ranking is None

@@ -1,4 +1,4 @@
-"""Rows of foreign files: JSON lines, a JSON array, Parquet, or a dataset saved to disk; each with its place."""
+"""Rows of foreign files: JSON lines, a JSON array, Parquet, TSV, CSV, or a saved dataset; each with its place."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,6 +9,7 @@ import msgspec
 from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.files.atomic import written
+from steelyard.files.delimited import is_delimited, read_delimited
 from steelyard.files.lines import check_readable, check_utf8, read_batches
 from steelyard.files.tables import is_parquet, is_saved_dataset, read_table
 
@@ -21,6 +22,8 @@ def read_rows(path: Path) -> Iterator[Row]:
     check_readable(path)
     if is_parquet(path):
         yield from _placed(path, read_table(path))
+    elif is_delimited(path):
+        yield from read_delimited(path)
     elif _is_array(path):
         yield from _array_rows(path)
     else:

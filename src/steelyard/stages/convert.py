@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,9 @@ from steelyard.core.types import Case
 from steelyard.files.cases import read_cases, write_cases
 from steelyard.files.rows import read_rows, write_rows
 from steelyard.files.talk import track
+from steelyard.methods.annotation.derived import with_derived
+from steelyard.methods.curation.parts import only_kind
+from steelyard.plugins.formats._parts import AS_READ
 
 OWN_KIND = "cases"
 _ROWS_LOOKED_AT = 20
@@ -25,7 +28,10 @@ _CASE_FILES = (".jsonl", ".parquet")
 class Config(BaseConfig, frozen=True):
     """``from_kind`` and ``to_kind`` are formats; null means told by the content, and the other side of ``cases``.
 
-    ``language``, ``subset`` and ``source`` are set on prompts that have none; ``settings`` are the written format's.
+    ``language``, ``subset`` and ``source`` are set on prompts that have none; ``settings`` are the written format's, or
+    where a case file is written, those of the format that is read. ``part`` keeps only the evidence of one kind
+    (`only_kind` says what becomes of rankings); ``ratings_to_judgments`` then adds to each case the judgments that its
+    ratings give, marked as derived.
     """
 
     from_kind: str | None = None
@@ -33,6 +39,8 @@ class Config(BaseConfig, frozen=True):
     language: str | None = None
     subset: str | None = None
     source: str | None = None
+    part: Literal["human", "llm", "model"] | None = None
+    ratings_to_judgments: bool = False
     settings: dict[str, Any] = {}  # noqa: RUF012  msgspec copies the default
 
 
@@ -63,8 +71,12 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     noted: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     taken: Counter[str] = Counter()
-    writer: Format = build("formats", to_kind, config.settings)
-    cases = _counted(_with_defaults(_read(source, from_kind, noted), config), taken)
+    is_read_in = to_kind == OWN_KIND
+    reader: Format = build("formats", from_kind, config.settings if is_read_in else {})
+    writer: Format = build("formats", to_kind, {} if is_read_in else config.settings)
+    kept = _part(_read(source, from_kind, reader, noted), config, noted)
+    judged = _with_judgments(kept, noted) if config.ratings_to_judgments else kept
+    cases = _counted(_with_defaults(judged, config), taken)
     shown = track(cases, f"converting {source.name}")
     num_written = write_cases(out, shown) if to_kind == OWN_KIND else _write_foreign(out, writer.write(shown, lost))
     return Conversion(from_kind, to_kind, taken["cases"], num_written, dict(+noted), dict(+lost))
@@ -111,10 +123,9 @@ def _write_foreign(out: Path, rows: Iterable[dict[str, Any]]) -> int:
         raise OutputError(found, where=str(out), do="name a .jsonl file") from error
 
 
-def _read(source: Path, kind: str, noted: Counter[str]) -> Iterator[Case]:
+def _read(source: Path, kind: str, reader: Format, noted: Counter[str]) -> Iterator[Case]:
     if kind == OWN_KIND and source.suffix in _CASE_FILES and source.is_file():
         return read_cases(source)
-    reader: Format = build("formats", kind)
     return reader.read(read_rows(source), noted)
 
 
@@ -122,11 +133,19 @@ def _target(from_kind: str, source: Path, out: Path, config: Config) -> str:
     if config.to_kind is not None:
         return config.to_kind
     changes_file = source.suffix != out.suffix and out.suffix in _CASE_FILES
-    if from_kind == OWN_KIND and not changes_file:
+    changes_evidence = config.ratings_to_judgments or config.part is not None
+    if from_kind == OWN_KIND and not changes_file and not changes_evidence:
         raise KindError(
             "a case file into what?", where=str(out), allowed=", ".join(kinds("formats")), do="say --to KIND"
         )
     return OWN_KIND
+
+
+def _with_judgments(cases: Iterable[Case], noted: Counter[str]) -> Iterator[Case]:
+    for case in cases:
+        judged = with_derived(case)
+        noted["judgments derived from ratings"] += len(judged.judgments) - len(case.judgments)
+        yield judged
 
 
 def _with_defaults(cases: Iterable[Case], config: Config) -> Iterator[Case]:
@@ -142,6 +161,14 @@ def _with_defaults(cases: Iterable[Case], config: Config) -> Iterator[Case]:
         if config.language:
             seen.add(filled.key)
         yield filled
+
+
+def _part(cases: Iterable[Case], config: Config, noted: Counter[str]) -> Iterator[Case]:
+    for case in cases:
+        kept = case if config.part is None else only_kind(case, config.part, noted)
+        # What only says how a row was written may say what was left out.
+        meta = kept.meta if kept == case else {key: value for key, value in kept.meta.items() if key != AS_READ}
+        yield msgspec.structs.replace(kept, meta=meta)
 
 
 def _counted(cases: Iterator[Case], taken: Counter[str]) -> Iterator[Case]:

@@ -15,6 +15,7 @@ from steelyard.plugins.formats._fields import (
     is_number,
     list_field,
     nulls_of,
+    only_question,
     optional_text,
     response_of,
     text_field,
@@ -90,3 +91,9 @@ def test_null_stands_again_only_where_nothing_was_said_since():
     assert form == {"null": ["a", "b"]}
     assert with_nulls({"a": "", "b": "said", "c": 1}, form) == {"a": None, "b": "said", "c": 1}
     assert with_nulls({"a": ""}, {}) == {"a": ""}
+
+
+def test_only_a_single_question_is_one_text():
+    question, answer = Message(role="user", content="问"), Message(role="assistant", content="答")
+    assert only_question((question,)) == "问"
+    assert [only_question(turns) for turns in ((), (answer,), (question, answer), (question, question))] == [None] * 4

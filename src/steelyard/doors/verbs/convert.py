@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,8 +16,15 @@ def command(
     language: Annotated[str | None, typer.Option(help="For prompts that name none, such as zh.")] = None,
     subset: Annotated[str | None, typer.Option(help="For prompts that name none.")] = None,
     source_name: Annotated[str | None, typer.Option("--source", help="For prompts that name none.")] = None,
+    part: Annotated[
+        Literal["human", "llm", "model"] | None, typer.Option(help="Keep only the judgments and ratings of this kind.")
+    ] = None,
+    ratings_to_judgments: Annotated[
+        bool, typer.Option("--ratings-to-judgments", help="Add the judgments that ratings give; equal ones give none.")
+    ] = False,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of the format of OUT, as key=value; repeat for more.")
+        list[str] | None,
+        typer.Option("--set", help="A setting of the format other than cases, as key=value; repeat for more."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
@@ -29,9 +36,15 @@ def command(
 
     Example: `steelyard convert oasst.json cases.jsonl --language zh`
 
+    Example: `steelyard convert pandalm.json people.jsonl --part human`
+
     Example: `steelyard convert cases.jsonl pairs.jsonl --to trl`
 
     Example: `steelyard convert cases.jsonl inside.jsonl --to trl --set implicit=true`
+
+    Example: `steelyard convert rated.jsonl judged.jsonl --ratings-to-judgments`
+
+    Example: `steelyard convert mine.jsonl cases.jsonl --from openrlhf --set chosen_key=good --set rejected_key=bad`
     """
     from steelyard.core.config import parse_settings
     from steelyard.stages.convert import Config, convert
@@ -42,6 +55,8 @@ def command(
         language=language,
         subset=subset,
         source=source_name,
+        part=part,
+        ratings_to_judgments=ratings_to_judgments,
         settings=parse_settings(set_ or ()),
     )
     done = convert(source, out, config, force=force)

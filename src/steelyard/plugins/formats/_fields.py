@@ -88,6 +88,11 @@ def as_turns(messages: Iterable[Message]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in messages]
 
 
+def text_or_list(turns: Sequence[Message], role: str, *, as_list: bool = False) -> str | list[dict[str, str]]:
+    """One turn of the role as its text, unless it was read as a list; other turns as they are."""
+    return turns[0].content if len(turns) == 1 and turns[0].role == role and not as_list else as_turns(turns)
+
+
 def response_of(response_id: str, turns: Sequence[Message], **fields: Any) -> Response:
     """A response of one assistant turn as text, any other as its turns."""
     if len(turns) == 1 and turns[0].role == "assistant":
@@ -136,6 +141,11 @@ def with_meta(row: dict[str, Any], case: Case, known: Iterable[str], lost: Count
     if clashing:
         lost["prompt meta under the format's own names"] += clashing
     return row | {key: value for key, value in meta.items() if key not in taken}
+
+
+def only_question(messages: Sequence[Message]) -> str | None:
+    """The prompt's text where it is one user turn; null where a format with one text for it cannot hold it."""
+    return messages[0].content if len(messages) == 1 and messages[0].role == "user" else None
 
 
 class PromptIds:

@@ -7,15 +7,14 @@ the row is refused, not guessed; a cut at a line break is counted, for it can fa
 A ``prompt`` of text beside two whole conversations is a title of them: the prompt is their common turns, as in TRL.
 """
 
-import os.path
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import Place, RecordError
+from steelyard.core.errors import RecordError
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Message
+from steelyard.core.types import Case
 from steelyard.plugins.formats._fields import (
     PromptIds,
     answer_turns,
@@ -32,24 +31,28 @@ from steelyard.plugins.formats._fields import (
     with_nulls,
     with_prompt,
 )
+from steelyard.plugins.formats._implicit import (
+    Parts,
+    are_texts,
+    implicit_parts,
+    is_found_again,
+    is_text,
+    whole_texts,
+    whole_turns,
+)
 from steelyard.plugins.formats._pairwise import pair_case, pair_rows
 from steelyard.plugins.formats._parts import carrying_pairs
 
 _KEYS = ("prompt", "chosen", "rejected", "margin")
 _KIND = "trl"
-_MARK = "\n\nAssistant:"
+_TRANSCRIPT = "\n\nHuman:"
+_DO = "give the prompt its own key, of the same form"
 
 
 class Config(BaseConfig, frozen=True):
     """``implicit`` writes the prompt inside both answers, instead of under ``prompt``."""
 
     implicit: bool = False
-
-
-class _Parts(NamedTuple):
-    prompt: tuple[Message, ...]
-    chosen: tuple[Message, ...]
-    rejected: tuple[Message, ...]
 
 
 class Trl:
@@ -62,16 +65,16 @@ class Trl:
         self.config = config
 
     def recognises(self, row: dict[str, Any]) -> bool:
-        """Two answers, each a text or turns."""
-        return {"chosen", "rejected"} <= row.keys() and not _is_many(row)
+        """Two answers, each a text or turns, and not the bare transcripts that are a format of their own."""
+        return {"chosen", "rejected"} <= row.keys() and not _is_many(row) and not _is_transcripts(row)
 
     def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
         """Cases of two tiers."""
         ids = PromptIds(noted)
         for row in rows:
             is_inside = "prompt" not in row.value or _is_titled(row)
-            parts = _implicit(row, noted) if is_inside else _explicit(row)
-            for key in _Parts._fields:
+            parts = implicit_parts(row, noted, do=_DO) if is_inside else _explicit(row)
+            for key in Parts._fields:
                 count_other_keys(row.value.get(key), ("role", "content"), noted)
             margin = row.value.get("margin")
             if margin is not None and not is_number(margin):
@@ -92,7 +95,7 @@ class Trl:
         for case in cases:
             form = form_of(case, _KIND)
             for better, worse, pair in pair_rows(case, lost, self.carries):
-                parts = _Parts(case.prompt.messages, answer_turns(better), answer_turns(worse))
+                parts = Parts(case.prompt.messages, answer_turns(better), answer_turns(worse))
                 is_implicit = form.get("implicit", False) or self.config.implicit
                 row = _implicit_row(parts, form, lost) if is_implicit else _explicit_row(parts, form)
                 row = {"prompt": form["title"]} | row if "title" in form and not self.config.implicit else row
@@ -110,12 +113,18 @@ def _is_many(row: dict[str, Any]) -> bool:
     return isinstance(row["chosen"], list) and all(isinstance(item, str) for item in row["chosen"])
 
 
-def _explicit(row: Row) -> _Parts:
+def _is_transcripts(row: dict[str, Any]) -> bool:
+    """Whether both answers are whole transcripts of HH-RLHF, and nothing beside them is TRL's."""
+    whole = all(isinstance(row[key], str) and row[key].startswith(_TRANSCRIPT) for key in ("chosen", "rejected"))
+    return whole and not {"prompt", "margin"} & row.keys()
+
+
+def _explicit(row: Row) -> Parts:
     prompt = turns_of(row.value["prompt"], row.place, "prompt", role="user")
     chosen, rejected = (
         turns_of(row.value.get(key), row.place, key, role="assistant") for key in ("chosen", "rejected")
     )
-    return _Parts(prompt, chosen, rejected)
+    return Parts(prompt, chosen, rejected)
 
 
 def _is_titled(row: Row) -> bool:
@@ -130,64 +139,24 @@ def _is_titled(row: Row) -> bool:
     )
 
 
-def _implicit(row: Row, noted: Counter[str]) -> _Parts:
-    chosen, rejected = row.value.get("chosen"), row.value.get("rejected")
-    if isinstance(chosen, str) and isinstance(rejected, str):
-        common = os.path.commonprefix([chosen, rejected])  # noqa: RUF071  characters are what is meant
-        at = common.rfind(_MARK)
-        end = at + len(_MARK) if at >= 0 else common[: min(map(len, (chosen, rejected))) - 1].rfind("\n") + 1
-        if end <= 0:
-            raise RecordError(
-                "chosen and rejected share no prompt",
-                where=row.place,
-                do="give the prompt its own key, of the same form",
-            )
-        noted["prompts cut at a line break, not at a turn"] += at < 0
-        # The texts keep their marks: what is written again is what was read.
-        return _Parts(*(turns_of(text, row.place, "chosen", role=role) for text, role in (
-            (common[:end], "user"), (chosen[end:], "assistant"), (rejected[end:], "assistant"))))  # fmt: skip
-    turns = [
-        turns_of(value, row.place, key, role="assistant") for key, value in (("chosen", chosen), ("rejected", rejected))
-    ]
-    length = 0
-    # At least one turn stays on either side: it is the answer.
-    while length < min(map(len, turns)) - 1 and turns[0][length] == turns[1][length]:
-        length += 1
-    if length == 0:
-        raise RecordError(
-            "chosen and rejected share no turn", where=row.place, do="give the prompt its own key, of the same form"
-        )
-    return _Parts(turns[0][:length], turns[0][length:], turns[1][length:])
-
-
-def _is_text(key: str, turns: Sequence[Message]) -> bool:
-    return len(turns) == 1 and turns[0].role == ("user" if key == "prompt" else "assistant")
-
-
-def _explicit_row(parts: _Parts, form: dict[str, Any]) -> dict[str, Any]:
+def _explicit_row(parts: Parts, form: dict[str, Any]) -> dict[str, Any]:
     """Each part as it was read; otherwise texts where all three can be texts, else turns."""
     values = parts._asdict()
-    is_text = {key: _is_text(key, turns) for key, turns in values.items()}
-    as_lists = form.get("turns") or (() if all(is_text.values()) else tuple(values))
+    can_be_text = {key: is_text(turns, "user" if key == "prompt" else "assistant") for key, turns in values.items()}
+    as_lists = form.get("turns") or (() if all(can_be_text.values()) else tuple(values))
     return {
-        key: turns[0].content if is_text[key] and key not in as_lists else as_turns(turns)
+        key: turns[0].content if can_be_text[key] and key not in as_lists else as_turns(turns)
         for key, turns in values.items()
     }
 
 
-def _implicit_row(parts: _Parts, form: dict[str, Any], lost: Counter[str]) -> dict[str, Any]:
+def _implicit_row(parts: Parts, form: dict[str, Any], lost: Counter[str]) -> dict[str, Any]:
     """The prompt inside both answers, as texts or else as turns; apart where neither would be read as it was meant."""
-    values = parts._asdict()
-    forms: list[dict[str, Any]] = []
-    if "chosen" not in form.get("turns", ()) and all(_is_text(key, turns) for key, turns in values.items()):
-        prompt, chosen, rejected = (turns[0].content for turns in parts)
-        forms.append({"chosen": prompt + chosen, "rejected": prompt + rejected})
-    forms.append({key: as_turns(parts.prompt + values[key]) for key in ("chosen", "rejected")})
-    for row in forms:
-        try:
-            if _implicit(Row(Place("the row to write"), row), Counter()) == parts:
-                return row
-        except RecordError:
-            continue
+    if "chosen" not in form.get("turns", ()) and are_texts(parts):
+        texts = whole_texts(parts)
+        if texts is not None:
+            return texts
+    if is_found_again(parts):
+        return whole_turns(parts)
     lost["prompts inside the answers"] += 1
     return _explicit_row(parts, form)

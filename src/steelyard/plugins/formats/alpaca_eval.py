@@ -1,0 +1,168 @@
+"""AlpacaEval rows: a model's output to an instruction, or two models' outputs with an annotator's preference.
+
+Written from the example outputs, the published annotations and the README in the repository tatsu-lab/alpaca_eval.
+A preference is 1 (the first is better), 2 (the second), 1.5 (equal), a number between them from a weighted annotator,
+or null where none could be read; the number is kept. ``annotator`` names a language model; the crowd's annotations
+have ``annotator_index`` instead (that file itself could not be read). ``dataset`` is the prompt's subset.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import RecordError
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, Judgment, Message, Verdict
+from steelyard.plugins.formats._fields import (
+    PromptIds,
+    answer_ids,
+    as_read,
+    form_of,
+    is_number,
+    nulls_of,
+    optional_text,
+    response_of,
+    rest,
+    text_field,
+    with_meta,
+    with_nulls,
+    with_prompt,
+)
+from steelyard.plugins.formats._pairwise import answer_text, conversation_of
+from steelyard.plugins.formats._parts import UNKNOWN, carrying, count_lost
+
+_KIND = "alpaca_eval"
+_PAIR = ("1", "2")
+_COSTS = ("price_per_example", "time_per_example")
+_JUDGED = ("annotator", "annotator_index", "preference", *_COSTS)
+_KEYS = (
+    "instruction", "dataset", "output", "generator", "output_1", "generator_1", "output_2", "generator_2", *_JUDGED,
+)  # fmt: skip
+_NUMBERS: dict[Verdict, float | None] = {"left": 1, "right": 2, "tie": 1.5, "none": None}
+
+
+class Config(BaseConfig, frozen=True):
+    """Nothing to set."""
+
+
+class AlpacaEval:
+    """A row a judgment; a row a response where a case has no judgments."""
+
+    keys = _KEYS
+    carries = carrying("subset", "prompt meta", "authors", "judgments", "judges")
+
+    def recognises(self, row: dict[str, Any]) -> bool:
+        """An instruction with an output and its generator, or with two outputs and a preference."""
+        is_output = isinstance(row.get("output"), str) and "generator" in row
+        is_annotation = {"output_1", "output_2", "preference"} <= row.keys()
+        return "instruction" in row and (is_output or is_annotation)
+
+    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+        """Cases of one response, or of two and a judgment."""
+        ids = PromptIds(noted)
+        for row in rows:
+            is_pair = "output_1" in row.value or "output_2" in row.value
+            ends = [f"_{end}" for end in _PAIR] if is_pair else [""]
+            turns = [(Message(role="assistant", content=text_field(row, f"output{end}")),) for end in ends]
+            authors = [optional_text(row, f"generator{end}") for end in ends]
+            names = answer_ids(turns, noted)
+            messages = (Message(role="user", content=text_field(row, "instruction")),)
+            subset = optional_text(row, "dataset")
+            optional = ["dataset", *(f"generator{end}" for end in ends), *(_JUDGED if is_pair else ())]
+            known = [key for key in _KEYS if is_pair or key not in _JUDGED]
+            responses = zip(names, turns, authors, strict=True)
+            yield Case(
+                prompt=with_prompt(messages, id=ids.made(row), subset=subset, meta=rest(row, known)),
+                responses=tuple(response_of(name, turn, author=author) for name, turn, author in responses),
+                judgments=(_judgment(row, names),) if is_pair else (),
+                meta=as_read(
+                    _KIND,
+                    null=nulls_of(row, optional),
+                    number=isinstance(row.value.get("annotator_index"), int) and is_pair,
+                ),
+            )
+
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
+        """Rows of annotations, or of outputs for a case without judgments."""
+        for case in cases:
+            count_lost(case, lost, self.carries)
+            form = form_of(case, _KIND)
+            row = {"instruction": conversation_of(case.prompt.messages, lost).question}
+            subset = {"dataset": case.prompt.subset} if case.prompt.subset is not None else {}
+            by_id = {response.id: response for response in case.responses}
+            if case.judgments:
+                lost["responses in no judgment"] += len(by_id.keys() - _judged_ids(case))
+                written = [_shown(case, (one.left, one.right), lost) | _said(one, form, lost) for one in case.judgments]
+            else:
+                written = [_shown(case, (name,), lost) for name in by_id]
+            for values in written:
+                yield with_meta(with_nulls(row | values | subset, form), case, _KEYS, lost)
+
+
+def build(config: Config) -> AlpacaEval:
+    """The format."""
+    return AlpacaEval()
+
+
+def _judgment(row: Row, names: tuple[str, ...]) -> Judgment:
+    preference = row.value.get("preference")
+    if preference is not None and not (is_number(preference) and 1 <= preference <= 2):
+        found, where = f"unknown preference {preference!r}", row.place._replace(path="preference")
+        raise RecordError(found, where=where, allowed="a number from 1 to 2, or null")
+    verdict = _verdict(preference)
+    annotator, index = optional_text(row, "annotator"), row.value.get("annotator_index")
+    if index is not None and (isinstance(index, bool) or not isinstance(index, str | int)):
+        raise RecordError("an index that is no whole number", where=row.place._replace(path="annotator_index"))
+    meta = {key: row.value[key] for key in _COSTS if row.value.get(key) is not None}
+    if preference != _NUMBERS[verdict]:
+        meta["preference"] = preference
+    return Judgment(
+        left=names[0],
+        right=names[1],
+        verdict=verdict,
+        judge=annotator or (UNKNOWN if index is None else str(index)),
+        kind="human" if annotator is None else "llm",
+        reason="no preference" if verdict == "none" else None,
+        meta=(meta | ({"annotator_index": index} if annotator is not None and index is not None else {})) or None,
+    )
+
+
+def _verdict(preference: Any) -> Verdict:
+    if preference is None:
+        return "none"
+    return "tie" if preference == 1.5 else "left" if preference < 1.5 else "right"
+
+
+def _judged_ids(case: Case) -> set[str]:
+    return {name for judgment in case.judgments for name in (judgment.left, judgment.right)}
+
+
+def _shown(case: Case, names: tuple[str, ...], lost: Counter[str]) -> dict[str, Any]:
+    """The outputs and their generators, with the numbers that two of them have."""
+    by_id = {response.id: response for response in case.responses}
+    ends = [f"_{end}" for end in _PAIR] if len(names) > 1 else [""]
+    row: dict[str, Any] = {}
+    for end, name in zip(ends, names, strict=True):
+        row[f"output{end}"] = answer_text(by_id[name], lost)
+        if by_id[name].author is not None:
+            row[f"generator{end}"] = by_id[name].author
+    return row
+
+
+def _said(judgment: Judgment, form: dict[str, Any], lost: Counter[str]) -> dict[str, Any]:
+    """Who prefers which: people by their index, all others by name; what a row cannot say besides is counted."""
+    meta, number = judgment.meta or {}, _NUMBERS[judgment.verdict]
+    said = meta.get("preference")
+    is_same = is_number(said) and _verdict(said) == judgment.verdict
+    row: dict[str, Any] = {"preference": said if is_same else number}
+    if judgment.kind == "model":
+        lost["judges' kinds"] += 1
+    if judgment.kind != "human":
+        row["annotator"] = judgment.judge
+    elif judgment.judge != UNKNOWN:
+        is_index = form.get("number", False) and judgment.judge.lstrip("-").isdecimal()
+        row["annotator_index"] = int(judgment.judge) if is_index else judgment.judge
+    kept = {key: value for key, value in meta.items() if key in (*_COSTS, "annotator_index") and key not in row}
+    lost["what judgments say besides"] += len(meta.keys() - {"preference"} - kept.keys())
+    return row | kept

@@ -1,0 +1,88 @@
+import pytest
+from msgspec.structs import replace
+
+from format_rows import read, write
+from steelyard.core.errors import RecordError
+from steelyard.core.types import Rating
+from strategies import case, judgment
+
+
+def ranking(*places):
+    return [{"value": name, "rank": rank} for name, rank in places]
+
+
+ROW = {
+    "id": "r",
+    "fields": {"prompt": "q", "response1": "a", "response2": "b", "response10": "c"},
+    "suggestions": {},
+    "responses": {
+        "best": [{"value": ranking(("response2", 1), ("response1", 2), ("response10", 2)), "user_id": "u"}],
+        "response10-depth": [{"value": 4, "user_id": "u"}],
+        "why": [{"value": "因为", "user_id": "u"}],
+    },
+}
+
+
+def test_equal_ranks_are_ties_and_numbers_are_ratings():
+    (one,), noted = read("argilla", ROW)
+    assert {(said.left, said.verdict, said.right) for said in one.judgments} == {
+        ("response2", "left", "response1"),
+        ("response2", "left", "response10"),
+        ("response1", "tie", "response10"),
+    }
+    assert {(said.judge, said.kind, said.task) for said in one.judgments} == {("u", "human", "best")}
+    (rated,) = one.ratings
+    # response1 stands in the question's name as well; the longer name is meant.
+    assert (rated.response, rated.dimension, rated.value, rated.task) == ("response10", "depth", 4, "response10-depth")
+    assert noted == {"answers that are no ranking and no rating of a response": 1}
+    assert write("argilla", one)[0] == [ROW]
+
+
+def test_a_suggestion_is_a_model_s():
+    said = {"best": {"value": ranking(("response2", 1), ("response1", 2)), "score": None, "agent": "m"}}
+    (one,), _ = read("argilla", {**ROW, "suggestions": said, "responses": {}})
+    assert [(said.judge, said.kind) for said in one.judgments] == [("m", "llm")]
+
+
+def test_new_evidence_is_written_anew_and_what_goes_with_it_counted():
+    (one,), _ = read("argilla", ROW)
+    more = replace(one, judgments=one.judgments[:1])
+    rows, lost = write("argilla", more)
+    assert rows[0]["responses"]["best"] == [
+        {"value": ranking(("response2", 1), ("response1", 2)), "user_id": "u"},
+    ]
+    assert "why" not in rows[0]["responses"]
+    assert lost["answers written anew"] == 1
+
+
+def test_a_case_from_elsewhere_is_read_again_as_it_was():
+    rated = Rating(response="b", rater="ann", kind="human", dimension="depth", value=2.0)
+    by_models = [judgment("a=b", judge="m", kind="llm"), judgment("b>c", judge="n", kind="llm")]
+    one = case(responses="abc", judgments=["a>b", *by_models], ratings=(rated,))
+    rows, lost = write("argilla", one)
+    (again,), _ = read("argilla", *rows)
+    names = dict(zip("abc", ("response1", "response2", "response3"), strict=True))
+    assert [(said.left, said.right, said.verdict, said.judge, said.kind) for said in again.judgments] == [
+        (names["a"], names["b"], "tie", "m", "llm"),
+        (names["b"], names["c"], "left", "n", "llm"),
+        (names["a"], names["b"], "left", "j", "human"),
+    ]
+    assert [(said.response, said.dimension, said.value) for said in again.ratings] == [(names["b"], "depth", 2.0)]
+    assert lost == {"response ids that are no field's name": 3}
+    assert list(rows[0]["suggestions"]) == ["ranking", "ranking-2"]
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"fields": None}, "fields"),
+        ({"fields": {"prompt": "q"}}, "no answer"),
+        ({"fields": {"prompt": "q", "response1": 3, "response2": [3]}}, "response1"),
+        ({"responses": []}, "responses"),
+        ({"responses": {"best": [3]}}, "responses.best"),
+        ({"suggestions": {"best": {"agent": "m"}}}, "suggestions.best"),
+    ],
+)
+def test_what_is_wrong_is_named(change, found):
+    with pytest.raises(RecordError, match=rf"^f\.jsonl:1.*{found}"):
+        read("argilla", {**ROW, **change})

@@ -1,0 +1,66 @@
+import pytest
+
+from format_rows import read, write
+from steelyard.core.errors import RecordError
+from strategies import case
+
+
+def answer(text, rank, **fields):
+    return {"answer": text, "model": f"m{text}", "rank": rank, **fields}
+
+
+def row(*answers, prompt="\n\nHuman: 问\n\nAssistant: "):
+    return {"prompt": prompt, "answers": list(answers), "turns": 1, "num_responses": len(answers), "source": ["s"]}
+
+
+def test_ranks_are_tiers_and_equal_ranks_one_tier():
+    (one,), _ = read("nectar", row(answer("x", 2), answer("y", 1), answer("z", 2)))
+    x, y, z = (response.id for response in one.responses)
+    assert one.ranking == ((y,), (x, z))
+    assert [response.author for response in one.responses] == ["mx", "my", "mz"]
+    assert (one.prompt.source, one.judgments, one.ratings) == ("s", (), ())
+
+
+def test_the_open_turn_of_the_assistant_is_no_turn():
+    given = row(answer("x", 1), prompt="\n\nHuman: a\n\nAssistant: b\n\nHuman: c\n\nAssistant: ")
+    (one,), _ = read("nectar", given)
+    assert [(turn.role, turn.content) for turn in one.prompt.messages] == [
+        ("user", "a"), ("assistant", "b"), ("user", "c"),
+    ]  # fmt: skip
+
+
+def test_ranks_with_gaps_come_back_while_they_say_the_order():
+    given = row(answer("x", 7), answer("y", 3.0))
+    (one,), _ = read("nectar", given)
+    assert write("nectar", one)[0][0]["answers"] == given["answers"]
+    turned = type(one)(prompt=one.prompt, responses=one.responses, ranking=one.ranking[::-1], meta=one.meta)
+    assert [item["rank"] for item in write("nectar", turned)[0][0]["answers"]] == [1, 2]
+
+
+def test_an_answer_without_a_rank_is_not_ranked():
+    (one,), _ = read("nectar", row(answer("x", None), answer("y", 1)))
+    assert one.ranking == ((one.responses[1].id,),)
+
+
+@pytest.mark.parametrize(
+    ("item", "found"),
+    [
+        ({"model": "m", "rank": 1}, "an answer without a text"),
+        ({"answer": "x", "model": 3, "rank": 1}, "a model that is no name"),
+        ({"answer": "x", "model": "m", "rank": "first"}, "a rank that is no number"),
+    ],
+)
+def test_a_broken_answer_is_named(item, found):
+    with pytest.raises(RecordError, match=rf"^f\.jsonl:1 at answers\[1\]: {found}"):
+        read("nectar", row(answer("y", 1), item))
+
+
+def test_numbers_are_those_of_the_case():
+    (written,), _ = write("nectar", case(responses="ab", ranking=(("a",), ("b",))))
+    assert (written["turns"], written["num_responses"], written["source"]) == (1, 2, [])
+    assert written["prompt"] == "\n\nHuman: What is it?\n\nAssistant: "
+
+
+def test_a_question_that_would_be_read_as_two_is_not_written():
+    rows, lost = write("nectar", case(text="x\n\nHuman: y", responses="ab"))
+    assert (rows, lost) == ([], {"cases of another shape": 1})

@@ -1,0 +1,70 @@
+import pytest
+from msgspec.structs import replace
+
+from format_rows import read, write
+from steelyard.core.errors import RecordError
+from strategies import case, judgment
+
+ITEM = {"prompt": "q", "A": "a", "B": "b", "C": "c", "D": "d"}
+
+
+def row(order, user="ann", instance="i", **other):
+    return {"instance_id": instance, "user_id": user, "labels": {"s": {"rank_order": order}}, "item": ITEM, **other}
+
+
+def test_equal_signs_are_ties():
+    (one,), _ = read("potato", row("B, D=A,C"))
+    assert {(said.left, said.verdict, said.right) for said in one.judgments} == {
+        ("B", "left", "D"),
+        ("B", "left", "A"),
+        ("B", "left", "C"),
+        ("D", "tie", "A"),
+        ("D", "left", "C"),
+        ("A", "left", "C"),
+    }
+    assert {(said.judge, said.kind, said.task) for said in one.judgments} == {("ann", "human", "s")}
+
+
+def test_rows_of_one_instance_are_one_case():
+    rows = [row("A,B,C,D", time=1, batch=7), row("B,A,C,D", "bo", time=2, batch=7), row("A,B,C,D", instance="j")]
+    cases, noted = read("potato", *rows)
+    assert [len({said.judge for said in one.judgments}) for one in cases] == [2, 1]
+    assert cases[0].prompt.meta == {"batch": 7}
+    assert write("potato", *cases)[0] == rows
+    assert noted == {}
+    with pytest.raises(RecordError, match=r"^f\.jsonl:3: id 'i' stands at f\.jsonl:1"):
+        read("potato", rows[0], rows[2], rows[1])
+
+
+def test_other_evidence_is_written_anew():
+    (one,), _ = read("potato", row("A,B,C,D"))
+    rows, lost = write("potato", replace(one, judgments=one.judgments[:1]))
+    assert rows == [row("A,B")]
+    assert lost["annotations written anew"] == 1
+
+
+def test_a_case_from_elsewhere_is_read_again_as_it_was():
+    said = ["a>b", "b=c", "a>c", judgment("c?a", judge="bo")]
+    rows, lost = write("potato", case(responses=["a", "b", "c", "d,e"], judgments=said))
+    assert rows[0]["labels"] == {"ranking": {"rank_order": "a,b=c"}}
+    assert lost == {"response ids that cannot stand in a rank order": 1, "judgments without a verdict": 1}
+    (again,), _ = read("potato", *rows)
+    assert [response.id for response in again.responses] == ["a", "b", "c", "response4"]
+    _, lost = write("potato", case(responses="ab", judgments=[judgment("a>b", kind="llm")]))
+    assert lost["judges"] == 1
+
+
+@pytest.mark.parametrize(
+    ("broken", "found"),
+    [
+        (row("A,A"), "labels.s: a ranking 'A,A'"),
+        (row("A,,B"), "labels.s: a ranking 'A,,B'"),
+        ({**row("A,B"), "item": {"prompt": "q", "response1": "x"}}, "labels.s"),
+        ({**row("A,B"), "item": "x"}, "item"),
+        ({**row("A,B"), "labels": None}, "labels"),
+        ({**row("A,B"), "instance_id": True}, "instance_id"),
+    ],
+)
+def test_what_is_wrong_is_named(broken, found):
+    with pytest.raises(RecordError, match=rf"^f\.jsonl:1.*{found}"):
+        read("potato", broken)

@@ -1,0 +1,75 @@
+from collections import Counter
+
+import pytest
+
+from steelyard.core.errors import Place, RecordError
+from steelyard.core.protocols import Row
+from steelyard.core.types import Rating
+from steelyard.plugins.formats._ratings import Scale, number_field, rating_of, scored, take_ratings
+from strategies import case
+
+SCALE = Scale("care", (1, 5), "Ann", "human")
+
+
+def rating(response="a", value=3.0, **fields):
+    said = {"rater": "Ann", "kind": "human", "dimension": "care", "range": (1.0, 5.0)}
+    return Rating(response=response, value=value, **(said | fields))
+
+
+@pytest.mark.parametrize(("value", "outside"), [(1, 0), (5, 0), (0.9, 1), (5.1, 1)])
+def test_a_number_outside_the_scale_is_counted_and_kept(value, outside):
+    noted = Counter()
+    assert rating_of("a", value, SCALE, noted).value == value
+    assert noted["ratings outside their scale (care)"] == outside
+
+
+def test_the_first_rating_of_each_response_is_taken_and_the_others_are_left():
+    left = (
+        rating(value=4.0),
+        rating("b", dimension="other"),
+        rating("b", range=(0, 5)),
+    )
+    one = case(responses="ab", ratings=(rating(), *left))
+    lost = Counter()
+    taken = take_ratings(one, (SCALE,), lost)
+    assert (taken.value("a", "care"), taken.value("b", "care")) == (3.0, None)
+    assert taken.rest.ratings == left
+    assert +lost == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"rater": "Bob"}, "raters"),
+        ({"kind": "llm"}, "raters"),
+        ({"id": "r"}, "rating details"),
+        ({"spans": ((0, 1, "x", None),)}, "rating details"),
+        ({"meta": {"why": 1}}, "rating details"),
+    ],
+)
+def test_what_a_taken_rating_says_besides_is_counted(fields, name):
+    lost = Counter()
+    take_ratings(case(responses="ab", ratings=(rating(**fields),)), (SCALE,), lost)
+    assert +lost == {name: 1}
+
+
+def test_meta_and_raters_that_the_format_keeps_are_not_counted():
+    lost = Counter()
+    one = case(responses="ab", ratings=(rating(rater="Bob", meta={"why": 1}),))
+    take_ratings(one, (SCALE._replace(rater=None),), lost, keeps_meta=True)
+    assert +lost == {}
+
+
+@pytest.mark.parametrize(
+    ("scores", "num_ratings", "num_noted"), [((2, 1), 2, 0), ((1, 1), 2, 1), ((1, 2), 2, 1), ((None, 2), 1, 0)]
+)
+def test_a_pair_that_is_not_rated_as_it_is_ordered_is_counted(scores, num_ratings, num_noted):
+    noted = Counter()
+    assert len(scored(case(responses="ab"), scores, SCALE, noted)) == num_ratings
+    assert noted["pairs whose scores do not say their order"] == num_noted
+
+
+def test_a_score_that_is_no_number_is_refused():
+    assert number_field(Row(Place("f", 1), {}), "score") is None
+    with pytest.raises(RecordError, match=r"^f:1 at score: a score that is no number"):
+        number_field(Row(Place("f", 1), {"score": "3"}), "score")
