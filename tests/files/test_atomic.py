@@ -1,7 +1,9 @@
+import errno
 import stat
 
 import pytest
 
+from steelyard.core.errors import OutputError
 from steelyard.files.atomic import write_text, written
 
 
@@ -24,3 +26,12 @@ def test_the_file_has_ordinary_permissions(tmp_path):
     write_text(tmp_path / "a", "x")
     (tmp_path / "b").write_text("x")
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == stat.S_IMODE((tmp_path / "b").stat().st_mode)
+
+
+def test_a_full_disk_is_said_and_leaves_the_old_file(tmp_path):
+    path = tmp_path / "f.txt"
+    write_text(path, "old")
+    with pytest.raises(OutputError, match="the disk is full: what stood there before is untouched"), written(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert path.read_text() == "old"
+    assert [item.name for item in tmp_path.iterdir()] == ["f.txt"]

@@ -1,11 +1,14 @@
 """Writing so that nobody ever sees half a file: a temporary name beside the target, flushed, then renamed."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+
+from steelyard.core.errors import OutputError
 
 
 @contextmanager
@@ -19,8 +22,14 @@ def written(path: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         move_into_place(Path(name), path)
-    except BaseException:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OutputError(
+                "the disk is full: what stood there before is untouched",
+                where=str(path),
+                do="free some space, and run the same command again",
+            ) from error
         raise
 
 

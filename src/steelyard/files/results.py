@@ -18,6 +18,8 @@ from steelyard.files.atomic import written
 
 RUN_FILE = "run.json"
 STARTED_FILE = "started.json"
+_UNFINISHED = ("scores.*.part.jsonl", "checkpoint.pt")
+"""What stages keep to go on after a kill; another run must not take it up."""
 _PACKAGES = ("steelyard", "numpy", "torch", "transformers", "scikit-learn")
 
 
@@ -130,13 +132,42 @@ def _is_finished(folder: Path, asked: Asked) -> bool:
     if not (folder / RUN_FILE).is_file():
         return False
     before = read_run(folder)
-    if not asked.equals(Asked(stage=before.stage, config=before.config, seed=before.seed, inputs=before.inputs)):
-        raise OutputError(
-            f"holds another run ({before.stage}) with other inputs or settings",
-            where=str(folder),
-            do="name another --out, or say --force to replace it",
-        )
+    if not asked.equals(_asked_of(before)):
+        raise _other_run("another run", asked, _asked_of(before), folder)
     return True
+
+
+def _asked_of(run: Run) -> Asked:
+    return Asked(stage=run.stage, config=run.config, seed=run.seed, inputs=run.inputs)
+
+
+def _other_run(what: str, asked: Asked, before: Asked, folder: Path) -> OutputError:
+    told = _difference(asked, before)
+    return OutputError(
+        f"holds {what} ({before.stage}) with other inputs or settings{f': {told}' if told else ''}",
+        where=str(folder),
+        do="name another --out, or say --force to replace it",
+    )
+
+
+def _difference(asked: Asked, before: Asked) -> str:
+    """What tells the two apart, where they are runs of one stage: settings with both values, inputs by role."""
+    if asked.stage != before.stage:
+        return ""
+    keys = [key for key in {**asked.config, **before.config} if asked.config.get(key) != before.config.get(key)]
+    told = [f"{key} {_told(before.config.get(key))} there, {_told(asked.config.get(key))} here" for key in keys]
+    roles = {**asked.inputs, **before.inputs}
+    told += [f"another {role}" for role in roles if _sha256(asked, role) != _sha256(before, role)]
+    return "; ".join(told)
+
+
+def _told(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _sha256(asked: Asked, role: str) -> str | None:
+    given = asked.inputs.get(role)
+    return None if given is None else given.sha256
 
 
 def _claim(folder: Path, asked: Asked, *, force: bool) -> None:
@@ -148,11 +179,7 @@ def _claim(folder: Path, asked: Asked, *, force: bool) -> None:
     elif started.is_file():
         before = msgspec.json.decode(started.read_bytes(), type=Asked)
         if not asked.equals(before):
-            raise OutputError(
-                f"holds an unfinished run ({before.stage}) with other inputs or settings",
-                where=str(folder),
-                do="name another --out, or say --force to replace it",
-            )
+            raise _other_run("an unfinished run", asked, before, folder)
     elif folder.is_dir() and any(folder.iterdir()):
         raise OutputError("the folder holds files of something else", where=str(folder), do="name a new --out folder")
     _sweep(folder)
@@ -177,7 +204,8 @@ def _sweep(folder: Path) -> None:
 
 def _remove_run(folder: Path) -> None:
     outputs = list(read_run(folder).outputs) if (folder / RUN_FILE).is_file() else []
-    for name in (RUN_FILE, STARTED_FILE, *outputs):
+    unfinished = [path.name for pattern in _UNFINISHED for path in folder.glob(pattern)]
+    for name in (RUN_FILE, STARTED_FILE, *outputs, *unfinished):
         path = folder / name
         if path.is_dir():
             shutil.rmtree(path)

@@ -53,7 +53,7 @@ def test_greedy_plans_end_for_every_label_graph_and_have_pairs_in_every_step(gra
 
 def trained(config, seed=0):
     model, curve = network(seed), []
-    fit(model, EXAMPLES, plan(EXAMPLES, config), config, after_step=curve.append)
+    fit(model, EXAMPLES, plan(EXAMPLES, config), config, after_step=lambda point, _: curve.append(point) or True)
     return model, curve
 
 
@@ -75,7 +75,7 @@ def test_a_loss_that_is_no_number_stops_the_run():
     model = network()
     model.head.weight.data.fill_(float("nan"))
     with pytest.raises(ModelError, match="the loss is nan at step 1"):
-        fit(model, EXAMPLES, plan(EXAMPLES, WHOLE), WHOLE, after_step=lambda _: None)
+        fit(model, EXAMPLES, plan(EXAMPLES, WHOLE), WHOLE, after_step=lambda *_: True)
 
 
 def test_steps_of_a_token_budget_hold_whole_prompts_and_every_pair():
@@ -118,14 +118,14 @@ def test_only_the_chosen_layers_are_trained(number, layers):
 def test_a_last_step_that_ruins_the_model_stops_the_run():
     config = Config(epochs=1, prompts_per_step=3, learning_rate=1e30, warm_up=0.0)
     with pytest.raises(ModelError, match="the sum of rewards is nan at step 1"):
-        fit(network(), EXAMPLES, plan(EXAMPLES, config), config, after_step=lambda _: None)
+        fit(network(), EXAMPLES, plan(EXAMPLES, config), config, after_step=lambda *_: True)
 
 
 def test_a_gradient_that_is_not_finite_stops_the_run():
     model = network()
     model.head.weight.register_hook(lambda gradient: gradient * math.inf)
     with pytest.raises(ModelError, match=r"the gradient's norm is (inf|nan) at step 1"):
-        fit(model, EXAMPLES, plan(EXAMPLES, WHOLE), WHOLE, after_step=lambda _: None)
+        fit(model, EXAMPLES, plan(EXAMPLES, WHOLE), WHOLE, after_step=lambda *_: True)
 
 
 def test_the_final_norm_is_found_whatever_the_family_calls_it():

@@ -1,4 +1,8 @@
 import json
+import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -146,3 +150,38 @@ def test_the_measure_of_the_last_step_is_that_of_the_scorer(given, tmp_path):
     lines = list(build("models", "classifier", {"path": str(tmp_path / "out")}).score(cases(4, "q")))
     right = [line.scores["g"] > line.scores["b"] for line in lines]
     assert run.summary["held_out"]["accuracy"] == sum(right) / 4
+
+
+DIES = """
+import os, signal, sys
+from steelyard.doors.cli import main
+
+def kill(event, args):
+    # The third checkpoint has just taken its name.
+    if event == "os.rename" and str(args[1]).endswith("checkpoint.pt"):
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+left = [3]
+sys.addaudithook(kill)
+main()
+"""
+
+
+def test_a_killed_training_goes_on_to_bit_equal_weights_and_curve(given, tmp_path):
+    file, held_out, base = given
+    config = Config(epochs=3, learning_rate=3e-3, prompts_per_step=4, checkpoint_every=1)
+    whole = train(file, tmp_path / "whole", config, model=base, held_out=held_out)
+    words = ["train", str(file), "--model", base, "--held-out", str(held_out), "--out", str(tmp_path / "out")]
+    words += ["--epochs", "3", "--learning-rate", "3e-3", "--prompts-per-step", "4", "--set", "checkpoint_every=1"]
+    killed = subprocess.run([sys.executable, "-c", DIES, *words], env=os.environ, capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    assert (tmp_path / "out" / "started.json").exists()
+    with pytest.raises(OutputError, match=r"unfinished run .*: epochs 3 there, 4 here"):
+        train(file, tmp_path / "out", Config(epochs=4, learning_rate=3e-3, prompts_per_step=4, checkpoint_every=1),
+              model=base, held_out=held_out)  # fmt: skip
+    again = train(file, tmp_path / "out", config, model=base, held_out=held_out)
+    assert again.outputs == whole.outputs
+    assert again.summary == whole.summary
+    assert not (tmp_path / "out" / "checkpoint.pt").exists()

@@ -1,6 +1,7 @@
 """The training loop: the plan of an epoch, and one optimiser step after another."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -13,6 +14,7 @@ from steelyard.methods.training.packing import packed_steps
 from steelyard.methods.training.schedules import learning_rate_factor
 from steelyard.methods.training.sharing import num_packed_tokens
 from steelyard.plugins.models._network import RewardNetwork
+from steelyard.stages.train.checkpoints import State, restore, state_of
 from steelyard.stages.train.examples import Example
 from steelyard.stages.train.passes import backward, pairs_in, score_prompts
 from steelyard.stages.train.settings import Config
@@ -79,15 +81,21 @@ def fit(
     steps: Sequence[Planned],
     config: Config,
     *,
-    after_step: Callable[[Point], None],
+    after_step: Callable[[Point, Callable[[], State]], bool],
+    start: State | None = None,
 ) -> None:
-    """Train in place. Raises ModelError when loss, gradient or the trained model's rewards are not finite."""
+    """Train in place, from the beginning or from a state; ``after_step`` says whether to go on.
+
+    Raises ModelError when loss, gradient or the trained model's rewards are not finite.
+    """
     trained = [weight for weight in network.parameters() if weight.requires_grad]
     optimiser = torch.optim.AdamW(trained, lr=config.learning_rate, weight_decay=config.weight_decay)
     with torch.random.fork_rng():
         torch.manual_seed(derived_seed(config.seed, "dropout"))
+        if start is not None:
+            restore(start, network, optimiser)
         network.train()
-        for number, planned in enumerate(steps):
+        for number, planned in list(enumerate(steps))[start.step if start else 0 :]:
             factor = learning_rate_factor(number, len(steps), warm_up=config.warm_up, schedule=config.schedule)
             for group in optimiser.param_groups:
                 group["lr"] = config.learning_rate * factor
@@ -96,7 +104,8 @@ def fit(
             _check_finite(norm, "gradient's norm", point.step)
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
-            after_step(point)
+            if not after_step(point, partial(state_of, network, optimiser, point.step)):
+                break
         with torch.no_grad():
             # The last step has no next loss that would show what it did.
             last = score_prompts(network, [examples[0].rows], config, is_packed=is_packed(network, config))

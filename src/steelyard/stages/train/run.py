@@ -1,7 +1,7 @@
 """One training run from a case file to a model folder."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,9 +25,11 @@ from steelyard.plugins.models._network import (
     load_network,
     load_tokenizer,
 )
+from steelyard.stages.train.checkpoints import forget_checkpoint, load_checkpoint
 from steelyard.stages.train.examples import Examples, make_examples
+from steelyard.stages.train.following import Follower
 from steelyard.stages.train.held_out import check_apart, measure
-from steelyard.stages.train.loop import Planned, Point, choose_trainable, fit, plan
+from steelyard.stages.train.loop import Planned, choose_trainable, fit, plan
 from steelyard.stages.train.saving import in_storage_type, save_model
 from steelyard.stages.train.settings import Config, check_settings, num_last_layers
 
@@ -112,9 +114,16 @@ def _run(result: Result, parts: _Parts, config: Config, *, model: str, data_hash
     steps = plan(examples, config)
     if not steps:
         raise EvidenceError("no step has a pair with both its ends", do="raise --slots, or use --batching whole")
-    lines: list[dict[str, Any]] = []
+    held_out = parts.held_out.examples if parts.held_out else ()
+    checkpoint = load_checkpoint(result.folder)
     with bar("training", len(steps)) as shown:
-        fit(parts.network, examples, steps, config, after_step=_recorder(lines, parts, steps, config, shown.advance))
+        follower = Follower(parts.network, held_out, steps, config, folder=result.folder, advance=shown.advance)
+        if checkpoint is not None:
+            follower.resume(checkpoint)
+        start = checkpoint.state if checkpoint else None
+        fit(parts.network, examples, steps, config, after_step=follower.after_step, start=start)
+    follower.keep_best()
+    lines = follower.lines
     in_storage_type(parts.network, config.dtype)
     final = measure(parts.network, parts.held_out.examples, config) if parts.held_out else None
     with written(result.path("curve.jsonl")) as file:
@@ -129,30 +138,8 @@ def _run(result: Result, parts: _Parts, config: Config, *, model: str, data_hash
         versions=installed_versions(),
     )
     save_model(parts.network, parts.tokenizer, manifest, result)
+    forget_checkpoint(result.folder)
     _record(result, parts, steps, config, final=final, last=[line for line in lines if "loss" in line][-1])
-
-
-def _recorder(
-    lines: list[dict[str, Any]],
-    parts: _Parts,
-    steps: Sequence[Planned],
-    config: Config,
-    advance: Callable[..., None],
-) -> Callable[[Point], None]:
-    """What is done after each step: note it, and measure on the held-out cases when it is time."""
-
-    def after_step(point: Point) -> None:
-        lines.append(point._asdict())
-        is_last_of_epoch = point.step == len(steps) or steps[point.step].epoch != point.epoch
-        is_time = point.step % config.evaluate_every == 0 if config.evaluate_every else is_last_of_epoch
-        note = f"loss {point.loss:.3f}"
-        if parts.held_out and (is_time or point.step == len(steps)):
-            measured = measure(parts.network, parts.held_out.examples, config)
-            lines.append({"step": point.step, "held_out": measured})
-            say(f"step {point.step}: held-out accuracy {measured['accuracy']:.3f}")
-        advance(1, note=note)
-
-    return after_step
 
 
 def _record(
@@ -172,6 +159,7 @@ def _record(
         "share_of_pairs_kept": math.fsum(kept) / len(kept),
         "final_loss": last["loss"],
         "held_out": final,
+        "last_step": last["step"],
     }
 
 

@@ -14,7 +14,9 @@ class Config(BaseConfig, frozen=True):
     ``tokens_per_step``; ``greedy`` is the paper's sentence, in ``slots`` responses a step. ``kernel``: ``packed`` works
     out a prompt once for all its answers, ``padded`` one row an answer; null packs where it is exact.
     ``trainable``: ``all``, ``head``, or ``last:N`` for the last N layers, norm and head.
-    ``evaluate_every`` is in steps; 0 evaluates after every epoch. ``tokens_per_forward`` bounds the memory of a
+    ``evaluate_every`` is in steps; 0 evaluates after every epoch. ``keep``: the last weights, or those of the best
+    evaluation by ``metric``; training stops after ``patience`` evaluations without a better one, 0 never. A checkpoint
+    is written every ``checkpoint_every`` steps, 0 every ten minutes. ``tokens_per_forward`` bounds the memory of a
     forward pass and changes no result but by rounding. ``label_smoothing``: how likely a label is the wrong way round.
     ``bfloat16`` keeps float32 master weights of what is trained.
     """
@@ -42,6 +44,10 @@ class Config(BaseConfig, frozen=True):
     over_length: Literal["refuse", "left", "right"] = "refuse"
     tokens_per_forward: int = 8192
     evaluate_every: int = 0
+    metric: Literal["accuracy", "exact_match"] = "accuracy"
+    keep: Literal["last", "best"] = "last"
+    patience: int = 0
+    checkpoint_every: int = 0
     allow_overlap: bool = False
     seed: int = 0
 
@@ -61,6 +67,9 @@ def check_settings(config: Config) -> None:
             where="train",
             allowed="a rate above 0, a warm-up share of 0 to 1, a regulariser of 0 or more",
         )
+    if config.patience < 0 or config.checkpoint_every < 0 or config.evaluate_every < 0:
+        found = "patience, checkpoint_every or evaluate_every below 0"
+        raise ConfigError(found, where="train", allowed="0 or more")
     if not 0 <= config.label_smoothing < 0.5:
         raise ConfigError(f"label_smoothing is {config.label_smoothing}", where="train", allowed="0 to below 0.5")
     num_last_layers(config.trainable)
