@@ -29,7 +29,8 @@ from steelyard.stages.train.checkpoints import forget_checkpoint, load_checkpoin
 from steelyard.stages.train.examples import Examples, make_examples
 from steelyard.stages.train.following import Follower
 from steelyard.stages.train.held_out import check_apart, measure
-from steelyard.stages.train.loop import Planned, choose_trainable, fit, plan
+from steelyard.stages.train.loop import Planned, choose_trainable, fit, is_packed, plan
+from steelyard.stages.train.preflight import check_flight, first_tokens
 from steelyard.stages.train.saving import in_storage_type, save_model
 from steelyard.stages.train.settings import Config, check_settings, num_last_layers
 
@@ -116,6 +117,12 @@ def _run(result: Result, parts: _Parts, config: Config, *, model: str, data_hash
         raise EvidenceError("no step has a pair with both its ends", do="raise --slots, or use --batching whole")
     held_out = parts.held_out.examples if parts.held_out else ()
     checkpoint = load_checkpoint(result.folder)
+    if config.preflight and checkpoint is None:
+        flight = check_flight(
+            parts.network, steps[0].slots, examples, config, is_packed=is_packed(parts.network, config)
+        )
+        say(f"equal scores cost {flight.zero_loss:.3f}; a head alone gets one step down to {flight.fitted_loss:.3f}")
+        say(first_tokens(examples[steps[0].slots[0].prompt], parts.tokenizer))
     with bar("training", len(steps)) as shown:
         follower = Follower(parts.network, held_out, steps, config, folder=result.folder, advance=shown.advance)
         if checkpoint is not None:

@@ -18,7 +18,8 @@ class Config(BaseConfig, frozen=True):
     evaluation by ``metric``; training stops after ``patience`` evaluations without a better one, 0 never. A checkpoint
     is written every ``checkpoint_every`` steps, 0 every ten minutes. ``tokens_per_forward`` bounds the memory of a
     forward pass and changes no result but by rounding. ``label_smoothing``: how likely a label is the wrong way round.
-    ``bfloat16`` keeps float32 master weights of what is trained.
+    ``bfloat16`` keeps float32 master weights of what is trained. ``preflight`` checks the loss of equal scores, and
+    that a head alone can learn the first step, before anything is trained.
     """
 
     prompts_per_step: int = 8
@@ -48,6 +49,7 @@ class Config(BaseConfig, frozen=True):
     keep: Literal["last", "best"] = "last"
     patience: int = 0
     checkpoint_every: int = 0
+    preflight: bool = True
     allow_overlap: bool = False
     seed: int = 0
 
