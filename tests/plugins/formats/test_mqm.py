@@ -44,8 +44,10 @@ def test_a_rating_sums_the_errors_of_one_rater():
     assert (first.rater, first.kind, first.dimension, first.range) == ("r", "human", "mqm", None)
     assert first.value == pytest.approx(-6.1)
     assert first.spans == (
-        (0, 5, "Fluency/Spelling", "Major"), (7, 11, "Fluency/Spelling", "Minor"), (11, 12, "Fluency/Punctuation", "Minor"),
-    )  # fmt: skip
+        (0, 5, "Fluency/Spelling", "Major"),
+        (7, 11, "Fluency/Spelling", "Minor"),
+        (11, 12, "Fluency/Punctuation", "Minor"),
+    )
     assert (second.rater, second.value, second.spans) == ("q", 0, None)
     assert str(second.value) == "0.0"
     assert [response.text for response in one.responses] == ["hallo, wrld."]
@@ -89,7 +91,9 @@ def test_marks_without_a_partner_are_counted():
 
 
 def test_a_segment_in_two_places_is_refused():
-    with pytest.raises(RecordError, match=r"f\.jsonl:3: segment 'd/1' stands at f\.jsonl:1 already(?s:.*)sort the rows"):
+    with pytest.raises(
+        RecordError, match=r"f\.jsonl:3: segment 'd/1' stands at f\.jsonl:1 already(?s:.*)sort the rows"
+    ):
         read("mqm", row(), row(globalSegId="2"), row())
 
 

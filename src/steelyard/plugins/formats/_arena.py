@@ -61,5 +61,3 @@ def language_in(said: str | None) -> str | None:
 def said_language(code: str | None) -> str | None:
     """The language's name as the rows say it."""
     return None if code is None else name_of(code)
-
-

@@ -24,10 +24,10 @@ _STRENGTH = "strength"
 
 
 class Preferences(NamedTuple):
-    """What a data set calls the overall number and its reason, the list of individual ones, and a number in it."""
+    """What a data set calls the overall number and its reason (empty for none), the individual ones, and theirs."""
 
     overall: str
-    overall_reason: str | None
+    overall_reason: str
     individual: str
     strength: str
     reason: str
@@ -95,7 +95,7 @@ def count_unsaid(case: Case, said: Said, names: Preferences, lost: Counter[str])
     lost["judgments beyond those of a row"] += len(case.judgments) - num_said
     if said.overall is not None:
         lost["what judgments say besides"] += bool(without_keys(said.overall.meta, (_STRENGTH,)))
-        lost["reasons"] += said.overall.reason is not None and names.overall_reason is None
+        lost["reasons"] += said.overall.reason is not None and not names.overall_reason
 
 
 def said_row(case: Case, said: Said, names: Preferences) -> dict[str, Any]:
@@ -120,6 +120,5 @@ def _strength(one: Judgment, first: str) -> int:
     """The number of a judgment: its own where it says the verdict, else 1 either way."""
     meta: Mapping[str, Any] = one.meta or {}
     wanted: Sequence[int] = {"tie": (0,), "left": (-1, -2, -3), "right": (1, 2, 3)}[one.verdict]
-    strength = meta.get(_STRENGTH)
-    number = strength if strength in wanted else wanted[0]
+    number = next((strength for strength in wanted if strength == meta.get(_STRENGTH)), wanted[0])
     return number if one.left == first else -number

@@ -45,7 +45,7 @@ def unmarked(marked: str) -> Marked:
 
 def marked(text: str, spans: Sequence[Sequence[int]]) -> str:
     """The text with marks around its spans."""
-    for start, end in sorted(spans, reverse=True):
+    for start, end in sorted(map(tuple, spans), reverse=True):
         text = f"{text[:start]}<v>{text[start:end]}</v>{text[end:]}"
     return text
 

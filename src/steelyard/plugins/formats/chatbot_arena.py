@@ -91,9 +91,7 @@ class ChatbotArena:
                 language=language_in(language),
                 meta=rest(row, _KEYS),
             )
-            yield Case(
-                prompt=prompt, responses=_responses(row, turns), judgments=(_judgment(row, judge),), meta=meta
-            )
+            yield Case(prompt=prompt, responses=_responses(row, turns), judgments=(_judgment(row, judge),), meta=meta)
 
     def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
         """A row a case of two responses and a verdict; others are counted and not written."""

@@ -1,9 +1,9 @@
 r"""HelpSteer2: one answer a row with five numbers from 0 to 4; or, in its preference part, two answers and a verdict.
 
-Written from the card of the data set nvidia/HelpSteer2. Consecutive rows of one prompt make one case. The five numbers
-(``helpfulness``, ``correctness``, ``coherence``, ``complexity``, ``verbosity``) are means over annotators, rounded by the
-publishers: ratings of an unnamed person; more of the last two is not better, and their ``meta`` says so. In a prompt of
-several turns ``<extra_id_1>Assistant`` and ``<extra_id_1>User`` mark the turns after the first.
+Written from the card of the data set nvidia/HelpSteer2. Consecutive rows of one prompt make one case. The numbers
+(``helpfulness``, ``correctness``, ``coherence``, ``complexity``, ``verbosity``) are means over annotators, rounded by
+the publishers: ratings of an unnamed person; more of the last two is not better, and their ``meta`` says so. In a
+prompt of several turns ``<extra_id_1>Assistant`` and ``<extra_id_1>User`` mark the turns after the first.
 
 A preference row has ``preference_strength`` from -3 (``response_1`` is much better) to 3 with its statement, and all
 annotators' in ``all_preferences_unprocessed``; the three most similar of those, and the elaboration, are keys of the
@@ -119,13 +119,13 @@ def _rated_case(group: Sequence[Row], ids: PromptIds, noted: Counter[str]) -> Ca
     meta, metas = split_meta(group, _RATED)
     silent = [[key for key in _RATED[2:] if row.value.get(key, ...) is None] for row in group]
     return Case(
-        prompt=with_prompt(turns_in(text_field(group[0], "prompt"), EXTRA_ID).turns, id=group_id(group, ids), meta=meta),
+        prompt=with_prompt(
+            turns_in(text_field(group[0], "prompt"), EXTRA_ID).turns, id=group_id(group, ids), meta=meta
+        ),
         responses=tuple(
             Response(id=name, text=text, meta=said) for name, text, said in zip(names, texts, metas, strict=True)
         ),
-        ratings=tuple(
-            rating for name, row in zip(names, group, strict=True) for rating in _ratings(name, row, noted)
-        ),
+        ratings=tuple(rating for name, row in zip(names, group, strict=True) for rating in _ratings(name, row, noted)),
         meta=as_read(_KIND, null=silent if any(silent) else []),
     )
 

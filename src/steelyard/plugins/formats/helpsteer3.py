@@ -2,8 +2,8 @@
 
 Written from the card of the data set nvidia/HelpSteer3 (its preference part) and the features that its copies list:
 ``domain``, ``language``, ``context`` as turns, ``response1``, ``response2``, ``overall_preference`` and up to three
-``individual_preference`` of ``score``, ``reasoning``, ``feedback1``, ``feedback2``; numbers go from -3 (the first is much
-better) to 3. In the domain ``code`` the language is a programming language: it is the category's second tier.
+``individual_preference`` of ``score``, ``reasoning``, ``feedback1``, ``feedback2``; numbers go from -3 (the first is
+much better) to 3. In the domain ``code`` the language is a programming language: it is the category's second tier.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ from steelyard.plugins.formats._sides import OTHER_SHAPE
 
 _KIND = "helpsteer3"
 _SIDES = ("response1", "response2")
-_NAMES = Preferences("overall_preference", None, "individual_preference", "score", "reasoning")
+_NAMES = Preferences("overall_preference", "", "individual_preference", "score", "reasoning")
 _OPTIONAL = ("domain", "language", _NAMES.individual)
 _KEYS = ("context", *_SIDES, _NAMES.overall, *_OPTIONAL)
 

@@ -67,9 +67,7 @@ class Maple:
                     for name, one, row, said in zip(names, turns, group, metas, strict=True)
                 ),
                 ratings=tuple(
-                    rating
-                    for name, row in zip(names, group, strict=True)
-                    for rating in _ratings(name, row, noted)
+                    rating for name, row in zip(names, group, strict=True) for rating in _ratings(name, row, noted)
                 ),
                 meta=as_read(_KIND, forms=forms if any(forms) else []),
             )
@@ -111,7 +109,7 @@ def _mean(said: Mapping[str, float | None]) -> float | None:
 
 
 def _form(row: Row) -> dict[str, Any]:
-    """What the ratings do not say of a row: keys that are null or absent, and a ``score`` that is not quite the mean."""
+    """What the ratings do not say of a row: null and absent keys, and a ``score`` that is not quite the mean."""
     form: dict[str, Any] = {"null": nulls_of(row, _OPTIONAL), "absent": absent_keys(row, ("score",))}
     mean, score = _mean({key: number_field(row, key) for key in _SCALES}), number_field(row, "score")
     if score is not None and score != mean:

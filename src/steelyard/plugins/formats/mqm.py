@@ -5,11 +5,11 @@ Written from the README of the repository google/wmt-mqm-human-evaluation and th
 ``category``, ``severity`` and ``metadata``, with ``<v>`` and ``</v>`` around the error. Consecutive rows of one segment
 make one case: a response for each system, a rating for each rater of it.
 
-A rating's value is minus the sum of the README's weights: 5 a major error, 1 a minor one, 0.1 minor punctuation, 25 what
-is no translation, 0 anything else (neutral, no error, the test of attention ``HOTW-test``); 0 is best. There is no
-lowest value: the newer files have no limit of five errors a segment. Spans are those in the translation, with the
-category as label and the severity as reason; what else a row says stays in the rating's ``meta``. That every category
-but the two exceptions has these weights holds for issues of the source as well.
+A rating's value is minus the sum of the README's weights: 5 a major error, 1 a minor one, 0.1 minor punctuation, 25
+what is no translation, 0 anything else (neutral, no error, the test of attention ``HOTW-test``); 0 is best. There is no
+lowest value: the newer files have no limit of five errors a segment. The README exempts no other category, so an issue
+of the source weighs what any error does. Spans are those in the translation, with the category as label and the
+severity as reason; what else a row says stays in the rating's ``meta``.
 """
 
 from collections import Counter
@@ -117,9 +117,7 @@ def _case(name: str, group: Sequence[Row], noted: Counter[str]) -> Case:
         places.setdefault(key, []).append(place)
     segment_key = next(key for key in _SEGMENTS if key in first.value)
     return Case(
-        prompt=with_prompt(
-            (Message(role="user", content=source),), id=name, source=first.value["doc"], meta=meta
-        ),
+        prompt=with_prompt((Message(role="user", content=source),), id=name, source=first.value["doc"], meta=meta),
         responses=tuple(Response(id=system, text=text, author=system) for system, text in targets.items()),
         ratings=tuple(rating_of_errors(*key, said) for key, said in errors.items()),
         meta=as_read(_KIND, segment=[segment_key, first.value[segment_key]], order=_order(places)),

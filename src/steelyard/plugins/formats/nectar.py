@@ -161,9 +161,7 @@ def _said_source(case: Case, form: dict[str, Any]) -> dict[str, Any]:
     return {"source": [source] if source is not None else []}
 
 
-def _answers(
-    case: Case, texts: Sequence[str | None], form: dict[str, Any], lost: Counter[str]
-) -> list[dict[str, Any]]:
+def _answers(case: Case, texts: Sequence[str | None], form: dict[str, Any], lost: Counter[str]) -> list[dict[str, Any]]:
     ranks: dict[str, Any] = rank_of(case.ranking or ())
     ranked = [response.id for response in case.responses if response.id in ranks]
     kept = dict(zip(ranked, form.get("ranks", ()), strict=False))

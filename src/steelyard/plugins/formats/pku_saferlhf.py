@@ -3,9 +3,9 @@
 Written from the card of the data set PKU-Alignment/PKU-SafeRLHF and public code that lists its columns. Both verdicts
 are judgments of their own (``helpfulness`` and ``harmlessness`` in their ``meta``): they contradict each other freely.
 A row without ``safer_response_id``, as in the single-dimension set, has one judgment of no dimension. The severity
-level, 0 (safe) to 3 (severe), is a rating in which lower is better, as its ``meta`` says; whether an answer is safe, its
-harm categories and its hash stay with it. The card calls the labels joint work of people and models; they are read as
-human.
+level, 0 (safe) to 3 (severe), is a rating in which lower is better, as its ``meta`` says; whether an answer is safe,
+its harm categories and its hash stay with it. The card calls the labels joint work of people and models; they are read
+as human.
 """
 
 from collections import Counter

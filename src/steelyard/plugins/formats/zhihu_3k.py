@@ -61,7 +61,9 @@ class Zhihu3k:
             for values, pair in plain_rows(taken.rest, _NAMES, lost, self.carries):
                 upvotes = (taken.value(response.id, _SCALE.dimension) for response in pair[:2])
                 said = {key: _said(key, value, form) for key, value in zip(_UPVOTES, upvotes, strict=True)}
-                kept = {key: value for key, value in said.items() if value is not None or key not in form.get("absent", ())}
+                kept = {
+                    key: value for key, value in said.items() if value is not None or key not in form.get("absent", ())
+                }
                 yield with_meta(values | kept, case, _KEYS, lost)
 
 
@@ -80,10 +82,10 @@ def _parsed(text: str) -> float | None:
 
 def _number(row: Row, key: str) -> float | None:
     value = row.value.get(key)
-    if value is None or value == "" or is_number(value):
-        return value or None if isinstance(value, str) else value
-    number = _parsed(value) if isinstance(value, str) else None
-    if number is None:
+    if value is None or value == "":
+        return None
+    number = _parsed(value) if isinstance(value, str) else value
+    if not is_number(number):
         raise RecordError("upvotes that are no number", where=row.place._replace(path=key), allowed="a number, or null")
     return number
 
