@@ -42,7 +42,7 @@ def languages_report(
 
     ``english`` is the language that the others are held against. ``languages``: accuracy, drop from English overall and
     per category, and kappa with English over the items that both have. ``mean`` and ``standard_deviation`` are over
-    the languages without English; so are those of ``kin`` (family, script, resource).
+    the languages without English; so are those of ``kin`` (family, script, resource). The deviation has no interval.
     """
     layout = layout_of(parallel.labels)
     table = np.concatenate([parallel.statistics, _confusions(parallel, english)], axis=1)
@@ -147,8 +147,9 @@ def _over(totals: Totals, formulas: Sequence[Formula]) -> dict[str, Any]:
 
     found = {"mean": _estimate(totals, lambda sums: stacked(sums).mean(axis=-1), len(formulas)).record()}
     if len(formulas) > 1:
-        spread = _estimate(totals, lambda sums: stacked(sums).std(axis=-1, ddof=1), len(formulas))
-        found["standard_deviation"] = spread.record()
+        # Without an interval: a resample adds its own noise to a spread, and its percentiles would lie above it.
+        spread = float(stacked(totals.point).std(ddof=1))
+        found["standard_deviation"] = Estimate(spread, None, None, len(formulas)).record()
     return found
 
 
