@@ -15,7 +15,7 @@ from steelyard.core.errors import ConfigError, choices
 from steelyard.core.types import Run
 
 Accepts = Literal["file", "files", "name"]
-_NO_INPUTS = {"out", "config", "force", "workers"}
+_NO_INPUTS = {"out", "config", "force", "workers", "engine"}
 
 
 class Parameter(NamedTuple):

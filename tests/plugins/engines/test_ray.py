@@ -7,6 +7,9 @@ import pytest
 from ray_nodes import ray_nodes
 from steelyard.core.errors import ConfigError, UserError
 from steelyard.core.plugins import build
+from steelyard.files.cases import write_cases
+from steelyard.stages.resolve import resolve
+from strategies import case
 
 pytest.importorskip("ray", reason="Ray is of the group ray")
 
@@ -57,3 +60,12 @@ def test_nodes_that_come_and_go_change_nothing_but_the_time(cluster, engine):
     found = [next(results) for _ in range(10)]
     cluster.remove_node(extra)
     assert found + list(results) == list(map(math.factorial, sizes))
+
+
+def test_resolving_on_a_cluster_gives_the_same_file_and_numbers(cluster, engine, tmp_path):
+    cases = [case(f"p{index}", "abc", judgments=["a>b", "b>c", "c>a", "a=b"][: index % 5]) for index in range(700)]
+    write_cases(tmp_path / "cases.jsonl", cases)
+    there = resolve(tmp_path / "cases.jsonl", tmp_path / "there", engine="ray")
+    here = resolve(tmp_path / "cases.jsonl", tmp_path / "here", workers=1)
+    assert there.outputs == here.outputs
+    assert there.summary == here.summary

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from steelyard.core.errors import ConfigError, EvidenceError, FileError, RecordError
+from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindError, RecordError
 from steelyard.core.types import Pair
 from steelyard.files.cases import encode_case, read_cases, write_cases
 from steelyard.methods.ranking.evidence import Only
@@ -184,3 +184,9 @@ def test_an_absent_file_and_senseless_workers_are_refused(file, tmp_path):
     assert not (tmp_path / "out").exists()
     with pytest.raises(ConfigError, match="workers=-2"):
         resolve(file, tmp_path / "out", workers=-2)
+
+
+def test_an_engine_that_does_not_exist_is_refused_before_anything_is_written(file, tmp_path):
+    with pytest.raises(KindError, match="there is no 'rai' in engines"):
+        resolve(file, tmp_path / "out", engine="rai")
+    assert not (tmp_path / "out").exists()

@@ -13,15 +13,20 @@ def command(
     *,
     out: Annotated[Path, typer.Option(help="The folder for cases.jsonl and run.json.")],
     only: Annotated[
-        list[str] | None, typer.Option(help="kind=NAME, judge=NAME or batch=NAME; repeat for more. Default: all.")
+        list[str] | None, typer.Option(help="Use only judgments of kind=, judge= or batch=NAME; repeat. Default: all.")
     ] = None,
     aggregate: Annotated[
-        str | None, typer.Option(help="majority: the verdicts on a pair vote first. Default: none.")
+        str | None, typer.Option(help="majority: verdicts on the same pair vote first. Default: each counts.")
     ] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting, as key=value; repeat for more.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes. Default: one a core for large files.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Any setting, as KEY=VALUE; repeat. An unknown KEY lists all.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="local, or ray: on a cluster (RAY_ADDRESS names one).")] = "local",
+    workers: Annotated[
+        int | None, typer.Option(help="How many processes. Default: one for each core, for large files.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
 ) -> None:
     """Turn judgments into conflict-free rankings, and report the conflicts.
 
@@ -43,30 +48,26 @@ def command(
         settings["only"] = parse_only(only)
     if aggregate:
         settings["aggregate"] = aggregate
-    run = resolve(cases, out, resolve_config(Config, settings, where="resolve"), workers=workers, force=force)
+    run = resolve(
+        cases, out, resolve_config(Config, settings, where="resolve"), workers=workers, engine=engine, force=force
+    )
     if not as_json:
         _print_table(run.summary["conflicts"])
     show(run, [f"rankings in {out / 'cases.jsonl'}"], as_json=as_json)
 
 
 def _print_table(conflicts: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from steelyard.doors.tables import print_table
 
-    table = Table(box=None, padding=(0, 2, 0, 0), title="Conflicts", title_justify="left")
-    table.add_column("", overflow="fold")
-    for name in ("ratio", "of strict", "prompts with", "ordered", "judgments", "prompts"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_row("all", *_row(conflicts["overall"]))
+    rows: list[tuple[str, ...]] = [("all", *_row(conflicts["overall"]))]
     for group in ("kind", "judge", "category", "language"):
         found = conflicts[f"by_{group}"]
         largest = sorted(found, key=lambda name: -found[name]["num_judgments"])[:_MOST_ROWS]
-        table.add_row(f"by {group}")
-        for name in largest:
-            table.add_row(f"  {name}", *_row(found[name]))
+        rows.append((f"by {group}",))
+        rows += [(f"  {name}", *_row(found[name])) for name in largest]
         if len(found) > len(largest):
-            table.add_row(f"  … {len(found) - len(largest)} more")
-    Console(highlight=False, markup=False).print(table)
+            rows.append((f"  … {len(found) - len(largest)} more",))
+    print_table("Conflicts", ("ratio", "of strict", "prompts with", "ordered", "judgments", "prompts"), rows)
 
 
 def _row(ratios: dict[str, Any]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from steelyard.core import plugins
 from steelyard.core.errors import EvidenceError, Place
+from steelyard.core.protocols import Engine
 from steelyard.core.types import Case, Counts, Run
 from steelyard.files.atomic import written
 from steelyard.files.cases import decode_case, encode_case, read_cases
@@ -60,19 +61,28 @@ _DEFAULT = Config()
 
 
 def resolve(
-    cases: Path, out: Path, config: Config = _DEFAULT, *, workers: int | None = None, force: bool = False
+    cases: Path,
+    out: Path,
+    config: Config = _DEFAULT,
+    *,
+    workers: int | None = None,
+    engine: str = "local",
+    force: bool = False,
 ) -> Run:
     """Write ``cases.jsonl``, in which only ``ranking`` is new, and in ``run.json`` the conflict report.
 
     A case to which no judgment counts keeps the ranking it has. ``workers`` processes are used; None is one a core for
-    large files, else 1. Raises EvidenceError if ``only`` admits no judgment of the whole file.
+    large files, else 1. ``engine`` is a kind of engine: ``ray`` works on a cluster instead. Raises EvidenceError if
+    ``only`` admits no judgment of the whole file.
     """
     check_readable(cases)
     with result_folder(out, "resolve", config=config, inputs={"cases": cases}, seed=config.seed, force=force) as result:
         if result.is_finished:
             say(f"{out} is finished already: equal input and settings")
             return read_run(out)
-        total = _resolve_file(cases, result.path("cases.jsonl"), config, _num_workers(cases, workers))
+        settings = {"workers": _num_workers(cases, workers)} if engine == "local" else {}
+        working = plugins.build("engines", engine, settings)
+        total = _resolve_file(cases, result.path("cases.jsonl"), config, working)
         result.counts = Counts(num_in=total.num_cases, num_used=total.num_cases, noted=_named(total.noted))
         result.summary = _summary(total, config)
     return read_run(out)
@@ -111,9 +121,8 @@ def _digest(case: Case) -> bytes:
     return hashlib.blake2b(msgspec.json.encode(case.key), digest_size=_DIGEST_BYTES).digest()
 
 
-def _resolve_file(path: Path, out: Path, config: Config, workers: int) -> Total:
+def _resolve_file(path: Path, out: Path, config: Config, engine: Engine) -> Total:
     """All batches, written as they come; nothing is left of the file if anything in it is wrong."""
-    engine = plugins.build("engines", "local", {"workers": workers})
     tables, noted, quality, digests = NO_TABLES, Noted(), Gathered(), bytearray()
     megabytes = None if is_parquet(path) else max(1, round(path.stat().st_size / 1e6))
     with written(out) as file, bar("resolve (MB read)", megabytes) as progress:
