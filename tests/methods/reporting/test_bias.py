@@ -11,8 +11,8 @@ from steelyard.methods.reporting.judge_contents import read_agreement, read_auth
 
 
 def estimate(value, n=10):
-    return {"value": value, "low": None if value is None else value - 0.1, "high": None if value is None else value + 0.1,
-            "n": n}  # fmt: skip
+    low, high = (None, None) if value is None else (value - 0.1, value + 0.1)
+    return {"value": value, "low": low, "high": high, "n": n}
 
 
 SUMMARY = {

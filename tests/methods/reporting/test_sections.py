@@ -10,11 +10,23 @@ from steelyard.methods.reporting.contents import (
     Measured,
     Resolution,
 )
+from steelyard.methods.reporting.judge_contents import (
+    Agreement,
+    Author,
+    Authors,
+    Judges,
+    Length,
+    Position,
+    Rater,
+    Two,
+)
 from steelyard.methods.reporting.sections import (
     Judged,
+    JudgeReport,
     accuracy_section,
     conflict_section,
     counts_line,
+    judges_section,
     protocol,
     rewards_section,
     training_section,
@@ -51,6 +63,21 @@ def test_benches_whose_categories_differ_have_a_figure_each():
 def test_parts_of_a_bench_and_evaluations_without_categories():
     bench = Named("m", Evaluation(sections={"Chat": Estimate(value=0.5, n=3)}))
     assert titles(accuracy_section([bench], [])) == ["m", word("bench_parts")]
+
+
+def test_judges_have_their_biases_their_table_and_each_other():
+    rater = Rater(num_judgments=9, length=Length(longer=GROUP.accuracy), position=Position(earlier=GROUP.accuracy))
+    two = Two(judges=("ann", "bob"), agreement=GROUP.accuracy, kappa=GROUP.accuracy)
+    authors = Authors(strengths=(Author(author="m", value=0.1, low=0.0, high=0.2, n=3),))
+    report = JudgeReport(
+        "resolved", Judges(by_judge={"ann": rater}, by_kind={"human": rater}), Agreement(judges=(two,)), authors
+    )
+    section = judges_section([report], [])
+    assert [panel.title.split(" · ")[0] for panel in section.panels[:2]] == ["human", "human"]
+    assert titles(section)[2:] == [word("judges_table"), word("agreement"), word("authors")]
+    assert [part.by for part in section.panels[2].tables] == ["kind", "judge"]
+    nothing = JudgeReport("r", Judges(), Agreement(), Authors())
+    assert judges_section([nothing], []).panels == ()
 
 
 def test_a_section_of_nothing_has_no_panels():

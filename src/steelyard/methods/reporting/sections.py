@@ -12,10 +12,12 @@ from steelyard.methods.reporting.accuracy import (
     overview_figure,
     overview_table,
 )
+from steelyard.methods.reporting.bias import agreement_table, author_figure, bias_panels, judge_table
 from steelyard.methods.reporting.conflicts import Grouped, conflict_figure, conflict_tables
 from steelyard.methods.reporting.contents import CurvePoint, Item, Measured, Resolution
 from steelyard.methods.reporting.curves import held_out_figure, loss_figure
 from steelyard.methods.reporting.distributions import margin_figure, score_figure, tier_figure
+from steelyard.methods.reporting.judge_contents import Agreement, Authors, Judges
 from steelyard.methods.reporting.rewards import margin_table, rewards_of, tier_spreads, tier_table
 from steelyard.methods.reporting.tables import Figure, Table, count, table, word
 
@@ -42,6 +44,15 @@ class Judged(NamedTuple):
 
     name: str
     resolution: Resolution
+
+
+class JudgeReport(NamedTuple):
+    """What a run of ``resolve`` says of judges and authors, under its name."""
+
+    name: str
+    judges: Judges
+    agreement: Agreement
+    authors: Authors
 
 
 class Protocol(NamedTuple):
@@ -99,6 +110,28 @@ def conflict_section(judged: Sequence[Judged], evidence: Sequence[str]) -> Secti
         if own.resolution.conflicts.overall.ratio is not None
     )
     return Section("conflicts", tuple(evidence), panels)
+
+
+def judges_section(reports: Sequence[JudgeReport], evidence: Sequence[str]) -> Section:
+    """Of each run of ``resolve``: length and position bias by kind, judges beside each other, and authors."""
+    panels: list[Panel] = []
+    for report in reports:
+        prefix = f"{report.name} · " if len(reports) > 1 else ""
+        panels += [
+            Panel(f"{prefix}{one.name} · {word(f'{one.about}_bias')}", one.figure, (), f"note_{one.about}_bias")
+            for one in bias_panels(report.judges.by_kind)
+        ]
+        if report.judges.by_judge:
+            tables = (
+                Grouped("kind", judge_table(report.judges.by_kind)),
+                Grouped("judge", judge_table(report.judges.by_judge)),
+            )
+            panels.append(Panel(prefix + word("judges_table"), None, tables))
+        if report.agreement.judges or report.agreement.kinds:
+            panels.append(Panel(prefix + word("agreement"), None, (Grouped("", agreement_table(report.agreement)),)))
+        if report.authors.strengths:
+            panels.append(Panel(prefix + word("authors"), author_figure(report.authors), (), "note_authors"))
+    return Section("judges", tuple(evidence), tuple(panels))
 
 
 def training_section(curves: Mapping[str, Sequence[CurvePoint]], evidence: Sequence[str]) -> Section:

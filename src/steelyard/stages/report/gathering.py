@@ -21,6 +21,7 @@ from steelyard.methods.reporting.sections import (
     accuracy_section,
     conflict_section,
     counts_line,
+    judges_section,
     protocol,
     rewards_section,
     training_section,
@@ -35,6 +36,7 @@ from steelyard.stages.report.sources import (
     curve_of,
     evaluation_of,
     items_of,
+    judges_of,
     of_stage,
     read_known_cases,
     resolution_of,
@@ -103,6 +105,7 @@ def _sections(gathered: Gathered) -> list[Section]:
         accuracy_section(gathered.evaluations, evaluated),
         rewards_section(gathered.items, evaluated),
         conflict_section(gathered.judged, _evidence(gathered, "resolve")),
+        judges_section([judges_of(source) for source in of_stage(gathered.sources, "resolve")], []),
         training_section(curves, _evidence(gathered, "train")),
     ]
 

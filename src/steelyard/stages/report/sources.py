@@ -22,6 +22,8 @@ from steelyard.methods.reporting.contents import (
     Training,
     model_name,
 )
+from steelyard.methods.reporting.judge_contents import Agreement, Authors, Judges
+from steelyard.methods.reporting.sections import JudgeReport
 
 Part = TypeVar("Part", bound=Seen)
 
@@ -68,6 +70,18 @@ def evaluation_of(source: Source) -> Named:
 def resolution_of(source: Source) -> Resolution:
     """The summary of a run of ``resolve``. Raises RecordError if it is none."""
     return _summary(source, Resolution)
+
+
+def judges_of(source: Source) -> JudgeReport:
+    """What a run of ``resolve`` says of judges and authors. Raises RecordError if it is none."""
+    place = Place(str(source.folder / "run.json"), path="summary")
+    summary = source.run.summary
+    return JudgeReport(
+        source.name,
+        _converted(summary.get("judges") or {}, Judges, place),
+        _converted(summary.get("agreement") or {}, Agreement, place),
+        _converted(summary.get("authors") or {}, Authors, place),
+    )
 
 
 def training_of(source: Source) -> Training:

@@ -43,9 +43,9 @@ def supervise(
     """Write ``cases.jsonl`` with the judgments kept and their ranking, and ``manifest.jsonl`` with those dropped.
 
     Give either a ``model`` (a trained model's folder, or a kind) or ``scores``. ``calibrate``: cases that people and
-    the supervised judge judged alike. A model's scores are written too (``scores.jsonl``). Raises ConfigError for contradictory settings; ModelError and
-    EvidenceError for a supervisor that may not judge these cases; EvidenceError, with a table of coverage, for a tau
-    that drops everything, or if no tau is certified.
+    the supervised judge judged alike. A model's scores are written too (``scores.jsonl``). Raises ConfigError for
+    contradictory settings; ModelError and EvidenceError for a supervisor that may not judge these cases; EvidenceError,
+    with a table of coverage, for a tau that drops everything, or if no tau is certified.
     """
     files = Files(model, scores, calibrate, calibrate_scores, train_cases)
     check_settings(config, files)
