@@ -36,7 +36,7 @@ class Ledger:
         self._connection = connection
 
     def keep(self, reply: Reply) -> None:
-        """Writes the reply, or that there was none; it is on disk when this returns."""
+        """Writes the reply, or that there was none: when this returns, a kill of this process loses nothing of it."""
         if reply.failure == "failed":
             self._connection.execute(_NOTE, (reply.request, reply.detail or "failed"))
         else:
@@ -85,7 +85,8 @@ def open_ledger(path: Path | None) -> Iterator[Ledger]:
         try:
             # Nobody else may write; with EXCLUSIVE a second run is refused instead of asking everything twice.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            connection.execute("PRAGMA journal_mode = DELETE")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
             connection.executescript(f"BEGIN EXCLUSIVE; {_TABLES} COMMIT;")
         except sqlite3.OperationalError as error:
             found = f"another run is writing the ledger ({error})"

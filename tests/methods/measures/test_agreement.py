@@ -43,8 +43,8 @@ def plain_alpha(votes):
     for item, rater, label in votes:
         said.setdefault((item, rater), []).append(label)
     items = {}
-    for (item, _), labels in said.items():
-        labels = [label for label in labels if label != UNLABELLED]
+    for (item, _), given_labels in said.items():
+        labels = [label for label in given_labels if label != UNLABELLED]
         if labels:
             most = [option for option in (0, 1, 2) if all(
                 labels.count(option) > labels.count(other) for other in (0, 1, 2) if other != option

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,7 +62,7 @@ def test_lengths_fall_into_their_bins(pairs):
     columns = counted(length_columns(better, worse), NUM_LENGTH)
     found = longer(columns)
     ends = (0.0, *LENGTH_EDGES)
-    for index, (above, up_to) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+    for index, (above, up_to) in enumerate(pairwise(ends)):
         inside = [
             one > other for one, other in pairs if one != other and above < abs(one - other) / max(one, other) <= up_to
         ]

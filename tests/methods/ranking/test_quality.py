@@ -47,7 +47,7 @@ def texts(one, **lengths):
 
 
 def hand_made():
-    """Ann: a > b (a shown second), b > c, c > a: a circle. Bob: a > b, and a tie of a and c; the model: b > a, a none."""
+    """Ann: a > b (a shown second), b > c, c > a: a circle. Bob: a > b, a and c equal. The model: b > a, and a none."""
     judgments = [
         judgment("a>b", judge="ann", shown=("b", "a")),
         judgment("b>c", judge="ann", shown=("b", "a", "c")),
@@ -140,10 +140,9 @@ def test_batches_add_up_to_the_whole(given_cases, batch):
 def test_neither_the_order_of_judgments_nor_who_stands_left_matters(one, random):
     turned = []
     for own in one.judgments:
-        if random.random() < 0.5:
-            verdict = {"left": "right", "right": "left"}.get(own.verdict, own.verdict)
-            own = msgspec.structs.replace(own, left=own.right, right=own.left, verdict=verdict)
-        turned.append(own)
+        verdict = {"left": "right", "right": "left"}.get(own.verdict, own.verdict)
+        mirrored = msgspec.structs.replace(own, left=own.right, right=own.left, verdict=verdict)
+        turned.append(mirrored if random.random() < 0.5 else own)
     random.shuffle(turned)
     other = msgspec.structs.replace(one, judgments=tuple(turned))
     assert summed([one]) == summed([other])

@@ -1,6 +1,6 @@
 """RM-Bench: three styles of right answer against three of wrong ones, as easy, normal and hard accuracy by domain."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,16 @@ class Bench:
             )
             unscored = np.isnan(right)[:, None] | np.isnan(wrong)[None]
             table[row, :_PROMPTS] = np.where(unscored, unscored_is_right, right[:, None] > wrong[None]).ravel()
+        return table
+
+    def pair_columns(self, cases: Sequence[Case], right: Sequence[Mapping[tuple[str, str], bool]]) -> Integers:
+        """The same from verdicts on the nine pairs."""
+        table = np.ones((len(cases), _PROMPTS + 1), dtype=np.int64)
+        for row, (case, own) in enumerate(zip(cases, right, strict=True)):
+            sides = _by_style(case)
+            assert sides is not None, "prepared cases have the shape"
+            better, worse = sides
+            table[row, :_PROMPTS] = [own[one, other] for one in better for other in worse]
         return table
 
     def summarise(self, items: Items, *, seed: int) -> dict[str, Any]:
