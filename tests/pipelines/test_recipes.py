@@ -86,7 +86,7 @@ def test_stages_that_wait_for_each_other_are_named(tmp_path):
         ("[stages.a]\nverb='merge'\nfiles=[3]", "files names no files\n  allowed: texts in a list"),
         ("[stages.a]\nverb='simulate'\nconfig=3", "config is no table"),
         ("[stages.a]\nverb='simulate'\nnum_threads=0", "num_threads is no number of threads"),
-        ("[stages.a]\nverb='simulate'\nconfig.seed='x'", r"stages\.a\.config: Expected `int`"),
+        ("[stages.a]\nverb='simulate'\nconfig.seed='x'", r"stages\.a\.config: seed is 'x'"),
     ],
 )
 def test_what_is_wrong_with_a_recipe_is_said_with_its_place(tmp_path, text, found):

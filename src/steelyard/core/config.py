@@ -24,22 +24,27 @@ def resolve_config(config_type: type[ConfigType], settings: Mapping[str, Any], *
     try:
         return msgspec.convert(dict(settings), config_type)
     except msgspec.ValidationError as error:
-        raise ConfigError(str(error), where=where, allowed=_described(config_type)) from error
+        from steelyard.core.described import wrong_value
+
+        raise wrong_value(config_type, settings, error, where) from error
 
 
-def parse_settings(assignments: Iterable[str]) -> dict[str, Any]:
-    """``["epochs=2", "model.path='x'"]`` as nested settings. A value that is no TOML is taken as plain text."""
+def parse_settings(assignments: Iterable[str], *, option: str = "--set") -> dict[str, Any]:
+    """``["epochs=2", "model.path='x'"]`` as nested settings. A value that is no TOML is taken as plain text.
+
+    ``option`` is what the person wrote before them. Raises ConfigError for what is no ``KEY=VALUE``.
+    """
     settings: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals or not key.strip():
-            raise ConfigError(f"--set {assignment!r} has no key and value", do="write --set key=value")
+            raise ConfigError(f"{option} {assignment!r} has no key and value", do=f"write {option} KEY=VALUE")
         inner = settings
         *parents, last = key.strip().split(".")
         for parent in parents:
             inner = inner.setdefault(parent, {})
             if not isinstance(inner, dict):
-                raise ConfigError(f"--set {assignment!r}: {parent!r} was set to a value already")
+                raise ConfigError(f"{option} {assignment!r}: {parent!r} was set to a value already")
         inner[last] = _parse_value(value.strip())
     return settings
 
@@ -57,8 +62,3 @@ def _parse_value(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
-
-
-def _described(config_type: type[msgspec.Struct]) -> str:
-    fields = msgspec.structs.fields(config_type)
-    return ", ".join(f"{field.encode_name}: {getattr(field.type, '__name__', field.type)}" for field in fields)

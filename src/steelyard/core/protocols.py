@@ -4,9 +4,10 @@ A plug-in is a file with ``Config`` and ``build``; what ``build`` returns satisf
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from steelyard.core.asking import Answer, Comparison, Question, Reply, Request
 from steelyard.core.errors import Place
 from steelyard.core.types import Case, Scores
 
@@ -59,6 +60,70 @@ class RewardModel(Protocol):
         ...
 
 
+@runtime_checkable
+class AskedModel(RewardModel, Protocol):
+    """A reward model that is asked for verdicts: of what it says of pairs, numbers are only a summary.
+
+    ``name`` signs what the judges say together, ``compares_pairs`` whether it can be asked about single pairs.
+    """
+
+    name: str
+    compares_pairs: bool
+
+    def answers(
+        self, cases: Sequence[Case], pairs: Sequence[Sequence[tuple[int, int]]] | None = None
+    ) -> Iterator[tuple[Mapping[str, Answer], ...]]:
+        """For each case what every judge says of each comparison, by its name; the last is what they say together.
+
+        ``pairs`` are positions of responses, for each case: what is to be compared where pairs are, null for all.
+        """
+        ...
+
+
+class Chat(Protocol):
+    """A language model that answers: requests in, replies out. ``name`` is what its verdicts are signed with."""
+
+    name: str
+
+    def ask(self, requests: Iterable[Request]) -> Iterator[Reply]:
+        """One reply for each request, in any order, as they come; requests are taken as there is room for them.
+
+        A request that fails is a reply that says so. Raises ModelError where no request can succeed.
+        """
+        ...
+
+    def protocol(self) -> dict[str, Any]:
+        """What decides the replies: model, temperature, template. Waiting and retrying are no part of it."""
+        ...
+
+
+class Judge(Protocol):
+    """A way of asking a language model for verdicts. Pure: comparisons to questions, replies to verdicts.
+
+    ``fewest`` and ``most`` are how many responses can be shown together, ``num_questions`` how many questions that
+    takes.
+    """
+
+    fewest: int
+    most: int
+
+    def num_questions(self, comparison: Comparison) -> int:
+        """How many questions ``questions`` gives, without writing them."""
+        ...
+
+    def questions(self, comparison: Comparison) -> tuple[Question, ...]:
+        """What the language model is asked of a comparison."""
+        ...
+
+    def read(self, comparison: Comparison, replies: Sequence[Reply]) -> Answer:
+        """What the replies, one for each question and in their order, say. Never guesses."""
+        ...
+
+    def protocol(self) -> dict[str, Any]:
+        """What must be equal for two judges' verdicts to be comparable: prompts, form of answer, orders."""
+        ...
+
+
 class Bench(Protocol):
     """A benchmark: how cases with rankings sum to its published headline.
 
@@ -85,6 +150,15 @@ class Bench(Protocol):
 
     def summarise(self, items: Any, *, seed: int) -> dict[str, Any]:
         """The bench's part of the evaluation summary, from per-prompt statistics."""
+        ...
+
+
+@runtime_checkable
+class PairBench(Bench, Protocol):
+    """A benchmark whose own columns can be formed from verdicts on pairs too, without a number for each response."""
+
+    def pair_columns(self, cases: Sequence[Case], right: Sequence[Mapping[tuple[str, str], bool]]) -> Any:
+        """As ``columns``, from which pairs of each case are right, by their better and worse response."""
         ...
 
 

@@ -1,16 +1,19 @@
 """The command line: the verbs are the files of ``doors/verbs``; errors of the user's end in exit code 2, ours in 1."""
 
 import importlib
+import io
 import pkgutil
+import shutil
 import sys
 import tempfile
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from steelyard.core.errors import MissingPartError, UserError
+from steelyard.core.errors import FileError, MissingPartError, UserError
 from steelyard.doors import verbs
 from steelyard.files.talk import say
 
@@ -20,6 +23,7 @@ From raw verdicts to a conflict-free ranking, a trained reward model, a score wi
 
 Begin with `steelyard demo`: the whole path on built-in data, in minutes, on a CPU.
 """
+_NARROW = 70  # below so many columns the framed help would cut the names of options
 _GROUPS = {
     "altair": "report",
     "jinja2": "report",
@@ -33,11 +37,19 @@ _GROUPS = {
 
 def build_app() -> typer.Typer:
     """The command-line application with every verb in it. Heavy packages are imported only by the verb that runs."""
-    app = typer.Typer(help=_ABOUT, pretty_exceptions_enable=False, rich_markup_mode="markdown", add_completion=True)
+    columns = shutil.get_terminal_size().columns
+    is_narrow = columns < _NARROW
+    app = typer.Typer(
+        help=_ABOUT,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None if is_narrow else "markdown",
+        context_settings={"terminal_width": columns} if is_narrow else {},
+    )
     app.callback(invoke_without_command=True)(_options)
     for name in verb_names():
         module = importlib.import_module(f"{verbs.__name__}.{name}")
-        app.command(name.rstrip("_").replace("_", "-"))(module.command)
+        summary = (module.command.__doc__ or "").strip().split("\n")[0]
+        app.command(name.rstrip("_").replace("_", "-"), short_help=summary)(module.command)
     return app
 
 
@@ -48,7 +60,9 @@ def verb_names() -> tuple[str, ...]:
 
 def main() -> None:
     """Run one verb. Exit codes: 0 done, 1 we failed, 2 asked wrongly."""
+    _write_everything()
     try:
+        _check_words(sys.argv[1:])
         build_app()()
     except UserError as error:
         _refuse(error)
@@ -59,6 +73,25 @@ def main() -> None:
         _refuse(MissingPartError(f"this needs {error.name}", do=f"pip install 'steelyard[{group}]'"))
     except Exception as error:
         _fail(error)
+
+
+def _check_words(words: Sequence[str]) -> None:
+    """Raises FileError for a name whose bytes are no text here: records name their inputs, and are UTF-8."""
+    for word in words:
+        try:
+            word.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise FileError(
+                f"the name {word!r} is not UTF-8",
+                do="rename the file; where names are Chinese and the terminal is not, set LANG=C.UTF-8",
+            ) from error
+
+
+def _write_everything() -> None:
+    """What the terminal's encoding lacks (Chinese, where there is only ASCII) is written by its number, not refused."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _options(

@@ -20,9 +20,7 @@ def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str
 
     width = Console().width
     parts = [heading.split("\n") for heading in headings]
-    columns = [
-        [*part, *(row[place] for row in rows if len(row) > 1)] for place, part in enumerate(parts, start=1)
-    ]
+    columns = [[*part, *(row[place] for row in rows if len(row) > 1)] for place, part in enumerate(parts, start=1)]
     needed = sum(max(map(len, column)) + _GAP for column in columns) + _LEAST_NAME + _GAP
     if needed <= width:
         _print_columns(title, headings, rows)

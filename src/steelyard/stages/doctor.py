@@ -13,11 +13,16 @@ from typing import NamedTuple
 
 _GROUPS = {
     "train": ("torch", "transformers", "safetensors", "jaxtyping"),
+    "chat": ("openai", "httpx2"),
     "report": ("altair", "jinja2", "vl_convert"),
 }
 _DISTRIBUTIONS = {"vl_convert": "vl-convert-python"}
 _FONT_LANGUAGES = {"zh-cn": "Chinese", "ja": "Japanese", "ar": "Arabic", "he": "Hebrew", "hi": "Hindi"}
 _MIN_FREE_GIB = 5
+_MIN_MEMORY_GIB = 4
+_MEMORY_FILES = (Path("/proc/meminfo"), Path("/sys/fs/cgroup"))
+_PROCESSOR_FILE = Path("/proc/cpuinfo")
+_SAMPLE = "杆秤"
 
 
 class Check(NamedTuple):
@@ -35,6 +40,10 @@ def doctor(folder: Path) -> tuple[Check, ...]:
         *_interpreter(),
         *_packages(),
         _accelerator(),
+        _threads(),
+        _bfloat16(),
+        _memory(),
+        _terminal(),
         *_fonts(),
         _database_drivers(),
         _disk(folder),
@@ -69,8 +78,73 @@ def _accelerator() -> Check:
 
     if not torch.cuda.is_available():
         return Check("accelerator", None, "none: training and scoring use the CPU")
-    names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
-    return Check("accelerator", is_fine=True, found=", ".join(names))
+    devices = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
+    found = ", ".join(f"{device.name} ({device.total_memory / 2**30:.0f} GiB)" for device in devices)
+    return Check("accelerator", is_fine=True, found=found)
+
+
+def _threads() -> Check:
+    """More threads than cores wait for one another: training becomes many times slower."""
+    cores = _cores()
+    if importlib.util.find_spec("torch") is None:
+        return Check("threads", None, f"unknown: torch is not installed; {cores} cores may be used")
+    import torch
+
+    threads = torch.get_num_threads()
+    return Check("threads", threads <= cores, f"{threads} for torch, on {cores} cores", f"set OMP_NUM_THREADS={cores}")
+
+
+def _cores() -> int:
+    """The cores that this process may use, which in a container can be fewer than the machine has."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _bfloat16() -> Check:
+    """Whether the number type is the hardware's own; elsewhere it works, but slower than float32."""
+    if importlib.util.find_spec("torch") is not None:
+        import torch
+
+        if torch.cuda.is_available():
+            is_own = torch.cuda.is_bf16_supported(including_emulation=False)
+            return Check("bfloat16", None, "on the GPU" if is_own else "not by this GPU: keep dtype=float32")
+    if not _PROCESSOR_FILE.is_file():
+        return Check("bfloat16", None, "unknown on this processor")
+    flags = set(_PROCESSOR_FILE.read_text(encoding="utf-8", errors="replace").split())
+    is_own = not flags.isdisjoint({"avx512_bf16", "amx_bf16", "bf16"})
+    return Check("bfloat16", None, "on the CPU" if is_own else "not by this CPU: keep dtype=float32")
+
+
+def _memory() -> Check:
+    meminfo, control_group = _MEMORY_FILES
+    if not meminfo.is_file():
+        return Check("memory", None, "unknown on this system")
+    lines = dict(line.split(":", 1) for line in meminfo.read_text(encoding="ascii").splitlines() if ":" in line)
+    total, available = (int(lines[name].split()[0]) * 2**10 for name in ("MemTotal", "MemAvailable"))
+    limit, used = (_number_in(control_group / name) for name in ("memory.max", "memory.current"))
+    if limit is not None and used is not None and limit < total:
+        total, available = limit, min(available, limit - used)
+    found = f"{available / 2**30:.1f} of {total / 2**30:.1f} GiB available"
+    return Check("memory", available >= _MIN_MEMORY_GIB * 2**30, found, f"free {_MIN_MEMORY_GIB} GiB for the demo")
+
+
+def _number_in(path: Path) -> int | None:
+    """The number in a file of the system; null where there is no such file, or no limit in it."""
+    if not path.is_file():
+        return None
+    text = path.read_text(encoding="ascii").strip()
+    return int(text) if text.isdecimal() else None
+
+
+def _terminal() -> Check:
+    encoding = sys.stdout.encoding or "ascii"
+    try:
+        _SAMPLE.encode(encoding)
+    except UnicodeEncodeError:
+        found = f"{encoding}, which has no Chinese: such texts are shown as numbers"
+        return Check("terminal", is_fine=False, found=found, do="set LANG=C.UTF-8, and remove PYTHONIOENCODING")
+    return Check("terminal", is_fine=True, found=f"{encoding}, which can show {_SAMPLE} if its font can")
 
 
 def _fonts() -> Iterator[Check]:

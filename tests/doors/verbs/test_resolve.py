@@ -55,7 +55,7 @@ def test_json_is_the_run(here):
     ("words", "message"),
     [
         (["--only", "jugde=j"], "did you mean 'judge'"),
-        (["--aggregate", "mean"], "Invalid enum value 'mean'"),
+        (["--aggregate", "mean"], "aggregate is 'mean'"),
         (["--set", "x=1"], "unknown setting 'x'"),
     ],
 )

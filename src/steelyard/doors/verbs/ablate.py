@@ -13,18 +13,21 @@ if TYPE_CHECKING:
 def command(
     ablation: Annotated[Path, typer.Argument(help="The ablation's TOML file.")],
     *,
-    out: Annotated[Path | None, typer.Option(help="The folder for all runs (default: the file's name).")] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder for all runs. Default: named as the file.")] = None,
     setting: Annotated[
-        list[str] | None, typer.Option("--set", help="KEY=VALUE over the file's own: train.epochs=1; repeat.")
+        list[str] | None,
+        typer.Option("--set", help="KEY=VALUE instead of the file's own, such as train.epochs=1; repeat."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Name every stage and its state; change nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Train one backbone on different data, several seeds each, and show which data made the better reward model.
 
-    With a human and an LLM file the arms are those of CHEEMS, Table 4: human, llm, + debiasing, + distant supervision,
-    + both, all. `training` names further files (Table 3), `scaling` shares of one (Figure 6). What is finished is
-    skipped; differences are paired by prompt and corrected for their number.
+    The TOML file names the data, the backbone (`model`) and the test files (`benches`). With `human` and `llm` files
+    the data compared are those of CHEEMS, Table 4: human, llm, llm with debiasing, with distant supervision, with both,
+    and all. `training` names further files (Table 3), `scaling` shares of one (Figure 6).
+
+    Finished trainings are skipped. Differences are paired by prompt and corrected for their number.
 
     Example: `steelyard ablate ablation.toml --out ablated --dry-run`
     """

@@ -10,15 +10,17 @@ import typer
 def command(
     runs: Annotated[list[Path], typer.Argument(help="The --out folders of two or more evaluations of the same file.")],
     *,
-    out: Annotated[Path, typer.Option(help="The folder for run.json.")],
-    setting: Annotated[list[str] | None, typer.Option("--set", help="seed=1, num_resamples=20000; repeat.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+    out: Annotated[Path, typer.Option(help="The folder for the result, run.json.")],
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="KEY=VALUE, for seed or num_resamples; repeat.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
 ) -> None:
     """Compare models on the same prompts: which is better beyond doubt, and what this many prompts could show.
 
-    Prompts are drawn once for both models of a pair; p-values are corrected for the number of pairs. Evaluations of
-    other prompts, another bench or another rule are refused.
+    Each bootstrap sample of prompts serves both models of a pair; p-values are corrected for the number of pairs.
+    Evaluations of different prompts, or by different rules, are refused.
 
     Example: `steelyard compare evaluated-a evaluated-b --out compared`
     """

@@ -6,25 +6,36 @@ from typing import Annotated, Literal
 
 import typer
 
+from steelyard.doors.completion import complete_format
+
 
 def command(
     source: Annotated[Path, typer.Argument(metavar="IN", help="A file, or a dataset saved to disk.")],
     out: Annotated[Path, typer.Argument(help="The file to write: .jsonl, .parquet, or .json for others than cases.")],
     *,
-    from_kind: Annotated[str | None, typer.Option("--from", help="The format of IN; told by its content.")] = None,
-    to_kind: Annotated[str | None, typer.Option("--to", help="The format of OUT; a case file by default.")] = None,
-    language: Annotated[str | None, typer.Option(help="For prompts that name none, such as zh.")] = None,
-    subset: Annotated[str | None, typer.Option(help="For prompts that name none.")] = None,
-    source_name: Annotated[str | None, typer.Option("--source", help="For prompts that name none.")] = None,
+    from_kind: Annotated[
+        str | None,
+        typer.Option(
+            "--from", autocompletion=complete_format, help="The format of IN. Default: recognised by its content."
+        ),
+    ] = None,
+    to_kind: Annotated[
+        str | None,
+        typer.Option("--to", autocompletion=complete_format, help="The format of OUT. Default: cases, a case file."),
+    ] = None,
+    language: Annotated[str | None, typer.Option(help="The language of prompts that name none, such as zh.")] = None,
+    subset: Annotated[str | None, typer.Option(help="The subset of prompts that name none.")] = None,
+    source_name: Annotated[str | None, typer.Option("--source", help="The source of prompts that name none.")] = None,
     part: Annotated[
-        Literal["human", "llm", "model"] | None, typer.Option(help="Keep only the judgments and ratings of this kind.")
+        Literal["human", "llm", "model"] | None,
+        typer.Option(help="Keep only the judgments and ratings by people, by LLMs or by reward models."),
     ] = None,
     ratings_to_judgments: Annotated[
-        bool, typer.Option("--ratings-to-judgments", help="Add the judgments that ratings give; equal ones give none.")
+        bool, typer.Option("--ratings-to-judgments", help="Derive judgments from ratings; equal ones give none.")
     ] = False,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A setting of the format other than cases, as key=value; repeat for more."),
+        typer.Option("--set", help="A setting of the format, as KEY=VALUE; repeat."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,

@@ -12,20 +12,28 @@ def command(
     cases: Annotated[Path, typer.Argument(help="The case file with rankings or pairs.")],
     *,
     out: Annotated[Path, typer.Option(help="The folder for cases.jsonl and run.json.")],
-    by: Annotated[str | None, typer.Option(help="length (default), markdown or author.")] = None,
-    within: Annotated[str | None, typer.Option(help="overall (default), category, language or both.")] = None,
-    tokenizer: Annotated[str | None, typer.Option(help="Length in its tokens, not in characters.")] = None,
-    scores: Annotated[Path | None, typer.Option(help="A model's scores.jsonl: its accuracy before and after.")] = None,
-    pairs: Annotated[str | None, typer.Option(help="tiers, reachable, judged or listed.")] = None,
+    by: Annotated[str | None, typer.Option(help="What to balance: length (default), markdown or author.")] = None,
+    within: Annotated[
+        str | None, typer.Option(help="Balance overall (default), or within each category, language or both.")
+    ] = None,
+    tokenizer: Annotated[
+        str | None, typer.Option(help="Measure length in this tokenizer's tokens, not in characters.")
+    ] = None,
+    scores: Annotated[
+        Path | None, typer.Option(help="Scores of a model, to show its accuracy before and after.")
+    ] = None,
+    pairs: Annotated[str | None, typer.Option(help="Which pairs count: tiers, reachable, judged or listed.")] = None,
     seed: Annotated[int, typer.Option(help="Another seed keeps others of the larger side.")] = 0,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE, any setting; repeat.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Any setting, as KEY=VALUE; repeat. An unknown KEY lists all.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
 ) -> None:
-    """Keep as many pairs whose better answer is longer as pairs whose better answer is shorter.
+    """Balance training pairs: as many whose better answer is longer as whose better answer is shorter.
 
-    The larger side is downsampled by the seed; pairs of equal length stay. `--by markdown` compares marks of Markdown,
-    `--by author` balances every two authors. The pairs that stay are listed in OUT/cases.jsonl, which training uses.
+    The larger side is thinned out at random; pairs of equal length stay. `--by markdown` counts marks of Markdown
+    instead, `--by author` balances every two authors. The pairs that stay are listed in OUT/cases.jsonl for training.
 
     Balanced counts alone do not show that a bias is gone: with --scores the model's accuracy is measured before and
     after, on all pairs and on those of about equal length (10 %, or `--set matched=0.05`).
@@ -48,22 +56,16 @@ def command(
 
 
 def _print_table(summary: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from steelyard.doors.tables import print_table
 
-    table = Table(box=None, padding=(0, 2, 0, 0), title=f"Pairs by {summary['by']}", title_justify="left")
-    table.add_column("", overflow="fold")
-    for when in ("before", "after"):
-        table.add_column(f"{when}: more / less / equal", justify="right")
-        table.add_column("more", justify="right", no_wrap=True)
-    table.add_row("all", *_row(summary["overall"]))
+    rows: list[tuple[str, ...]] = [("all", *_row(summary["overall"]))]
     groups = [row for row in summary["groups"] if row["group"]]
     largest = sorted(groups, key=lambda row: -row["before"]["num_more"] - row["before"]["num_less"])[:_MOST_ROWS]
-    for row in largest:
-        table.add_row(f"  {' / '.join(row['group'])}", *_row(row))
+    rows += [(f"  {' / '.join(row['group'])}", *_row(row)) for row in largest]
     if len(groups) > len(largest):
-        table.add_row(f"  … {len(groups) - len(largest)} more")
-    Console(highlight=False, markup=False).print(table)
+        rows.append((f"  … {len(groups) - len(largest)} more",))
+    headings = [heading for when in ("before", "after") for heading in (f"{when}: more /\nless / equal", "more")]
+    print_table(f"Pairs by {summary['by']}", headings, rows)
 
 
 def _row(stages: dict[str, Any]) -> list[str]:

@@ -18,14 +18,14 @@ def command(
         list[str] | None, typer.Option("--set", help="STAGE.KEY=VALUE: model.epochs=2, simulated.test_share=0.3 …")
     ] = None,
     redo_from: Annotated[
-        str | None, typer.Option("--from", help="Run this stage again, and all that follows from it.")
+        str | None, typer.Option("--from", help="Run this stage and all that follow from it again.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Go the whole path on built-in data, on a CPU, in minutes: from verdicts to a reward model and a page to read.
 
-    The good answers are written by hand; the worse ones and all verdicts are simulated. It runs the recipe of its name,
-    `recipes/demo.toml`; what is finished is skipped.
+    The good answers are written by hand; the worse ones and all verdicts are simulated. Finished stages are skipped:
+    run it again after a kill and it goes on. `steelyard run demo --dry-run` names the stages.
 
     Example: `steelyard demo --out demo`
     """

@@ -8,13 +8,14 @@ import typer
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(help="Where results would go.")] = Path(),
+    folder: Annotated[Path, typer.Argument(help="Where results would go: the disk that is checked.")] = Path(),
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
 ) -> None:
-    """Check this installation: packages, accelerator, fonts, database drivers, disk.
+    """Check this installation: packages, GPU, threads, memory, terminal, fonts, database drivers, disk.
 
-    Ends in 2 when something is missing that a verb needs.
+    `ok` is fine, `lacks` says what to do, `-` is only to know. The exit code is 2 when anything lacks. It changes
+    nothing.
 
     Example: `steelyard doctor`
     """

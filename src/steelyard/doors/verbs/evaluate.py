@@ -6,34 +6,58 @@ from typing import Annotated, Any
 
 import typer
 
+from steelyard.doors.completion import complete_baselines, complete_bench, complete_model
+
 
 def command(
     *,
-    bench: Annotated[list[str], typer.Option(help="[KIND=]FILE; repeat. Kinds: see `steelyard list benches`.")],
+    bench: Annotated[
+        list[str],
+        typer.Option(
+            autocompletion=complete_bench,
+            help="[KIND=]FILE; repeat. Without a kind: a case file. Kinds: steelyard list benches.",
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="The folder for run.json, items.jsonl and scores.jsonl.")],
-    model: Annotated[str | None, typer.Option(help="A trained model's folder, or a kind of model.")] = None,
-    scores: Annotated[Path | None, typer.Option(help="Scores made elsewhere, a line a case.")] = None,
-    train_cases: Annotated[Path | None, typer.Option(help="What the n-gram baseline learns from.")] = None,
-    baselines: Annotated[str | None, typer.Option(help="longer,shorter,random,first,ngram; or none.")] = None,
-    pairs: Annotated[str | None, typer.Option(help="tiers, reachable, judged or listed.")] = None,
-    metric_compat: Annotated[str | None, typer.Option(help="cheems: exact match as in its published code.")] = None,
-    allow_unscored: Annotated[bool, typer.Option("--allow-unscored", help="Give bounds for missing scores.")] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(autocompletion=complete_model, help="A trained model's folder, or a kind: steelyard list models."),
+    ] = None,
+    scores: Annotated[
+        Path | None, typer.Option(help="Scores made elsewhere, instead of --model: one line for each case.")
+    ] = None,
+    train_cases: Annotated[
+        Path | None, typer.Option(help="The training file: the n-gram baseline learns from it.")
+    ] = None,
+    baselines: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=complete_baselines, help="Some of longer,shorter,random,first,ngram; or none. Default: all."
+        ),
+    ] = None,
+    pairs: Annotated[str | None, typer.Option(help="Which pairs count: tiers, reachable, judged or listed.")] = None,
+    metric_compat: Annotated[
+        str | None, typer.Option(help="cheems: count exact match as its published code does.")
+    ] = None,
+    allow_unscored: Annotated[
+        bool, typer.Option("--allow-unscored", help="Accept missing scores, and give bounds.")
+    ] = False,
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="seed=1, num_resamples=…, model.KEY=…, bench.KEY=…; repeat.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
 ) -> None:
-    """Evaluate a reward model, or scores made elsewhere, with intervals and beside trivial baselines.
+    """Evaluate a reward model, or scores made elsewhere, with intervals and next to simple baselines.
 
     A pair is right when the better response has the strictly greater score; a prompt is an exact match when all of its
-    pairs are right. The headline is the plain mean over first-tier categories; intervals are a bootstrap over prompts.
+    pairs are right. The headline is the mean over the top categories; intervals are a bootstrap over prompts.
 
     Example: `steelyard evaluate --bench test.jsonl --model my-model --out result`
 
-    CheemsBench: `steelyard evaluate --bench cheemsbench=open.jsonl --bench cheemsbench=human.jsonl --model M --out R`
+    Example: `steelyard evaluate --bench cheemsbench=open.jsonl --bench cheemsbench=human.jsonl --model model --out out`
 
-    Scores made elsewhere: `steelyard evaluate --bench rewardbench=filtered.parquet --scores mine.jsonl --out R`
+    Example: `steelyard evaluate --bench rewardbench=filtered.parquet --scores scores.jsonl --out rewardbench`
     """
     from steelyard.core.config import parse_settings, resolve_config
     from steelyard.doors.shown import show
@@ -71,6 +95,8 @@ def _kind_and_files(given: list[str]) -> tuple[str, list[Path]]:
 
 def _lines(summary: dict[str, Any]) -> Iterator[str]:
     """What a person wants to see first: the bench's headline, the means, the categories, the baselines."""
+    from steelyard.doors.judged import policy_lines
+
     yield f"{summary['model']} on {summary['bench']} (95 % intervals)"
     for title in ("overall", "overall_with_prior_sets"):
         if title in summary:
@@ -89,6 +115,7 @@ def _lines(summary: dict[str, Any]) -> Iterator[str]:
     for name, own in summary["by_category"].items():
         yield _row(f"  {name}", own["accuracy"])
     yield f"tied scores, counted wrong: {summary['tied']['num_pairs']:,} pairs ({summary['tied']['share']:.1%})"
+    yield from policy_lines(summary)
     for name, own in summary["baselines"].items():
         yield _row(f"baseline {name}", own["accuracy"]) + f"; model minus baseline {_number(own['difference'])}"
 

@@ -10,7 +10,7 @@ def command(
     path: Annotated[Path, typer.Argument(metavar="CASES|RUN", help="A case file, or the --out folder of a stage.")],
     *,
     id_: Annotated[str | None, typer.Option("--id", help="Open this item. Without it the items are listed.")] = None,
-    language: Annotated[str | None, typer.Option(help="Of this language: parallel items share their id.")] = None,
+    language: Annotated[str | None, typer.Option(help="Which language, where translations share an id.")] = None,
     scores: Annotated[list[Path] | None, typer.Option(help="Scores to show beside the answers; repeat.")] = None,
     model: Annotated[str | None, typer.Option(help="A trained model's folder: show what it reads, by tokens.")] = None,
     tokens: Annotated[

@@ -10,15 +10,17 @@ import typer
 def command(
     evaluated: Annotated[Path, typer.Argument(help="The --out folder of an evaluation of parallel items.")],
     *,
-    out: Annotated[Path, typer.Option(help="The folder for run.json.")],
-    setting: Annotated[list[str] | None, typer.Option("--set", help="english=CODE, seed=1 …; repeat.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+    out: Annotated[Path, typer.Option(help="The folder for the result, run.json.")],
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="KEY=VALUE: english=CODE (what to compare with), seed=1; repeat.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
 ) -> None:
-    """Tell one evaluation by language: the drop from English, agreement with English, families, scripts, resources.
+    """Break one evaluation down by language: the drop from English, agreement with it, families, scripts, resources.
 
-    Kappa holds what the model says of an item in a language against what it says of the same item in English. All
-    intervals are clustered by item: parallel items are drawn together.
+    Kappa says how far the model prefers the same answers in a language as in English. Translations of one item are
+    drawn together for the intervals.
 
     Example: `steelyard languages evaluated --out languages`
     """

@@ -5,9 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
+from steelyard.doors.completion import complete_room
+
 
 def command(
-    room: Annotated[str | None, typer.Argument(help="formats, models, benches or engines; all without it.")] = None,
+    room: Annotated[
+        str | None,
+        typer.Argument(autocompletion=complete_room, help="formats, models, benches or engines; all without it."),
+    ] = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -10,12 +10,13 @@ def command(
     cases: Annotated[list[Path], typer.Argument(help="Two case files or more.")],
     *,
     out: Annotated[Path, typer.Option(help="The folder for cases.jsonl.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
 ) -> None:
-    """Join case files by prompt id and language: the responses, judgments and ratings of all, by id.
+    """Join case files about the same prompts: the responses, judgments and ratings of all.
 
-    Rankings that differ leave none, counted: resolve the merged file again.
+    Cases are matched by prompt id and language, what is in them by its own id. Where rankings differ, none is kept and
+    the cases are counted: run `steelyard resolve` on the merged file.
 
     Example: `steelyard merge human.jsonl llm.jsonl --out merged`
     """

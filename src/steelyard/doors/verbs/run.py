@@ -14,25 +14,26 @@ if TYPE_CHECKING:
 def command(
     recipe: Annotated[str, typer.Argument(help="A recipe's TOML file, or the name of one that comes with Steelyard.")],
     *,
-    out: Annotated[Path | None, typer.Option(help="The folder for all stages (default: the recipe's name).")] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder for all stages. Default: named as the recipe.")] = None,
     redo_from: Annotated[
-        str | None, typer.Option("--from", help="Run this stage again, and all that follows from it.")
+        str | None, typer.Option("--from", help="Run this stage and all that follow from it again.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run and why; change nothing.")] = False,
-    seed: Annotated[int | None, typer.Option(help="The seed of every stage that draws.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The random seed of every stage.")] = None,
     setting: Annotated[
-        list[str] | None, typer.Option("--set", help="STAGE.KEY=VALUE, over the recipe's own; repeat.")
+        list[str] | None, typer.Option("--set", help="STAGE.KEY=VALUE instead of the recipe's own; repeat.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the overview, or the plan, as JSON.")] = False,
 ) -> None:
     """Run a whole pipeline from a recipe: every stage in a folder of its own, finished stages skipped.
 
-    A recipe names its stages, what each reads and which settings differ: see `recipes/`. After a kill the same command
-    goes on where it stopped. `overview.json` says what ran, how long, and what each stage wrote.
+    A recipe names its stages, what each reads, and the settings that differ from the defaults. `demo` and `cheems` come
+    with Steelyard. After a kill the same command goes on where it stopped. `overview.json` says what ran, how long, and
+    what each stage wrote.
 
     Example: `steelyard run demo --out demo --dry-run`
 
-    Again from the training on: `steelyard run demo --out demo --from model --set model.epochs=8`
+    Example: `steelyard run demo --out demo --from model --set model.epochs=8`
     """
     import json
 

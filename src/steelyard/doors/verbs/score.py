@@ -5,21 +5,26 @@ from typing import Annotated
 
 import typer
 
+from steelyard.doors.completion import complete_model
+
 
 def command(
     cases: Annotated[Path, typer.Argument(help="The case file.")],
     *,
-    model: Annotated[str, typer.Option(help="A trained model's folder, or a kind: see `steelyard list models`.")],
+    model: Annotated[
+        str,
+        typer.Option(autocompletion=complete_model, help="A trained model's folder, or a kind: steelyard list models."),
+    ],
     out: Annotated[Path, typer.Option(help="The folder for scores.jsonl and run.json.")],
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="model.KEY=VALUE for the model's own settings; repeat.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
 ) -> None:
     """Score every response of a case file with a reward model.
 
-    Writes a line a case to OUT/scores.jsonl: the score of each response id, null with its reason where there is none.
+    OUT/scores.jsonl has one line for each case: the score of each response id, or null and the reason.
 
     Example: `steelyard score cases.jsonl --model my-model --out scored`
     """

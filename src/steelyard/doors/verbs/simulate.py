@@ -13,8 +13,8 @@ def command(
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="KEY=VALUE: num_prompts=40, held_out_kind=garbled …; repeat.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
 ) -> None:
     """Make cases to try things on: hand-written good answers, worse ones by code, and simulated verdicts.
 

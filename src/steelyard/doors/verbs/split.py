@@ -10,24 +10,25 @@ def command(
     cases: Annotated[Path, typer.Argument(help="The case file.")],
     *,
     out: Annotated[Path, typer.Option(help="The folder for the parts.")],
-    part: Annotated[list[str] | None, typer.Option(help="NAME=SHARE; repeat. Default: train=0.8, test=0.2.")] = None,
+    part: Annotated[list[str] | None, typer.Option(help="NAME=SHARE; repeat. Default: train=0.8 and test=0.2.")] = None,
     near_duplicates: Annotated[
-        str | None, typer.Option(help="Similarity from which prompts count as the same, or off. Default: 0.8.")
+        str | None, typer.Option(help="From which similarity on prompts stay together, or off. Default: 0.8.")
     ] = None,
     stratify: Annotated[
-        list[str] | None, typer.Option(help="category, source or language; repeat. Default: all three.")
+        list[str] | None,
+        typer.Option(help="Keep shares equal by category, source or language; repeat. Default: all three."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Another seed is another split.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
 ) -> None:
     """Split a case file by prompt: what belongs together stays on one side.
 
     Branches of one conversation, one item in several languages and near-duplicate prompts are never divided; every
     part gets its share of each category, source and language.
 
-    Near-duplicates share so much of their characters, in any language: 0.8 is the share of their short runs of
-    characters that both have. `--near-duplicates off` compares for equality only.
+    Near-duplicates are prompts that share at least 0.8 of their short runs of characters, in any language.
+    `--near-duplicates off` joins equal prompts only.
 
     Example: `steelyard split cases.jsonl --out parts --part train=0.7 --part held_out=0.1 --part test=0.2`
 
@@ -40,7 +41,7 @@ def command(
     near = [f"near_duplicates={near_duplicates}"] if near_duplicates is not None else []
     settings = {
         "seed": seed,
-        **({"parts": parse_settings(part)} if part else {}),
+        **({"parts": parse_settings(part, option="--part")} if part else {}),
         **parse_settings(near),
         **({"strata": stratify} if stratify else {}),
     }

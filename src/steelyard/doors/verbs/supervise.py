@@ -5,29 +5,47 @@ from typing import Annotated, Any
 
 import typer
 
+from steelyard.doors.completion import complete_model
+
 
 def command(
     cases: Annotated[Path, typer.Argument(help="The case file with the judgments to be supervised.")],
     *,
     out: Annotated[Path, typer.Option(help="The folder for cases.jsonl, manifest.jsonl and run.json.")],
-    model: Annotated[str | None, typer.Option(help="The supervisor: a trained model's folder, or a kind.")] = None,
-    scores: Annotated[Path | None, typer.Option(help="Its scores of the cases, instead of --model.")] = None,
-    policy: Annotated[str | None, typer.Option(help="agree (default), cycles or weight.")] = None,
-    tau: Annotated[float | None, typer.Option(help="The least margin that agrees (default 0).")] = None,
-    keep_ties: Annotated[bool, typer.Option("--keep-ties", help="Keep ties with agree.")] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(autocompletion=complete_model, help="The supervisor: a trained model's folder, or a kind."),
+    ] = None,
+    scores: Annotated[
+        Path | None, typer.Option(help="The supervisor's scores of the cases, instead of --model.")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="What to drop: agree (default), cycles or weight; see above.")
+    ] = None,
+    tau: Annotated[float | None, typer.Option(help="With agree: the least margin for a verdict (default 0).")] = None,
+    keep_ties: Annotated[bool, typer.Option("--keep-ties", help="With agree: keep ties too.")] = False,
     calibrate: Annotated[
-        Path | None, typer.Option(help="Held-out cases judged by people too: choose tau by them.")
+        Path | None, typer.Option(help="Choose tau by these held-out cases, judged by people too.")
     ] = None,
-    calibrate_scores: Annotated[Path | None, typer.Option(help="Scores of those cases, with --scores.")] = None,
-    precision: Annotated[float | None, typer.Option(help="The share of right verdicts that is wanted.")] = None,
-    confidence: Annotated[float | None, typer.Option(help="With which it is wanted (default 0.95).")] = None,
-    train_cases: Annotated[Path | None, typer.Option(help="What the supervisor was trained on.")] = None,
+    calibrate_scores: Annotated[
+        Path | None, typer.Option(help="The supervisor's scores of those cases, where --scores is given.")
+    ] = None,
+    precision: Annotated[
+        float | None, typer.Option(help="With --calibrate: the share of kept verdicts that must be right.")
+    ] = None,
+    confidence: Annotated[float | None, typer.Option(help="How sure that share must be (default 0.95).")] = None,
+    train_cases: Annotated[
+        Path | None, typer.Option(help="What the supervisor was trained on: it may not judge these prompts.")
+    ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="kind=, judge= or batch=NAME; repeat. Default: kind=llm, kind=model.")
+        list[str] | None,
+        typer.Option(help="Filter judgments of kind=, judge= or batch=NAME; repeat. Default: kind=llm, kind=model."),
     ] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE, any setting; repeat.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Any setting, as KEY=VALUE; repeat. An unknown KEY lists all.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
 ) -> None:
     """Let a reward model trained on human judgments filter those of an LLM (distant supervision).
 
@@ -35,9 +53,11 @@ def command(
     `cycles` drops only what closes a cycle, the pairs with the smallest margin first; `weight` drops nothing and lists
     each pair with the model's belief in it as its weight.
 
-    Writes cases.jsonl (what is kept, ranked again) and manifest.jsonl (a line a dropped judgment, with its rule). A
-    supervisor may not judge prompts that it was trained on. With --calibrate, tau is the smallest whose verdicts are
-    right as often as --precision asks, with --confidence; the file needs judgments of people and of the LLM.
+    OUT/cases.jsonl has what is kept, ranked again; manifest.jsonl has each dropped judgment with its rule. A supervisor
+    may not judge prompts that it was trained on.
+
+    With --calibrate, tau is the smallest at which the kept verdicts are right as often as --precision asks. That file
+    needs judgments by people and by the LLM on the same pairs.
 
     Example: `steelyard supervise llm.jsonl --model my-rm --out supervised --tau 0.5`
 

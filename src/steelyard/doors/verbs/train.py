@@ -11,22 +11,28 @@ def command(
     *,
     model: Annotated[str, typer.Option(help="A Hugging Face decoder: a folder or a hub name.")],
     out: Annotated[Path, typer.Option(help="The folder for the trained model.")],
-    held_out: Annotated[Path | None, typer.Option(help="Cases to measure on while training.")] = None,
+    held_out: Annotated[Path | None, typer.Option(help="Cases to measure accuracy on while training.")] = None,
     prompts_per_step: Annotated[int | None, typer.Option(help="Whole prompts in one step (default 8).")] = None,
-    epochs: Annotated[int | None, typer.Option(help="Passes over the data (default 2).")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Peak rate (default 5e-6).")] = None,
-    batching: Annotated[str | None, typer.Option(help="whole (default) or greedy, with --set slots=N.")] = None,
-    over_length: Annotated[str | None, typer.Option(help="refuse (default), left or right.")] = None,
-    max_length: Annotated[int | None, typer.Option(help="Limit in tokens (default 2048).")] = None,
-    chat_template: Annotated[str | None, typer.Option(help="plain, or a Jinja file, for models without one.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Order, head and dropout follow from it (default 0).")] = None,
+    epochs: Annotated[int | None, typer.Option(help="How often the data are gone through (default 2).")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="The highest rate (default 5e-6).")] = None,
+    batching: Annotated[
+        str | None, typer.Option(help="whole (default), packed or greedy: what makes one step.")
+    ] = None,
+    over_length: Annotated[
+        str | None, typer.Option(help="Texts over the limit: refuse (default), or cut on the left or right.")
+    ] = None,
+    max_length: Annotated[int | None, typer.Option(help="The limit of a text in tokens (default 2048).")] = None,
+    chat_template: Annotated[str | None, typer.Option(help="For models without one: plain, or a Jinja file.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The random seed (default 0).")] = None,
     allow_overlap: Annotated[
-        bool, typer.Option("--allow-overlap", help="Accept held-out prompts in training.")
+        bool, typer.Option("--allow-overlap", help="Accept prompts that are both trained on and held out.")
     ] = False,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE, any setting; repeat.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Any setting, as KEY=VALUE; repeat. An unknown KEY lists all.")
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace another run in OUT.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
 ) -> None:
     """Train a reward model with a scalar head on any Hugging Face decoder.
 
@@ -35,8 +41,9 @@ def command(
 
     Example: `steelyard train parts/train.jsonl --model Qwen/Qwen2.5-0.5B --out model --held-out parts/held_out.jsonl`
 
-    Other settings: trainable (all, head, last:2), dtype, regulariser, reduction, warm_up, schedule, weight_decay,
-    pairs (tiers, reachable, judged, listed), evaluate_every, tokens_per_forward.
+    A step is a number of whole prompts (`whole`), of whole prompts up to `--set tokens_per_step=N` (`packed`), or of
+    `--set slots=N` answers (`greedy`). Other settings: trainable (all, head, last:2), dtype, regulariser, reduction,
+    warm_up, schedule, weight_decay, pairs (tiers, reachable, judged, listed), evaluate_every, tokens_per_forward.
     """
     from steelyard.core.config import parse_settings, parse_toml, resolve_config
     from steelyard.doors.shown import show

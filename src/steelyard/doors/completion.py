@@ -1,0 +1,56 @@
+"""What the shell offers after TAB where a kind is asked: the names in the plug-in rooms, and files beside them.
+
+Each takes the word as far as it is typed and gives whole words. Nothing is imported but the names of the files.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from steelyard.core.plugins import kinds, rooms
+
+BASELINES = ("longer", "shorter", "random", "first", "ngram")
+
+
+def complete_room(incomplete: str) -> list[str]:
+    """A plug-in room."""
+    return _beginning(incomplete, rooms())
+
+
+def complete_format(incomplete: str) -> list[str]:
+    """A format of data."""
+    return _beginning(incomplete, kinds("formats"))
+
+
+def complete_model(incomplete: str) -> list[str]:
+    """A kind of reward model, or a folder."""
+    return [*_beginning(incomplete, kinds("models")), *(path for path in _paths(incomplete) if path.endswith("/"))]
+
+
+def complete_bench(incomplete: str) -> list[str]:
+    """``KIND=``, a file, or ``KIND=FILE``."""
+    kind, equals, file = incomplete.partition("=")
+    if equals:
+        return [f"{kind}={path}" for path in _paths(file)]
+    return [*_beginning(incomplete, (f"{kind}=" for kind in kinds("benches"))), *_paths(incomplete)]
+
+
+def complete_baselines(incomplete: str) -> list[str]:
+    """The last of the names with commas between them, none twice; or ``none``."""
+    *before, last = incomplete.split(",")
+    left = [name for name in (*BASELINES, *(() if before else ("none",))) if name not in before]
+    return [",".join([*before, name]) for name in _beginning(last, left)]
+
+
+def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def _paths(incomplete: str) -> Iterator[str]:
+    """What lies on the disk under this beginning; folders end with ``/``, hidden ones only if a point is typed."""
+    folder, slash, start = incomplete.rpartition("/")
+    room = Path(f"{folder}/") if slash else Path()
+    if not room.is_dir():
+        return
+    for path in sorted(room.iterdir()):
+        if path.name.startswith(start) and (start or not path.name.startswith(".")):
+            yield f"{folder}{slash}{path.name}{'/' if path.is_dir() else ''}"

@@ -1,0 +1,129 @@
+"""Every command that we show to people is one that works: in the help of the verbs, in the README and in the tour."""
+
+import contextlib
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import kitchen
+from steelyard.doors.cli import build_app, verb_names
+
+PAGES = ("README.md", "docs/tour.md")
+VERBS = sorted(name.rstrip("_").replace("_", "-") for name in verb_names())
+TOO_LONG = "runs for minutes: `make demo` does it"
+UNCERTAIN = "a model of random weights can certify no precision, and is refused, as it should be"
+MANY = "trains some fifteen models: tests/pipelines/test_ablate.py runs small ones"
+SERVER = "asks a language model on a server"
+NOT_RUN = {
+    "steelyard demo": TOO_LONG,
+    "steelyard demo --out demo": TOO_LONG,
+    "steelyard run demo --out demo --from model --set model.epochs=8": TOO_LONG,
+    "steelyard ablate ablation.toml --out ablated": MANY,
+    **{
+        f"steelyard supervise llm.jsonl --model {names} --calibrate held_out.jsonl --precision 0.9": UNCERTAIN
+        for names in ("my-rm --out calibrated", "model --out supervised")
+    },
+    "steelyard doctor": "its exit code is the machine's: tests/doors/verbs/test_doctor.py runs it",
+}
+
+
+def reason_against(command):
+    """Why a command is parsed, but not run; null for those that run."""
+    return SERVER if command.startswith("steelyard judge ") else NOT_RUN.get(command)
+
+
+def docstring(verb):
+    return get_command(build_app()).commands[verb].callback.__doc__
+
+
+def in_backticks(text):
+    return [" ".join(found.split()) for found in re.findall(r"`(steelyard [^`]+)`", text)]
+
+
+def in_page(name):
+    """The commands of a page, in its blocks without what explains them, and in its sentences."""
+    text = (kitchen.ROOT / name).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("steelyard ")]
+    return [re.split(r"  +", line)[0] for line in lines] + in_backticks(re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+
+
+IN_HELP = {one for verb in VERBS for one in in_backticks(docstring(verb))}
+SHOWN = sorted(IN_HELP.union(*map(in_page, PAGES)))
+WHOLE = [command for command in SHOWN if len(command.split()) > 2 or command.split()[1] in ("demo", "doctor")]
+
+
+def parsed(command):
+    """The values that the verb would get. A verb, an option or an argument that does not exist raises."""
+    _, verb, *words = shlex.split(command)
+    found = get_command(build_app()).commands[verb]
+    with found.make_context(verb, words) as context:
+        return context.params
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    import torch
+
+    folder = tmp_path_factory.mktemp("kitchen") / "all"
+    folder.mkdir()
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # for so small a model the second one only waits, and on a busy machine for long
+    kitchen.fill(folder)
+    yield folder
+    torch.set_num_threads(before)
+
+
+def test_the_pages_and_the_helps_were_read():
+    assert len(SHOWN) > 40
+    assert "steelyard resolve cases.jsonl --out resolved" in SHOWN
+    assert set(NOT_RUN) <= set(SHOWN)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_s_help_has_an_example_of_itself(verb):
+    examples = re.findall(r"^    Example: `([^`]+)`$", docstring(verb), flags=re.MULTILINE)
+    assert examples
+    assert all(example.split()[:2] == ["steelyard", verb] for example in examples)
+
+
+@pytest.mark.parametrize("command", SHOWN)
+def test_every_verb_option_and_argument_exists(command):
+    if command in WHOLE and "--help" not in command:
+        assert parsed(command)
+    else:
+        assert command.split()[1] in VERBS
+
+
+def test_a_wrong_example_is_seen():
+    with pytest.raises(Exception, match="No such option"):
+        parsed("steelyard resolve cases.jsonl --out resolved --onyl kind=human")
+    with pytest.raises(Exception, match="Missing parameter: out"):
+        parsed("steelyard resolve cases.jsonl")
+    with pytest.raises(KeyError):
+        parsed("steelyard resolv cases.jsonl")
+
+
+@pytest.mark.parametrize("command", [command for command in WHOLE if not reason_against(command)])
+def test_every_example_that_takes_seconds_runs(command, filled, tmp_path):
+    words = shlex.split(command)[1:]
+    here = tmp_path / "here"
+    shutil.copytree(filled, here)
+    with contextlib.chdir(here):
+        if "cheemsbench=human.jsonl" in words:
+            shutil.copy("cheems_human.jsonl", "human.jsonl")
+        if "--help" not in words:
+            _make_room(parsed(command).get("out"))
+        result = kitchen.done(*words)
+    assert result.stdout.strip()
+
+
+def _make_room(out):
+    if out is not None and Path(out).is_dir():
+        shutil.rmtree(out)
+    elif out is not None:
+        Path(out).unlink(missing_ok=True)

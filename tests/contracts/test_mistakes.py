@@ -1,0 +1,107 @@
+"""Mistakes that people make: each is told with what was found, where, what is allowed, and what to do."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kitchen import done, invoke
+from steelyard.core.errors import UserError
+
+STEELYARD = str(Path(sys.executable).with_name("steelyard"))
+ONE_LINE = {"prompt": {"id": "q", "messages": []}, "responses": []}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("mistakes")
+    done("simulate", "--out", made / "sim", "--set", "num_prompts=16", "--set", "test_share=0.5")
+    done("resolve", made / "sim" / "cases.jsonl", "--out", made / "resolved")
+    (made / "empty.jsonl").touch()
+    (made / "broken.jsonl").write_text('{"prompt": 3}\n', encoding="utf-8")
+    (made / "pointer.jsonl").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "utf-8")
+    (made / "table.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    (made / "latin.jsonl").write_bytes(json.dumps(ONE_LINE).encode() + b"\xe9\n")
+    return made
+
+
+MISTAKES = {
+    "resolve nothere.jsonl --out out": ["nothere.jsonl: there is no such file", "do: check the path"],
+    "resolve empty.jsonl --out out": ["empty.jsonl: the file is empty"],
+    "resolve broken.jsonl --out out": ["broken.jsonl:1 at prompt", "got `int`"],
+    "resolve pointer.jsonl --out out": ["pointer.jsonl", "git-LFS pointer", "do: run `git lfs pull`"],
+    "resolve latin.jsonl --out out": ["latin.jsonl:1", "UTF-8"],
+    "resolve sim --out out": ["sim: this is a folder", "do: name a file in it"],
+    "resolve sim/cases.jsonl --out out --aggregate vote": ["resolve: aggregate is 'vote'", "majority, none"],
+    "resolve sim/cases.jsonl --out out --only people=human": ["unknown key 'people'", "allowed: batch, judge, kind"],
+    "resolve sim/cases.jsonl --out resolved --only kind=human": ["resolved: holds another run", "--force"],
+    "resolve sim/cases.jsonl --out table.csv": ["table.csv: --out names a file", "allowed: a folder"],
+    "simulate --out out --set num_prompt=4": ["unknown setting 'num_prompt'", "did you mean 'num_prompts'?"],
+    "simulate --out out --set num_prompts=four": ["num_prompts is 'four'", "allowed: a whole number"],
+    "simulate --out out --set human.spread=wide": ["human.spread is 'wide'", "allowed: a number"],
+    "simulate --out out --set num_prompts": ["'num_prompts' has no key and value", "do: write --set KEY=VALUE"],
+    "split sim/cases.jsonl --out out --part train": ["--part 'train' has no key", "do: write --part KEY=VALUE"],
+    "split sim/cases.jsonl --out out --part a=0.9 --part b=0.9": ["shares {'a': 0.9, 'b': 0.9}", "that sum to 1"],
+    "split sim/cases.jsonl --out out --part a=most": ["split: parts is {'a': 'most'}", "each value: a number"],
+    "evaluate --bench sim/test.jsonl --out out": ["either a model or scores", "do: say --model M"],
+    "evaluate --bench sim/test.jsonl --model longr --out out": ["no 'longr' in models", "did you mean 'longer'?"],
+    "evaluate --bench cheembench=sim/test.jsonl --model first --out out": ["did you mean 'cheemsbench'?"],
+    "evaluate --bench sim/cases.jsonl --model longer --out out": ["has a comparable pair", "do: ", "steelyard resolve"],
+    "score sim/cases.jsonl --model ./nomodel --out out": ["nomodel: there is no such", "do: check the path"],
+    "train resolved/cases.jsonl --model ./nomodel --out out": ["./nomodel: there is no such model folder"],
+    "train sim/cases.jsonl --model ./nomodel --out out": ["./nomodel: there is no such model folder"],
+    "convert table.csv out.jsonl": ["table.csv", "allowed: "],
+    "convert sim/cases.jsonl out.jsonl --to openrlfh": ["no 'openrlfh' in formats", "did you mean 'openrlhf'?"],
+    "convert sim/cases.jsonl out.xlsx": ["out.xlsx", "allowed: ", "do: say --to KIND"],
+    "report nowhere --out out.html": ["nowhere: this folder holds no finished run", "do: name the --out folder"],
+    "report resolved --out out.pdf": ["out.pdf: a report is a page of HTML", "allowed: a name ending in .html"],
+    "report resolved --out out.html --language fr": ["report: language is 'fr'", "allowed: en, zh"],
+    "debias sim/cases.jsonl --out out": ["sim/cases.jsonl: no case has a pair", "do: rank the cases first"],
+    "debias resolved/cases.jsonl --out out --by colour": ["by is 'colour'", "allowed: author, length, markdown"],
+    "merge sim/cases.jsonl --out out": ["there is one file to merge", "do: name two case files or more"],
+    "inspect sim/cases.jsonl --id nope": ["no item with id 'nope'", "do: without --id the command lists the items"],
+    "languages resolved --out out": ["resolved: a run of resolve", "allowed: the --out folder of `evaluate`"],
+    "run nothing": ["nothing: there is no such recipe", "allowed: a .toml file, or cheems, demo"],
+    "run demo --from nostage --dry-run": ["the recipe has no stage 'nostage'", "allowed: "],
+    "list format": ["there is no room 'format'", "did you mean 'formats'?"],
+    "supervise sim/llm.jsonl --out out": ["neither --model nor --scores", "do: "],
+    "supervise sim/llm.jsonl --model longer --out out --precision 0.9": ["go together", "do: give both, or neither"],
+    "ablate nothere.toml": ["nothere.toml: there is no such file", "do: check the path"],
+}
+
+
+@pytest.mark.parametrize("command", MISTAKES)
+def test_a_mistake_is_told_and_leaves_nothing_behind(command, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    before = sorted(folder.rglob("*"))
+    result = invoke(command.split())
+    assert isinstance(result.exception, UserError), (result.output, result.exception)
+    for said in MISTAKES[command]:
+        assert said in str(result.exception)
+    assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("resolve sim/cases.jsonl", "Missing option '--out'"),
+        ("resolve sim/cases.jsonl --out out --worker 2", "(Possible options: --force, --workers)"),
+        ("resolv sim/cases.jsonl --out out", "Did you mean 'resolve'?"),
+        ("resolve sim/cases.jsonl --out out --workers many", "parse string as an integer"),
+    ],
+)
+def test_what_the_parser_refuses_says_what_to_write(command, said, folder):
+    result = invoke(command.split())
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.replace("│", "").split())
+
+
+def test_at_the_door_a_mistake_is_one_message_without_a_traceback(folder):
+    done_ = subprocess.run(
+        [STEELYARD, "evaluate", "--bench", "sim/test.jsonl", "--model", "longr", "--out", "out"],
+        capture_output=True, text=True, check=False, cwd=folder,
+    )  # fmt: skip
+    assert (done_.returncode, done_.stdout) == (2, "")
+    assert done_.stderr.startswith("error: there is no 'longr' in models\n  allowed: did you mean 'longer'?")

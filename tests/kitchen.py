@@ -1,0 +1,143 @@
+"""A folder with a tiny version of every file that the examples name, made by the verbs themselves: what the tests of
+the front door share. The model of the examples is a random one of two layers under the published name."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from unittest import mock
+
+import msgspec
+from typer.testing import CliRunner
+
+import tiny
+from steelyard.doors.cli import build_app
+from steelyard.files.cases import read_cases, write_cases
+
+ROOT = Path(__file__).parents[1]
+GOLDEN = ROOT / "tests" / "golden" / "formats"
+LOOKED_AT = "en-language-06"
+BACKBONE = "Qwen/Qwen2.5-0.5B"
+CHEAP = ["--set", "num_resamples=20"]
+TRAINED = ["--epochs", "1", "--max-length", "2048"]
+
+
+def invoke(words, **environment):
+    """Run a verb in this process, in a terminal as the environment describes it."""
+    with mock.patch.dict(os.environ, environment):
+        return CliRunner().invoke(build_app(), words)
+
+
+def done(*words):
+    """The verb's result, which must be a good one."""
+    result = invoke([str(word) for word in words])
+    assert result.exit_code == 0, (words, result.output, result.exception)
+    return result
+
+
+def fill(folder):
+    """Make every file in ``folder``."""
+    with contextlib.chdir(folder):
+        _foreign_files(folder)
+        _case_files()
+        _recipes(folder)
+        _backbone(folder / BACKBONE)
+        done("train", "parts/train.jsonl", "--model", BACKBONE, "--out", "model", *TRAINED)
+        for name in ("my-model", "my-rm"):
+            shutil.copytree("model", name)
+        _spread(Path("my-rm"))
+        _results()
+
+
+def _spread(model):
+    """Margins as large as a trained model's: the head of so small a model hardly tells answers apart."""
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(model / "model.safetensors")
+    weights["score.weight"] *= 1000
+    save_file(weights, model / "model.safetensors", metadata={"format": "pt"})
+
+
+def _case_files():
+    """Three sets of prompts: to look at (with people's and an LLM's verdicts), to train on, and to test on."""
+    done("simulate", "--out", "simulated")
+    names = [case.prompt.id for case in read_cases(Path("simulated/cases.jsonl"))]
+    names.sort(key=lambda name: name != LOOKED_AT)
+    parts = {"looked_at": names[:10], "learnt": names[10:20]}
+    for source, part, name in (
+        ("cases", "looked_at", "cases"),
+        ("cases", "looked_at", "human"),
+        ("llm", "looked_at", "llm"),
+        ("gold", "learnt", "learnt"),
+    ):
+        chosen = [case for case in read_cases(Path(f"simulated/{source}.jsonl")) if case.prompt.id in parts[part]]
+        write_cases(Path(f"{name}.jsonl"), [*chosen, _as(chosen[0], id="p7")] if part == "looked_at" else chosen)
+    tested = list(read_cases(Path("simulated/test.jsonl")))[:12]
+    seen = [case for case in read_cases(Path("simulated/gold.jsonl")) if case.prompt.id == LOOKED_AT]
+    write_cases(Path("test.jsonl"), [*tested, *seen, *(_as(case, language="ja") for case in tested)])
+    write_cases(Path("held_out.jsonl"), tested)
+    shutil.copy("test.jsonl", "second.jsonl")
+    done("split", "learnt.jsonl", "--out", "parts", "--part", "train=0.7", "--part", "held_out=0.3")
+    shutil.copy("test.jsonl", "parts/test.jsonl")
+
+
+def _as(case, **changes):
+    """The same item under another id, or as if it were in another language: what `languages` compares."""
+    return msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, **changes))
+
+
+def _results():
+    done("resolve", "cases.jsonl", "--out", "resolved")
+    for name in ("supervised", "clean"):
+        done("resolve", "llm.jsonl", "--out", name)
+    done("score", "cases.jsonl", "--model", "longer", "--out", "scored")
+    done("evaluate", "--bench", "test.jsonl", "--model", "model", "--out", "evaluated", *CHEAP)
+    for name, model in (("evaluated-a", "longer"), ("evaluated-b", "shorter"), ("other", "shorter")):
+        done("evaluate", "--bench", "test.jsonl", "--model", model, "--out", name, *CHEAP)
+
+
+def _foreign_files(folder):
+    for name, given in (
+        ("oasst.json", "llamafactory_ranked.json"),
+        ("oaast_rm_zh.json", "llamafactory_ranked.json"),
+        ("pandalm.json", "pandalm.json"),
+        ("ratings.jsonl", "ultrafeedback.jsonl"),
+        ("rated.jsonl", "ultrafeedback.jsonl"),
+        ("open.jsonl", "cheems.jsonl"),
+    ):
+        shutil.copy(GOLDEN / given, folder / name)
+    text = (GOLDEN / "cheems.jsonl").read_text(encoding="utf-8")
+    (folder / "cheems_human.jsonl").write_text(re.sub(r'"id":"q(\d)"', r'"id":"h\1"', text), encoding="utf-8")
+    asked = {"role": "user", "content": "杆秤怎么用？"}
+    answers = {"good": "先挂物，再移砣。", "bad": "不知道。"}
+    mine = {key: [asked, {"role": "assistant", "content": text}] for key, text in answers.items()}
+    (folder / "mine.jsonl").write_text(json.dumps(mine, ensure_ascii=False) + "\n", encoding="utf-8")
+    _rewardbench(folder)
+
+
+def _rewardbench(folder):
+    import pyarrow
+    import pyarrow.parquet
+
+    rows = [json.loads((GOLDEN / "rewardbench.jsonl").read_text(encoding="utf-8").splitlines()[0])]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), folder / "filtered.parquet")
+    done("convert", "filtered.parquet", "filtered.jsonl")
+    done("score", "filtered.jsonl", "--model", "longer", "--out", "filtered")
+    shutil.copy("filtered/scores.jsonl", "scores.jsonl")
+
+
+def _recipes(folder):
+    """The recipe and the ablation of the tour, as they stand there."""
+    tour = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+    recipe, ablation = re.findall(r"^```toml\n(.*?)^```$", tour, flags=re.DOTALL | re.MULTILINE)
+    for name in ("mine.toml", "RECIPE.toml"):
+        (folder / name).write_text(recipe, encoding="utf-8")
+    (folder / "ablation.toml").write_text(ablation, encoding="utf-8")
+
+
+def _backbone(folder):
+    tiny.save_base(folder)
+    settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps(settings | {"max_position_embeddings": 2048}), encoding="utf-8")
