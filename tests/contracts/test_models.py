@@ -9,6 +9,7 @@ import pytest
 
 import tiny
 import tiny_families
+from chat_server import record
 from reward_server import serving, worth
 from steelyard.core.plugins import kinds
 from steelyard.core.types import Case, Message, Response
@@ -58,6 +59,8 @@ def settings_of(kind, folder):
         return {"path": tiny.save_classifier(folder / "model")}
     if kind == "implicit":
         return {"path": tiny.save_base(folder / "policy"), "reference": tiny.save_base(folder / "reference", seed=1)}
+    if kind == "judged":
+        return {"chat": record(folder / "replies.jsonl", {"contains": ["answer a"], "text": "[[A]]"}, {"text": "hm"})}
     if kind == "panel":
         return {"members": ["markup", tiny.save_classifier(folder / "member")]}
     return {"path": tiny_families.FAMILIES[kind](folder / "model")} if kind in tiny_families.FAMILIES else {}

@@ -17,6 +17,7 @@ from steelyard.files.scores import resumed_lines
 from steelyard.files.talk import say, track
 from steelyard.methods.measures.scores import checked_scores
 from steelyard.plugins import published_models
+from steelyard.plugins.judging import JuryChoice, Member, build_jury, choose_jury
 
 FOLDER_KIND = "classifier"
 FILE_SETTINGS = ("path", "train", "reference", "tokenizer")
@@ -26,7 +27,7 @@ FILE_SETTINGS = ("path", "train", "reference", "tokenizer")
 class ModelChoice(NamedTuple):
     """A reward model that can be built: its kind, what it is called, its settings, and the files among them.
 
-    ``members`` are the models that it is made of, where it is a panel.
+    ``members`` are the models that it is made of, where it is a panel; ``jury`` is whom it asks, where it is a judge.
     """
 
     kind: str
@@ -34,13 +35,14 @@ class ModelChoice(NamedTuple):
     settings: dict[str, Any]
     files: dict[str, Path]
     members: "tuple[ModelChoice, ...]" = ()
+    jury: JuryChoice | None = None
 
     def inputs(self, role: str = "model") -> dict[str, Path]:
         """The files by role, as a run records its inputs."""
         own = {f"{role}.{key}": path for key, path in self.files.items()}
         for number, member in enumerate(self.members):
             own |= member.inputs(f"{role}.members.{number}")
-        return own
+        return own | (self.jury.inputs(f"{role}.chat") if self.jury else {})
 
 
 def choose_model(model: str, settings: Mapping[str, Any] | None = None) -> ModelChoice:
@@ -62,6 +64,7 @@ def choose_kind(kind: str, settings: Mapping[str, Any] | None = None) -> ModelCh
 
 def _chosen(kind: str, name: str, given: Mapping[str, Any]) -> ModelChoice:
     resolved = msgspec.to_builtins(resolve_config(load("models", kind).Config, given, where=f"model.{kind}"))
+    jury = _chosen_jury(resolved) if "judges" in resolved else None
     members = tuple(_chosen_member(one) for one in resolved.get("members", ()))
     if members:
         # As recorded: a member's files are inputs, known by content, like a model's own.
@@ -69,7 +72,16 @@ def _chosen(kind: str, name: str, given: Mapping[str, Any]) -> ModelChoice:
     files = {key: Path(resolved.pop(key)) for key in FILE_SETTINGS if resolved.get(key)}
     for path in files.values():
         _check_exists(path)
-    return ModelChoice(kind, name, resolved, files, members)
+    return ModelChoice(kind, name, resolved, files, members, jury)
+
+
+def _chosen_jury(resolved: dict[str, Any]) -> JuryChoice:
+    """Whom a judge asks. It stands in the settings as it was resolved, in the place of what was given."""
+    own = {key: resolved.pop(key) for key in ("chat", "judge", "price", "judges", "allow_even")}
+    members = [msgspec.convert(one, Member) for one in own.pop("judges")]
+    chosen = choose_jury(resolved["compare"], members=members, **own)
+    resolved["jury"] = chosen.settings()
+    return chosen
 
 
 def _chosen_member(member: str | dict[str, Any]) -> ModelChoice:
@@ -81,10 +93,14 @@ def _recorded(member: str | dict[str, Any], choice: ModelChoice) -> dict[str, An
     return {**given, "model": choice.name, "settings": choice.settings}
 
 
-def build_model(choice: ModelChoice) -> RewardModel:
-    """The reward model itself."""
+def build_model(choice: ModelChoice, *, ledger: Path | None = None) -> RewardModel:
+    """The reward model itself. ``ledger`` is the file in which a judge keeps its replies, null for none."""
     module = load("models", choice.kind)
     settings = choice.settings | {key: str(path) for key, path in choice.files.items()}
+    if choice.jury is not None:
+        del settings["jury"]
+        config = resolve_config(module.Config, settings, where=f"model.{choice.kind}")
+        return module.build(config, jury=build_jury(choice.jury, name=config.name), ledger=ledger)
     config = resolve_config(module.Config, settings, where=f"model.{choice.kind}")
     if choice.members:
         return module.build(config, members=[build_model(member) for member in choice.members])
@@ -134,7 +150,7 @@ def _check_exists(path: Path, *, known: published_models.PublishedModel | None =
 def _how_to_score(known: published_models.PublishedModel) -> str:
     """The arguments that score a published model, once it lies in a folder."""
     if known.kind == "generative":
-        return "ask it as a judge: it gives verdicts, not scores"
+        return "ask it as a judge: --model judged, or `steelyard judge`"
     if known.adapter == FOLDER_KIND:
         return "--model FOLDER"
     settings = ["path=FOLDER", *(f"{key}=FOLDER_OF_{value}" for key, value in known.settings.items())]

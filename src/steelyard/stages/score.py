@@ -7,12 +7,14 @@ from typing import Any
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import ModelError
 from steelyard.core.types import Counts, Meta, Run
 from steelyard.files.atomic import written
 from steelyard.files.cases import read_cases
+from steelyard.files.ledger import LEDGER_FILE
 from steelyard.files.results import read_run, result_folder
 from steelyard.files.talk import say
-from steelyard.plugins.reward_models import build_model, choose_model, forget_lines, scored_once
+from steelyard.plugins.reward_models import build_model, choose_model, forget_lines, scored, scored_once
 
 
 class Config(BaseConfig, frozen=True):
@@ -27,7 +29,8 @@ _DEFAULT = Config()
 def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, force: bool = False) -> Run:
     """Write ``scores.jsonl``, a line a case, in order. ``model`` is a trained model's folder or a kind of model.
 
-    Raises EvidenceError for a score that is NaN or infinite. A response that cannot be scored is null with its reason.
+    Raises EvidenceError for a score that is NaN or infinite, ModelError where requests to a judge failed. A response
+    that cannot be scored is null with its reason.
     """
     choice = choose_model(model, config.model)
     asked: dict[str, Any] = {"kind": choice.kind, "model": choice.settings}
@@ -37,13 +40,18 @@ def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, forc
             say(f"{out} is finished already: equal input and settings")
             return read_run(out)
         read = tuple(read_cases(cases))
-        built = build_model(choice)
+        built = build_model(choice, ledger=None if choice.jury is None else result.path(LEDGER_FILE))
         num_responses, reasons = 0, Counter[str]()
         with written(result.path("scores.jsonl")) as file:
-            for line in scored_once(built, read, result, name=choice.name):
+            # A judge keeps every reply by itself, and a request that failed is no line to keep.
+            lines = scored_once(built, read, result, name=choice.name)
+            for line in lines if choice.jury is None else scored(built, read, name=choice.name):
                 num_responses += len(line.scores)
                 reasons.update(line.unscored.values())
                 file.write(msgspec.json.encode(line) + b"\n")
+        if choice.jury is not None and reasons["failed"]:
+            found = f"{reasons['failed']} of {num_responses} responses have no score because requests failed"
+            raise ModelError(found, do="run the same command again: what was answered is kept")
         forget_lines(result)
         noted = {"responses": num_responses, **{f"unscored: {reason}": number for reason, number in reasons.items()}}
         result.counts = Counts(num_in=len(read), num_used=len(read), noted=noted)

@@ -7,8 +7,10 @@ from plain_measures import plain_row
 from steelyard.methods.measures.accuracy import (
     count_unscored,
     exact_matches,
+    half_credit,
     prompt_statistics,
     statistics_table,
+    with_policy,
 )
 
 few_scores = st.sampled_from([-2.0, -0.5, 0.0, 0.5, 1.0, 3.0])
@@ -95,3 +97,22 @@ def test_both_rules_have_the_same_denominators_for_every_model():
     good = statistics_table(statistics_of(pairs), included)
     bad = statistics_table(statistics_of([[(0, 1)], [], [(0, 0)]]), included)
     assert good[:, [0, 2]].tolist() == bad[:, [0, 2]].tolist() == [[1, 1], [0, 0], [1, 1]]
+
+
+def test_what_is_neither_right_nor_wrong_follows_a_policy():
+    # prompt 0: right, tied, no verdict; prompt 1: wrong, tied
+    nan = float("nan")
+    found = statistics_of([[(2, 1), (1, 1), (nan, nan)], [(0, 1), (0, 0)]])
+    wrong, right = with_policy(found, "wrong"), with_policy(found, "right")
+    assert (wrong.num_correct.tolist(), right.num_correct.tolist()) == ([1, 0], [3, 1])
+    assert wrong.num_pairs.tolist() == right.num_pairs.tolist() == found.num_pairs.tolist() == [3, 2]
+    assert (exact_matches(wrong).tolist(), exact_matches(right).tolist()) == ([False, False], [True, False])
+    # 1 + 1/2 + 1/2 and 0 + 1/2, doubled
+    assert half_credit(found).tolist() == [[4], [1]]
+
+
+@given(prompts_of_pairs)
+def test_half_credit_lies_midway_between_the_policies(prompts):
+    found = statistics_of(prompts)
+    midway = with_policy(found, "wrong").num_correct + with_policy(found, "right").num_correct
+    assert half_credit(found)[:, 0].tolist() == midway.tolist()

@@ -14,6 +14,7 @@ from steelyard.methods.measures.aggregation import (
     by_category,
     estimate_macro,
     group_cells,
+    half_accuracy,
     headline,
     language_average,
     mean_over_groups,
@@ -159,3 +160,12 @@ def test_language_average_leaves_english_out():
     assert language_average({"en": 99.0, "zh": 80.0, "fa": 70.0}) == 75.0
     with pytest.raises(AssertionError):
         language_average({"en": 99.0})
+
+
+def test_half_credits_by_hand():
+    # pairs, correct, prompts, exact, and the doubled credit: code (1 + 1/2) of 2, chat (0 + 1/2) of 4
+    found = half_accuracy(totals_of([("code", (2, 1, 1, 0, 3)), ("chat", (4, 0, 1, 0, 1))]))
+    assert found["by_category"]["code"]["accuracy"]["value"] == pytest.approx(3 / 4)
+    assert found["accuracy"]["value"] == pytest.approx((3 / 4 + 1 / 8) / 2)
+    assert found["accuracy_micro"]["value"] == pytest.approx(2 / 6)
+    assert (found["accuracy"]["n"], found["accuracy_micro"]["n"]) == (6, 6)

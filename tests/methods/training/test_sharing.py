@@ -47,9 +47,9 @@ def test_every_row_can_be_read_back_and_no_token_stands_twice_without_need(promp
 some_prompts = st.lists(st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=8), max_size=5), max_size=6)
 
 
-@given(some_prompts, st.integers(1, 30), st.none() | st.integers(1, 4))
-def test_packs_keep_the_order_and_the_bounds(prompts, max_tokens, max_rows):
-    groups = pack_groups(prompts, max_tokens=max_tokens, max_rows=max_rows)
+@given(some_prompts, st.integers(1, 30), st.none() | st.integers(1, 4), st.none() | st.integers(1, 20))
+def test_packs_keep_the_order_and_the_bounds(prompts, max_tokens, max_rows, wanted):
+    groups = pack_groups(prompts, max_tokens=max_tokens, max_rows=max_rows, wanted_tokens=wanted)
     order = [(part.prompt, answer) for group in groups for part in group for answer in part.answers]
     assert order == [(index, answer) for index, rows in enumerate(prompts) for answer in range(len(rows))]
     for group in groups:
@@ -57,3 +57,16 @@ def test_packs_keep_the_order_and_the_bounds(prompts, max_tokens, max_rows):
         num_rows = sum(len(part.answers) for part in group)
         assert sum(sizes) <= max_tokens or num_rows == 1
         assert max_rows is None or num_rows <= max_rows
+        assert wanted is None or sum(sizes) <= wanted or len(group) == 1
+    parts = [part for group in groups for part in group]
+    assert parts == [part for group in pack_groups(prompts, max_tokens=max_tokens, max_rows=max_rows) for part in group]
+
+
+def test_a_prompt_that_fits_is_whole_however_small_the_wanted_pack():
+    prompts = [[(1, 2, 3), (1, 2, 4)], [(5,), (6,)], [(7,), (8,)]]
+    groups = pack_groups(prompts, max_tokens=8, wanted_tokens=3)
+    assert [[(part.prompt, part.answers) for part in group] for group in groups] == [
+        [(0, (0, 1))],
+        [(1, (0, 1))],
+        [(2, (0, 1))],
+    ]

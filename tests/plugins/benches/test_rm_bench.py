@@ -73,3 +73,13 @@ def test_what_does_not_fit_is_refused():
         bench.prepared(msgspec.structs.replace(one, responses=doubled), "f")
     with pytest.raises(EvidenceError, match="did you mean 'chat'"):
         bench.prepared(styled("c", "chats", (1, 2, 3), (1, 2, 3))[0], "f")
+
+
+def test_verdicts_on_the_nine_pairs_are_what_scores_say_of_them():
+    one, line = styled("p", "chat", (3, 1, 2), (2, 0, 5))
+    bench = build("benches", "rm_bench")
+    better, worse = one.ranking
+    right = {(good, bad): line.scores[good] > line.scores[bad] for good in better for bad in worse}
+    own = bench.pair_columns([one], [right])
+    assert own.tolist() == bench.columns([one], [line], unscored_is_right=False).tolist()
+    assert own.sum() == 1 + sum(right.values())

@@ -15,6 +15,8 @@ Booleans = npt.NDArray[np.bool_]
 
 ExactRule = Literal["strict", "cheems"]
 Unscored = Literal["wrong", "right", "left_out"]
+Policy = Literal["wrong", "right"]
+"""How what is neither right nor wrong counts: a tie, or a pair without a verdict."""
 
 PAIRS, CORRECT, PROMPTS, EXACT = range(4)
 NUM_COLUMNS = 4
@@ -58,6 +60,26 @@ def count_unscored(statistics: PromptStatistics, treatment: Unscored) -> PromptS
         statistics.num_reversed + (unscored if treatment == "wrong" else none),
         none,
     )
+
+
+def with_policy(statistics: PromptStatistics, policy: Policy) -> PromptStatistics:
+    """The statistics with every tie and every unscored pair counted as wrong, or as right."""
+    open_pairs, none = statistics.num_tied + statistics.num_unscored, np.zeros_like(statistics.num_tied)
+    is_right = policy == "right"
+    return PromptStatistics(
+        statistics.num_correct + (open_pairs if is_right else none),
+        none,
+        statistics.num_reversed + (none if is_right else open_pairs),
+        none,
+    )
+
+
+def half_credit(statistics: PromptStatistics) -> Integers:
+    """Twice the credit of each prompt where a tie and an unscored pair count one half, shape (prompt, 1).
+
+    The rule that RewardBench and M-RewardBench score generative models by; of exact match it says nothing.
+    """
+    return (2 * statistics.num_correct + statistics.num_tied + statistics.num_unscored)[:, None]
 
 
 def exact_matches(statistics: PromptStatistics, rule: ExactRule = "strict") -> Booleans:

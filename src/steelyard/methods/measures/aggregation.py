@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard.methods.measures.accuracy import CORRECT, EXACT, PAIRS, PROMPTS, Floats
+from steelyard.methods.measures.accuracy import CORRECT, EXACT, NUM_COLUMNS, PAIRS, PROMPTS, Floats
 from steelyard.methods.measures.resampling import Totals
 from steelyard.methods.measures.strata import Cell
 
@@ -141,6 +141,22 @@ def headline(totals: Totals) -> dict[str, Any]:
         "exact_match_micro": estimate_macro(totals, everything, EXACT_MATCH).record(),
         "by_category": estimate_groups(totals, categories),
         "by_language": estimate_groups(totals, languages),
+    }
+
+
+def half_accuracy(totals: Totals) -> dict[str, Any]:
+    """Accuracy where half credits count, from their doubled sums in the column behind the statistics."""
+    share = Share(NUM_COLUMNS, PAIRS)
+
+    def estimated(groups: Groups) -> dict[str, Any]:
+        n = (groups.members @ totals.point)[..., PAIRS].sum()
+        return estimate(totals, lambda sums: macro(sums, groups, share) / 2, n).record()
+
+    categories = by_category(totals.cells)
+    return {
+        "accuracy": estimated(categories),
+        "accuracy_micro": estimated(all_cells(totals.cells)),
+        "by_category": {name: {"accuracy": estimated(categories.only(name))} for name in categories.names},
     }
 
 

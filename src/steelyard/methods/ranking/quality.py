@@ -142,16 +142,16 @@ def _agreement(evidence: Evidence, traits: Traits) -> Entries:
     label = oriented(verdicts.left, verdicts.right, verdicts.verdict)[again]
     unit = traits.unit[items // width**2]
     by_judge = labels_of(item, judge, label)
-    parts = [
-        _confusions("judges", evidence.judges, by_judge, unit),
-        _coincidences(("alpha",), by_judge, unit),
-    ]
+    everyone = _coincidences(("alpha",), by_judge, unit)
+    parts = [_confusions("judges", evidence.judges, by_judge, unit), everyone]
     if len(evidence.kinds) > 1:
         parts.append(_confusions("kinds", evidence.kinds, labels_of(item, kind, label), unit))
     for index, name in enumerate(evidence.kinds):
         own = kind == index
-        labels = by_judge if own.all() else labels_of(item[own], judge[own], label[own])
-        parts.append(_coincidences(("alpha", name), labels, unit))
+        if own.all():  # the same numbers under the kind's name
+            parts.append(everyone._replace(groups=tuple(("alpha", name) for _ in everyone.groups)))
+        else:
+            parts.append(_coincidences(("alpha", name), labels_of(item[own], judge[own], label[own]), unit))
     return _joined(parts, NUM_CELLS)
 
 

@@ -79,7 +79,9 @@ class Seen:
                 add(shown.index(judgment.left) << 2 * _BITS | shown.index(judgment.right) << _BITS | len(shown))
             except ValueError:  # what was shown does not name both: it is not known where they stood
                 add(0)
-        self._length.extend([num_characters(response) for response in case.responses])
+        self._length.extend(
+            [num_characters(response) if response.text is None else len(response.text) for response in case.responses]
+        )
         self._author += [response.author for response in case.responses]
 
 

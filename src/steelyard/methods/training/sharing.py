@@ -93,17 +93,19 @@ class Part(NamedTuple):
 
 
 def pack_groups(
-    prompts: Sequence[Rows], *, max_tokens: int, max_rows: int | None = None
+    prompts: Sequence[Rows], *, max_tokens: int, max_rows: int | None = None, wanted_tokens: int | None = None
 ) -> tuple[tuple[Part, ...], ...]:
     """Packs of at most ``max_tokens`` and ``max_rows``: prompts in order, cut between answers only where they must be.
 
-    An answer that exceeds the bound alone is a pack of its own.
+    An answer that exceeds the bound alone is a pack of its own. A pack ends before the prompt with which it would
+    exceed ``wanted_tokens``, which cuts no prompt.
     """
+    wanted = max_tokens if wanted_tokens is None else min(wanted_tokens, max_tokens)
     groups: list[tuple[Part, ...]] = []
     taken = rows_taken = 0
     for part in (part for index, rows in enumerate(prompts) for part in _parts(index, rows, max_tokens, max_rows)):
         size = num_packed_tokens([prompts[part.prompt][answer] for answer in part.answers])
-        is_full = taken + size > max_tokens or (max_rows is not None and rows_taken + len(part.answers) > max_rows)
+        is_full = taken + size > wanted or (max_rows is not None and rows_taken + len(part.answers) > max_rows)
         if is_full or not groups:
             groups.append(())
             taken = rows_taken = 0
@@ -114,6 +116,8 @@ def pack_groups(
 
 def _parts(prompt: int, rows: Rows, max_tokens: int, max_rows: int | None) -> list[Part]:
     """A prompt whole where it fits, else its answers in runs that do."""
+    if rows and num_packed_tokens(rows) <= max_tokens and (max_rows is None or len(rows) <= max_rows):
+        return [Part(prompt, tuple(range(len(rows))))]
     parts: list[list[int]] = []
     for answer in range(len(rows)):
         grown = [*(parts[-1] if parts else []), answer]

@@ -40,7 +40,10 @@ class Bench:
         return None
 
     def prepared(self, case: Case, file_name: str) -> Case:
-        """The case under the one name of its subset. Raises EvidenceError where level and direction are not told."""
+        """The case under the one name of its subset, with the language into which is translated in its meta.
+
+        Raises EvidenceError where level and direction are not told.
+        """
         name = subset_named(case.prompt.subset or "")
         if name is None:
             raise EvidenceError(
@@ -48,7 +51,9 @@ class Bench:
                 where=file_name,
                 allowed=", ".join(SUBSETS),
             )
-        return msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, subset=name))
+        # A judge is told both languages: that of the request, and the one in which an answer is expected.
+        meta = {**(case.prompt.meta or {}), "answer_language": name.rpartition("_")[2]}
+        return msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, subset=name, meta=meta))
 
     def unit_of(self, case: Case) -> str:
         """Each prompt is drawn for itself."""

@@ -85,11 +85,17 @@ class Classifier:
 
 def score_packed(network: RewardNetwork, prompts: Sequence[Sequence[Sequence[int]]], config: Config) -> list[float]:
     """The reward of every row of token ids, prompt by prompt, each prompt's shared tokens worked out once."""
-    from steelyard.plugins.models._packed import packed_rewards
+    from steelyard.plugins.models._packed import packed_rewards, wanted_tokens
 
+    groups = pack_groups(
+        prompts,
+        max_tokens=config.tokens_per_forward,
+        max_rows=config.batch_size,
+        wanted_tokens=wanted_tokens(network),
+    )
     rewards: list[float] = []
     with torch.inference_mode():
-        for group in pack_groups(prompts, max_tokens=config.tokens_per_forward, max_rows=config.batch_size):
+        for group in groups:
             parts = [[prompts[part.prompt][answer] for answer in part.answers] for part in group]
             rewards += packed_rewards(network, pack(parts)).tolist()
     return rewards

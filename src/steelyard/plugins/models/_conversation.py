@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -10,7 +9,7 @@ from steelyard.core.config import Config
 from steelyard.core.errors import FileError, ModelError, Place
 from steelyard.core.types import Case, Message, Response
 from steelyard.files.lines import check_readable, check_utf8
-from steelyard.plugins.models._marks import hidden, stand_ins, tokenise
+from steelyard.plugins.rendering import TODAY, hidden, stand_ins, tokenise, without_clock
 
 OverLength = Literal["refuse", "left", "right"]
 
@@ -36,7 +35,7 @@ class Rendering(Config, frozen=True):
     strip: bool = True
     max_length: int = 2048
     over_length: OverLength = "refuse"
-    today: str = "2024-07-26"  # what the templates that ask for the date write themselves where they get none
+    today: str = TODAY
 
     @property
     def template_hash(self) -> str:
@@ -127,7 +126,9 @@ def _render(
 
     turns = [{"role": message.role, "content": hidden(message.content, instead)} for message in messages]
     try:
-        text = tokenizer.apply_chat_template(turns, tokenize=False, chat_template=_without_clock(rendering))
+        text = tokenizer.apply_chat_template(
+            turns, tokenize=False, chat_template=without_clock(rendering.template, rendering.today)
+        )
     except jinja2.TemplateError as error:
         raise ModelError(f"the chat template refuses this conversation ({error})", where=where) from error
     rest = text
@@ -143,19 +144,6 @@ def _render(
             )
         rest = rest.replace(content, "\0", 1) if content else rest
     return text
-
-
-def _without_clock(rendering: Rendering) -> str:
-    """The template, told ``today`` whenever it asks for the date.
-
-    Differs from: transformers, which tells it the day on which it is rendered. A macro of the same name goes before
-    the template's own text, since functions cannot be handed to it.
-    """
-    if "strftime_now" not in rendering.template:
-        return rendering.template
-    today = date.fromisoformat(rendering.today)
-    told = "".join(f"|replace('%{letter}', '{today.strftime('%' + letter)}')" for letter in "aAbBdjmyYFDHIMSp")
-    return f"{{% macro strftime_now(pattern) %}}{{{{ pattern{told} }}}}{{% endmacro %}}{{{{ '' }}}}{rendering.template}"
 
 
 def _cut(ids: list[int], rendering: Rendering, bos: int | None) -> tuple[int, ...]:

@@ -101,7 +101,12 @@ def load_tokenizer(path: str) -> Any:
         with quiet():
             return AutoTokenizer.from_pretrained(path)
     except (OSError, ValueError) as error:
-        raise ModelError(f"has no tokenizer that loads ({str(error).splitlines()[0]})", where=path) from error
+        raise ModelError(
+            f"has no tokenizer that loads ({str(error).splitlines()[0]})",
+            where=path,
+            allowed="a model's folder, or its name on the Hugging Face hub where there is a network",
+            do="check the path or the name",
+        ) from error
 
 
 def initialise_head(network: RewardNetwork, *, seed: int) -> None:

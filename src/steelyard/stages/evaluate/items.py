@@ -5,12 +5,19 @@ from typing import Any
 
 from steelyard.core.types import Scores
 from steelyard.methods.measures.accuracy import count_unscored, exact_matches
+from steelyard.stages.evaluate.judged import Judged, outcomes_by_case
 from steelyard.stages.evaluate.questions import Questions, answers, label_of
 
 
-def item_rows(questions: Questions, lines: Sequence[Scores], *, bench: str) -> Iterator[dict[str, Any]]:
-    """A row a case, in order. ``exact_match`` is null where it is not counted, or open for want of a score."""
-    found = answers(questions, lines)
+def item_rows(
+    questions: Questions, lines: Sequence[Scores], *, bench: str, judged: Judged | None = None
+) -> Iterator[dict[str, Any]]:
+    """A row a case, in order. ``exact_match`` is null where it is not counted, or open for want of a score.
+
+    Of a model that was asked there is one more column, ``outcomes``: what became of each pair, by its two responses.
+    """
+    found = answers(questions, lines, None if judged is None else judged.values)
+    said = None if judged is None else outcomes_by_case(questions, judged)
     num_pairs = found.num_pairs.tolist()
     sure = exact_matches(count_unscored(found, "wrong"), questions.rule)
     possible = exact_matches(count_unscored(found, "right"), questions.rule)
@@ -29,4 +36,4 @@ def item_rows(questions: Questions, lines: Sequence[Scores], *, bench: str) -> I
             "exact_match": bool(sure[index]) if is_known else None,
             "scores": line.scores,
             "ranking": case.ranking,
-        }
+        } | ({} if said is None else {"outcomes": said[index]})

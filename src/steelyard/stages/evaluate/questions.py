@@ -69,17 +69,29 @@ def label_of(case: Case, unit_of: Callable[[Case], str] | None = None) -> Label:
     return Label(unit, Cell(category, case.prompt.subset, case.prompt.language))
 
 
-def answers(questions: Questions, lines: Sequence[Scores]) -> PromptStatistics:
-    """What became of each case's pairs under a model's scores. A null score is kept apart as unscored."""
-    flat: Floats = np.array(
-        [
-            np.nan if (score := line.scores[response.id]) is None else score
-            for case, line in zip(questions.cases, lines, strict=True)
-            for response in case.responses
-        ],
-        dtype=np.float64,
-    )
-    return prompt_statistics(questions.prompt, flat[questions.better], flat[questions.worse], len(questions.cases))
+class PairValues(NamedTuple):
+    """What a model gives the better and the worse response of each pair; NaN for no verdict; shape (pair,)."""
+
+    better: Floats
+    worse: Floats
+
+
+def answers(questions: Questions, lines: Sequence[Scores], values: PairValues | None = None) -> PromptStatistics:
+    """What became of each case's pairs under a model's scores. A null score is kept apart as unscored.
+
+    ``values`` are those of a model that was asked about the pairs themselves: then they count, and not the scores.
+    """
+    if values is None:
+        flat: Floats = np.array(
+            [
+                np.nan if (score := line.scores[response.id]) is None else score
+                for case, line in zip(questions.cases, lines, strict=True)
+                for response in case.responses
+            ],
+            dtype=np.float64,
+        )
+        values = PairValues(flat[questions.better], flat[questions.worse])
+    return prompt_statistics(questions.prompt, values.better, values.worse, len(questions.cases))
 
 
 def items_of(

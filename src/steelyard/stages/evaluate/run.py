@@ -2,21 +2,24 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.plugins import build, load
+from steelyard.core.protocols import AskedModel
 from steelyard.core.types import Counts, Run, Scores
 from steelyard.files.atomic import written
+from steelyard.files.ledger import LEDGER_FILE
 from steelyard.files.results import Result, read_run, result_folder
 from steelyard.files.talk import say
 from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, forget_lines, scored, scored_once
 from steelyard.stages.evaluate.benches import ReadBench, read_benches
 from steelyard.stages.evaluate.given_scores import read_scores
 from steelyard.stages.evaluate.items import item_rows
+from steelyard.stages.evaluate.judged import Judged, ask, check_bench
 from steelyard.stages.evaluate.questions import Questions, questions_of
 from steelyard.stages.evaluate.settings import Config, choose_baselines
 from steelyard.stages.evaluate.summary import Evaluation, summarise, unscored_report
@@ -90,25 +93,25 @@ def _run(
     built_beside = {own.name: build_model(own) for own in baselines}
     questions = questions_of(read.cases, config.pairs, config.exact_rule, bench.unit_of)
     named: dict[str, Any] = {"bench": config.bench_kind}
+    judged: Judged | None = None
     if scores is not None:
         lines = read_scores(scores, read.cases)
         named |= {"model": scores.stem, "protocol": None}
     else:
         assert choice is not None, "a model or scores"
-        built = build_model(choice)
-        lines = tuple(scored_once(built, read.cases, result, name=choice.name))
-        named |= {"model": choice.name, "protocol": built.protocol()}
+        lines, judged, name, protocol = _answered(choice, questions, bench, result, config)
+        named |= {"model": name, "protocol": protocol}
     if not config.allow_unscored:
-        _refuse_unscored(questions, lines)
+        _refuse_unscored(questions, lines, judged)
     # A baseline that reads files has to learn or load first: that may take a while, so it shows its progress.
     beside = {
         own.name: tuple(scored(built_beside[own.name], read.cases, name=own.name, quietly=not own.files))
         for own in baselines
     }
-    summary = named | summarise(Evaluation(questions, bench, config, lines, beside))
+    summary = named | summarise(Evaluation(questions, bench, config, lines, beside, judged))
     _write_lines(result.path("scores.jsonl"), lines)
     forget_lines(result)
-    _write_lines(result.path("items.jsonl"), item_rows(questions, lines, bench=config.bench_kind))
+    _write_lines(result.path("items.jsonl"), item_rows(questions, lines, bench=config.bench_kind, judged=judged))
     num_used = int(questions.included.sum())
     left_out = len(read.cases) - num_used
     result.counts = Counts(
@@ -120,7 +123,35 @@ def _run(
     result.summary = summary
 
 
-def _refuse_unscored(questions: Questions, lines: Sequence[Scores]) -> None:
+class _Model(NamedTuple):
+    lines: tuple[Scores, ...]
+    judged: Judged | None
+    name: str
+    protocol: dict[str, Any]
+
+
+def _answered(choice: ModelChoice, questions: Questions, bench: Any, result: Result, config: Config) -> _Model:
+    """What the model says of the bench. A judge is asked through a ledger, and stays in it."""
+    if choice.jury is None:
+        model = build_model(choice)
+        lines = tuple(scored_once(model, questions.cases, result, name=choice.name))
+        return _Model(lines, None, choice.name, model.protocol())
+    judge = build_model(choice, ledger=result.path(LEDGER_FILE))
+    assert isinstance(judge, AskedModel), "a model with a jury is asked"
+    check_bench(bench, judge)
+    found = ask(judge, questions, seed=config.seed)
+    return _Model(found.lines, found.judged, judge.name, judge.protocol())
+
+
+def _refuse_unscored(questions: Questions, lines: Sequence[Scores], judged: Judged | None) -> None:
+    if judged is not None:
+        # What a judge leaves without a verdict is counted by policy; what failed was not left by the judge.
+        if judged.num_failed:
+            raise EvidenceError(
+                f"{judged.num_failed} of {len(judged.outcomes)} pairs have no verdict because requests failed",
+                do="run the same command again: what was answered is kept; or say --allow-unscored for no headline",
+            )
+        return
     report = unscored_report(questions, lines)
     if report["num_responses"]:
         reasons = ", ".join(f"{reason} {number}" for reason, number in report["by_reason"].items())

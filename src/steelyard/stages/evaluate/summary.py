@@ -5,27 +5,44 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from steelyard.core.types import Scores
-from steelyard.methods.measures.accuracy import NUM_COLUMNS, PromptStatistics, count_unscored
-from steelyard.methods.measures.aggregation import accuracy_difference, headline
+from steelyard.methods.measures.accuracy import (
+    NUM_COLUMNS,
+    PromptStatistics,
+    count_unscored,
+    half_credit,
+    with_policy,
+)
+from steelyard.methods.measures.aggregation import accuracy_difference, half_accuracy, headline
 from steelyard.methods.measures.resampling import resample
+from steelyard.stages.evaluate.judged import Judged, columns_of, is_withheld, outcome_report
 from steelyard.stages.evaluate.questions import Questions, answers, items_of
 from steelyard.stages.evaluate.settings import Config
 
 
 class Evaluation(NamedTuple):
-    """What is summarised: the questions, the bench and settings, the model's lines and those of each baseline."""
+    """What is summarised: the questions, the bench and settings, the model's lines and those of each baseline.
+
+    ``judged`` is what became of the pairs where the model was asked about them, null where it gave scores.
+    """
 
     questions: Questions
     bench: Any
     config: Config
     lines: Sequence[Scores]
     baselines: Mapping[str, Sequence[Scores]]
+    judged: Judged | None = None
+
+    @property
+    def answers(self) -> PromptStatistics:
+        """What became of each case's pairs."""
+        return answers(self.questions, self.lines, None if self.judged is None else self.judged.values)
 
 
 def summarise(given: Evaluation) -> dict[str, Any]:
     """The whole summary but for the names of model and bench."""
-    found = answers(given.questions, given.lines)
-    unscored = any(line.unscored for line in given.lines)
+    found = given.answers
+    # What a judge left without a verdict is counted by policy; too much of it leaves no headline all the same.
+    unscored = any(line.unscored for line in given.lines) if given.judged is None else is_withheld(given.judged)
     summary: dict[str, Any] = {"metric": given.config.metric_compat or "steelyard", "pairs": given.config.pairs}
     counted = count_unscored(found, "wrong")
     measured = _measured(given, counted, unscored_is_right=False)
@@ -33,7 +50,9 @@ def summarise(given: Evaluation) -> dict[str, Any]:
     num_pairs = int(found.num_pairs.sum())
     num_tied = int(found.num_tied.sum())
     summary["tied"] = {"num_pairs": num_tied, "share": num_tied / num_pairs}
-    if unscored:
+    if given.judged is not None:
+        summary |= _policies(given, found, given.judged)
+    elif unscored:
         summary |= _with_bounds(given, found)
     summary["baselines"] = {
         name: _baseline(given, counted, lines, withheld=unscored) for name, lines in given.baselines.items()
@@ -62,10 +81,33 @@ def _measured(
 ) -> dict[str, Any]:
     """Headline and the bench's own part."""
     resamples = given.config.num_resamples if num_resamples is None else num_resamples
-    columns = given.bench.columns(given.questions.cases, given.lines, unscored_is_right=unscored_is_right)
+    if given.judged is not None and given.judged.by_pair:
+        columns = columns_of(given.bench, given.questions, given.judged, open_is_right=unscored_is_right)
+    else:
+        columns = given.bench.columns(given.questions.cases, given.lines, unscored_is_right=unscored_is_right)
     items = items_of(given.questions, statistics, num_resamples=resamples, columns=columns)
     seed = given.config.seed
     return headline(resample(items, seed=seed)) | given.bench.summarise(items, seed=seed)
+
+
+def _policies(given: Evaluation, found: PromptStatistics, judged: Judged) -> dict[str, Any]:
+    """The outcomes of a model that was asked, and its measures with ties and missing verdicts wrong, half and right."""
+    wrong, right = (
+        _measured(given, with_policy(found, policy), unscored_is_right=policy == "right")
+        for policy in ("wrong", "right")
+    )
+    items = items_of(
+        given.questions,
+        with_policy(found, "wrong"),
+        num_resamples=given.config.num_resamples,
+        columns=half_credit(found),
+    )
+    half = half_accuracy(resample(items, seed=given.config.seed))
+    return {
+        "outcomes": outcome_report(given.questions, judged),
+        "judges": judged.judges,
+        "policies": {"wrong": wrong, "half": half, "right": right},
+    }
 
 
 def _with_bounds(given: Evaluation, found: PromptStatistics) -> dict[str, Any]:

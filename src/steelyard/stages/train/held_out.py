@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case
@@ -12,7 +11,7 @@ from steelyard.methods.measures.accuracy import exact_matches, prompt_statistics
 from steelyard.plugins.models._network import RewardNetwork
 from steelyard.stages.train.examples import Example
 from steelyard.stages.train.loop import is_packed
-from steelyard.stages.train.passes import score_prompts
+from steelyard.stages.train.passes import score_within
 from steelyard.stages.train.settings import Config
 
 
@@ -21,12 +20,9 @@ def measure(network: RewardNetwork, examples: Sequence[Example], config: Config)
     was_training = network.training
     network.eval()
     packed = is_packed(network, config)
-    with torch.no_grad():
-        scores = [
-            score_prompts(network, [example.rows], config, is_packed=packed).double().cpu().numpy()
-            for example in examples
-        ]
+    found = score_within(network, [example.rows for example in examples], config, is_packed=packed).double().cpu()
     network.train(was_training)
+    scores = [one.numpy() for one in found.split([len(example.rows) for example in examples])]
     prompt = np.array([index for index, example in enumerate(examples) for _ in example.pairs], np.int64)
     pairs = [(own, pair) for own, example in zip(scores, examples, strict=True) for pair in example.pairs]
     better = np.array([own[pair.better] for own, pair in pairs])

@@ -16,7 +16,7 @@ from steelyard.methods.training.sharing import num_packed_tokens
 from steelyard.plugins.models._network import RewardNetwork
 from steelyard.stages.train.checkpoints import State, restore, state_of
 from steelyard.stages.train.examples import Example
-from steelyard.stages.train.passes import backward, pairs_in, score_prompts
+from steelyard.stages.train.passes import backward, pairs_in, score_within
 from steelyard.stages.train.settings import Config
 
 
@@ -65,14 +65,19 @@ def is_packed(network: RewardNetwork, config: Config) -> bool:
 
     Raises ModelError where packing is asked for and is not exact.
     """
+    return why_padded(network, config) is None
+
+
+def why_padded(network: RewardNetwork, config: Config) -> str | None:
+    """Why each answer is a padded row of its own, or null where the prompt is worked out once (`is_packed`)."""
     if config.kernel == "padded":
-        return False
+        return "asked for"
     from steelyard.plugins.models._packed import reason_against
 
     reason = reason_against(network)
     if reason is not None and config.kernel == "packed":
         raise ModelError(f"packing is not exact for this model ({reason})", do="leave --set kernel=packed out")
-    return reason is None
+    return reason
 
 
 def fit(
@@ -106,10 +111,9 @@ def fit(
             optimiser.zero_grad(set_to_none=True)
             if not after_step(point, partial(state_of, network, optimiser, point.step)):
                 break
-        with torch.no_grad():
-            # The last step has no next loss that would show what it did.
-            last = score_prompts(network, [examples[0].rows], config, is_packed=is_packed(network, config))
-            _check_finite(last.sum(), "sum of rewards", len(steps))
+        # The last step has no next loss that would show what it did.
+        last = score_within(network, [examples[0].rows], config, is_packed=is_packed(network, config))
+        _check_finite(last.sum(), "sum of rewards", len(steps))
 
 
 def _one_step(

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from steelyard.methods.training.batching import Slot, Step, forward_groups
 from steelyard.methods.training.losses import PairBatch, bradley_terry_sum, loss_weight
-from steelyard.methods.training.sharing import num_packed_tokens, pack
+from steelyard.methods.training.sharing import num_packed_tokens, pack, pack_groups
 from steelyard.plugins.models._network import RewardNetwork, padded
 from steelyard.stages.train.examples import Example
 from steelyard.stages.train.settings import Config
@@ -66,6 +66,20 @@ def score_prompts(network: RewardNetwork, prompts: Sequence[Rows], config: Confi
     return torch.empty_like(scores).index_copy(0, order, scores)
 
 
+def score_within(network: RewardNetwork, prompts: Sequence[Rows], config: Config, *, is_packed: bool) -> Tensor:
+    """As `score_prompts`, within the memory bound and without gradients."""
+    if not is_packed:
+        with torch.no_grad():
+            return score_prompts(network, prompts, config, is_packed=False)
+    most = _num_wanted(network, config, is_packed=True)
+    found: list[Tensor] = []
+    for group in pack_groups(prompts, max_tokens=config.tokens_per_forward, wanted_tokens=most):
+        rows = [tuple(prompts[part.prompt][answer] for answer in part.answers) for part in group]
+        with torch.no_grad():
+            found.append(score_prompts(network, rows, config, is_packed=True))
+    return torch.cat(found)
+
+
 def backward(
     network: RewardNetwork, slots: Step, examples: Sequence[Example], config: Config, *, is_packed: bool
 ) -> Losses:
@@ -77,7 +91,8 @@ def backward(
     assert everything is not None, "steps without a pair are left out of the plan"
     weight = float(loss_weight(everything, config.reduction))
     pair_loss = prior = 0.0
-    for chunk in _chunks(slots, examples, config, is_packed=is_packed):
+    most = _num_wanted(network, config, is_packed=is_packed)
+    for chunk in _chunks(slots, examples, most, is_packed=is_packed):
         pairs = pairs_in(chunk, examples)
         scores, leaf = _scored(network, chunk, examples, config, is_packed=is_packed)
         own_loss = _pair_sum(leaf, pairs, config) / weight
@@ -99,8 +114,8 @@ def _pair_sum(scores: Tensor, pairs: PairBatch | None, config: Config) -> Tensor
     return bradley_terry_sum(scores, there, config.reduction, smoothing=config.label_smoothing)
 
 
-def _chunks(slots: Step, examples: Sequence[Example], config: Config, *, is_packed: bool) -> list[Step]:
-    """The step's slots in runs of whole prompts, each within the bound where a prompt alone does not exceed it."""
+def _chunks(slots: Step, examples: Sequence[Example], most: int, *, is_packed: bool) -> list[Step]:
+    """The step's slots in runs of whole prompts, of at most so many tokens where a prompt alone does not exceed it."""
     chunks: list[list[Slot]] = []
     room = 0
     for prompt in dict.fromkeys(slot.prompt for slot in slots):
@@ -108,10 +123,19 @@ def _chunks(slots: Step, examples: Sequence[Example], config: Config, *, is_pack
         size = _num_tokens(_rows(own, examples), is_packed=is_packed)
         if not chunks or size > room:
             chunks.append([])
-            room = config.tokens_per_forward
+            room = most
         chunks[-1] += own
         room -= size
     return [tuple(chunk) for chunk in chunks]
+
+
+def _num_wanted(network: RewardNetwork, config: Config, *, is_packed: bool) -> int:
+    """How many tokens a chunk has: the memory bound, or what the device is fastest with if that is less."""
+    if not is_packed:
+        return config.tokens_per_forward
+    from steelyard.plugins.models._packed import wanted_tokens
+
+    return min(config.tokens_per_forward, wanted_tokens(network) or config.tokens_per_forward)
 
 
 def _rows(slots: Sequence[Slot], examples: Sequence[Example]) -> Rows:

@@ -29,7 +29,7 @@ from steelyard.stages.train.checkpoints import forget_checkpoint, load_checkpoin
 from steelyard.stages.train.examples import Examples, make_examples
 from steelyard.stages.train.following import Follower
 from steelyard.stages.train.held_out import check_apart, measure
-from steelyard.stages.train.loop import Planned, choose_trainable, fit, is_packed, plan
+from steelyard.stages.train.loop import Planned, choose_trainable, fit, is_packed, plan, why_padded
 from steelyard.stages.train.preflight import check_flight, first_tokens
 from steelyard.stages.train.saving import in_storage_type, save_model
 from steelyard.stages.train.settings import Config, check_settings, num_last_layers
@@ -117,10 +117,14 @@ def _run(result: Result, parts: _Parts, config: Config, *, model: str, data_hash
         raise EvidenceError("no step has a pair with both its ends", do="raise --slots, or use --batching whole")
     held_out = parts.held_out.examples if parts.held_out else ()
     checkpoint = load_checkpoint(result.folder)
+    reason = why_padded(parts.network, config)
+    say(
+        f"each answer is a padded row of its own ({reason})"
+        if reason
+        else "a prompt is worked out once for all answers"
+    )
     if config.preflight and checkpoint is None:
-        flight = check_flight(
-            parts.network, steps[0].slots, examples, config, is_packed=is_packed(parts.network, config)
-        )
+        flight = check_flight(parts.network, steps[0].slots, examples, config, is_packed=reason is None)
         say(f"equal scores cost {flight.zero_loss:.3f}; a head alone gets one step down to {flight.fitted_loss:.3f}")
         say(first_tokens(examples[steps[0].slots[0].prompt], parts.tokenizer))
     with bar("training", len(steps)) as shown:
@@ -159,6 +163,7 @@ def _record(
     noted = {**given.noted, **{f"held out: {rule}": number for rule, number in held_out.items()}}
     result.counts = Counts(num_in=given.num_in, num_used=len(given.examples), dropped=dict(given.dropped), noted=noted)
     result.summary = {
+        "kernel": "packed" if is_packed(parts.network, config) else "padded",
         "num_steps": len(steps),
         "num_prompts": len(given.examples),
         "num_responses": given.num_responses,

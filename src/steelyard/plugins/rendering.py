@@ -1,10 +1,16 @@
-"""Special tokens that a text spells out: they stay text, from the template to the token ids."""
+"""What every room does when it renders a conversation: special tokens that a text spells out stay text, and templates
+that ask for the date are told a fixed one.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from functools import lru_cache
 from itertools import chain
 from typing import Any
+
+TODAY = "2024-07-26"
+"""What the templates that ask for the date write themselves where they get none."""
 
 
 @lru_cache(maxsize=4)
@@ -50,3 +56,16 @@ def _parts(tokenizer: Any, text: str, instead: Mapping[str, str]) -> Iterator[li
     for part in re.split(f"([{''.join(marks)}])", text):
         plain = marks.get(part)
         yield tokenizer(plain or part, add_special_tokens=False, split_special_tokens=plain is not None).input_ids
+
+
+def without_clock(template: str, today: str) -> str:
+    """The template, told ``today`` whenever it asks for the date.
+
+    Differs from: transformers, which tells it the day on which it is rendered. A macro of the same name goes before
+    the template's own text, since functions cannot be handed to it.
+    """
+    if "strftime_now" not in template:
+        return template
+    day = date.fromisoformat(today)
+    told = "".join(f"|replace('%{letter}', '{day.strftime('%' + letter)}')" for letter in "aAbBdjmyYFDHIMSp")
+    return f"{{% macro strftime_now(pattern) %}}{{{{ pattern{told} }}}}{{% endmacro %}}{{{{ '' }}}}{template}"

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tiny
-from steelyard.plugins.models._marks import hidden, stand_ins, tokenise
+from steelyard.plugins.rendering import TODAY, hidden, stand_ins, tokenise, without_clock
 
 MARKS = ["<pad>", "<s>", "</s>", "<|im_start|>", "<|im_end|>"]
 
@@ -73,3 +73,14 @@ def test_any_text_survives_and_no_mark_in_it_takes_effect(tokenizer, text):
     ids = tokenise(tokenizer, hidden(text, instead), instead, add=False)
     assert tokenizer.decode(ids, clean_up_tokenization_spaces=False) == text
     assert not set(ids) & set(tokenizer.convert_tokens_to_ids(MARKS))
+
+
+def test_a_template_that_asks_for_the_date_is_told_a_fixed_one(tokenizer):
+    template = "{{ strftime_now('%d %B %Y') }}"
+    assert (
+        tokenizer.apply_chat_template(
+            [{"role": "user", "content": "x"}], tokenize=False, chat_template=without_clock(template, TODAY)
+        )
+        == "26 July 2024"
+    )
+    assert without_clock("{{ messages }}", TODAY) == "{{ messages }}"

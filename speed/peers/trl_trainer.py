@@ -1,0 +1,68 @@
+"""TRL's RewardTrainer on the pairs of a task, in random order; run by an environment that has TRL, not by ours.
+
+Run: PYTHON speed/peers/trl_trainer.py TASK.json MODEL_FOLDER   (one line of JSON: CPU seconds and peak memory)
+"""
+
+import json
+import random
+import resource
+import sys
+import tempfile
+import time
+
+import torch
+from datasets import Dataset
+from tokenizers import Tokenizer, models
+from transformers import AutoModelForSequenceClassification, PreTrainedTokenizerFast
+from trl import RewardConfig, RewardTrainer, __version__
+
+torch.set_num_threads(1)
+
+
+def pairs_of(task):
+    rows = [
+        {"chosen_ids": rows[better], "rejected_ids": rows[worse]}
+        for rows in task["prompts"]
+        for better in range(len(rows))
+        for worse in range(better + 1, len(rows))
+    ]
+    random.Random(0).shuffle(rows)
+    return rows
+
+
+def seconds(task, folder, rows, batch, accumulated):
+    vocabulary = {f"t{index}": index for index in range(task["vocab_size"])}
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer(models.WordLevel(vocabulary, unk_token="t1")), pad_token="t0", eos_token="t2"
+    )
+    with tempfile.TemporaryDirectory() as out:
+        config = RewardConfig(
+            output_dir=out, per_device_train_batch_size=batch, gradient_accumulation_steps=accumulated,
+            max_length=None, num_train_epochs=1, report_to="none", save_strategy="no", logging_strategy="no",
+            use_cpu=True, disable_tqdm=True, bf16=False, gradient_checkpointing=False, dataloader_pin_memory=False,
+        )  # fmt: skip
+        trainer = RewardTrainer(
+            model=AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32),
+            args=config,
+            processing_class=tokenizer,
+            train_dataset=Dataset.from_list(rows),
+        )
+        start = time.process_time()
+        trainer.train()
+        return time.process_time() - start
+
+
+def main():
+    task = json.load(open(sys.argv[1], encoding="utf-8"))
+    rows, step = pairs_of(task), task["pairs_a_step"]
+    found = {"version": __version__, "num_pairs": len(rows)}
+    found["as it comes"] = round(seconds(task, sys.argv[2], rows, step, 1), 3)
+    found["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    if not task["memory_only"]:
+        # Its best setting on one thread: a pair at a time pads two rows to each other and nothing else.
+        found["a pair at a time"] = round(seconds(task, sys.argv[2], rows, 1, step), 3)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Chats: language models that answer; requests in, replies out."""

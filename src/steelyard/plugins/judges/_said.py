@@ -1,0 +1,50 @@
+"""What a reply says as an outcome: a label that was offered, or the reason why there is none."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from steelyard.core.asking import Outcome, Reply
+from steelyard.methods.annotation.reading import Form, Reading, read_choice, read_first_token
+from steelyard.methods.annotation.replies import is_refusal, plain, without_thinking
+
+LABELS = ("A", "B", "C", "D")
+
+
+class Said(NamedTuple):
+    """The place of the label among those offered, or null with the outcome that says why."""
+
+    place: int | None
+    outcome: Outcome | None = None
+    detail: str | None = None
+
+
+def choice_of(reply: Reply, form: Form, labels: Sequence[str]) -> Said:
+    """The choice that a reply makes."""
+    if form == "first_token":
+        # The reply is as short as it can be: that it was cut off says nothing here.
+        if reply.failure in ("refused", "failed"):
+            return Said(None, reply.failure, reply.detail)
+        return _placed(read_first_token(reply.first_token, labels), labels, text="")
+    missing = why_missing(reply)
+    if missing is not None:
+        return missing
+    text = reply.text or ""
+    return _placed(read_choice(text, form, labels), labels, text=text)
+
+
+def why_missing(reply: Reply) -> Said | None:
+    """Why the reply has no whole text; null where it has one."""
+    return None if reply.failure is None else Said(None, reply.failure, reply.detail)
+
+
+def unread(text: str, detail: str | None) -> Said:
+    """A whole text without a verdict: a refusal, or unreadable."""
+    if is_refusal((without_thinking(plain(text)) or "").strip()):
+        return Said(None, "refused", "declines in words")
+    return Said(None, "unreadable", detail)
+
+
+def _placed(reading: Reading, labels: Sequence[str], *, text: str) -> Said:
+    if reading.value is None:
+        return unread(text, reading.detail)
+    return Said(labels.index(reading.value))

@@ -1,0 +1,23 @@
+import pytest
+
+from steelyard.core.asking import Reply
+from steelyard.plugins.judges._said import choice_of
+
+
+@pytest.mark.parametrize(
+    ("text", "failure", "place", "outcome"),
+    [
+        ("[[B]]", None, 1, None),
+        ("[[B]]", "cut off", None, "cut off"),
+        ("[[B]]", "refused", None, "refused"),
+        (None, "failed", None, "failed"),
+        ("no idea", None, None, "unreadable"),
+        ("Sorry, I can't decide.", None, None, "refused"),
+        ("<think>Hm.</think>\nI'm sorry, but I cannot.", None, None, "refused"),
+        ("I'm sorry to say that A is weak.\n[[B]]", None, 1, None),
+        (None, None, None, "unreadable"),
+    ],
+)
+def test_a_place_or_a_reason(text, failure, place, outcome):
+    said = choice_of(Reply(request="r", text=text, failure=failure), "brackets", ("A", "B"))
+    assert (said.place, said.outcome) == (place, outcome)

@@ -1,0 +1,112 @@
+import pytest
+
+from chat_server import chatting, completion, preferring, record
+from steelyard.core.errors import ModelError
+from steelyard.files.ledger import open_ledger
+from steelyard.methods.annotation.comparisons import comparisons_of
+from steelyard.plugins.asking import answers_of, ask_jury
+from steelyard.plugins.judging import build_jury, choose_jury
+from strategies import case
+
+CASES = [case(f"p{number}", "ab", text=f"question {number}") for number in range(12)]
+
+
+def planned(cases=CASES, design="pairs"):
+    return lambda: (one for own in cases for one in comparisons_of(own, design, seed=0))
+
+
+def jury_at(server, design="pairs", **judge):
+    chat = {"base_url": server.url, "model": "m", "num_tries": 1, "workers": 4}
+    return build_jury(choose_jury(design, chat=chat, judge=judge))
+
+
+def test_everything_is_asked_once_and_read_back(tmp_path):
+    with chatting(preferring("answer b")) as server, open_ledger(None) as ledger:
+        jury = jury_at(server, prompt_language="en")
+        assert ask_jury(jury, planned(), ledger) == {"m": (24, 0, 0)}
+        assert ask_jury(jury, planned(), ledger) == {"m": (24, 24, 0)}
+        assert len(server.questions) == 24
+        for comparison in planned()():
+            (verdict,) = answers_of(jury, comparison, ledger)["m"].verdicts
+            better = verdict.left if verdict.outcome == "left" else verdict.right
+            assert (better, verdict.is_inconsistent) == ("b", False)
+
+
+def test_after_a_kill_only_the_rest_is_asked(tmp_path):
+    with chatting() as server:
+        with open_ledger(tmp_path / "l") as ledger:
+            ask_jury(jury_at(server), planned(CASES[:5]), ledger)
+        with open_ledger(tmp_path / "l") as ledger:
+            assert ask_jury(jury_at(server), planned(), ledger) == {"m": (24, 10, 0)}
+        assert len(server.questions) == 24
+
+
+def test_failures_are_asked_again_and_nothing_else():
+    is_broken = True
+
+    def answer(question):
+        if is_broken and "question 3" in question["messages"][-1]["content"]:
+            return (500, b"broken")
+        return "[[A]]"
+
+    with chatting(answer) as server, open_ledger(None) as ledger:
+        assert ask_jury(jury_at(server), planned(), ledger) == {"m": (24, 0, 2)}
+        assert ledger.failures() == {"http_500": 2}
+        is_broken = False
+        assert ask_jury(jury_at(server), planned(), ledger) == {"m": (24, 22, 0)}
+        assert (len(server.questions), ledger.failures()) == (26, {})
+
+
+def test_equal_questions_are_asked_once():
+    with chatting() as server, open_ledger(None) as ledger:
+        same = [case("p", "ab"), case("q", "ab")]
+        found = ask_jury(jury_at(server, orders="both"), planned(same), ledger)
+        assert found == {"m": (2, 0, 0)}
+        assert len(server.questions) == 2
+
+
+def test_other_settings_are_other_questions():
+    with chatting() as server, open_ledger(None) as ledger:
+        ask_jury(jury_at(server), planned(), ledger)
+        for judge in ({"criteria": False}, {"max_tokens": 9}, {"style": "gemma"}):
+            assert ask_jury(jury_at(server, **judge), planned(), ledger)["m"].num_kept == 0
+
+
+def test_a_run_of_failures_ends_early():
+    with chatting(lambda _: (500, b"out of memory")) as server, open_ledger(None) as ledger:
+        with pytest.raises(ModelError, match=r"the first 20 requests all failed .*out of memory"):
+            ask_jury(jury_at(server), planned(), ledger)
+        assert len(server.questions) < 28
+
+
+def test_a_run_of_cut_replies_ends_early():
+    with chatting(lambda _: completion("I think", "length")) as server, open_ledger(None) as ledger:
+        with pytest.raises(ModelError, match="20 of 20 replies were cut off"):
+            ask_jury(jury_at(server), planned(), ledger)
+        # The replies are kept: with more of them allowed, the run goes on.
+        found = ask_jury(jury_at(server), planned(), ledger, most_cut_off=1.0)["m"]
+        assert found.num_kept >= 20
+        assert found.num_failed == 0
+
+
+def test_first_tokens_are_not_cut_off():
+    body = completion("A", "length", logprobs=[("A", -0.1), ("B", -3.0)], usage=(9, 1))
+    with chatting(lambda _: body) as server, open_ledger(None) as ledger:
+        assert ask_jury(jury_at(server, style="first_token"), planned(), ledger)["m"] == (24, 0, 0)
+
+
+def test_a_panel_is_asked_member_by_member(tmp_path):
+    from steelyard.plugins.judging import Member
+
+    members = [
+        Member(chat=record(tmp_path / f"{name}.jsonl", {"text": text}) | {"name": name}, judge={"orders": "one"})
+        for name, text in (("a", "[[A]]"), ("b", "[[A]]"), ("c", "hm"))
+    ]
+    jury = build_jury(choose_jury("pairs", chat={}, judge={}, members=members))
+    with open_ledger(None) as ledger:
+        assert ask_jury(jury, planned(), ledger) == dict.fromkeys("abc", (12, 0, 0))
+        for comparison in planned()():
+            answers = answers_of(jury, comparison, ledger)
+            assert list(answers) == ["a", "b", "c", "panel"]
+            (verdict,) = answers["panel"].verdicts
+            assert (verdict.outcome, verdict.members) == ("left", {"a": "left", "b": "left", "c": "unreadable"})
