@@ -9,13 +9,13 @@ import argparse
 import tempfile
 
 import torch
+from workload import SETTINGS, examples_of, interleaved, network, run_peer, times_faster, where_it_ran, write_results
 
 from steelyard.methods.training.sharing import num_packed_tokens, pack, pack_groups
 from steelyard.plugins.models._classifier import score_packed, score_rows
 from steelyard.plugins.models._network import padded
 from steelyard.plugins.models._packed import packed_rewards, wanted_tokens
 from steelyard.plugins.models.classifier import Config
-from workload import SETTINGS, examples_of, interleaved, network, run_peer, times_faster, where_it_ran, write_results
 
 CONFIG = Config(path="", tokens_per_forward=16_384)
 OURS = "packed, the prompt once"
@@ -77,9 +77,7 @@ def measure(name, asked):
     found = {side: function(model, prompts[:2]) for side, function in functions.items()}
     furthest = max(abs(a - b) for scores in found.values() for a, b in zip(scores, found["one at a time"], strict=True))
     assert furthest < 1e-4, furthest
-    seconds = interleaved(
-        {side: lambda own=own: own(model, prompts) for side, own in functions.items()}, asked.rounds
-    )
+    seconds = interleaved({side: lambda own=own: own(model, prompts) for side, own in functions.items()}, asked.rounds)
     report = {**setting, "num_prompts": number, "largest_difference_of_scores": furthest, "seconds": seconds}
     if asked.peer_python and name == "cheems":
         report |= against_rewardbench(model, prompts[: asked.peer_prompts], asked, seconds, number)

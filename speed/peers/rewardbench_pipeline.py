@@ -28,7 +28,7 @@ def pipeline_class():
 
 
 def main():
-    task = json.load(open(sys.argv[1], encoding="utf-8"))
+    task = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     vocabulary = {f"t{index}": index for index in range(task["vocab_size"])}
     inner = Tokenizer(models.WordLevel(vocabulary, unk_token="t1"))
     inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()

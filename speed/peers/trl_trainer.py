@@ -9,6 +9,7 @@ import resource
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import torch
 from datasets import Dataset
@@ -53,7 +54,7 @@ def seconds(task, folder, rows, batch, accumulated):
 
 
 def main():
-    task = json.load(open(sys.argv[1], encoding="utf-8"))
+    task = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     rows, step = pairs_of(task), task["pairs_a_step"]
     found = {"version": __version__, "num_pairs": len(rows)}
     found["as it comes"] = round(seconds(task, sys.argv[2], rows, step, 1), 3)
