@@ -7,11 +7,11 @@ Beside it what fixed numbers of answers a step lose and pad, by the paper's sent
 import time
 
 import numpy as np
+from workload import where_it_ran, write_results
 
 from steelyard.core.seeds import generator
 from steelyard.methods.training.batching import greedy_steps, share_kept
 from steelyard.methods.training.packing import balanced, packed_steps
-from workload import where_it_ran, write_results
 
 NUM_PROMPTS, NUM_ANSWERS = 30_000, 5
 PAIRS = [(one, two) for one in range(NUM_ANSWERS) for two in range(one + 1, NUM_ANSWERS)]

@@ -1,6 +1,7 @@
 import pytest
 
 import steelyard as sy
+from chat_server import record
 from steelyard.files.cases import write_cases
 from strategies import case
 
@@ -30,3 +31,11 @@ def test_a_model_is_scored_and_evaluated_beside_baselines():
 def test_a_file_goes_through_the_door(tmp_path):
     write_cases(tmp_path / "c.jsonl", [case(judgments=["a>b"])])
     assert len(list(sy.read_cases(tmp_path / "c.jsonl"))) == 1
+
+
+def test_a_judge_is_asked_about_the_pairs(tmp_path):
+    chat = record(tmp_path / "r.jsonl", {"text": "[[A]]"})
+    judge = sy.load_model("judged", {"chat": chat})
+    one = sy.Case(prompt=case().prompt, responses=case(responses="ab").responses, ranking=(("a",), ("b",)))
+    summary = sy.evaluate(judge, [one], baselines=())
+    assert (summary["outcomes"]["tie"], summary["policies"]["half"]["accuracy"]["value"]) == (1, 0.5)

@@ -44,8 +44,10 @@ def evaluate(
     """The summary of an evaluation, as `steelyard evaluate` writes it: accuracy, exact match, categories, baselines.
 
     Each measure is ``{value, low, high, n}`` with a 95 % bootstrap interval over prompts. Responses without a score
-    leave bounds and no headline.
+    leave bounds and no headline. A model that is asked (``judged``) is asked about the pairs themselves.
     """
+    from steelyard.core.protocols import AskedModel
+    from steelyard.stages.evaluate.judged import ask
     from steelyard.stages.evaluate.questions import questions_of
     from steelyard.stages.evaluate.settings import Config
     from steelyard.stages.evaluate.summary import Evaluation, summarise
@@ -53,4 +55,8 @@ def evaluate(
     config = Config(baselines=tuple(baselines), seed=seed)
     questions = questions_of(tuple(cases), config.pairs, config.exact_rule)
     beside = {name: score(load_model(name, {"seed": seed} if name == "random" else None), cases) for name in baselines}
-    return summarise(Evaluation(questions, build("benches", "cases"), config, score(model, cases), beside))
+    bench = build("benches", "cases")
+    if isinstance(model, AskedModel):
+        answered = ask(model, questions, seed=seed)
+        return summarise(Evaluation(questions, bench, config, answered.lines, beside, answered.judged))
+    return summarise(Evaluation(questions, bench, config, score(model, cases), beside))

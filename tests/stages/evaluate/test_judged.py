@@ -8,6 +8,7 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Response
 from steelyard.files.cases import write_cases
 from steelyard.plugins.benches.rm_bench import STYLES
+from steelyard.stages.compare import compare
 from steelyard.stages.evaluate import Config, evaluate
 from steelyard.stages.evaluate.judged import local_pairs
 from steelyard.stages.evaluate.questions import questions_of
@@ -76,7 +77,7 @@ def test_the_items_hold_what_was_said_of_each_pair(bench, tmp_path):
     assert [(one["better"], one["worse"], one["outcome"]) for one in first["outcomes"]] == [
         ("a", "b", "win"), ("a", "c", "win"), ("b", "c", "unreadable")
     ]  # fmt: skip
-    assert (first["num_correct"], first["num_unscored"], first["exact_match"]) == (2, 1, None)
+    assert (first["num_correct"], first["num_unscored"], first["exact_match"]) == (2, 1, False)
     assert (second["num_correct"], second["num_pairs"], second["exact_match"]) == (2, 2, True)
     assert second["scores"] == {"c": 0.0, "a": 1.0, "b": 0.0}
 
@@ -98,10 +99,9 @@ def test_rubbish_has_no_headline(bench, tmp_path, text, reason):
     assert summary["accuracy"]["value"] is None
     assert summary["exact_match"]["value"] is None
     assert summary["baselines"]["longer"]["difference"]["value"] is None
-    assert (summary["policies"]["wrong"]["accuracy"]["value"], summary["policies"]["right"]["accuracy"]["value"]) == (
-        0,
-        1,
-    )
+    assert [summary["policies"][name]["accuracy"]["value"] for name in ("wrong", "right")] == [0.0, 1.0]
+    with pytest.raises(EvidenceError, match="no headline to compare"):
+        compare([tmp_path / "out", tmp_path / "out"], tmp_path / "compared")
 
 
 def test_requests_that_failed_leave_the_run_open(bench, tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from steelyard.core.errors import ModelError
 from steelyard.plugins.models._network import RewardNetwork
-from steelyard.stages.train.loop import Planned, choose_trainable, fit, is_packed, plan
+from steelyard.stages.train.loop import Planned, choose_trainable, fit, is_packed, plan, why_padded
 from steelyard.stages.train.passes import pairs_in
 from steelyard.stages.train.settings import Config
 from training_examples import example, network
@@ -91,8 +91,11 @@ def test_packing_is_used_where_it_is_exact_and_refused_where_not():
 
     assert is_packed(network(), Config())
     assert not is_packed(network(), Config(kernel="padded"))
+    assert why_padded(network(), Config()) is None
+    assert why_padded(network(), Config(kernel="padded")) == "asked for"
     settings = GPT2Config(vocab_size=50, n_embd=8, n_layer=1, n_head=1, num_labels=1, pad_token_id=0)
     learned = RewardNetwork(GPT2ForSequenceClassification(settings))
+    assert why_padded(learned, Config()) == "gpt2: its positions are learned"
     assert not is_packed(learned, Config())
     with pytest.raises(ModelError, match=r"packing is not exact for this model \(gpt2: its positions are learned\)"):
         is_packed(learned, Config(kernel="packed"))

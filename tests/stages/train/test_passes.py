@@ -3,7 +3,7 @@ import torch
 
 from steelyard.methods.training.batching import Slot
 from steelyard.stages.train.loop import plan
-from steelyard.stages.train.passes import _parts, _scored, backward, pairs_in, score_prompts
+from steelyard.stages.train.passes import _parts, _scored, backward, pairs_in, score_prompts, score_within
 from steelyard.stages.train.settings import Config
 from training_examples import answers, example, network, plain_loss
 
@@ -100,3 +100,14 @@ def test_packed_and_padded_scores_are_the_same_whatever_the_bound():
         for budget in (1, 30, 1000):
             padded = score_prompts(model, prompts, Config(tokens_per_forward=budget), is_packed=False)
             assert torch.allclose(padded, packed, atol=1e-5)
+
+
+@pytest.mark.parametrize("is_packed", [True, False])
+def test_scores_within_a_bound_are_the_same_and_have_no_graph(is_packed):
+    model = network(double=True)
+    prompts = [one.rows for one in EXAMPLES]
+    expected = score_prompts(model, prompts, Config(), is_packed=True)
+    for budget in (1, 12, 1000):
+        found = score_within(model, prompts, Config(tokens_per_forward=budget), is_packed=is_packed)
+        assert not found.requires_grad
+        assert (found - expected).abs().max() < 1e-12

@@ -56,9 +56,9 @@ def _evaluation(folder: Path) -> Run:
     run = read_run(folder)
     if run.stage != "evaluate":
         raise FileError(f"a run of {run.stage}", where=str(folder), allowed="the --out folder of `steelyard evaluate`")
-    if "unscored" in run.summary:
+    if "unscored" in run.summary or run.summary["accuracy"]["value"] is None:
         raise EvidenceError(
-            "some answers have no score here, so there is no headline to compare",
+            "some answers have no score or verdict here, so there is no headline to compare",
             where=str(folder),
             do="score them all, and evaluate again",
         )

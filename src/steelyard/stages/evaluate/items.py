@@ -22,7 +22,8 @@ def item_rows(
     sure = exact_matches(count_unscored(found, "wrong"), questions.rule)
     possible = exact_matches(count_unscored(found, "right"), questions.rule)
     for index, (case, line) in enumerate(zip(questions.cases, lines, strict=True)):
-        is_known = questions.included[index] and sure[index] == possible[index]
+        # Of a judge the headline counts a missing verdict as wrong, so that its items are never open.
+        is_known = questions.included[index] and (said is not None or sure[index] == possible[index])
         yield {
             "prompt": case.prompt.id,
             "language": case.prompt.language,
