@@ -1,0 +1,87 @@
+"""Everything a training needs, read and checked: what can be refused is refused here, before the first step."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from steelyard.core.types import Case
+from steelyard.files.cases import read_cases
+from steelyard.files.talk import say
+from steelyard.plugins.models._conversation import Rendering, choose_special_tokens, choose_template
+from steelyard.plugins.models._network import (
+    RewardNetwork,
+    best_device,
+    check_rows,
+    initialise_head,
+    load_network,
+    load_tokenizer,
+)
+from steelyard.stages.train.examples import Examples, make_examples
+from steelyard.stages.train.held_out import check_apart
+from steelyard.stages.train.loop import choose_trainable
+from steelyard.stages.train.settings import Config, num_last_layers
+
+
+class Parts(NamedTuple):
+    """The tokenizer and how it is used, what is trained on and held out, and the network on its device."""
+
+    tokenizer: Any
+    rendering: Rendering
+    train: Examples
+    held_out: Examples | None
+    network: RewardNetwork
+
+
+def prepare(cases: Path, held_out: Path | None, model: str, config: Config) -> Parts:
+    """Read, encode and load. Raises the errors of `train`."""
+    tokenizer = load_tokenizer(model)
+    template = choose_template(tokenizer, config.chat_template, model=model)
+    rendering = Rendering(
+        template=template,
+        special_tokens=choose_special_tokens(tokenizer, template),
+        strip=config.strip,
+        max_length=config.max_length,
+        over_length=config.over_length,
+    )
+    read = list(read_cases(cases))
+    kept = _read_held_out(held_out, read, config)
+    train_examples = make_examples(read, tokenizer, rendering, config.pairs, where=str(cases))
+    held_out_examples = make_examples(kept, tokenizer, rendering, config.pairs, where=str(held_out)) if kept else None
+    network = _load(model, config)
+    for examples in filter(None, (train_examples, held_out_examples)):
+        check_rows([row for example in examples.examples for row in example.rows], network, where=model)
+    names = list(choose_trainable(network, num_last_layers(config.trainable)))
+    if config.dtype == "bfloat16":
+        _store_frozen(network)
+    say(f"training {len(names)} weight tensors; {_described(train_examples)}")
+    return Parts(tokenizer, rendering, train_examples, held_out_examples, network.to(best_device()))
+
+
+def _read_held_out(path: Path | None, train_cases: Sequence[Case], config: Config) -> list[Case]:
+    if path is None:
+        return []
+    cases = list(read_cases(path))
+    if not config.allow_overlap:
+        check_apart(train_cases, cases, where=str(path))
+    return cases
+
+
+def _load(model: str, config: Config) -> RewardNetwork:
+    network, is_trained = load_network(model, dtype="float32")
+    if not is_trained:
+        say("the model has no reward head: a fresh one is drawn from the seed")
+        initialise_head(network, seed=config.seed)
+    return network
+
+
+def _store_frozen(network: RewardNetwork) -> None:
+    """Frozen weights need no float32 master: bfloat16 halves their memory and their reading time."""
+    for weight in network.parameters():
+        if not weight.requires_grad:
+            weight.data = weight.data.to(torch.bfloat16)
+
+
+def _described(given: Examples) -> str:
+    return f"{len(given.examples):,} prompts, {given.num_responses:,} responses, {given.num_pairs:,} pairs"
