@@ -16,13 +16,14 @@ PAGES = ("README.md", "docs/tour.md")
 VERBS = sorted(name.rstrip("_").replace("_", "-") for name in verb_names())
 TOO_LONG = "runs for minutes: `make demo` does it"
 UNCERTAIN = "a model of random weights can certify no precision, and is refused, as it should be"
-MANY = "trains some fifteen models: tests/pipelines/test_ablate.py runs small ones"
+MANY = "trains some fifteen models: tests/pipelines/test_ablate.py and test_sweep.py run small ones"
 SERVER = "asks a language model on a server"
 NOT_RUN = {
     "steelyard demo": TOO_LONG,
     "steelyard demo --out demo": TOO_LONG,
     "steelyard run demo --out demo --from model --set model.epochs=8": TOO_LONG,
     "steelyard ablate ablation.toml --out ablated": MANY,
+    "steelyard sweep sweep.toml --out swept": MANY,
     **{
         f"steelyard supervise llm.jsonl --model {names} --calibrate held_out.jsonl --precision 0.9": UNCERTAIN
         for names in ("my-rm --out calibrated", "model --out supervised")

@@ -68,6 +68,7 @@ MISTAKES = {
     "list format": ["there is no room 'format'", "did you mean 'formats'?"],
     "supervise sim/llm.jsonl --out out": ["neither --model nor --scores", "do: "],
     "supervise sim/llm.jsonl --model longer --out out --precision 0.9": ["go together", "do: give both, or neither"],
+    "sweep nothere.toml": ["nothere.toml: there is no such file", "do: check the path"],
     "ablate nothere.toml": ["nothere.toml: there is no such file", "do: check the path"],
 }
 

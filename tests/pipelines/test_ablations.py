@@ -1,7 +1,8 @@
 import pytest
 
 from steelyard.core.errors import UserError
-from steelyard.pipelines.ablations import Ablation, ablation_recipe, arms_of, read_ablation, run_name
+from steelyard.pipelines.ablations import Ablation, ablation_recipe, arms_of, read_ablation
+from steelyard.pipelines.experiments import run_name
 
 TABLE_4 = Ablation(benches=("test.jsonl",), model="base", human="human.jsonl", llm="llm.jsonl", supervisors=("longer",))
 

@@ -9,18 +9,22 @@ from typing import Any
 
 import msgspec
 
-from steelyard.core.config import Config as BaseConfig
-from steelyard.core.config import parse_toml, resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Meta
+from steelyard.pipelines.experiments import (
+    Experiment,
+    Tables,
+    percent,
+    read_experiment,
+    share_of,
+    trained_and_evaluated,
+)
 from steelyard.pipelines.recipes import Recipe, build_recipe
 
 HUMAN, LLM = "human", "llm"
-_FEWEST_SEEDS = 3
-Tables = dict[str, dict[str, Any]]
 
 
-class Ablation(BaseConfig, frozen=True):
+class Ablation(Experiment, frozen=True, kw_only=True):
     """What an ablation's file says. Files are case files, looked for beside it.
 
     ``human`` and ``llm`` hold judgments on different prompts: they make the six arms of Table 4. ``training`` names
@@ -29,10 +33,7 @@ class Ablation(BaseConfig, frozen=True):
     The tables ``resolve``, ``train``, ``evaluate``, ``supervise`` and ``debias`` are settings of these stages.
     """
 
-    benches: tuple[str, ...]
     model: str
-    about: str = ""
-    seeds: tuple[int, ...] = (0, 1, 2)
     human: str | None = None
     llm: str | None = None
     training: dict[str, str] = msgspec.field(default_factory=dict)
@@ -40,24 +41,13 @@ class Ablation(BaseConfig, frozen=True):
     scaled: str = HUMAN
     supervisors: tuple[str, ...] = ()
     resolve: Meta = msgspec.field(default_factory=dict)
-    train: Meta = msgspec.field(default_factory=dict)
-    evaluate: Meta = msgspec.field(default_factory=dict)
     supervise: Meta = msgspec.field(default_factory=dict)
     debias: Meta = msgspec.field(default_factory=dict)
-    num_threads: int | None = None
 
 
 def read_ablation(path: Path, settings: dict[str, Any] | None = None) -> Ablation:
     """The ablation in a file; ``settings`` stand over its own. Raises ConfigError for what cannot be compared."""
-    content = parse_toml(path.read_text(encoding="utf-8"), where=str(path))
-    for key, value in (settings or {}).items():
-        both = isinstance(value, dict) and isinstance(content.get(key), dict)
-        content[key] = content[key] | value if both else value
-    found = resolve_config(Ablation, content, where=str(path))
-    if len(set(found.seeds)) < _FEWEST_SEEDS:
-        raise ConfigError(
-            f"{len(set(found.seeds))} seeds", where=f"{path} at seeds", allowed=f"{_FEWEST_SEEDS} different or more"
-        )
+    found = read_experiment(Ablation, path, settings)
     if (found.human is None) != (found.llm is None):
         raise ConfigError("human without llm, or llm without human", where=str(path), do="give both, or training files")
     if found.human is None and len(found.training) < 2 and not found.scaling:
@@ -73,11 +63,6 @@ def arms_of(ablation: Ablation) -> tuple[str, ...]:
     return (*table_4, *controls, *ablation.training, *scaled)
 
 
-def run_name(arm: str, seed: int) -> str:
-    """The stage that evaluates an arm trained with a seed."""
-    return f"{arm}.{seed}.evaluated"
-
-
 def ablation_recipe(ablation: Ablation, path: Path) -> Recipe:
     """The whole ablation as one recipe: data once, or once a seed where they depend on it, then a model an arm."""
     stages: Tables = {}
@@ -87,7 +72,8 @@ def ablation_recipe(ablation: Ablation, path: Path) -> Recipe:
         stages["llm.debiased"] = _debias("llm.resolved/cases.jsonl", ablation)
     for seed in ablation.seeds:
         for arm, (tables, cases) in _arms(ablation, seed):
-            stages |= tables | _trained(arm, seed, cases, ablation)
+            own = trained_and_evaluated(arm, seed, cases=cases, model=ablation.model, experiment=ablation)
+            stages |= tables | own
     return build_recipe({"about": ablation.about, "stages": stages}, path)
 
 
@@ -112,28 +98,8 @@ def _arms(ablation: Ablation, seed: int) -> Iterator[tuple[str, tuple[Tables, st
             raise ConfigError(
                 f"no file of {ablation.scaled!r} to take shares of", where="scaled", allowed=", ".join(files)
             )
-        yield _scaled_name(ablation.scaled, share), _share(files[ablation.scaled], share, seed, ablation)
-
-
-def _trained(arm: str, seed: int, cases: str, ablation: Ablation) -> Tables:
-    threads = {} if ablation.num_threads is None else {"num_threads": ablation.num_threads}
-    trained = f"{arm}.{seed}.model"
-    return {
-        trained: {
-            "verb": "train",
-            "cases": cases,
-            "model": ablation.model,
-            "config": ablation.train | {"seed": seed},
-            **threads,
-        },
-        run_name(arm, seed): {
-            "verb": "evaluate",
-            "benches": list(ablation.benches),
-            "model": trained,
-            "config": {"baselines": []} | ablation.evaluate | {"seed": 0},
-            **threads,
-        },
-    }
+        name = _scaled_name(ablation.scaled, share)
+        yield name, share_of(files[ablation.scaled], share, seed, name=name)
 
 
 def _supervised(name: str, supervisor: str, seed: int, ablation: Ablation) -> tuple[Tables, str]:
@@ -162,15 +128,5 @@ def _all(seed: int) -> tuple[Tables, str]:
     return {stage: {"verb": "merge", "files": files}}, f"{stage}/cases.jsonl"
 
 
-def _share(file: str, share: float, seed: int, ablation: Ablation) -> tuple[Tables, str]:
-    if not 0 < share <= 1:
-        raise ConfigError(f"scaling by {share}", where="scaling", allowed="shares above 0, at most 1")
-    if share == 1:
-        return {}, file
-    stage = f"{_scaled_name(ablation.scaled, share)}.{seed}.part"
-    parts = {"kept": share, "rest": 1 - share}
-    return {stage: {"verb": "split", "cases": file, "config": {"parts": parts, "seed": seed}}}, f"{stage}/kept.jsonl"
-
-
 def _scaled_name(name: str, share: float) -> str:
-    return f"{name}_{100 * share:g}%"
+    return f"{name}_{percent(share)}"

@@ -12,6 +12,7 @@ from steelyard.files.results import RUN_FILE, STARTED_FILE, file_hash, read_run
 from steelyard.pipelines.recipes import Recipe, Reference, Step
 
 State = Literal["finished", "to run", "to go on", "differs", "waits"]
+_MOST_NAMED = 12
 
 
 class Planned(NamedTuple):
@@ -58,7 +59,10 @@ def check_files(recipe: Recipe, out: Path) -> None:
 
 
 def _written_by(recipe: Recipe) -> str:
-    return ", ".join(f"{step.name}/…" for step in recipe.steps)
+    """The stages' folders; of the many of an experiment only the first."""
+    first = ", ".join(f"{step.name}/…" for step in recipe.steps[:_MOST_NAMED])
+    more = len(recipe.steps) - _MOST_NAMED
+    return f"{first} and {more} more" if more > 0 else first
 
 
 def _planned(step: Step, recipe: Recipe, out: Path, before: dict[str, Planned], *, is_redone: bool) -> Planned:

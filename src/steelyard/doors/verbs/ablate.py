@@ -34,19 +34,16 @@ def command(
     import json
 
     from steelyard.core.config import parse_settings
+    from steelyard.doors.arms import planned_lines
     from steelyard.files.lines import check_readable
     from steelyard.pipelines.ablate import ablate
     from steelyard.pipelines.ablations import ablation_recipe, read_ablation
-    from steelyard.pipelines.plan import check_files, plan
 
     check_readable(ablation)
     asked = read_ablation(ablation, parse_settings(setting or ()))
     folder = out or Path(ablation.stem)
     if dry_run:
-        recipe = ablation_recipe(asked, ablation)
-        check_files(recipe, folder)
-        for one in plan(recipe, folder):
-            typer.echo(f"{one.state:10}{one.step.name}: {one.step.call.verb}")
+        typer.echo("\n".join(planned_lines(ablation_recipe(asked, ablation), folder)))
         return
     found = ablate(asked, ablation, folder)
     lines = [json.dumps(found.record(), indent=2)] if as_json else [*_lines(found), f"{folder / 'ablation.svg'}"]
@@ -54,22 +51,9 @@ def command(
 
 
 def _lines(found: "Ablated") -> Iterator[str]:
-    width = max(len(one.name) for one in found.arms)
-    yield f"{'arm':{width}}  prompts   pairs  accuracy [95 %]       seeds ±  exact match [95 %]"
-    for one in found.arms:
-        yield (
-            f"{one.name:{width}}  {one.num_prompts:7,.0f} {one.num_pairs:7,.0f}  {_interval(one.accuracy)}  "
-            f"{one.spread:7.3f}  {_interval(one.exact_match)}"
-        )
+    from steelyard.doors.arms import arm_lines, difference_lines
+
+    yield from arm_lines(found.arms)
     yield ""
-    for one in found.against:
-        beyond = " *" if one.p_corrected < 0.05 else ""
-        yield f"{one.first} minus {one.second}: {_interval(one.comparison.accuracy, '+')}{beyond}"
+    yield from difference_lines(found.against)
     yield "* beyond doubt at 5 %, corrected for all differences here (Holm); intervals are over prompts, paired"
-
-
-def _interval(estimate: tuple[float | None, float | None, float | None, int], sign: str = "") -> str:
-    value, low, high, _ = estimate
-    if value is None or low is None:
-        return "none"
-    return f"{value:{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]"
