@@ -12,6 +12,7 @@ from steelyard.methods.measures.aggregation import (
     accuracy_difference,
     all_cells,
     by_category,
+    effective_units,
     estimate_macro,
     group_cells,
     half_accuracy,
@@ -122,7 +123,7 @@ def test_the_interval_is_the_percentiles_of_the_resamples():
     resampled[:, 0, 1] = np.arange(101)[::-1]
     found = estimate_macro(Totals(cells, point, resampled), by_category(cells), ACCURACY)
     # accuracies 0.00, 0.01 ... 1.00: their 2.5 % and 97.5 % percentiles are 0.025 and 0.975
-    assert found == (0.5, pytest.approx(0.025), pytest.approx(0.975), 100)
+    assert found == (0.5, pytest.approx(0.025), pytest.approx(0.975), 100, None)
 
 
 def test_an_estimate_without_resamples_has_no_interval():
@@ -132,7 +133,7 @@ def test_an_estimate_without_resamples_has_no_interval():
         "high": None,
         "n": 2,
     }
-    assert Estimate(0.5, 0.4, 0.6, 7).withheld() == (None, None, None, 7)
+    assert Estimate(0.5, 0.4, 0.6, 7).withheld() == (None, None, None, 7, None)
 
 
 def test_the_paired_difference_is_that_of_the_two_values_and_is_tighter():
@@ -169,3 +170,30 @@ def test_half_credits_by_hand():
     assert found["accuracy"]["value"] == pytest.approx((3 / 4 + 1 / 8) / 2)
     assert found["accuracy_micro"]["value"] == pytest.approx(2 / 6)
     assert (found["accuracy"]["n"], found["accuracy_micro"]["n"]) == (6, 6)
+
+
+def test_no_prompt_right_has_an_exact_interval_over_prompts():
+    # 0 of 10 prompts with 3 pairs each: the upper end is 1 - 0.025 ** (1 / 10), whatever the number of pairs
+    totals = totals_of([("code", plain_row([(0.0, 1.0)] * 3))] * 10)
+    for share in (ACCURACY, EXACT_MATCH):
+        found = estimate_macro(totals, all_cells(totals.cells), share)
+        assert (found.value, found.low, found.method) == (0.0, 0.0, "clopper-pearson")
+        assert found.high == pytest.approx(1 - 0.025**0.1)
+        assert found.record()["method"] == "clopper-pearson"
+    spread = totals_of([("code", plain_row([(0.0, 1.0)]))] * 5 + [("code", plain_row([(1.0, 0.0)]))] * 5)
+    assert "method" not in estimate_macro(spread, all_cells(spread.cells), ACCURACY).record()
+
+
+def test_parallel_items_do_not_narrow_an_exact_interval():
+    labels = [Label(f"p{index % 10}", Cell("code", None, "zh" if index < 10 else "he")) for index in range(20)]
+    rows = np.array([plain_row([(1.0, 0.0)])] * 20, dtype=np.int64)
+    totals = resample(Items(layout_of(labels), rows, 50), seed=0)
+    found = estimate_macro(totals, all_cells(totals.cells), ACCURACY)
+    assert (found.low, found.high, found.n) == (pytest.approx(0.025**0.1), 1.0, 20)
+
+
+def test_a_mean_over_unlike_groups_tells_as_much_as_fewer_prompts():
+    # variance of the mean of two groups of 10 and 40: (1/10 + 1/40) / 4 of one prompt's, as of 32 prompts
+    assert effective_units(np.array([10.0, 40.0])) == pytest.approx(32)
+    assert effective_units(np.array([7.0, 7.0, 7.0])) == pytest.approx(21)
+    assert effective_units(np.array([])) == 0.0

@@ -85,12 +85,12 @@ def test_percentiles_are_those_of_numpy_and_nan_is_nothing():
     assert (first.low, first.high) == pytest.approx(tuple(np.percentile(resampled[:, 0], [2.5, 97.5])))
     known = resampled[~np.isnan(resampled[:, 1]), 1]
     assert (second.low, second.high) == pytest.approx(tuple(np.percentile(known, [2.5, 97.5])))
-    assert third == (None, None, None, 0)
+    assert third == (None, None, None, 0, None)
 
 
 def test_a_value_without_any_resample_has_no_interval():
     (found,) = estimates(Totals((), np.array([1.0]), np.full((5, 1), np.nan)), lambda sums: sums, np.array([1.0]))
-    assert found == (1.0, None, None, 1)
+    assert found == (1.0, None, None, 1, None)
 
 
 def test_a_ratio_of_nothing_is_nan():

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steelyard.methods.measures.accuracy import CORRECT, EXACT, NUM_COLUMNS, PAIRS, PROMPTS, Floats
+from steelyard.methods.measures.estimates import Estimate, interval, widened
 from steelyard.methods.measures.resampling import Totals
 from steelyard.methods.measures.strata import Cell
 
 UNCATEGORISED = "uncategorised"
-_LOW, _HIGH = 2.5, 97.5
 
 
 class Share(NamedTuple):
@@ -26,23 +26,6 @@ class Share(NamedTuple):
 
 ACCURACY = Share(CORRECT, PAIRS)
 EXACT_MATCH = Share(EXACT, PROMPTS)
-
-
-class Estimate(NamedTuple):
-    """A value with its 95 % percentile bootstrap interval, and how many pairs or prompts stand behind it."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-
-    def record(self) -> dict[str, Any]:
-        """The estimate as it is written."""
-        return self._asdict()
-
-    def withheld(self) -> "Estimate":
-        """The same without its numbers: what is shown where a headline would claim too much."""
-        return Estimate(None, None, None, self.n)
 
 
 class Groups(NamedTuple):
@@ -103,15 +86,6 @@ def estimate(totals: Totals, formula: Callable[[Floats], Floats], n: float) -> E
     return interval(value, np.asarray(formula(totals.resampled)), n)
 
 
-def interval(value: float, resampled: Floats, n: float) -> Estimate:
-    """A value and the percentile interval of what it is in each resample; NaN (nothing to measure) is passed over."""
-    drawn = resampled[~np.isnan(resampled)]
-    if not len(drawn):
-        return Estimate(value, None, None, int(n))
-    low, high = np.percentile(drawn, [_LOW, _HIGH])
-    return Estimate(value, float(low), float(high), int(n))
-
-
 def estimate_groups(totals: Totals, groups: Groups) -> dict[str, dict[str, Any]]:
     """Accuracy and exact match of each group by its name."""
     found = {}
@@ -125,9 +99,25 @@ def estimate_groups(totals: Totals, groups: Groups) -> dict[str, dict[str, Any]]
 
 
 def estimate_macro(totals: Totals, groups: Groups, share: Share) -> Estimate:
-    """The plain mean of a measure over groups; n sums what stands in the groups' denominators."""
-    n = (groups.members @ totals.point)[..., share.denominator].sum()
-    return estimate(totals, lambda sums: macro(sums, groups, share), n)
+    """The plain mean of a measure over groups; n sums what stands in the groups' denominators.
+
+    Where every resample gives the same (0 right of n), the interval is that of Clopper and Pearson over prompts.
+    """
+    below = (groups.members @ totals.point)[..., share.denominator]
+    found = estimate(totals, lambda sums: macro(sums, groups, share), below.sum())
+    return widened(found, effective_units(_num_units(totals, groups)[below > 0]))
+
+
+def effective_units(num_units: Floats) -> float:
+    """How many units tell as much as a plain mean over groups of these sizes (Kish, 1965): 1 / mean variance."""
+    return float(len(num_units) ** 2 / (1 / num_units).sum()) if len(num_units) and num_units.min() > 0 else 0.0
+
+
+def _num_units(totals: Totals, groups: Groups) -> Floats:
+    """How many prompts each group has in the language that has most: parallel items are not independent."""
+    languages = sorted({cell.language or "" for cell in totals.cells})
+    spoken = np.array([[(cell.language or "") == name for name in languages] for cell in totals.cells], np.float64)
+    return ((groups.members * totals.point[:, PROMPTS]) @ spoken).max(axis=-1)
 
 
 def headline(totals: Totals) -> dict[str, Any]:
