@@ -32,7 +32,7 @@ def budgets_up_to(largest: int) -> tuple[int, ...]:
 
 
 def regret(prompt: Integers, score: Floats, loss: Floats, budgets: Sequence[int], num_prompts: int) -> Regret:
-    """The regret of each prompt at each N. ``prompt`` is sorted; all three are by response; of a loss, less is better."""
+    """The regret of each prompt at each N; ``prompt`` is sorted, all three are by response, and less loss is better."""
     model, chance = (np.full((num_prompts, len(budgets)), np.nan) for _ in range(2))
     for prompts, rows in blocks_by_size(prompt, num_prompts):
         size = rows.shape[1]

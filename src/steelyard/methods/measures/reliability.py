@@ -1,0 +1,161 @@
+"""Whether the sigmoid of a difference of rewards is a probability: reliability, Brier score, log-loss, temperature.
+
+Under Bradley and Terry, P(better answer wins) = sigmoid(d), d its reward minus the other's. *Confidence* is the larger
+of the two probabilities, sigmoid(|d|); it is calibrated if of the pairs with confidence c a share c is right (half of
+those with d = 0). All is over pairs, each counted once.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from steelyard.core.seeds import generator
+from steelyard.methods.measures.accuracy import Floats, Integers
+from steelyard.methods.measures.blocks import Blocks, Sums, Terms, add_up, one_group
+from steelyard.methods.measures.estimates import Estimate
+from steelyard.methods.measures.prompt_means import estimate_total, known
+from steelyard.methods.measures.tallies import ratio
+
+NUM_BINS = 10
+NUM_FOLDS = 5
+_STEPS = 50
+_STEEPEST = 100.0
+"""The largest factor that is looked at, in units of 1 / mean size of a margin."""
+_ENOUGH = 1e-9
+
+
+class Margins(NamedTuple):
+    """The better response's reward minus the worse one's, of each pair, and the pair's prompt; shape (pair,)."""
+
+    prompt: Integers
+    margin: Floats
+
+
+class Steepness(NamedTuple):
+    """By what margins are to be multiplied (1 / temperature), and whether the search ended inside its bounds."""
+
+    value: float
+    is_inside: bool
+
+
+def calibration_report(blocks: Blocks, margins: Margins, *, seed: int) -> dict[str, Any]:
+    """Reliability of the rewards as they are, and after a temperature that other prompts' pairs have fitted.
+
+    ``cross_validated``: each pair at the temperature of the four fifths of the prompts that it is not of.
+    """
+    steepness = fit_steepness(margins.margin)
+    fitted = out_of_fold(blocks, margins, steepness.value, seed=seed)
+    return {
+        **_measured(blocks, margins),
+        "temperature": _temperature(blocks, margins, steepness),
+        "cross_validated": _measured(blocks, Margins(margins.prompt, fitted)),
+    }
+
+
+def fit_steepness(margin: Floats, start: float | None = None) -> Steepness:
+    """The factor a >= 0 that minimises the mean of -ln sigmoid(a * margin), found by Newton's method on a convex sum.
+
+    It is 0 where the better answer has on average no greater reward, and at its bound where all pairs are right.
+    """
+    scale = float(np.abs(margin).mean())
+    if scale == 0 or margin.sum() <= 0:
+        return Steepness(0.0, is_inside=False)
+    if margin.min() >= 0:
+        return Steepness(_STEEPEST / scale, is_inside=False)
+    scaled = margin / scale
+    low, high = 0.0, _STEEPEST
+    value = min(start * scale if start else 1.0, _STEEPEST)
+    for _ in range(_STEPS):
+        miss = _sigmoid(-value * scaled)
+        slope, curvature = float(miss @ scaled), float((miss * (1 - miss)) @ scaled**2)
+        low, high = (value, high) if slope > 0 else (low, value)
+        step = slope / curvature if curvature > 0 else np.inf
+        following = value + step if low < value + step < high else (low + high) / 2
+        is_found = abs(following - value) <= _ENOUGH
+        value = following
+        if is_found:
+            break
+    return Steepness(value / scale, is_inside=value < _STEEPEST * (1 - 1e-6))
+
+
+def out_of_fold(blocks: Blocks, margins: Margins, start: float, *, seed: int) -> Floats:
+    """Each margin times the factor that the pairs of the other folds give; parallel items are of one fold."""
+    num_units = int(blocks.unit.max()) + 1
+    fold = np.arange(num_units) % NUM_FOLDS
+    generator(seed, "folds of calibration").shuffle(fold)
+    own = fold[blocks.unit[margins.prompt]]
+    fitted = np.zeros_like(margins.margin)
+    for number in np.unique(own).tolist():
+        held_out = own == number
+        others = margins.margin[~held_out]
+        factor = fit_steepness(others, start or None).value if len(others) else 1.0
+        fitted[held_out] = margins.margin[held_out] * factor
+    return fitted
+
+
+def _measured(blocks: Blocks, margins: Margins) -> dict[str, Any]:
+    margin, size = margins.margin, len(margins.margin)
+    win = _sigmoid(margin)
+    columns = {"brier": (1 - win) ** 2, "log_loss": np.logaddexp(0, -margin)}
+    found: dict[str, Any] = {}
+    for name, column in columns.items():
+        sums = add_up(blocks, Terms(margins.prompt, one_group(size), [column, np.ones(size)]), 1)
+        found[name] = estimate_total(sums, size).record()
+    return found | _reliability(blocks, margins)
+
+
+def _reliability(blocks: Blocks, margins: Margins) -> dict[str, Any]:
+    """The curve over bins of equally many pairs, and the mean distance between confidence and accuracy over them."""
+    confidence = _sigmoid(np.abs(margins.margin))
+    right = np.where(margins.margin > 0, 1.0, np.where(margins.margin == 0, 0.5, 0.0))
+    place, num_bins = equal_mass_bins(confidence)
+    sums = add_up(blocks, Terms(margins.prompt, place, [confidence, right, np.ones(len(place))]), num_bins)
+    curve = [
+        {
+            "confidence": float(sums.point[one, 0] / sums.point[one, 2]),
+            "accuracy": estimate_total(
+                Sums(sums.point[one : one + 1, 1:], sums.resampled[:, one : one + 1, 1:]), sums.point[one, 2]
+            ).record(),
+        }
+        for one in range(num_bins)
+    ]
+    return {"expected_calibration_error": _error(sums).record(), "curve": curve}
+
+
+def equal_mass_bins(values: Floats) -> tuple[Integers, int]:
+    """Bins of about equally many values, at most `NUM_BINS`, and how many there are; equal values share one."""
+    if not len(values):
+        return np.zeros(0, np.int64), 0
+    edges = np.quantile(values, np.arange(1, NUM_BINS) / NUM_BINS)
+    _, place = np.unique(np.searchsorted(edges, values, side="left"), return_inverse=True)
+    return place, int(place.max()) + 1
+
+
+def _error(sums: Sums) -> Estimate:
+    """ECE with the interval 2 x value - percentiles, which takes the noise of the resamples out of it.
+
+    Noise makes every distance larger, in the value and once more in each resample: plain percentiles would lie above.
+    """
+    point, drawn = (ratio(np.abs(own[..., 0] - own[..., 1]).sum(axis=-1), own[..., 2].sum(axis=-1)) for own in sums)
+    found = known(float(point), drawn, sums.point[:, 2].sum())
+    if found.value is None or found.low is None or found.high is None:
+        return found
+    low, high = (max(0.0, 2 * found.value - end) for end in (found.high, found.low))
+    return found._replace(low=low, high=high, method="basic bootstrap")
+
+
+def _temperature(blocks: Blocks, margins: Margins, steepness: Steepness) -> dict[str, Any]:
+    """1 / steepness on all pairs; in each resample by one Newton step from there. Null where there is no minimum."""
+    size = len(margins.margin)
+    if not steepness.is_inside or steepness.value <= 0:
+        return Estimate(None, None, None, size).record()
+    scaled = steepness.value * margins.margin
+    miss = _sigmoid(-scaled)
+    terms = Terms(margins.prompt, one_group(size), [miss * scaled, miss * (1 - miss) * scaled**2])
+    slope, curvature = np.moveaxis(add_up(blocks, terms, 1).resampled[:, 0], -1, 0)
+    factor = 1 + ratio(slope, curvature)
+    return known(1 / steepness.value, ratio(np.ones_like(factor), factor) / steepness.value, size).record()
+
+
+def _sigmoid(value: Floats) -> Floats:
+    return np.exp(-np.logaddexp(0, -value))
