@@ -5,7 +5,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.methods.training.losses import PairBatch, bradley_terry_loss, gaussian_regulariser
+from steelyard.methods.training.losses import (
+    PairBatch,
+    bradley_terry_loss,
+    bradley_terry_sum,
+    centring_sum,
+    gaussian_regulariser,
+    loss_weight,
+)
 
 
 def pairs(*rows):
@@ -71,3 +78,22 @@ def test_only_differences_matter(values, shift):
     batch = pairs(*[(0, index, 1.0, 0.0, 0) for index in range(1, len(values))])
     moved = bradley_terry_loss(scores + shift, batch).item()
     assert moved == pytest.approx(bradley_terry_loss(scores, batch).item(), abs=1e-9)
+
+
+def test_centring_by_hand():
+    scores = torch.tensor([1.0, 2.0, -4.0], dtype=torch.float64)
+    found = centring_sum(scores, pairs((0, 1, 2.0, 0.0, 0), (1, 2, 1.0, 0.0, 0)))
+    assert found.item() == 2 * 9 + 4
+
+
+@pytest.mark.parametrize("reduction", ["pair", "prompt"])
+def test_no_pairs_sum_to_nothing(reduction):
+    none = pairs((0, 1, 1.0, 0.0, 0))._replace(
+        better=torch.zeros(0, dtype=torch.long),
+        worse=torch.zeros(0, dtype=torch.long),
+        weight=torch.zeros(0, dtype=torch.float64),
+        margin=torch.zeros(0, dtype=torch.float64),
+        prompt=torch.zeros(0, dtype=torch.long),
+    )
+    scores = torch.zeros(2, dtype=torch.float64)
+    assert bradley_terry_sum(scores, none, reduction) == loss_weight(none, reduction) == 0

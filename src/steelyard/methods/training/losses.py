@@ -1,4 +1,4 @@
-"""Losses of reward models, as pure functions of scores: the multi-response Bradley-Terry loss and its regulariser.
+"""Losses of reward models, as pure functions of scores: the multi-response Bradley-Terry loss and its regularisers.
 
 A loss is a sum over what a mean is taken of, and how many that are: the sums of a step's chunks, over the number of the
 whole step, are the step's loss, however it is cut, on one device or on many.
@@ -6,7 +6,6 @@ whole step, are the step's loss, however it is cut, on one device or on many.
 
 from typing import Literal, NamedTuple
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import softplus
@@ -34,6 +33,8 @@ def bradley_terry_loss(
 
     ``pair`` is the weighted mean over all pairs of the step, as the published code has it: a prompt with more pairs
     weighs more. ``prompt`` is equation 3 as written: the mean over prompts of the weighted mean over their pairs.
+    ``smoothing`` is the probability with which a label is taken to be the wrong way round: the loss of a pair is then
+    (1 - smoothing) of its own and ``smoothing`` of that of the reversed pair (label smoothing; 0 to below 0.5).
     """
     return bradley_terry_sum(scores, pairs, reduction, smoothing=smoothing) / loss_weight(pairs, reduction)
 
@@ -41,31 +42,40 @@ def bradley_terry_loss(
 def bradley_terry_sum(
     scores: Float[Tensor, " response"], pairs: PairBatch, reduction: Reduction, *, smoothing: float = 0.0
 ) -> Float[Tensor, ""]:
-    """What `bradley_terry_loss` is the mean of, summed; `loss_weight` is what it is divided by.
-
-    ``smoothing`` is the probability with which a label is taken to be the wrong way round: the loss of a pair is then
-    (1 - smoothing) of its own and ``smoothing`` of that of the reversed pair (label smoothing; 0 to below 0.5).
-    """
-    behind = scores[pairs.worse] + pairs.margin - scores[pairs.better]
-    losses = softplus(behind)
-    if smoothing:
-        losses = (1 - smoothing) * losses + smoothing * softplus(-behind)
-    losses = losses * pairs.weight
-    if reduction == "pair":
-        return losses.sum()
-    total, weight = (_by_prompt(values, pairs) for values in (losses, pairs.weight.to(losses.dtype)))
-    return (total[weight > 0] / weight[weight > 0]).sum()
+    """What `bradley_terry_loss` is the mean of, summed; `loss_weight` is what it is divided by."""
+    ahead = differences(scores, pairs)
+    losses = (1 - smoothing) * softplus(-ahead) + smoothing * softplus(ahead)
+    return reduced_sum(losses, pairs.weight, pairs.prompt, reduction)
 
 
 def loss_weight(pairs: PairBatch, reduction: Reduction) -> Float[Tensor, ""]:
     """The weight of all pairs, or the number of prompts with a pair that weighs anything."""
+    return reduced_weight(pairs.weight, pairs.prompt, reduction)
+
+
+def differences(scores: Float[Tensor, " response"], pairs: PairBatch) -> Float[Tensor, " pair"]:
+    """By how much the better answer is ahead of the worse, beyond the margin."""
+    return scores[pairs.better] - scores[pairs.worse] - pairs.margin
+
+
+def reduced_sum(
+    losses: Float[Tensor, " term"], weight: Float[Tensor, " term"], prompt: Int[Tensor, " term"], reduction: Reduction
+) -> Float[Tensor, ""]:
+    """What the mean is taken of, summed: weighted losses, or each prompt's weighted mean of them."""
+    losses = losses * weight
     if reduction == "pair":
-        return pairs.weight.sum()
-    return (_by_prompt(pairs.weight, pairs) > 0).sum().to(pairs.weight.dtype)
+        return losses.sum()
+    total, weights = (_by_prompt(values, prompt) for values in (losses, weight.to(losses.dtype)))
+    return (total[weights > 0] / weights[weights > 0]).sum()
 
 
-def _by_prompt(values: Float[Tensor, " pair"], pairs: PairBatch) -> Float[Tensor, " prompt"]:
-    return values.new_zeros(int(pairs.prompt.max()) + 1).index_add(0, pairs.prompt, values)
+def reduced_weight(
+    weight: Float[Tensor, " term"], prompt: Int[Tensor, " term"], reduction: Reduction
+) -> Float[Tensor, ""]:
+    """What `reduced_sum` is divided by: the weight of all terms, or the number of prompts with any weight."""
+    if reduction == "pair":
+        return weight.sum()
+    return (_by_prompt(weight, prompt) > 0).sum().to(weight.dtype)
 
 
 def gaussian_regulariser(scores: Float[Tensor, " response"]) -> Float[Tensor, ""]:
@@ -73,49 +83,14 @@ def gaussian_regulariser(scores: Float[Tensor, " response"]) -> Float[Tensor, ""
     return scores.square().mean()
 
 
-def plackett_luce_sum(scores: Float[Tensor, " response"], tier: Int[Tensor, " response"]) -> Float[Tensor, ""]:
-    """Minus the log-likelihood of one prompt's tiers, best is 0 (Plackett, 1975; Luce, 1959), in nats.
+def centring_sum(scores: Float[Tensor, " response"], pairs: PairBatch) -> Float[Tensor, ""]:
+    """The weighted sum of (r_better + r_worse)^2: rewards around zero (Eisenstein et al., 2023, eq. 2).
 
-    Each response above the last tier is the one chosen among itself and all in lower tiers; responses of one tier,
-    which are not ordered, are not held against each other. Of two responses it is `bradley_terry_loss`.
+    Over the weight of all pairs it is their mean. Unlike `gaussian_regulariser` it leaves a pair's distance alone.
     """
-    lower = tier[None, :] > tier[:, None]
-    own = torch.eye(len(tier), dtype=torch.bool, device=tier.device)
-    against = scores[None, :].masked_fill(~(lower | own), float("-inf")).logsumexp(dim=1)
-    return (against - scores)[lower.any(dim=1)].sum()
+    return ((scores[pairs.better] + scores[pairs.worse]).square() * pairs.weight).sum()
 
 
-def centring(scores: Float[Tensor, " response"], pairs: PairBatch) -> Float[Tensor, ""]:
-    """The weighted mean of (r_better + r_worse)^2: rewards around zero (Eisenstein et al., 2023, eq. 2).
-
-    Unlike `gaussian_regulariser` it leaves the distance of a pair alone.
-    """
-    both = (scores[pairs.better] + scores[pairs.worse]).square()
-    return (both * pairs.weight).sum() / pairs.weight.sum()
-
-
-def rao_kupper_loss(
-    difference: Float[Tensor, " pair"], tied: Int[Tensor, " pair"], log_threshold: Float[Tensor, ""]
-) -> Float[Tensor, ""]:
-    """The mean loss of pairs of which some are ties, by a threshold (Rao and Kupper, 1967), in nats.
-
-    P(first better) = sigmoid(d - t), P(tie) = 1 - P(first better) - P(second better), with d = r_first - r_second and
-    t = exp(``log_threshold``) above 0. ``tied`` is 1 for a tie, 0 where the first is better.
-    """
-    threshold = log_threshold.exp()
-    better = softplus(threshold - difference)
-    # P(tie) = (e^2t - 1) sigmoid(d - t) sigmoid(-d - t), without subtracting nearly equal probabilities.
-    tie = better + softplus(threshold + difference) - torch.expm1(2 * threshold).log()
-    return torch.where(tied == 1, tie, better).mean()
-
-
-def davidson_loss(
-    difference: Float[Tensor, " pair"], tied: Int[Tensor, " pair"], log_strength: Float[Tensor, ""]
-) -> Float[Tensor, ""]:
-    """The mean loss of pairs of which some are ties, by the strength of ties (Davidson, 1970), in nats.
-
-    P(tie) = v sqrt(ab) / (a + b + v sqrt(ab)) with a, b = exp(r_first), exp(r_second) and v = exp(``log_strength``).
-    """
-    half = difference / 2
-    terms = torch.stack([half, -half, log_strength.expand_as(half)])
-    return (terms.logsumexp(dim=0) - torch.where(tied == 1, terms[2], terms[0])).mean()
+def _by_prompt(values: Float[Tensor, " term"], prompt: Int[Tensor, " term"]) -> Float[Tensor, " prompt"]:
+    number = int(prompt.max()) + 1 if len(prompt) else 0
+    return values.new_zeros(number).index_add(0, prompt, values)
