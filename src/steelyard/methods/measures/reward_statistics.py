@@ -1,0 +1,124 @@
+"""How rewards are distributed in each category and language: mean, spread, quantiles, and the share without a score.
+
+A model that gives one language lower rewards, or spreads them less, is of no use where languages compete; and a share
+without a score says whose answers a length limit cuts.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from steelyard.methods.measures.accuracy import Booleans, Floats, Integers
+from steelyard.methods.measures.blocks import Blocks, Sums, Terms, add_up
+from steelyard.methods.measures.estimates import Estimate, widened
+from steelyard.methods.measures.prompt_means import Grouping, by_category, by_language, known, num_units
+from steelyard.methods.measures.tallies import ratio
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_ENDS = (2.5, 97.5)
+_NUM_OWN = 4
+
+
+class Rewards(NamedTuple):
+    """The responses of all prompts: prompt, score (NaN: none), and the reason for having none ("" where there is one).
+
+    All have shape (response,).
+    """
+
+    prompt: Integers
+    score: Floats
+    reason: Sequence[str]
+
+
+def reward_report(blocks: Blocks, rewards: Rewards) -> dict[str, Any]:
+    """``overall``, ``by_category`` and ``by_language``: the statistics of each group's rewards."""
+    size = len(blocks.block)
+    whole = Grouping(("overall",), np.zeros(size, np.int64))
+    return {
+        "overall": _statistics(blocks, rewards, whole).get("overall"),
+        "by_category": _statistics(blocks, rewards, by_category(blocks)),
+        "by_language": _statistics(blocks, rewards, by_language(blocks)),
+    }
+
+
+def _statistics(blocks: Blocks, rewards: Rewards, grouping: Grouping) -> dict[str, Any]:
+    group = grouping.group[rewards.prompt]
+    is_scored = ~np.isnan(rewards.score)
+    ordered = [np.sort(rewards.score[is_scored & (group == place)]) for place in range(len(grouping.names))]
+    sums = _sums(blocks, rewards, group, ordered)
+    reasons = _reasons(rewards, group)
+    found = {}
+    for place, name in enumerate(grouping.names):
+        point, drawn = sums.point[place], sums.resampled[:, place]
+        if point[0]:
+            counted = grouping.group == place
+            found[name] = {
+                **_moments(point, drawn),
+                "quantiles": _quantiles(ordered[place], point, drawn),
+                "share_unscored": _unscored(point, drawn, num_units(blocks, counted)).record(),
+                "unscored": dict(sorted(reasons.get(place, {}).items())),
+            }
+    return found
+
+
+def _sums(blocks: Blocks, rewards: Rewards, group: Integers, ordered: Sequence[Floats]) -> Sums:
+    """Columns: responses, scored ones, their scores and squares around the group's mean, below quantiles; that mean."""
+    is_scored = ~np.isnan(rewards.score)
+    middle = np.array([own.mean() if len(own) else 0.0 for own in ordered])
+    marks = np.array([np.quantile(own, QUANTILES) if len(own) else np.zeros(len(QUANTILES)) for own in ordered])
+    centred = np.where(is_scored, rewards.score - middle[group], 0.0)
+    below: list[Booleans] = [is_scored & (rewards.score <= mark[group]) for mark in marks.T]
+    columns: list[npt.NDArray] = [np.ones(len(group)), is_scored, centred, centred**2, *below]
+    sums = add_up(blocks, Terms(rewards.prompt, group, columns), len(ordered))
+    # Squares around the mean keep their digits where it is large; it is put back when they are used.
+    return Sums(*(np.concatenate([part, np.broadcast_to(middle[:, None], (*part.shape[:-1], 1))], -1) for part in sums))
+
+
+def _moments(point: Floats, drawn: Floats) -> dict[str, Any]:
+    mean, spread = zip(*(_mean_and_spread(own) for own in (point, drawn)), strict=True)
+    return {
+        "mean": known(float(mean[0]), mean[1], point[1]).record(),
+        "standard_deviation": known(float(spread[0]), spread[1], point[1]).record(),
+    }
+
+
+def _mean_and_spread(own: Floats) -> tuple[Floats, Floats]:
+    """The mean, and the standard deviation with n - 1."""
+    scored, middle = own[..., 1], own[..., -1]
+    shift = ratio(own[..., 2], scored)
+    squares = own[..., 3] - scored * shift**2
+    return middle + shift, np.sqrt(np.maximum(ratio(squares, scored - 1), 0.0))
+
+
+def _quantiles(ordered: Floats, point: Floats, drawn: Floats) -> dict[str, Any]:
+    """Each quantile with Woodruff's interval (1952): the share below it is resampled, and read off the rewards."""
+    found = {}
+    for place, quantile in enumerate(QUANTILES):
+        name = f"{quantile:g}"
+        if not len(ordered):
+            found[name] = Estimate(None, None, None, 0).record()
+            continue
+        estimate = Estimate(float(np.quantile(ordered, quantile)), None, None, len(ordered))
+        shares = ratio(drawn[:, _NUM_OWN + place], drawn[:, 1])
+        shares = shares[~np.isnan(shares)] - ratio(point[_NUM_OWN + place], point[1]) + quantile
+        if len(shares):
+            ends = np.clip(np.percentile(shares, _ENDS), 0.0, 1.0)
+            low, high = (float(end) for end in np.quantile(ordered, ends))
+            estimate = estimate._replace(low=low, high=high, method="woodruff")
+        found[name] = estimate.record()
+    return found
+
+
+def _unscored(point: Floats, drawn: Floats, units: int) -> Estimate:
+    value, resampled = (1 - ratio(own[..., 1], own[..., 0]) for own in (point, drawn))
+    return widened(known(float(value), resampled, point[0]), units)
+
+
+def _reasons(rewards: Rewards, group: Integers) -> Mapping[int, Counter[str]]:
+    found: dict[int, Counter[str]] = {}
+    for place in np.flatnonzero(np.isnan(rewards.score)).tolist():
+        found.setdefault(int(group[place]), Counter())[rewards.reason[place]] += 1
+    return found
