@@ -51,7 +51,8 @@ def _panel(marks: Sequence[Mark], size: str, title: str, *, colour: str) -> dict
     seeds = [{**row, "value": value} for row, mark in zip(rows, marks, strict=True) for value in mark.by_seed]
     x: dict[str, Any] = {"field": size, "title": title, "type": "nominal"}
     if size != "series":
-        x |= {"type": "quantitative", "scale": {"type": "log", "base": 2, "nice": False}, "axis": {"format": "~s"}}
+        axis_of_x = {"format": ".3~s", "values": sorted({row[size] for row in rows}), "labelOverlap": "greedy"}
+        x |= {"type": "quantitative", "scale": {"type": "log", "padding": 12, "nice": False}, "axis": axis_of_x}
     axis = {"format": ".0%", "title": "accuracy: 95 % interval over prompts; small marks are seeds"}
     y = {"type": "quantitative", "scale": {"zero": False}, "axis": axis}
     names = list(dict.fromkeys(row[colour] for row in rows))
@@ -70,12 +71,12 @@ def _panel(marks: Sequence[Mark], size: str, title: str, *, colour: str) -> dict
             whole | {"mark": {"type": "line", "opacity": 0.7}, "encoding": own | {"y": {"field": "value", **y}}},
             whole
             | {
-                "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.45},
+                "mark": _band(size),
                 "encoding": own | {"y": {"field": "low", **y}, "y2": {"field": "high"}},
             },
             {
                 "data": {"values": seeds},
-                "mark": {"type": "tick", "thickness": 2, "size": 10, "opacity": 0.8},
+                "mark": {"type": "tick", "orient": "horizontal", "thickness": 1.5, "size": 12, "opacity": 0.8},
                 "encoding": own | {"y": {"field": "value", **y}},
             },
             whole
@@ -85,3 +86,10 @@ def _panel(marks: Sequence[Mark], size: str, title: str, *, colour: str) -> dict
             },
         ],
     }
+
+
+def _band(size: str) -> dict[str, Any]:
+    """The intervals: a band along an axis of sizes, bars beside names."""
+    return (
+        {"type": "rule", "strokeWidth": 3, "opacity": 0.45} if size == "series" else {"type": "area", "opacity": 0.14}
+    )
