@@ -8,9 +8,11 @@ from steelyard.stages.train.examples import make_examples
 from strategies import case
 
 
-def make(cases, choice=None, **settings):
-    tokenizer = tiny.tokenizer()
-    return make_examples(cases, tokenizer, Rendering(template=tiny.CHATML, **settings), choice, where="c.jsonl")
+def make(cases, choice=None, loss="bradley-terry", is_long_dropped=False, **settings):
+    rendering = Rendering(template=tiny.CHATML, **settings)
+    return make_examples(
+        cases, tiny.tokenizer(), rendering, choice, where="c.jsonl", loss=loss, is_long_dropped=is_long_dropped
+    )
 
 
 def test_only_responses_in_pairs_are_kept_and_the_others_counted():
@@ -45,6 +47,18 @@ def test_answers_over_the_limit_stop_the_run_and_are_named():
         make([long_case()], max_length=60)
 
 
+def test_answers_over_the_limit_are_dropped_with_their_pairs_and_counted_never_cut():
+    made = make([long_case(), case(id="q", ranking=(("a",), ("b",)))], is_long_dropped=True, max_length=60)
+    assert made.dropped == {"no comparable pair": 1}  # of its three answers one is left, which alone is no pair
+    assert made.noted["answers over the limit, dropped"] == 2
+    assert made.noted["pairs lost with them"] == 3
+    assert made.num_pairs == 1
+    with pytest.raises(
+        EvidenceError, match=r"none of 1 cases .* without an answer over 60 tokens \(2 are, the first: p / a"
+    ):
+        make([long_case()], is_long_dropped=True, max_length=60)
+
+
 def test_answers_cut_by_name_are_counted_and_pairs_that_became_equal_are_dropped():
     made = make([long_case()], max_length=60, over_length="right")
     assert made.noted == {"cut answers": 2, "pairs of equal tokens": 1}
@@ -61,3 +75,31 @@ def test_a_pair_that_weighs_less_than_nothing_is_refused():
     one = case(pairs=(Pair(better="a", worse="b", weight=-1.0),))
     with pytest.raises(EvidenceError, match=r"c\.jsonl: a pair of prompt 'p' weighs -1\.0"):
         make([one])
+
+
+def test_ties_and_tiers_are_there_where_the_loss_reads_them():
+    one = case(
+        judgments=("a=b", "b>c", "a>c"), ranking=(("a", "b"), ("c",)), category=("code", "python"), language="he"
+    )
+    (plain,) = make([one]).examples
+    assert (plain.ties, plain.tiers) == ((), ())
+    assert (plain.name, plain.category, plain.language) == ("p", "code", "he")
+    tied = make([one], loss="davidson")
+    assert [pair[:2] for pair in tied.examples[0].ties] == [(0, 1)]
+    assert (tied.num_pairs, tied.noted["ties"]) == (2, 1)
+    (listed,) = make([one], loss="plackett-luce").examples
+    assert listed.tiers == (0, 0, 1)
+
+
+def test_a_prompt_with_a_tie_alone_teaches_the_losses_that_read_ties_and_no_other():
+    both = [case(judgments=("a=b",)), case(id="q", ranking=(("a",), ("b",)))]
+    assert make(both).dropped == {"no comparable pair": 1}
+    assert len(make(both, loss="rao-kupper").examples) == 2
+    with pytest.raises(EvidenceError, match="none of 1 cases has a comparable pair"):
+        make(both[:1], loss="rao-kupper")
+
+
+def test_whole_rankings_are_read_where_pairs_are_listed_too():
+    listed = (Pair(better="c", worse="a"),)
+    made = make([case(ranking=(("a",), ("b",)), pairs=listed)], loss="plackett-luce")
+    assert made.examples[0].tiers == (0, 1)

@@ -23,6 +23,7 @@ class RewardNetwork(nn.Module):
         super().__init__()
         self.classifier = classifier
         self.head: nn.Linear = classifier.score
+        self.tie: nn.Parameter | None = None  # learned with the weights by losses that read ties, and never scored by
 
     @property
     def backbone(self) -> nn.Module:

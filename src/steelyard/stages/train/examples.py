@@ -6,15 +6,27 @@ from typing import Any, NamedTuple
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case
+from steelyard.methods.measures.aggregation import UNCATEGORISED
 from steelyard.methods.ranking.pairs import IndexedPair, PairChoice, pairs_of
+from steelyard.methods.training.objectives import LEARNS_TIES, LossName
+from steelyard.methods.training.ties import ties_of
 from steelyard.plugins.models._conversation import Encoded, Rendering, encode
 
 
 class Example(NamedTuple):
-    """One prompt: token ids a response, and pairs whose ends are positions among those."""
+    """One prompt: token ids a response, and pairs whose ends are positions among those.
+
+    ``ties`` are pairs that were judged equal, where the loss reads them; ``tiers`` the tier of each response, best is
+    0, where the loss is one of whole rankings. ``name``, ``category`` and ``language`` tell which case it was.
+    """
 
     rows: tuple[tuple[int, ...], ...]
     pairs: tuple[IndexedPair, ...]
+    ties: tuple[IndexedPair, ...] = ()
+    tiers: tuple[int, ...] = ()
+    name: str = ""
+    category: str = ""
+    language: str | None = None
 
 
 class Examples(NamedTuple):
@@ -37,9 +49,20 @@ class Examples(NamedTuple):
 
 
 def make_examples(
-    cases: Iterable[Case], tokenizer: Any, rendering: Rendering, choice: PairChoice | None, *, where: str
+    cases: Iterable[Case],
+    tokenizer: Any,
+    rendering: Rendering,
+    choice: PairChoice | None,
+    *,
+    where: str,
+    loss: LossName = "bradley-terry",
+    is_long_dropped: bool = False,
 ) -> Examples:
-    """Encode every case. Raises EvidenceError for answers over the length limit, or when no pair is left at all."""
+    """Encode every case; ``loss`` says whether ties and tiers are wanted, which only some losses read.
+
+    An answer over the length limit is refused, or dropped with its pairs and counted, unless the rendering cuts it,
+    counted. Raises EvidenceError for what is refused, and when no pair is left at all.
+    """
     examples: list[Example] = []
     dropped: Counter[str] = Counter()
     noted: Counter[str] = Counter()
@@ -47,36 +70,79 @@ def make_examples(
     num_in = 0
     for case in cases:
         num_in += 1
-        pairs = pairs_of(case, choice)
-        _check_weights(pairs, case, where)
-        used = sorted({end for pair in pairs for end in pair[:2]})
+        found = _evidence(case, choice, loss, where=where)
+        used = sorted({end for pair in (*found.pairs, *found.ties) for end in pair[:2]})
         encoded = {index: encode(tokenizer, rendering, case, case.responses[index]) for index in used}
-        over = [index for index, one in encoded.items() if one.is_over_length]
-        noted["responses in no pair"] += len(case.responses) - len(used)
-        noted["cut answers"] += len(over)
+        over = {index for index, one in encoded.items() if one.is_over_length}
         too_long += [
-            f"{case.prompt.id} / {case.responses[index].id} ({encoded[index].length} tokens)" for index in over
+            f"{case.prompt.id} / {case.responses[index].id} ({encoded[index].length} tokens)" for index in sorted(over)
         ]
-        example, num_equal = _example(pairs, encoded)
+        noted["responses in no pair"] += len(case.responses) - len(used)
+        if rendering.over_length == "refuse":
+            noted["answers over the limit, dropped"] += len(over)
+            noted["pairs lost with them"] += _num_touched(found.pairs, over)
+            found = found.without(over)
+        else:
+            noted["cut answers"] += len(over)
+        example, num_equal = _example(case, found, encoded, loss)
         noted["pairs of equal tokens"] += num_equal
-        if example.pairs:
+        noted["ties"] += len(example.ties)
+        if example.pairs or example.ties:
             examples.append(example)
         else:
             dropped["no comparable pair"] += 1
-    if too_long and rendering.over_length == "refuse":
+    if too_long and rendering.over_length == "refuse" and not is_long_dropped:
         _refuse_length(too_long, rendering, where)
-    if not examples:
-        raise EvidenceError(f"none of {num_in} cases has a comparable pair", where=where, do="resolve the cases first")
+    if not any(example.pairs for example in examples):
+        _refuse_nothing(num_in, too_long, rendering, where)
     return Examples(tuple(examples), num_in, dropped, +noted)
 
 
-def _example(pairs: tuple[IndexedPair, ...], encoded: dict[int, Encoded]) -> tuple[Example, int]:
+class _Evidence(NamedTuple):
+    """The ordered pairs of a case and its ties, by positions among all its responses."""
+
+    pairs: tuple[IndexedPair, ...]
+    ties: tuple[IndexedPair, ...]
+
+    def without(self, left_out: set[int]) -> "_Evidence":
+        """What does not touch these responses."""
+        kept = (tuple(pair for pair in pairs if not left_out & {*pair[:2]}) for pairs in self)
+        return _Evidence(*kept)
+
+
+def _evidence(case: Case, choice: PairChoice | None, loss: LossName, *, where: str) -> _Evidence:
+    pairs = pairs_of(case, "tiers" if loss == "plackett-luce" else choice)
+    _check_weights(pairs, case, where)
+    return _Evidence(pairs, ties_of(case, pairs) if loss in LEARNS_TIES else ())
+
+
+def _num_touched(pairs: tuple[IndexedPair, ...], ends: set[int]) -> int:
+    return sum(bool(ends & {*pair[:2]}) for pair in pairs)
+
+
+def _example(case: Case, found: _Evidence, encoded: dict[int, Encoded], loss: LossName) -> tuple[Example, int]:
     """The example without the pairs whose two ends are the same tokens: they teach nothing and cannot be ordered."""
-    kept = [pair for pair in pairs if encoded[pair.better].ids != encoded[pair.worse].ids]
-    used = sorted({end for pair in kept for end in pair[:2]})
+    kept = _Evidence(*(tuple(pair for pair in pairs if _is_apart(pair, encoded)) for pairs in found))
+    used = sorted({end for pairs in kept for pair in pairs for end in pair[:2]})
     place = {index: position for position, index in enumerate(used)}
-    moved = tuple(pair._replace(better=place[pair.better], worse=place[pair.worse]) for pair in kept)
-    return Example(tuple(encoded[index].ids for index in used), moved), len(pairs) - len(kept)
+    moved = _Evidence(
+        *(tuple(pair._replace(better=place[pair.better], worse=place[pair.worse]) for pair in pairs) for pairs in kept)
+    )
+    tier = {one: number for number, ids in enumerate(case.ranking or ()) for one in ids}
+    example = Example(
+        rows=tuple(encoded[index].ids for index in used),
+        pairs=moved.pairs,
+        ties=moved.ties,
+        tiers=tuple(tier[case.responses[index].id] for index in used) if loss == "plackett-luce" else (),
+        name=case.prompt.id,
+        category=case.prompt.category[0] if case.prompt.category else UNCATEGORISED,
+        language=case.prompt.language,
+    )
+    return example, len(found.pairs) - len(kept.pairs)
+
+
+def _is_apart(pair: IndexedPair, encoded: dict[int, Encoded]) -> bool:
+    return encoded[pair.better].ids != encoded[pair.worse].ids
 
 
 def _check_weights(pairs: tuple[IndexedPair, ...], case: Case, where: str) -> None:
@@ -90,5 +156,14 @@ def _refuse_length(too_long: list[str], rendering: Rendering, where: str) -> Non
     raise EvidenceError(
         f"{len(too_long)} answers are longer than {rendering.max_length} tokens, the first: {too_long[0]}",
         where=where,
-        do="raise --max-length, or say --over-length left or right to cut them, counted",
+        do="raise --max-length, or say --over-length drop to leave them out, left or right to cut them; all counted",
     )
+
+
+def _refuse_nothing(num_in: int, too_long: list[str], rendering: Rendering, where: str) -> None:
+    found, do = f"none of {num_in} cases has a comparable pair", "resolve the cases first"
+    if too_long and rendering.over_length == "refuse":
+        told = f"{len(too_long)} are, the first: {too_long[0]}"
+        found += f" without an answer over {rendering.max_length} tokens ({told})"
+        do = "raise --max-length"
+    raise EvidenceError(found, where=where, do=do)

@@ -1,6 +1,7 @@
 """Everything a training needs, read and checked: what can be refused is refused here, before the first step."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,6 @@ from steelyard.files.talk import say
 from steelyard.plugins.models._conversation import Rendering, choose_special_tokens, choose_template
 from steelyard.plugins.models._network import (
     RewardNetwork,
-    best_device,
     check_rows,
     initialise_head,
     load_network,
@@ -22,10 +22,11 @@ from steelyard.stages.train.examples import Examples, make_examples
 from steelyard.stages.train.held_out import check_apart
 from steelyard.stages.train.loop import choose_trainable
 from steelyard.stages.train.settings import Config, num_last_layers
+from steelyard.stages.train.tie_parameter import put_tie_parameter
 
 
 class Parts(NamedTuple):
-    """The tokenizer and how it is used, what is trained on and held out, and the network on its device."""
+    """The tokenizer and how it is used, what is trained on and held out, and the network in main memory."""
 
     tokenizer: Any
     rendering: Rendering
@@ -43,20 +44,23 @@ def prepare(cases: Path, held_out: Path | None, model: str, config: Config) -> P
         special_tokens=choose_special_tokens(tokenizer, template),
         strip=config.strip,
         max_length=config.max_length,
-        over_length=config.over_length,
+        over_length="refuse" if config.over_length == "drop" else config.over_length,
     )
     read = list(read_cases(cases))
     kept = _read_held_out(held_out, read, config)
-    train_examples = make_examples(read, tokenizer, rendering, config.pairs, where=str(cases))
-    held_out_examples = make_examples(kept, tokenizer, rendering, config.pairs, where=str(held_out)) if kept else None
+    drops = config.over_length == "drop"
+    encoded = partial(make_examples, tokenizer=tokenizer, rendering=rendering, is_long_dropped=drops)
+    train_examples = encoded(read, choice=config.pairs, loss=config.loss, where=str(cases))
+    held_out_examples = encoded(kept, choice=config.pairs, where=str(held_out)) if kept else None
     network = _load(model, config)
     for examples in filter(None, (train_examples, held_out_examples)):
         check_rows([row for example in examples.examples for row in example.rows], network, where=model)
     names = list(choose_trainable(network, num_last_layers(config.trainable)))
     if config.dtype == "bfloat16":
         _store_frozen(network)
+    put_tie_parameter(network, config)
     say(f"training {len(names)} weight tensors; {_described(train_examples)}")
-    return Parts(tokenizer, rendering, train_examples, held_out_examples, network.to(best_device()))
+    return Parts(tokenizer, rendering, train_examples, held_out_examples, network)
 
 
 def _read_held_out(path: Path | None, train_cases: Sequence[Case], config: Config) -> list[Case]:

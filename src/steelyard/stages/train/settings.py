@@ -5,6 +5,7 @@ from typing import Literal
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.methods.ranking.pairs import PairChoice
+from steelyard.methods.training.objectives import LossName, Objective
 
 
 class Config(BaseConfig, frozen=True):
@@ -14,6 +15,11 @@ class Config(BaseConfig, frozen=True):
     ``tokens_per_step``; ``greedy`` is the paper's sentence, in ``slots`` responses a step. ``kernel``: ``packed`` works
     out a prompt once for all its answers, ``padded`` one row an answer; null packs where it is exact.
     ``trainable``: ``all``, ``head``, or ``last:N`` for the last N layers, norm and head.
+    ``loss``: ``bradley-terry`` over pairs; ``plackett-luce`` over tiers, which is one term a response and not one a
+    pair; ``rao-kupper`` and ``davidson`` over pairs and ties (two answers judged equal), with a learned parameter that
+    moves by ``tie_learning_rate``. ``centring`` weighs the mean of (r_better + r_worse)^2, ``regulariser`` that of r^2.
+    ``over_length``: an answer over ``max_length`` is left out with its pairs and counted (``drop``), stops the run
+    (``refuse``), or is cut, counted; it is never cut unseen.
     ``evaluate_every`` is in steps; 0 evaluates after every epoch. ``keep``: the last weights, or those of the best
     evaluation by ``metric``; training stops after ``patience`` evaluations without a better one, 0 never. A checkpoint
     is written every ``checkpoint_every`` steps, 0 every ten minutes. ``tokens_per_forward`` bounds the memory of a
@@ -29,8 +35,11 @@ class Config(BaseConfig, frozen=True):
     schedule: Literal["cosine", "constant"] = "cosine"
     weight_decay: float = 0.0
     max_gradient_norm: float = 1.0
+    loss: LossName = "bradley-terry"
     reduction: Literal["pair", "prompt"] = "pair"
     regulariser: float = 0.1
+    centring: float = 0.0
+    tie_learning_rate: float = 0.01
     label_smoothing: float = 0.0
     batching: Literal["whole", "packed", "greedy"] = "whole"
     tokens_per_step: int = 16_384
@@ -42,7 +51,7 @@ class Config(BaseConfig, frozen=True):
     chat_template: str | None = None
     strip: bool = True
     max_length: int = 2048
-    over_length: Literal["refuse", "left", "right"] = "refuse"
+    over_length: Literal["drop", "refuse", "left", "right"] = "drop"
     tokens_per_forward: int = 8192
     evaluate_every: int = 0
     metric: Literal["accuracy", "exact_match"] = "accuracy"
@@ -74,7 +83,25 @@ def check_settings(config: Config) -> None:
         raise ConfigError(found, where="train", allowed="0 or more")
     if not 0 <= config.label_smoothing < 0.5:
         raise ConfigError(f"label_smoothing is {config.label_smoothing}", where="train", allowed="0 to below 0.5")
+    _check_loss(config)
     num_last_layers(config.trainable)
+
+
+def objective_of(config: Config) -> Objective:
+    """What the settings say is minimised."""
+    return Objective(config.loss, config.reduction, config.label_smoothing, config.centring, config.regulariser)
+
+
+def _check_loss(config: Config) -> None:
+    if config.centring < 0 or config.tie_learning_rate <= 0:
+        found = f"centring {config.centring}, tie_learning_rate {config.tie_learning_rate}"
+        raise ConfigError(found, where="train", allowed="a centring of 0 or more, a rate above 0")
+    if config.loss == "plackett-luce" and config.pairs not in (None, "tiers"):
+        found = f"plackett-luce with pairs={config.pairs}"
+        raise ConfigError(found, where="train", allowed="pairs=tiers", do="it reads whole rankings: leave pairs out")
+    if config.loss == "plackett-luce" and config.label_smoothing:
+        found = "plackett-luce with label_smoothing"
+        raise ConfigError(found, where="train", allowed="label_smoothing=0", do="a choice among many has no other way")
 
 
 def num_last_layers(trainable: str) -> int | None:

@@ -1,0 +1,44 @@
+import pytest
+
+from steelyard.methods.training.batching import Slot
+from steelyard.methods.training.flops import training_flops
+from steelyard.stages.train.loop import choose_trainable
+from steelyard.stages.train.pace import Pace, _told_time, shape_of
+from steelyard.stages.train.peak import Peak
+from training_examples import answers, network
+
+EXAMPLES = (answers((7, 8), (20, 21), (40,), pairs=[(0, 1)]),)
+SLOTS = (Slot(0, 0), Slot(0, 1))
+
+# hidden 32, middle 48, 4 heads of 8, 2 of them for keys and values: weights and biases of one layer and its two norms.
+LAYER = (32 * 32 + 32) + 2 * (32 * 16 + 16) + 32 * 32 + 3 * 32 * 48 + 2 * 32
+
+
+def test_the_shape_of_a_decoder_by_hand():
+    made = network()
+    assert shape_of(made) == (2 * LAYER + 32, 2 * LAYER + 32, 2 * LAYER + 32, 2 * 4 * 8)
+    list(choose_trainable(made, 1))
+    assert shape_of(made)[:3] == (2 * LAYER + 32, LAYER + 32, LAYER + 32)
+    list(choose_trainable(made, 0))
+    assert shape_of(made)[:3] == (2 * LAYER + 32, 0, 0)
+
+
+def test_the_figures_agree_with_each_other():
+    shape = shape_of(network())
+    pace = Pace(EXAMPLES, shape, Peak(1e9, is_measured=True), num_steps=10)
+    pace.skip(2)
+    pace.add(SLOTS, num_pairs=1, num_tokens=5)
+    pace.start()
+    pace.add(SLOTS, num_pairs=1, num_tokens=5)
+    told = pace.figures()
+    assert told["tokens_per_second"] == pytest.approx(5 * told["pairs_per_second"])
+    seconds = 2 / told["pairs_per_second"]
+    assert told["mfu"] == pytest.approx(2 * training_flops(EXAMPLES[0].rows, shape) / seconds / 1e9)
+    assert told["seconds_left"] == pytest.approx(6 * seconds / 2)
+    assert "of the measured peak" in pace.note()
+    assert "measured" not in Pace(EXAMPLES, shape, Peak(1e9, is_measured=False), num_steps=1).note()
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(12, "12 s"), (600, "10 min"), (9000, "2.5 h")])
+def test_the_time_left_is_told_in_the_unit_that_fits(seconds, told):
+    assert _told_time(seconds) == told
