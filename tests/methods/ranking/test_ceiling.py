@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steelyard.core.types import Case
 from steelyard.methods.measures.blocks import draw_blocks
 from steelyard.methods.measures.strata import Cell, Label
 from steelyard.methods.ranking.ceiling import human_ceiling, leave_one_out
@@ -73,9 +74,8 @@ def test_it_is_resolving_without_each_annotator(one, rule):
     expected = []
     for judge in sorted({own.judge for own in human}):
         others = [own for own in human if own.judge != judge]
-        bare = case("p", (), others, ranking=None)
-        (resolved,), _ = resolve_cases([type(one)(prompt=bare.prompt, responses=one.responses, judgments=tuple(others))],
-                                       aggregate=rule)  # fmt: skip
+        without = Case(prompt=one.prompt, responses=one.responses, judgments=tuple(others))
+        (resolved,), _ = resolve_cases([without], aggregate=rule)
         tier = {name: index for index, own in enumerate(resolved.ranking or ()) for name in own}
         for own in human:
             if own.judge != judge or own.verdict == "none" or own.left not in tier or own.right not in tier:

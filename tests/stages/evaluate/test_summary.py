@@ -108,3 +108,14 @@ def test_the_benchs_own_headline_has_bounds_too():
     # open: accuracy 4/6 to 1, exact 1/2 to 1; human: 0 to 1 twice
     assert found["bounds"]["overall"] == {"low": pytest.approx((4 / 6 + 1 / 2) / 4), "high": 1.0}
     assert summary([(3, 2, 1)] * 3, bench="cheemsbench", cases=cases)["overall"]["value"] == 1.0
+
+
+def test_policies_weights_and_more_measures_stand_in_the_summary():
+    found = summary([(3, 2, 1), (2, 2, 1), (1, 2, 3)])
+    assert found["policies"]["wrong"]["accuracy"] == found["accuracy"]
+    assert found["policies"]["right"]["accuracy_micro"]["value"] == pytest.approx(6 / 9)
+    assert found["weights"]["macro"] == {"chat": 0.5, "code": 0.5}
+    assert found["measures"]["top_1"]["wrong"]["micro"]["value"] == pytest.approx(1 / 3)
+    assert found["measures"]["length"]["raw"]["micro"]["value"] == found["accuracy_micro"]["value"]
+    assert "policies" not in summary(UNSCORED)
+    assert set(summary(UNSCORED)["measures"]) == {"rewards"}

@@ -76,21 +76,25 @@ class PairValues(NamedTuple):
     worse: Floats
 
 
+def values_of(questions: Questions, lines: Sequence[Scores]) -> PairValues:
+    """The scores of each pair's two responses; NaN for none."""
+    flat: Floats = np.array(
+        [
+            np.nan if (score := line.scores[response.id]) is None else score
+            for case, line in zip(questions.cases, lines, strict=True)
+            for response in case.responses
+        ],
+        dtype=np.float64,
+    )
+    return PairValues(flat[questions.better], flat[questions.worse])
+
+
 def answers(questions: Questions, lines: Sequence[Scores], values: PairValues | None = None) -> PromptStatistics:
     """What became of each case's pairs under a model's scores. A null score is kept apart as unscored.
 
     ``values`` are those of a model that was asked about the pairs themselves: then they count, and not the scores.
     """
-    if values is None:
-        flat: Floats = np.array(
-            [
-                np.nan if (score := line.scores[response.id]) is None else score
-                for case, line in zip(questions.cases, lines, strict=True)
-                for response in case.responses
-            ],
-            dtype=np.float64,
-        )
-        values = PairValues(flat[questions.better], flat[questions.worse])
+    values = values_of(questions, lines) if values is None else values
     return prompt_statistics(questions.prompt, values.better, values.worse, len(questions.cases))
 
 

@@ -15,7 +15,9 @@ from steelyard.methods.measures.accuracy import (
 from steelyard.methods.measures.aggregation import accuracy_difference, half_accuracy, headline
 from steelyard.methods.measures.resampling import resample
 from steelyard.stages.evaluate.judged import Judged, columns_of, is_withheld, outcome_report
-from steelyard.stages.evaluate.questions import Questions, answers, items_of
+from steelyard.stages.evaluate.measures import Measurable, measure
+from steelyard.stages.evaluate.policies import category_weights, tie_policies
+from steelyard.stages.evaluate.questions import PairValues, Questions, answers, items_of, values_of
 from steelyard.stages.evaluate.settings import Config
 
 
@@ -33,14 +35,15 @@ class Evaluation(NamedTuple):
     judged: Judged | None = None
 
     @property
-    def answers(self) -> PromptStatistics:
-        """What became of each case's pairs."""
-        return answers(self.questions, self.lines, None if self.judged is None else self.judged.values)
+    def values(self) -> PairValues:
+        """What the model makes of each pair's two responses."""
+        return values_of(self.questions, self.lines) if self.judged is None else self.judged.values
 
 
 def summarise(given: Evaluation) -> dict[str, Any]:
     """The whole summary but for the names of model and bench."""
-    found = given.answers
+    values = given.values
+    found = answers(given.questions, given.lines, values)
     # What a judge left without a verdict is counted by policy; too much of it leaves no headline all the same.
     unscored = any(line.unscored for line in given.lines) if given.judged is None else is_withheld(given.judged)
     summary: dict[str, Any] = {"metric": given.config.metric_compat or "steelyard", "pairs": given.config.pairs}
@@ -54,10 +57,26 @@ def summarise(given: Evaluation) -> dict[str, Any]:
         summary |= _policies(given, found, given.judged)
     elif unscored:
         summary |= _with_bounds(given, found)
+    else:
+        summary["policies"] = tie_policies(given.questions, found, measured, given.config)
+    summary["weights"] = category_weights(given.questions, found)
     summary["baselines"] = {
         name: _baseline(given, counted, lines, withheld=unscored) for name, lines in given.baselines.items()
     }
-    return summary
+    return summary | {"measures": _measures(given, values)}
+
+
+def _measures(given: Evaluation, values: PairValues) -> dict[str, Any]:
+    judged = given.judged
+    measurable = Measurable(
+        given.questions,
+        given.lines,
+        values,
+        given.bench.unit_of,
+        has_scores=judged is None or not judged.by_pair,
+        has_rewards=judged is None,
+    )
+    return measure(measurable, num_resamples=given.config.num_resamples, seed=given.config.seed)
 
 
 def unscored_report(questions: Questions, lines: Sequence[Scores]) -> dict[str, Any]:

@@ -1,0 +1,148 @@
+"""The measures beside accuracy and exact match: rank correlation, first choice, regret, length, people, calibration.
+
+All of them share one drawing of the included prompts. What needs a number for each response is left out for a model
+that only compares pairs; with a score missing, only the distribution of rewards is told.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import compress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from steelyard.core.types import Case, Scores
+from steelyard.methods.curation.debiasing import text_of
+from steelyard.methods.measures.accuracy import Floats
+from steelyard.methods.measures.blocks import Blocks, draw_blocks
+from steelyard.methods.measures.length_control import Outcomes, length_report
+from steelyard.methods.measures.prompt_means import mean_of, summarise
+from steelyard.methods.measures.regret import Regret
+from steelyard.methods.measures.reliability import Margins, calibration_report
+from steelyard.methods.measures.reward_statistics import Rewards, reward_report
+from steelyard.methods.ranking.ceiling import HeldOut, human_ceiling
+from steelyard.stages.evaluate.choices import Choices, choices_of, last_known, ratings_lost, rows_of
+from steelyard.stages.evaluate.questions import PairValues, Questions, label_of
+
+
+class Measurable(NamedTuple):
+    """What is measured: the questions, the model's lines, and what it makes of the pairs.
+
+    ``has_scores``: it has a number for each response, and not only verdicts on pairs. ``has_rewards``: these numbers
+    are rewards, and not the ratings or choices of a model that was asked.
+    """
+
+    questions: Questions
+    lines: Sequence[Scores]
+    values: PairValues
+    unit_of: Callable[[Case], str]
+    has_scores: bool = True
+    has_rewards: bool = True
+
+
+def measure(given: Measurable, *, num_resamples: int, seed: int) -> dict[str, Any]:
+    """The part ``measures`` of a summary."""
+    questions = given.questions
+    labels = [label_of(case, given.unit_of) for case in compress(questions.cases, questions.included)]
+    blocks = draw_blocks(labels, num_resamples=num_resamples, seed=seed)
+    found: dict[str, Any] = {}
+    if given.has_rewards:
+        found["rewards"] = reward_report(blocks, _rewards(given))
+    if given.has_rewards and np.isnan(given.values.better + given.values.worse).any():
+        return found
+    if given.has_scores:
+        found |= _choices_report(blocks, given, choices_of(questions.cases, given.lines))
+    found["length"] = length_report(blocks, _outcomes(given))
+    if given.has_rewards:
+        margins = Margins(_rows(given)[questions.prompt], given.values.better - given.values.worse)
+        found["calibration"] = calibration_report(blocks, margins, seed=seed)
+    ceiling = _ceiling(blocks, given)
+    return found if ceiling is None else found | {"human_ceiling": ceiling}
+
+
+def _rows(given: Measurable) -> Any:
+    return rows_of(given.questions.included)
+
+
+def _choices_report(blocks: Blocks, given: Measurable, choices: Choices) -> dict[str, Any]:
+    included = given.questions.included
+    correlations = choices.correlations
+    tau, constant = correlations.tau[included], (correlations.is_constant & correlations.has_order)[included]
+    measured = summarise(
+        blocks,
+        {
+            "kendall_tau": mean_of(tau),
+            "constant_as_zero": mean_of(np.where(constant, 0.0, tau)),
+            **{
+                name: mean_of(own[included], is_share=name != "chance") for name, own in choices.first._asdict().items()
+            },
+        },
+    )
+    counts = {
+        "num_constant": int(constant.sum()),
+        "num_without_order": int((~correlations.has_order[included]).sum()),
+    }
+    return {
+        "kendall_tau": measured.pop("kendall_tau") | {"constant_as_zero": measured.pop("constant_as_zero")} | counts,
+        "top_1": measured,
+        "regret": {
+            "tiers": _curve(blocks, choices.tiers_lost, choices.budgets, included),
+            "ratings": {
+                dimension: _curve(blocks, lost, budgets, included)
+                for dimension, (lost, budgets) in ratings_lost(given.questions.cases, given.lines).items()
+            },
+        },
+    }
+
+
+def _curve(blocks: Blocks, lost: Regret, budgets: Sequence[int], included: Any) -> dict[str, Any]:
+    """Regret at each N, and where all responses are to choose from, each beside that of a choice at random."""
+    sides = {"model": lost.model[included], "chance": lost.chance[included]}
+    ratios = {f"{side} {place}": mean_of(own[:, place]) for side, own in sides.items() for place in range(len(budgets))}
+    by_budget = summarise(blocks, ratios, with_groups=False)
+    whole = summarise(blocks, {side: mean_of(last_known(own)) for side, own in sides.items()})
+    curve = [
+        {"budget": budget, **{side: by_budget[f"{side} {place}"] for side in sides}}
+        for place, budget in enumerate(budgets)
+    ]
+    return {"curve": curve, "of_all": whole}
+
+
+def _outcomes(given: Measurable) -> Outcomes:
+    questions = given.questions
+    lengths = np.array([len(text_of(response)) for case in questions.cases for response in case.responses], np.int64)
+    is_right = given.values.better > given.values.worse
+    row = _rows(given)[questions.prompt]
+    return Outcomes(row, is_right, lengths[questions.better], lengths[questions.worse])
+
+
+def _rewards(given: Measurable) -> Rewards:
+    prompt: list[int] = []
+    scores: list[float] = []
+    reasons: list[str] = []
+    for row, line in enumerate(compress(given.lines, given.questions.included)):
+        prompt += [row] * len(line.scores)
+        scores += [np.nan if score is None else score for score in line.scores.values()]
+        reasons += [line.unscored.get(name, "") for name in line.scores] if line.unscored else [""] * len(line.scores)
+    return Rewards(np.array(prompt, np.int64), np.array(scores, np.float64), reasons)
+
+
+def _ceiling(blocks: Blocks, given: Measurable) -> dict[str, Any] | None:
+    cases = tuple(compress(given.questions.cases, given.questions.included))
+    if not given.has_scores or not any(case.judgments for case in cases):
+        return None
+    lines = tuple(compress(given.lines, given.questions.included))
+    starts = np.cumsum([0, *(len(case.responses) for case in cases)])
+    flat = np.array(
+        [
+            np.nan if (score := line.scores[response.id]) is None else score
+            for case, line in zip(cases, lines, strict=True)
+            for response in case.responses
+        ],
+        np.float64,
+    )
+
+    def outcomes(held_out: HeldOut) -> Floats:
+        start = starts[held_out.case]
+        return flat[start + held_out.better] - flat[start + held_out.worse]
+
+    return human_ceiling(cases, blocks, outcomes)

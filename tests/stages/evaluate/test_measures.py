@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from steelyard.core.types import Scores
+from steelyard.stages.evaluate.measures import Measurable, measure
+from steelyard.stages.evaluate.questions import PairValues, questions_of, values_of
+from strategies import case, judgment
+
+RANKING = (("a",), ("b",), ("c",))
+CASES = [
+    case("p", "abc", category=("code",), language="zh", ranking=RANKING),
+    case("q", "abc", category=("chat",), language="he", ranking=RANKING),
+    case("r", "abc", category=("chat",), ranking=None),
+]
+
+
+def lines(*scores):
+    return [
+        Scores(
+            prompt=one.prompt.id,
+            scores=dict(zip("abc", own, strict=True)),
+            unscored={name: "too long" for name, score in zip("abc", own, strict=True) if score is None},
+        )
+        for one, own in zip(CASES, scores, strict=True)
+    ]
+
+
+def measured(*scores, cases=CASES, **fields):
+    questions = questions_of(cases, None, "strict")
+    own = lines(*scores)
+    given = Measurable(questions, own, values_of(questions, own), lambda one: one.prompt.id, **fields)
+    return measure(given, num_resamples=40, seed=0)
+
+
+def test_by_hand():
+    found = measured((3, 2, 1), (1, 2, 3), (0, 0, 0))
+    assert set(found) == {"rewards", "kendall_tau", "top_1", "regret", "length", "calibration"}
+    assert found["kendall_tau"]["macro"]["value"] == 0.0
+    assert found["kendall_tau"]["by_language"]["he"]["value"] == -1.0
+    assert (found["kendall_tau"]["num_constant"], found["kendall_tau"]["num_without_order"]) == (0, 0)
+    assert found["top_1"]["half"]["micro"]["value"] == 0.5
+    assert found["top_1"]["chance"]["micro"]["value"] == pytest.approx(1 / 3)
+    # of all three: 0 lost and 2 lost; of two: 0, and (1 + 1 + 2) / 3
+    assert found["regret"]["tiers"]["of_all"]["model"]["micro"]["value"] == pytest.approx(1.0)
+    curve = found["regret"]["tiers"]["curve"]
+    assert [one["budget"] for one in curve] == [2, 3]
+    assert curve[0]["model"]["micro"]["value"] == pytest.approx(2 / 3)
+    assert found["regret"]["ratings"] == {}
+    assert found["length"]["raw"]["micro"]["value"] == 0.5
+    # every answer has as many letters: all pairs match, and there is no slope
+    assert found["length"]["matched"]["micro"]["n"] == 6
+    assert found["length"]["adjusted"]["value"] is None
+    win = 1 / (1 + np.exp(-np.array([1.0, 1.0, 2.0])))
+    brier = ((1 - win) ** 2).sum() + (win**2).sum()
+    assert found["calibration"]["brier"]["value"] == pytest.approx(brier / 6)
+    assert found["rewards"]["overall"]["mean"]["n"] == 6
+
+
+def test_constant_scores_are_counted_and_not_passed_over_in_silence():
+    found = measured((3, 2, 1), (1, 1, 1), (0, 0, 0))["kendall_tau"]
+    assert found["micro"]["value"] == 1.0
+    assert found["constant_as_zero"]["micro"]["value"] == 0.5
+    assert found["num_constant"] == 1
+
+
+def test_with_a_score_missing_only_the_rewards_are_told():
+    found = measured((3, None, 1), (1, 2, 3), (0, 0, 0))
+    assert set(found) == {"rewards"}
+    assert found["rewards"]["by_language"]["zh"]["unscored"] == {"too long": 1}
+
+
+def test_people_stand_beside_the_model_on_the_same_pairs():
+    said = [judgment("a>b", judge=name) for name in ("ann", "bob")]
+    cases = [case("p", "abc", said, ranking=RANKING), *CASES[1:]]
+    found = measured((3, 2, 1), (1, 2, 3), (0, 0, 0), cases=cases)["human_ceiling"]["resolved"]
+    assert found["human"]["micro"]["value"] == found["model"]["micro"]["value"] == 1.0
+    assert found["num_verdicts"] == 2
+
+
+def test_verdicts_on_pairs_are_no_scores():
+    questions = questions_of(CASES, None, "strict")
+    values = PairValues(np.array([1.0, 1, 0, np.nan, 0, 1]), np.array([0.0, 0, 0, np.nan, 1, 0]))
+    given = Measurable(
+        questions, lines((3, 2, 1), (1, 2, 3), (0, 0, 0)), values, lambda one: one.prompt.id,
+        has_scores=False, has_rewards=False,
+    )  # fmt: skip
+    found = measure(given, num_resamples=40, seed=0)
+    assert set(found) == {"length"}
+    assert found["length"]["raw"]["micro"]["value"] == pytest.approx(3 / 6)
