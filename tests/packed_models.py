@@ -55,13 +55,24 @@ def softmax64(logits, dim=-1, dtype=None, softmax=torch.nn.functional.softmax):
 
 
 def network(kind, dtype=torch.float64, **settings):
-    from transformers import AutoConfig, AutoModelForSequenceClassification
+    from transformers import AutoModelForSequenceClassification
+
+    return RewardNetwork(_made(AutoModelForSequenceClassification, kind, dtype, settings)).eval()
+
+
+def causal(kind, dtype=torch.float64, **settings):
+    """A language model of the family, with its output layer."""
+    from transformers import AutoModelForCausalLM
+
+    return _made(AutoModelForCausalLM, kind, dtype, settings).eval()
+
+
+def _made(auto, kind, dtype, settings):
+    from transformers import AutoConfig
 
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        made = AutoModelForSequenceClassification.from_config(
-            AutoConfig.for_model(kind, **{**SHAPE, **OWN.get(kind, {}), **settings})
-        )
+        made = auto.from_config(AutoConfig.for_model(kind, **{**SHAPE, **OWN.get(kind, {}), **settings}))
         with torch.no_grad():
             for weight in made.parameters():
                 weight.add_(torch.randn_like(weight) * 0.3)
@@ -72,7 +83,7 @@ def network(kind, dtype=torch.float64, **settings):
             exact = Norm64 if kind.endswith("RMSNorm") else Router64 if kind == "MixtralTopKRouter" else None
             if exact is not None:
                 made.set_submodule(name, exact(module))
-    return RewardNetwork(made).eval()
+    return made
 
 
 def prompts(seed=0, longest=12):

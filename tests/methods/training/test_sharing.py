@@ -23,7 +23,8 @@ def test_a_pack_by_hand():
     assert packed.positions.tolist() == [0, 1, 2, 2, 3, 0, 0, 1]
     assert packed.last.tolist() == [2, 4, 5, 7]
     assert [tuple(branch) for branch in packed.branches] == [(0, 2, (1, 2)), (5, 0, (1, 2))]
-    assert [list(branch.tail_starts()) for branch in packed.branches] == [[2, 3], [5, 6]]
+    places = [[branch.places(answer).tolist() for answer in (0, 1)] for branch in packed.branches]
+    assert places == [[[0, 1, 2], [0, 1, 3, 4]], [[5], [6, 7]]]
 
 
 @given(st.lists(rows, min_size=1, max_size=4))
@@ -31,11 +32,11 @@ def test_every_row_can_be_read_back_and_no_token_stands_twice_without_need(promp
     packed = pack(prompts)
     answer = 0
     for branch, own in zip(packed.branches, prompts, strict=True):
-        prompt = packed.ids[branch.start : branch.start + branch.num_shared].tolist()
-        for place, length, row in zip(branch.tail_starts(), branch.tails, own, strict=True):
-            assert prompt + packed.ids[place : place + length].tolist() == list(row)
-            assert packed.positions[place : place + length].tolist() == list(range(len(prompt), len(row)))
-            assert packed.last[answer] == place + length - 1
+        for number, row in enumerate(own):
+            places = branch.places(number)
+            assert packed.ids[places].tolist() == list(row)
+            assert packed.positions[places].tolist() == list(range(len(row)))
+            assert packed.last[answer] == places[-1]
             answer += 1
         assert branch.num_tokens == num_packed_tokens(own)
         longer = [row[: branch.num_shared + 1] for row in own]

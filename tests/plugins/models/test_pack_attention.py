@@ -33,9 +33,7 @@ def plain(query, key, value, packed, rule):
     key, value = (one.repeat_interleave(query.shape[1] // one.shape[1], dim=1) for one in (key, value))
     out = torch.zeros_like(query)
     for branch in packed.branches:
-        shared = list(range(branch.start, branch.start + branch.num_shared))
-        for start, length in zip(branch.tail_starts(), branch.tails, strict=True):
-            row = shared + list(range(start, start + length))
+        for row in (branch.places(answer).tolist() for answer in range(len(branch.tails))):
             for number, place in enumerate(row):
                 seen = row[max(0, number + 1 - (rule.window or 10**9)) : number + 1]
                 logits = (query[0, :, place, None] * key[0, :, seen]).sum(-1) * rule.scale

@@ -4,7 +4,7 @@ The answers of one prompt share the longest common run of *tokens* of their rend
 assumed: a template may write the prompt otherwise for another answer, and a tokenizer may merge across the boundary.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,12 +29,11 @@ class Branch(NamedTuple):
         """What the prompt takes of the pack."""
         return self.num_shared + sum(self.tails)
 
-    def tail_starts(self) -> Iterator[int]:
-        """Where each tail begins."""
-        place = self.start + self.num_shared
-        for tail in self.tails:
-            yield place
-            place += tail
+    def places(self, answer: int) -> Integers:
+        """Where the tokens of one answer's whole row stand in the pack, shape (token,)."""
+        tail_start = self.start + self.num_shared + sum(self.tails[:answer])
+        shared = np.arange(self.start, self.start + self.num_shared)
+        return np.concatenate([shared, np.arange(tail_start, tail_start + self.tails[answer])])
 
 
 class Pack(NamedTuple):

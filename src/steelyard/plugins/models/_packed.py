@@ -82,23 +82,31 @@ def packed_rewards(network: RewardNetwork, packed: Pack, *, is_pruned: bool = Tr
     """The reward of every answer in the pack, in its order, in the head's number type.
 
     Without ``is_pruned`` the last layer works out every token, to the same end. Packing must be exact for the model
-    (`reason_against`). From then on the model runs by our attention, which is its former one where no pack is given.
+    (`reason_against`).
     """
-    backbone: Any = network.backbone
-    _prepare(backbone)
     device = network.head.weight.device
     layout = layout_of(packed, device)
-    hidden = backbone(
+    hidden = packed_states(network.backbone, packed, layout, is_pruned=is_pruned)
+    read = hidden if is_pruned else hidden[layout.last]
+    # In bfloat16 rewards tie that are not equal: the head works in its own type, float32, whatever surrounds it.
+    with torch.autocast(device.type, enabled=False):
+        return network.head(read.to(network.head.weight.dtype))[:, 0]
+
+
+def packed_states(backbone: Any, packed: Pack, layout: Layout, *, is_pruned: bool) -> Float[Tensor, "token size"]:
+    """The last hidden states of a pack: of every token, or, pruned, of the last token of each answer.
+
+    From then on the model runs by our attention, which is its former one where no pack is given.
+    """
+    _prepare(backbone)
+    device = layout.last.device
+    return backbone(
         input_ids=torch.from_numpy(packed.ids)[None].to(device),
         position_ids=layout.places["position"][None],
         attention_mask=torch.empty(1, 1, 0, 0, device=device),  # of four dimensions: taken as a mask made already
         use_cache=False,
         packed=_Given(layout, is_pruned),
     ).last_hidden_state[0]
-    read = hidden if is_pruned else hidden[layout.last]
-    # In bfloat16 rewards tie that are not equal: the head works in its own type, float32, whatever surrounds it.
-    with torch.autocast(device.type, enabled=False):
-        return network.head(read.to(network.head.weight.dtype))[:, 0]
 
 
 class _Given(NamedTuple):
