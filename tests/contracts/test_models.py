@@ -48,13 +48,14 @@ def cases():
 
 def settings_of(kind, folder):
     """What the kind needs to be built: a folder in its own layout, a reference, cases to learn from, other models."""
-    if kind == "ngram":
+    if kind in ("ngram", "features"):
         training = [
             msgspec.structs.replace(case(f"t{index}", "ab", text=f"train {index}"), ranking=(("a",), ("b",)))
             for index in range(8)
         ]
         write_cases(folder / "train.jsonl", training)
-        return {"train": str(folder / "train.jsonl")}
+        own = {"path": tiny.save_base(folder / "model"), "cache": str(folder / "cache")} if kind == "features" else {}
+        return own | {"train": str(folder / "train.jsonl")}
     if kind == FOLDER_KIND:
         return {"path": tiny.save_classifier(folder / "model")}
     if kind == "implicit":

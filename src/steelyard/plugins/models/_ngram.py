@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
+
+from steelyard.plugins.models._bradley_terry import bradley_terry
 
 
 class FittedNgrams(NamedTuple):
@@ -49,10 +50,5 @@ def fit(
     except ValueError:  # scikit-learn's only word for "no n-gram is left"
         return None
     differences = sparse.csr_matrix(table[list(better), :] - table[list(worse), :])
-    # Without an intercept the loss of (x, 1) equals that of (-x, 0), so each pair is given once, all with label 1.
-    # The library wants two labels: an empty row with label 0 adds a constant and no gradient.
-    rows = sparse.vstack([differences, differences[:1] * 0], format="csr")
-    labels = np.append(np.ones(len(weight)), 0.0)
-    model = LogisticRegression(C=inverse_regularisation, fit_intercept=False, solver="lbfgs", max_iter=5000, tol=1e-6)
-    model.fit(rows, labels, sample_weight=np.append(weight, 1.0))
-    return FittedNgrams(features, model.coef_[0])
+    weights = bradley_terry(differences, weight, inverse_regularisation=inverse_regularisation)
+    return FittedNgrams(features, weights)

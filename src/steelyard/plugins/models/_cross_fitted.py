@@ -1,0 +1,131 @@
+"""Models taught by cases that score a prompt by nothing they learnt of it: a fit for each fold left out."""
+
+import hashlib
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, Self, TypeVar
+
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Case, Scores
+from steelyard.files.cases import read_cases
+from steelyard.files.results import file_hash
+from steelyard.methods.ranking.pairs import PairChoice, pairs_of
+from steelyard.plugins.models._text import prompt_text
+
+_CASES_AT_A_TIME = 256
+Fitted = TypeVar("Fitted")
+
+
+class FlatPairs(NamedTuple):
+    """Pairs of responses by their positions among all responses of the cases: better, worse, a weight, the case."""
+
+    better: list[int]
+    worse: list[int]
+    weight: list[float]
+    case: list[int]
+
+
+class CrossFitted(ABC, Generic[Fitted]):
+    """Scores by fitted models, one for each fold that had to be left out, fitted when first needed.
+
+    ``train`` is the file of the training cases, whose prompts lie in ``num_folds`` folds by a hash of their text.
+    """
+
+    def __init__(self, train: str, num_folds: int, choice: PairChoice | None) -> None:
+        self.path = Path(train)
+        self.num_folds = num_folds
+        self.choice: PairChoice | None = choice
+        self.given: tuple[Case, ...] | None = None
+        self.fitted: dict[int | None, Fitted] = {}
+
+    @cached_property
+    def training(self) -> tuple[Case, ...]:
+        """The training cases."""
+        return tuple(read_cases(self.path)) if self.given is None else self.given
+
+    @cached_property
+    def folds(self) -> dict[str, int]:
+        """The fold of each training prompt's normalised text: dealt out in the order of their hashes."""
+        texts = sorted({normalised(case) for case in self.training}, key=_hash)
+        return {text: place % self.num_folds for place, text in enumerate(texts)}
+
+    def taught(self, cases: Sequence[Case]) -> Self:
+        """The same model with other training cases; its protocol names no file. What it knows of texts is shared."""
+        other = copy(self)
+        for name in ("training", "folds"):
+            vars(other).pop(name, None)
+        other.given, other.fitted = tuple(cases), {}
+        return other
+
+    def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
+        """One Scores a case, in order; a case's scores depend on no other case that is scored."""
+        remaining = iter(cases)
+        while batch := list(islice(remaining, _CASES_AT_A_TIME)):
+            for case, scores in zip(batch, self._score_batch(batch), strict=True):
+                yield Scores(prompt=case.prompt.id, language=case.prompt.language, scores=scores)
+
+    def learnt_from(self) -> dict[str, Any]:
+        """The part of the protocol about the training cases: their hash, their pairs, the folds."""
+        train = file_hash(self.path) if self.given is None else "given"
+        return {"train": train, "pairs": self.choice, "folds": self.num_folds}
+
+    @abstractmethod
+    def fit(self, cases: Sequence[Case], pairs: FlatPairs) -> Fitted:
+        """A model of the cases' pairs, of which there is at least one."""
+
+    @abstractmethod
+    def rate(self, fitted: Fitted, cases: Sequence[Case]) -> list[float]:
+        """One score a response of all cases, in order; there is at least one."""
+
+    def _score_batch(self, cases: Sequence[Case]) -> list[dict[str, float | None]]:
+        found: list[dict[str, float | None]] = [{} for _ in cases]
+        # None where the prompt is no training prompt: then nothing has to be left out.
+        left_out = [self.folds.get(normalised(case)) for case in cases]
+        for fold in sorted(set(left_out), key=str):
+            members = [index for index, its_own in enumerate(left_out) if its_own == fold]
+            own = [cases[index] for index in members]
+            scores = iter(self.rate(self._model_without(fold), own) if any(case.responses for case in own) else ())
+            for index in members:
+                found[index] = {response.id: next(scores) for response in cases[index].responses}
+        return found
+
+    def _model_without(self, fold: int | None) -> Fitted:
+        if fold not in self.fitted:
+            kept = [case for case in self.training if fold is None or self.folds[normalised(case)] != fold]
+            pairs = flat_pairs(kept, self.choice)
+            if not pairs.weight:
+                raise EvidenceError(
+                    f"{len(kept)} training cases (the fold of the scored prompt left out) have no ordered pair",
+                    where=str(self.path),
+                    do="give more training cases",
+                )
+            self.fitted[fold] = self.fit(kept, pairs)
+        return self.fitted[fold]
+
+
+def flat_pairs(cases: Sequence[Case], choice: PairChoice | None) -> FlatPairs:
+    """The pairs of all cases, by positions in one long row of their responses."""
+    found = FlatPairs([], [], [], [])
+    first = 0
+    for number, case in enumerate(cases):
+        for pair in pairs_of(case, choice):
+            found.better.append(first + pair.better)
+            found.worse.append(first + pair.worse)
+            found.weight.append(pair.weight)
+            found.case.append(number)
+        first += len(case.responses)
+    return found
+
+
+def normalised(case: Case) -> str:
+    """The prompt's text without differences of case, width and spacing, which do not make it another prompt."""
+    return " ".join(unicodedata.normalize("NFKC", prompt_text(case)).casefold().split())
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
