@@ -1,6 +1,6 @@
 """``scores.jsonl`` beside its cases: both read in step, so that neither has to fit in memory."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,7 +51,7 @@ def read_scored(cases: Iterable[Case], path: Path) -> Iterator[Scored]:
         )
 
 
-def resumed_lines(path: Path, cases: Sequence[Case]) -> list[Scores]:
+def resumed_lines(path: Path, cases: Iterable[Case]) -> list[Scores]:
     """The lines of an unfinished file that score the first cases, in order; the file is cut behind the last good one.
 
     A line that was being written when its writer was killed, and all behind it, will be scored again.
@@ -59,19 +59,18 @@ def resumed_lines(path: Path, cases: Sequence[Case]) -> list[Scores]:
     if not path.is_file():
         return []
     found: list[Scores] = []
-    content = path.read_bytes()
     end = 0
-    for case, line in zip(cases, content.splitlines(keepends=True), strict=False):
-        try:
-            given = _decoder.decode(line)
-            checked = checked_scores(case, given, by="the line")
-        except (msgspec.DecodeError, UnicodeDecodeError, EvidenceError):
-            break
-        if not line.endswith(b"\n") or (given.prompt, given.language) != case.key:
-            break
-        found.append(checked)
-        end += len(line)
     with path.open("r+b") as file:
+        for line, case in zip(file, cases, strict=False):
+            try:
+                given = _decoder.decode(line)
+                checked = checked_scores(case, given, by="the line")
+            except (msgspec.DecodeError, UnicodeDecodeError, EvidenceError):
+                break
+            if not line.endswith(b"\n") or (given.prompt, given.language) != case.key:
+                break
+            found.append(checked)
+            end += len(line)
         file.truncate(end)
     return found
 

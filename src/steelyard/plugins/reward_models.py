@@ -1,7 +1,8 @@
 """Which reward model a person means by ``--model M``, and how it is built: one rule for every stage that scores."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from itertools import islice, tee
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,27 +110,42 @@ def build_model(choice: ModelChoice, *, ledger: Path | None = None) -> RewardMod
 
 def scored(model: RewardModel, cases: Sequence[Case], *, name: str, quietly: bool = False) -> Iterator[Scores]:
     """The model's line for each case, checked. Raises EvidenceError for NaN, infinity or a response left out."""
-    asked = cases if quietly else track(cases, f"scoring with {name}", len(cases))
-    for case, line in zip(cases, model.score(asked), strict=True):
-        assert line.prompt == case.prompt.id, "a model must score every case, in order"
-        yield checked_scores(case, line, by=f"the model {name!r}")
+    yield from _scored(model, cases if quietly else track(cases, f"scoring with {name}", len(cases)), name)
 
 
-def scored_once(model: RewardModel, cases: Sequence[Case], result: Result, *, name: str) -> Iterator[Scores]:
+def scored_once(
+    model: RewardModel, cases: Iterable[Case], result: Result, *, name: str, part: str = "scores"
+) -> Iterator[Scores]:
     """As `scored`, with every line kept in the result folder until the run ends: after a kill the rest is scored.
 
-    Asserts nothing of the cases but their order: the run's inputs and settings name the file of lines.
+    ``cases`` are gone through anew for what was scored before, then taken as the model asks for them. ``part`` tells
+    the files of one run apart. Asserts nothing of the cases but their order: the run's inputs and settings name the
+    file of lines.
     """
-    ledger = result.folder / f"scores.{asked_digest(result.asked)}.part.jsonl"
+    ledger = result.folder / f"scores.{part}.{asked_digest(result.asked)}.part.jsonl"
     done = resumed_lines(ledger, cases)
+    num_cases = len(cases) if isinstance(cases, Sized) else None
     if done:
-        say(f"{len(done):,} of {len(cases):,} cases were scored before this run was stopped: they are kept")
+        of = "" if num_cases is None else f" of {num_cases:,}"
+        say(f"{len(done):,}{of} cases were scored before this run was stopped: they are kept")
     yield from done
-    with ledger.open("ab") as file:
-        for line in scored(model, cases[len(done) :], name=name):
-            file.write(msgspec.json.encode(line) + b"\n")
-            file.flush()
-            yield line
+    left = None if num_cases is None else num_cases - len(done)
+    try:
+        with ledger.open("ab") as file:
+            for line in _scored(model, track(islice(cases, len(done), None), f"scoring with {name}", left), name):
+                file.write(msgspec.json.encode(line) + b"\n")
+                file.flush()
+                yield line
+    finally:
+        if ledger.is_file() and not ledger.stat().st_size:  # refused before a line was there
+            ledger.unlink()
+
+
+def _scored(model: RewardModel, cases: Iterable[Case], name: str) -> Iterator[Scores]:
+    asked, kept = tee(cases)
+    for case, line in zip(kept, model.score(asked), strict=True):
+        assert line.prompt == case.prompt.id, "a model must score every case, in order"
+        yield checked_scores(case, line, by=f"the model {name!r}")
 
 
 def forget_lines(result: Result) -> None:

@@ -9,6 +9,7 @@ import pytest
 import tiny
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, ModelError, OutputError, RecordError
 from steelyard.files.cases import read_cases, write_cases
+from steelyard.files.trained_on import TRAINED_ON_FILE
 from steelyard.stages.score import score
 from steelyard.stages.supervise import Config, Files, supervise
 from steelyard.stages.train import Config as Training
@@ -163,7 +164,7 @@ def test_a_trained_model_refuses_the_prompts_it_was_trained_on(tmp_path):
     fresh = write(tmp_path / "fresh.jsonl", noisy(20, seed=3))
     model = Files(model=str(tmp_path / "rm"))
     run = supervise(fresh, tmp_path / "out", Config(policy="cycles"), **model._asdict())
-    assert run.summary["supervisor"]["trained_on"] == str(file)
+    assert run.summary["supervisor"]["trained_on"] == str(tmp_path / "rm")
     seen = write(tmp_path / "seen.jsonl", [*noisy(3), judged("new").__class__(
         prompt=ranked[0].prompt.__class__(id="other id", messages=ranked[0].prompt.messages, language="zh"),
         responses=judged("x").responses, judgments=judged("x").judgments,
@@ -175,6 +176,12 @@ def test_a_trained_model_refuses_the_prompts_it_was_trained_on(tmp_path):
     with pytest.raises(EvidenceError, match="languages that the supervisor rm was not trained on: he"):
         supervise(write(tmp_path / "he.jsonl", noisy(3, language="he")), tmp_path / "x", **model._asdict())
     file.rename(tmp_path / "moved.jsonl")
+    # The model keeps hashes of its prompts: their file need not be at hand, nor whole.
+    gone = supervise(fresh, tmp_path / "z", Config(policy="cycles"), **model._asdict())
+    assert gone.counts == run.counts
+    with pytest.raises(EvidenceError, match="trained on 1 of 4 prompts"):
+        supervise(seen, tmp_path / "x", **model._asdict())
+    (tmp_path / "rm" / TRAINED_ON_FILE).unlink()
     with pytest.raises(ModelError, match="its training cases are not where they were"):
         supervise(fresh, tmp_path / "x", **model._asdict())
     with pytest.raises(ModelError, match="was not trained on"):
@@ -225,6 +232,58 @@ if sys.argv[3]:
     sys.addaudithook(kill)
 supervise(Path(sys.argv[1]), Path(sys.argv[2]), Config(tau=2.0), **Files(model="longer")._asdict())
 """
+
+
+DYING = """
+import os, signal
+from pathlib import Path
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.types import Scores
+
+class Config(BaseConfig, frozen=True):
+    log: str = ""
+
+class Model:
+    def __init__(self, log): self.log = Path(log)
+    def score(self, cases):
+        for case in cases:
+            said = self.log.read_text("utf-8").splitlines() if self.log.exists() else []
+            if len(said) in (3, 10):
+                self.log.write_text("\\n".join([*said, "died"]) + "\\n", encoding="utf-8")
+                os.kill(os.getpid(), signal.SIGKILL)
+            self.log.write_text("\\n".join([*said, case.prompt.id]) + "\\n", encoding="utf-8")
+            yield Scores(
+                prompt=case.prompt.id, language="zh", scores={one.id: float(len(one.text)) for one in case.responses}
+            )
+    def protocol(self): return {"model": "dying"}
+
+def build(config): return Model(config.log)
+"""
+
+
+def test_nothing_is_scored_twice_after_a_kill(tmp_path):
+    (tmp_path / "my").mkdir()
+    (tmp_path / "my" / "dying.py").write_text(DYING, encoding="utf-8")
+    write(tmp_path / "llm.jsonl", noisy(6, seed=1, name="l"))
+    write(tmp_path / "held.jsonl", noisy(400, seed=2)[:5])
+    log = tmp_path / "log.txt"
+    words = ["supervise", "llm.jsonl", "--model", "my.dying", "--set", f"model.log={log}", "--out", "out"]
+    words += ["--calibrate", "held.jsonl", "--precision", "0.1", "--confidence", "0.2"]
+    code = "from steelyard.doors.cli import main; main()"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code, *words], cwd=tmp_path, env=environment, capture_output=True, check=False
+        )
+        for _ in range(3)
+    ]
+    assert [run.returncode for run in runs] == [-signal.SIGKILL, -signal.SIGKILL, 0], runs[2].stderr.decode()
+    said = log.read_text("utf-8").split()
+    assert said == ["l0", "l1", "l2", "died", "l3", "l4", "l5", "h0", "h1", "h2", "died", "h3", "h4"]
+    assert "6 cases were scored before this run was stopped" in runs[2].stderr.decode()
+    for name, number in (("scores", 6), ("calibrate_scores", 5)):
+        assert len(read_lines(tmp_path / "out" / f"{name}.jsonl")) == number
+    assert not list((tmp_path / "out").glob("*.part.jsonl"))
 
 
 @pytest.mark.parametrize("dies_before", ["scores.jsonl", "manifest.jsonl", "cases.jsonl", "run.json"])

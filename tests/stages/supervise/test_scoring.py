@@ -2,6 +2,7 @@ import pytest
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Scores
+from steelyard.files.results import result_folder
 from steelyard.methods.ranking.evidence import Only
 from steelyard.plugins.models.longer import Config, build
 from steelyard.stages.supervise.scoring import read_batches_scored, write_scores
@@ -11,9 +12,11 @@ from supervision_files import judged, read_lines, write
 def test_scores_are_written_in_order_and_read_in_batches(tmp_path):
     many = [judged(f"p{index}", texts=("a" * (index % 7 + 1), "")) for index in range(600)]
     cases = write(tmp_path / "c.jsonl", many)
-    write_scores(build(Config()), cases, tmp_path / "s.jsonl", name="longer")
-    assert [line["prompt"] for line in read_lines(tmp_path / "s.jsonl")] == [one.prompt.id for one in many]
-    batches = list(read_batches_scored(cases, tmp_path / "s.jsonl", Only(kind=("llm",))))
+    with result_folder(tmp_path / "out", "supervise", config={}, inputs={"cases": cases}) as result:
+        written = write_scores(build(Config()), cases, result, name="longer", part="s")
+    assert written == tmp_path / "out" / "s.jsonl"
+    assert [line["prompt"] for line in read_lines(written)] == [one.prompt.id for one in many]
+    batches = list(read_batches_scored(cases, written, Only(kind=("llm",))))
     assert [len(batch.cases) for batch in batches] == [256, 256, 88]
     margins = [margin for batch in batches for margin in batch.margin.tolist()]
     assert margins == [index % 7 + 1 for index in range(600)]
@@ -32,6 +35,9 @@ class Wild:
 
 def test_a_score_that_is_no_number_leaves_no_file(tmp_path):
     cases = write(tmp_path / "c.jsonl", [judged("p")])
-    with pytest.raises(EvidenceError, match=r"wild.* gives nan for response 'a'"):
-        write_scores(Wild(), cases, tmp_path / "s.jsonl", name="wild")
-    assert not (tmp_path / "s.jsonl").exists()
+    with (
+        pytest.raises(EvidenceError, match=r"wild.* gives nan for response 'a'"),
+        result_folder(tmp_path / "out", "supervise", config={}, inputs={"cases": cases}) as result,
+    ):
+        write_scores(Wild(), cases, result, name="wild")
+    assert not (tmp_path / "out").exists()

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard.core.types import Run
+from steelyard.files.ledger import LEDGER_FILE
 from steelyard.files.lines import check_readable
 from steelyard.files.results import Result, read_run, result_folder
 from steelyard.files.talk import say
 from steelyard.methods.curation.calibration import Calibration, candidate_taus
-from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model
+from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, forget_lines
 from steelyard.stages.supervise.filtering import Filtered, write_supervised
 from steelyard.stages.supervise.scoring import read_batches_scored, write_scores
 from steelyard.stages.supervise.settings import DEFAULT_CONFIDENCE, Config, Files, check_settings
@@ -78,26 +79,27 @@ def _run(result: Result, cases: Path, config: Config, files: Files, choice: Mode
     filtered = write_supervised(read_batches_scored(cases, files.scores, config.only), rule, result)
     result.counts = filtered.counts
     result.summary = _summary(config, supervisor, filtered, seen, threshold)
+    forget_lines(result)
 
 
 def _scored(
     result: Result, cases: Path, config: Config, files: Files, choice: ModelChoice | None
 ) -> tuple[Supervisor, Files]:
     """The supervisor, which has been checked against all prompts, and where the scores of each file are."""
-    model = build_model(choice) if choice else None
+    # A judge keeps its replies by itself: nothing is asked twice.
+    ledger = result.path(LEDGER_FILE) if choice and choice.jury else None
+    model = build_model(choice, ledger=ledger) if choice else None
     supervisor = of_model(choice, model.protocol(), files.train_cases) if choice and model else of_scores(files)
     for path in (cases, files.calibrate):
         if path:
             check_fits(supervisor, path, config)
     if model is None:
         return supervisor, files
-    scores = result.path("scores.jsonl")
-    write_scores(model, cases, scores, name=supervisor.name)
+    scores = write_scores(model, cases, result, name=supervisor.name)
     if not files.calibrate:
         return supervisor, files._replace(scores=scores)
-    calibrate_scores = result.path("calibrate_scores.jsonl")
-    write_scores(model, files.calibrate, calibrate_scores, name=supervisor.name)
-    return supervisor, files._replace(scores=scores, calibrate_scores=calibrate_scores)
+    own = write_scores(model, files.calibrate, result, name=supervisor.name, part="calibrate_scores")
+    return supervisor, files._replace(scores=scores, calibrate_scores=own)
 
 
 def _threshold(seen: Survey, config: Config, files: Files) -> _Threshold:

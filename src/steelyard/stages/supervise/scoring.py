@@ -1,29 +1,55 @@
 """Cases in batches with their scores: made by a model and written down, or read from where they were."""
 
 from collections.abc import Iterator
-from itertools import islice, tee
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
-from steelyard.core.protocols import RewardModel
+from steelyard.core.errors import ModelError
+from steelyard.core.protocols import AskedModel, RewardModel
+from steelyard.core.types import Case
 from steelyard.files.atomic import written
 from steelyard.files.cases import read_cases
+from steelyard.files.results import Result
 from steelyard.files.scores import read_scored
-from steelyard.files.talk import track
 from steelyard.methods.curation.supervised import Batch, margins
-from steelyard.methods.measures.scores import checked_scores
 from steelyard.methods.ranking.evidence import Only
+from steelyard.plugins.reward_models import scored, scored_once
 
 _CASES_A_BATCH = 256
 
 
-def write_scores(model: RewardModel, cases: Path, out: Path, *, name: str) -> None:
-    """A line a case, in order; the cases are read as the model asks for them. Raises EvidenceError for no number."""
-    asked, kept = tee(read_cases(cases))
+class _CaseFile:
+    """The cases of a file, read anew each time they are gone through."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __iter__(self) -> Iterator[Case]:
+        return read_cases(self._path)
+
+
+def write_scores(model: RewardModel, cases: Path, result: Result, *, name: str, part: str = "scores") -> Path:
+    """Write ``{part}.jsonl``, a line a case, in order, and say where; after a kill only what is left is scored.
+
+    The cases are read as the model asks for them. Raises EvidenceError for no number, ModelError where requests to a
+    judge failed: it keeps what was answered by itself.
+    """
+    out = result.path(f"{part}.jsonl")
+    num_failed = 0
     with written(out) as file:
-        for case, line in zip(kept, model.score(track(asked, f"scoring with {name}")), strict=True):
-            file.write(msgspec.json.encode(checked_scores(case, line, by=f"the model {name!r}")) + b"\n")
+        if isinstance(model, AskedModel):
+            lines = scored(model, tuple(read_cases(cases)), name=name)
+        else:
+            lines = scored_once(model, _CaseFile(cases), result, name=name, part=part)
+        for line in lines:
+            num_failed += list(line.unscored.values()).count("failed")
+            file.write(msgspec.json.encode(line) + b"\n")
+        if isinstance(model, AskedModel) and num_failed:
+            found = f"{num_failed} responses have no score because requests failed"
+            raise ModelError(found, do="run the same command again: what was answered is kept")
+    return out
 
 
 def read_batches_scored(cases: Path, scores: Path, only: Only) -> Iterator[Batch]:

@@ -8,7 +8,7 @@ from steelyard.core.types import Case, Run
 from steelyard.files.cases import read_cases
 from steelyard.files.results import RUN_FILE, file_hash, read_run
 from steelyard.files.talk import say
-from steelyard.methods.curation.splits import root_text
+from steelyard.files.trained_on import TRAINED_ON_FILE, TrainedOn, read_trained_on, trained_on
 from steelyard.plugins.reward_models import ModelChoice
 from steelyard.stages.supervise.settings import Config, Files
 
@@ -16,14 +16,21 @@ from steelyard.stages.supervise.settings import Config, Files
 class Supervisor(NamedTuple):
     """What is known of the model behind the scores.
 
-    ``trained_on`` is the case file that it learnt from, null if there is none or it is unknown. ``is_cross_fitted``:
-    it scores a prompt that it was trained on by a model that has not seen the prompt.
+    ``trained_on`` is the case file that it learnt from, or its folder where that keeps hashes of the prompts; null if
+    there is none or it is unknown. ``is_cross_fitted``: it scores a prompt that it was trained on by a model that has
+    not seen the prompt.
     """
 
     name: str
     protocol: dict[str, Any] | None
     trained_on: Path | None
     is_cross_fitted: bool
+
+    def prompts(self) -> TrainedOn | None:
+        """The prompts that it learnt from, null if they are unknown."""
+        if self.trained_on is None:
+            return None
+        return read_trained_on(self.trained_on) if self.trained_on.is_dir() else trained_on(read_cases(self.trained_on))
 
     def as_row(self) -> dict[str, Any]:
         """What the run's summary says of the supervisor."""
@@ -75,25 +82,20 @@ def check_fits(supervisor: Supervisor, cases: Path, config: Config) -> None:
 
     A prompt is known by its first turn, whatever its case, width and spacing, and by its id if ids are compared.
     """
-    if supervisor.trained_on is None:
+    known = supervisor.prompts()
+    if known is None:
         return
-    texts: set[str] = set()
-    ids: set[str] = set()
-    languages: set[str] = set()
-    for case in read_cases(supervisor.trained_on):
-        texts.add(root_text(case))
-        ids.add(case.prompt.id)
-        languages.add(case.prompt.language or "")
+    languages = known.languages
     num_cases, seen, foreign = 0, list[Case](), list[Case]()
     for case in read_cases(cases):
         num_cases += 1
-        is_seen = root_text(case) in texts or (config.compare_ids and case.prompt.id in ids)
+        is_seen = known.has_text(case) or (config.compare_ids and known.has_id(case))
         if is_seen and not supervisor.is_cross_fitted:
             seen.append(case)
         if languages and "" not in languages and case.prompt.language not in (None, *languages):
             foreign.append(case)
     if seen:
-        _refuse_seen(supervisor, cases, seen, texts, num_cases)
+        _refuse_seen(supervisor, cases, seen, known, num_cases)
     if foreign and not config.any_language:
         raise EvidenceError(
             f"{len(foreign)} of {num_cases} cases are in languages that the supervisor {supervisor.name} was not "
@@ -104,8 +106,8 @@ def check_fits(supervisor: Supervisor, cases: Path, config: Config) -> None:
         )
 
 
-def _refuse_seen(supervisor: Supervisor, cases: Path, seen: list[Case], texts: set[str], num_cases: int) -> None:
-    by_text = [case for case in seen if root_text(case) in texts]
+def _refuse_seen(supervisor: Supervisor, cases: Path, seen: list[Case], known: TrainedOn, num_cases: int) -> None:
+    by_text = [case for case in seen if known.has_text(case)]
     only_id = len(seen) - len(by_text)
     how = f"{len(by_text)} by their text" + (f", {only_id} by their id alone" if only_id else "")
     hint = ", or --set compare_ids=false if equal ids are chance" if only_id else ""
@@ -118,7 +120,7 @@ def _refuse_seen(supervisor: Supervisor, cases: Path, seen: list[Case], texts: s
 
 
 def _trained_on(folder: Path, given: Path | None) -> Path | None:
-    """The training cases of a model folder, held against the hash in its manifest; as given where it has none."""
+    """The folder of a model that keeps hashes of its prompts, else its training cases, held against its manifest."""
     from steelyard.plugins.models._manifest import read_manifest
 
     manifest = read_manifest(folder)
@@ -126,11 +128,11 @@ def _trained_on(folder: Path, given: Path | None) -> Path | None:
         if given is None:
             say(f"{folder} does not say what it was trained on: its prompts are not checked without --train-cases FILE")
         return given
+    if given is not None and file_hash(given) != manifest.data_hash:
+        raise ModelError(f"was not trained on {given}", where=str(folder), do="name the file that it was trained on")
+    if (folder / TRAINED_ON_FILE).is_file():
+        return folder
     if given is not None:
-        if file_hash(given) != manifest.data_hash:
-            raise ModelError(
-                f"was not trained on {given}", where=str(folder), do="name the file that it was trained on"
-            )
         return given
     recorded = read_run(folder).inputs.get("cases") if (folder / RUN_FILE).is_file() else None
     if recorded and Path(recorded.path).is_file() and file_hash(Path(recorded.path)) == manifest.data_hash:
