@@ -1,0 +1,1 @@
+"""Trackers: where the figures of a training are shown while it runs."""
