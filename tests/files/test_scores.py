@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.core.errors import FileError, RecordError
+from steelyard.core.errors import RecordError
 from steelyard.core.types import Scores
 from steelyard.files.scores import read_scored, resumed_lines
 from strategies import case
@@ -53,7 +53,10 @@ def test_broken_lines_are_placed(tmp_path):
     with pytest.raises(RecordError, match=r"s\.jsonl:1.*Expected `float | null`"):
         list(read_scored(CASES, tmp_path / "s.jsonl"))
     (tmp_path / "s.jsonl").write_text('{"prompt": "p", "sco')
-    with pytest.raises(FileError, match=r"s\.jsonl:1.*cut off"):
+    with pytest.raises(RecordError, match=r"s\.jsonl:1.*cut off"):
+        list(read_scored(CASES, tmp_path / "s.jsonl"))
+    (tmp_path / "s.jsonl").write_text('{"prompt": "p", "scores": {"a": 1, "b": 2, "a": 3}}\n')
+    with pytest.raises(RecordError, match=r"s\.jsonl:1: 'a' is given twice"):
         list(read_scored(CASES, tmp_path / "s.jsonl"))
 
 

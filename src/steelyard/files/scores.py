@@ -1,18 +1,20 @@
-"""``scores.jsonl`` beside its cases: both read in step, so that neither has to fit in memory."""
+"""``scores.jsonl``: its lines with their places, checked against their cases, and both files read in step."""
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from steelyard.core.errors import EvidenceError, FileError, Place, RecordError
+from steelyard.core.errors import EvidenceError, Place, RecordError
 from steelyard.core.types import Case, Scores
 from steelyard.files.lines import check_utf8, read_batches
 from steelyard.methods.measures.scores import checked_scores
 
 _decoder = msgspec.json.Decoder(Scores)
 _Key = tuple[str, str | None]
+Line = TypeVar("Line", bound=msgspec.Struct)
 
 
 class Scored(NamedTuple):
@@ -30,7 +32,7 @@ def read_scored(cases: Iterable[Case], path: Path) -> Iterator[Scored]:
     that does not score its case's responses; the languages must be equal too.
     """
     waiting: dict[_Key, tuple[Place, Scores]] = {}
-    lines = _placed_lines(path)
+    lines = placed_lines(path, Scores)
     num_cases = 0
     for case in cases:
         num_cases += 1
@@ -40,7 +42,7 @@ def read_scored(cases: Iterable[Case], path: Path) -> Iterator[Scored]:
                 raise _missing(case, path, waiting)
             _keep(placed, waiting)
         place, given = waiting.pop(case.key)
-        yield Scored(case, _checked(case, given, place))
+        yield Scored(case, checked_line(case, given, place))
     left = next(iter(waiting.values()), None) or next(lines, None)
     if left is not None:
         raise RecordError(
@@ -75,18 +77,40 @@ def resumed_lines(path: Path, cases: Iterable[Case]) -> list[Scores]:
     return found
 
 
-def _placed_lines(path: Path) -> Iterator[tuple[Place, Scores]]:
+def placed_lines(path: Path, kind: type[Line]) -> Iterator[tuple[Place, Line]]:
+    """The lines of a file of scores or of results, each with its place. Raises RecordError for one that is broken."""
+    decoder = msgspec.json.Decoder(kind)
     for batch in read_batches(path):
         for number, line in zip(batch.numbers, batch.lines, strict=True):
             place = Place(batch.file, number)
             try:
-                yield place, _decoder.decode(line)
+                read = decoder.decode(line)
+                json.loads(line, object_pairs_hook=lambda pairs, place=place: _once(pairs, place))
             except msgspec.ValidationError as error:
                 allowed = '{"prompt": id, "language": code or null, "scores": {response id: number or null}}'
                 raise RecordError(str(error), where=place, allowed=allowed) from error
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 check_utf8(line, place)
-                raise FileError(f"the line is not JSON, or cut off ({error})", where=place) from error
+                raise RecordError(f"the line is not JSON, or cut off ({error})", where=place) from error
+            yield place, read
+
+
+def checked_line(case: Case, given: Scores, place: Place) -> Scores:
+    """The line, which scores this case. Raises RecordError, with its place, where it does not."""
+    try:
+        return checked_scores(case, given, by="the line")
+    except EvidenceError as error:
+        raise RecordError(error.found, where=place, allowed=error.allowed) from error
+
+
+def _once(pairs: list[tuple[str, Any]], place: Place) -> dict[str, Any]:
+    """The object; a JSON reader would keep the last of two equal keys without a word."""
+    read: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in read:
+            raise RecordError(f"{key!r} is given twice", where=place)
+        read[key] = value
+    return read
 
 
 def _keep(placed: tuple[Place, Scores], waiting: dict[_Key, tuple[Place, Scores]]) -> None:
@@ -104,10 +128,3 @@ def _missing(case: Case, path: Path, waiting: dict[_Key, tuple[Place, Scores]]) 
     if others:
         return RecordError(f"{found}; it is scored in language {', '.join(others)}", where=str(path))
     return RecordError(found, where=str(path), do="score the same case file: steelyard score")
-
-
-def _checked(case: Case, given: Scores, place: Place) -> Scores:
-    try:
-        return checked_scores(case, given, by="the line")
-    except EvidenceError as error:
-        raise RecordError(error.found, where=place, allowed=error.allowed) from error

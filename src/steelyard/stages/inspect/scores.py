@@ -1,14 +1,11 @@
 """What files of scores and of results say of one case, found line by line."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
-
-from steelyard.core.errors import EvidenceError, Place, RecordError
+from steelyard.core.errors import EvidenceError, Place
 from steelyard.core.types import Case, Scores
-from steelyard.files.lines import check_utf8, read_batches
+from steelyard.files.scores import placed_lines
 from steelyard.methods.measures.scores import checked_scores
 from steelyard.methods.reporting.contents import Item
 from steelyard.methods.reporting.item_verdicts import Scored
@@ -37,7 +34,7 @@ def find_scores(path: Path, case: Case, items: Path | None = None) -> tuple[Scor
 def _line_of(path: Path, case: Case, kind: type[Line]) -> tuple[Place, Line] | None:
     """The line of this prompt and language; one that names no language is taken where none names it."""
     other: tuple[Place, Line] | None = None
-    for place, line in _lines(path, kind):
+    for place, line in placed_lines(path, kind):
         if line.prompt != case.prompt.id:
             continue
         if line.language == case.prompt.language:
@@ -45,18 +42,3 @@ def _line_of(path: Path, case: Case, kind: type[Line]) -> tuple[Place, Line] | N
         if line.language is None:
             other = other or (place, line)
     return other
-
-
-def _lines(path: Path, kind: type[Line]) -> Iterator[tuple[Place, Line]]:
-    decoder = msgspec.json.Decoder(kind)
-    for batch in read_batches(path):
-        for number, line in zip(batch.numbers, batch.lines, strict=True):
-            place = Place(batch.file, number)
-            try:
-                yield place, decoder.decode(line)
-            except msgspec.ValidationError as error:
-                allowed = '{"prompt": id, "scores": {response id: number or null}}'
-                raise RecordError(str(error), where=place, allowed=allowed) from error
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                check_utf8(line, place)
-                raise RecordError(f"the line is not JSON, or cut off ({error})", where=place) from error
