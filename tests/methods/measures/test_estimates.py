@@ -1,7 +1,10 @@
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from steelyard.methods.measures.estimates import Estimate, clopper_pearson, is_degenerate, widened
+from steelyard.methods.measures.estimates import Estimate, clopper_pearson, interval, is_degenerate, widened
 
 
 @pytest.mark.parametrize(("right", "n"), [(0, 1), (0, 30), (7, 20), (20, 20), (1, 500)])
@@ -25,3 +28,14 @@ def test_only_an_interval_without_width_is_widened():
     found = widened(flat, 9)
     assert (found.value, found.low, found.n, found.method) == (0.0, 0.0, 9, "clopper-pearson")
     assert found.high == pytest.approx(1 - 0.025 ** (1 / 9))
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60))
+def test_the_interval_is_numpys_percentiles(drawn):
+    found = interval(0.5, np.array([*drawn, np.nan]), 7)
+    assert (found.low, found.high) == pytest.approx(tuple(np.percentile(drawn, [2.5, 97.5])), rel=1e-12, abs=1e-9)
+    assert (found.value, found.n, found.method) == (0.5, 7, None)
+
+
+def test_without_resamples_there_is_no_interval():
+    assert interval(0.5, np.array([np.nan]), 7) == Estimate(0.5, None, None, 7)

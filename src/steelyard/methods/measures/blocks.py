@@ -51,14 +51,19 @@ class Terms(NamedTuple):
 
 def draw_blocks(labels: Sequence[Label], *, num_resamples: int, seed: int) -> Blocks:
     """The drawing of prompts: within category and subset, those of one name together. Their order does not matter."""
-    layout = layout_of(labels)
+    names = [label.prompt for label in labels]
+    return draw_layout(layout_of(labels), names, num_resamples=num_resamples, seed=seed)
+
+
+def draw_layout(layout: Layout, names: Sequence[str], *, num_resamples: int, seed: int) -> Blocks:
+    """The same of prompts that are laid out already; ``names`` are those of their units, one a prompt."""
     random = generator(seed, "bootstrap of blocks")
-    block, unit = np.empty(len(labels), np.int64), np.empty(len(labels), np.int64)
+    block, unit = np.empty(len(names), np.int64), np.empty(len(names), np.int64)
     drawn: list[npt.NDArray[np.float32]] = []
     num_blocks = num_units = 0
     for stratum in layout.strata:
-        place = _place_by_name(stratum, labels)
-        size = min(stratum.num_units, max(_FEWEST, MOST_BLOCKS * stratum.num_units // len(labels)))
+        place = _place_by_name(stratum, names)
+        size = min(stratum.num_units, max(_FEWEST, MOST_BLOCKS * stratum.num_units // len(names)))
         folded = np.arange(stratum.num_units) % size
         if size < stratum.num_units:
             random.shuffle(folded)
@@ -94,13 +99,13 @@ def applied(sums: Sums, formula: Callable[[Floats], Floats]) -> Sums:
     return Sums(formula(sums.point), formula(sums.resampled))
 
 
-def _place_by_name(stratum: Stratum, labels: Sequence[Label]) -> Integers:
+def _place_by_name(stratum: Stratum, names: Sequence[str]) -> Integers:
     """The unit of each row of the stratum, numbered in the order of their names."""
-    names = np.empty(stratum.num_units, object)
-    for row, unit in zip(stratum.rows.tolist(), stratum.unit.tolist(), strict=True):
-        names[unit] = labels[row].prompt
+    one_of = np.empty(stratum.num_units, np.int64)
+    one_of[stratum.unit] = stratum.rows
+    named = [names[row] for row in one_of.tolist()]
     rank = np.empty(stratum.num_units, np.int64)
-    rank[np.argsort(names, kind="stable")] = np.arange(stratum.num_units)
+    rank[sorted(range(stratum.num_units), key=named.__getitem__)] = np.arange(stratum.num_units)
     return rank[stratum.unit]
 
 

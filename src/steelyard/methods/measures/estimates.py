@@ -13,7 +13,6 @@ from steelyard.methods.measures.accuracy import Floats
 
 CLOPPER_PEARSON = "clopper-pearson"
 _TAIL = 0.025
-_LOW, _HIGH = 100 * _TAIL, 100 * (1 - _TAIL)
 
 
 class Estimate(NamedTuple):
@@ -45,8 +44,8 @@ def interval(value: float, resampled: Floats, n: float) -> Estimate:
     drawn = resampled[~np.isnan(resampled)]
     if not len(drawn):
         return Estimate(value, None, None, int(n))
-    low, high = np.percentile(drawn, [_LOW, _HIGH])
-    return Estimate(value, float(low), float(high), int(n))
+    drawn = np.sort(drawn)
+    return Estimate(value, _quantile(drawn, _TAIL), _quantile(drawn, 1 - _TAIL), int(n))
 
 
 def clopper_pearson(value: float, n: float) -> tuple[float, float]:
@@ -73,3 +72,11 @@ def widened(found: Estimate, num_units: float) -> Estimate:
         return found
     low, high = clopper_pearson(min(max(found.value, 0.0), 1.0), num_units)
     return found._replace(low=low, high=high, method=CLOPPER_PEARSON)
+
+
+def _quantile(ordered: Floats, share: float) -> float:
+    """The quantile of sorted values as numpy has it, without an overhead that hundreds of intervals would feel."""
+    place = share * (len(ordered) - 1)
+    lower = int(place)
+    part, low, high = place - lower, ordered[lower], ordered[min(lower + 1, len(ordered) - 1)]
+    return float(high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part)

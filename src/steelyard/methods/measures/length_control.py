@@ -14,13 +14,15 @@ import numpy as np
 from steelyard.methods.measures.accuracy import Booleans, Floats, Integers
 from steelyard.methods.measures.blocks import Blocks, Sums, Terms, add_up, one_group
 from steelyard.methods.measures.estimates import Estimate
+from steelyard.methods.measures.logistic import sigmoid, softplus
 from steelyard.methods.measures.prompt_means import Ratio, known, summarise
 
 MATCHED_RATIO = 1.1
 """Two lengths match where the longer one is at most so many times the shorter."""
 _PENALTY = 1e-3
 _STEPS = 60
-_ENOUGH = 1e-10
+_MANY, _STRIDE = 20_000, 16
+_ENOUGH, _NEAR = 1e-10, 1e-6
 
 
 class Outcomes(NamedTuple):
@@ -70,16 +72,18 @@ def length_report(blocks: Blocks, outcomes: Outcomes) -> dict[str, Any]:
 def fit_logistic(ratio: Floats, is_right: Booleans) -> Fit:
     """The regression by Newton's method, with a penalty of 0.0005 x (intercept² + slope²) that keeps it finite."""
     beta = np.zeros(2)
+    if len(ratio) > _MANY:  # a part of the pairs leads close to the end at little cost
+        beta = np.array([*fit_logistic(ratio[::_STRIDE], is_right[::_STRIDE])], np.float64)
     best = _loss(beta, ratio, is_right)
     for _ in range(_STEPS):
         gradient, hessian = _slopes(beta, ratio, is_right)
-        step = np.linalg.solve(hessian, gradient)
+        step: Floats = np.linalg.solve(hessian, gradient).astype(np.float64)
         found = _loss(beta + step, ratio, is_right)
         while found > best + _ENOUGH and np.abs(step).max() > _ENOUGH:
             step = step / 2
             found = _loss(beta + step, ratio, is_right)
         beta, best = beta + step, found
-        if np.abs(step).max() < _ENOUGH:
+        if np.abs(step).max() < _NEAR:
             break
     return Fit(float(beta[0]), float(beta[1]))
 
@@ -104,13 +108,13 @@ def _adjusted(blocks: Blocks, outcomes: Outcomes) -> dict[str, Any]:
         nothing = Estimate(None, None, None, size).record()
         return {"adjusted": nothing, "slope": nothing}
     fit = fit_logistic(ratio, outcomes.is_right)
-    expected = 1 / (1 + np.exp(-(fit.intercept + fit.slope * ratio)))
+    expected = sigmoid(fit.intercept + fit.slope * ratio)
     left, weight = outcomes.is_right - expected, expected * (1 - expected)
     columns = [left, left * ratio, weight, weight * ratio, weight * ratio**2]
     drawn = _one_step(fit, add_up(blocks, Terms(outcomes.prompt, one_group(size), columns), 1))
-    point = 1 / (1 + np.exp(-fit.intercept))
+    point = sigmoid(np.array(fit.intercept))
     return {
-        "adjusted": known(float(point), 1 / (1 + np.exp(-drawn[:, 0])), size).record(),
+        "adjusted": known(float(point), sigmoid(drawn[:, 0]), size).record(),
         "slope": known(fit.slope, drawn[:, 1], size).record(),
     }
 
@@ -127,7 +131,7 @@ def _one_step(fit: Fit, sums: Sums) -> Floats:
 
 def _slopes(beta: Floats, ratio: Floats, is_right: Booleans) -> tuple[Floats, Floats]:
     """The gradient of the penalised log-likelihood, and its negative second derivatives."""
-    expected = 1 / (1 + np.exp(-np.clip(beta[0] + beta[1] * ratio, -500, 500)))
+    expected = sigmoid(beta[0] + beta[1] * ratio)
     left, weight = is_right - expected, expected * (1 - expected)
     gradient = np.array([left.sum(), left @ ratio]) - _PENALTY * beta
     mixed = weight @ ratio
@@ -136,4 +140,4 @@ def _slopes(beta: Floats, ratio: Floats, is_right: Booleans) -> tuple[Floats, Fl
 
 def _loss(beta: Floats, ratio: Floats, is_right: Booleans) -> float:
     margin = np.where(is_right, 1.0, -1.0) * (beta[0] + beta[1] * ratio)
-    return float(np.logaddexp(0, -margin).sum() + _PENALTY / 2 * (beta @ beta))
+    return float(softplus(-margin).sum() + _PENALTY / 2 * (beta @ beta))

@@ -13,15 +13,17 @@ from steelyard.core.seeds import generator
 from steelyard.methods.measures.accuracy import Floats, Integers
 from steelyard.methods.measures.blocks import Blocks, Sums, Terms, add_up, one_group
 from steelyard.methods.measures.estimates import Estimate
+from steelyard.methods.measures.logistic import sigmoid, softplus
 from steelyard.methods.measures.prompt_means import estimate_total, known
 from steelyard.methods.measures.tallies import ratio
 
 NUM_BINS = 10
 NUM_FOLDS = 5
 _STEPS = 50
+_MANY, _STRIDE = 20_000, 16
 _STEEPEST = 100.0
 """The largest factor that is looked at, in units of 1 / mean size of a margin."""
-_ENOUGH = 1e-9
+_ENOUGH = 1e-7
 
 
 class Margins(NamedTuple):
@@ -43,7 +45,8 @@ def calibration_report(blocks: Blocks, margins: Margins, *, seed: int) -> dict[s
 
     ``cross_validated``: each pair at the temperature of the four fifths of the prompts that it is not of.
     """
-    steepness = fit_steepness(margins.margin)
+    start = fit_steepness(margins.margin[::_STRIDE]).value if len(margins.margin) > _MANY else None
+    steepness = fit_steepness(margins.margin, start)
     fitted = out_of_fold(blocks, margins, steepness.value, seed=seed)
     return {
         **_measured(blocks, margins),
@@ -66,7 +69,7 @@ def fit_steepness(margin: Floats, start: float | None = None) -> Steepness:
     low, high = 0.0, _STEEPEST
     value = min(start * scale if start else 1.0, _STEEPEST)
     for _ in range(_STEPS):
-        miss = _sigmoid(-value * scaled)
+        miss = sigmoid(-value * scaled)
         slope, curvature = float(miss @ scaled), float((miss * (1 - miss)) @ scaled**2)
         low, high = (value, high) if slope > 0 else (low, value)
         step = slope / curvature if curvature > 0 else np.inf
@@ -95,8 +98,8 @@ def out_of_fold(blocks: Blocks, margins: Margins, start: float, *, seed: int) ->
 
 def _measured(blocks: Blocks, margins: Margins) -> dict[str, Any]:
     margin, size = margins.margin, len(margins.margin)
-    win = _sigmoid(margin)
-    columns = {"brier": (1 - win) ** 2, "log_loss": np.logaddexp(0, -margin)}
+    win = sigmoid(margin)
+    columns = {"brier": (1 - win) ** 2, "log_loss": softplus(-margin)}
     found: dict[str, Any] = {}
     for name, column in columns.items():
         sums = add_up(blocks, Terms(margins.prompt, one_group(size), [column, np.ones(size)]), 1)
@@ -106,7 +109,7 @@ def _measured(blocks: Blocks, margins: Margins) -> dict[str, Any]:
 
 def _reliability(blocks: Blocks, margins: Margins) -> dict[str, Any]:
     """The curve over bins of equally many pairs, and the mean distance between confidence and accuracy over them."""
-    confidence = _sigmoid(np.abs(margins.margin))
+    confidence = sigmoid(np.abs(margins.margin))
     right = np.where(margins.margin > 0, 1.0, np.where(margins.margin == 0, 0.5, 0.0))
     place, num_bins = equal_mass_bins(confidence)
     sums = add_up(blocks, Terms(margins.prompt, place, [confidence, right, np.ones(len(place))]), num_bins)
@@ -127,8 +130,9 @@ def equal_mass_bins(values: Floats) -> tuple[Integers, int]:
     if not len(values):
         return np.zeros(0, np.int64), 0
     edges = np.quantile(values, np.arange(1, NUM_BINS) / NUM_BINS)
-    _, place = np.unique(np.searchsorted(edges, values, side="left"), return_inverse=True)
-    return place, int(place.max()) + 1
+    place = np.searchsorted(edges, values, side="left")
+    is_used = np.bincount(place, minlength=NUM_BINS) > 0
+    return (np.cumsum(is_used) - 1)[place], int(is_used.sum())
 
 
 def _error(sums: Sums) -> Estimate:
@@ -150,12 +154,8 @@ def _temperature(blocks: Blocks, margins: Margins, steepness: Steepness) -> dict
     if not steepness.is_inside or steepness.value <= 0:
         return Estimate(None, None, None, size).record()
     scaled = steepness.value * margins.margin
-    miss = _sigmoid(-scaled)
+    miss = sigmoid(-scaled)
     terms = Terms(margins.prompt, one_group(size), [miss * scaled, miss * (1 - miss) * scaled**2])
     slope, curvature = np.moveaxis(add_up(blocks, terms, 1).resampled[:, 0], -1, 0)
     factor = 1 + ratio(slope, curvature)
     return known(1 / steepness.value, ratio(np.ones_like(factor), factor) / steepness.value, size).record()
-
-
-def _sigmoid(value: Floats) -> Floats:
-    return np.exp(-np.logaddexp(0, -value))

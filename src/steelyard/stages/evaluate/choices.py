@@ -39,16 +39,21 @@ def choices_of(cases: Sequence[Case], lines: Sequence[Scores]) -> Choices:
 
 def ranked_responses(cases: Sequence[Case], lines: Sequence[Scores]) -> Ranked:
     """The ranked responses of the cases in which all of these have a score."""
-    prompt: list[int] = []
+    counts: list[int] = []
     tiers: list[int] = []
     scores: list[float] = []
-    for index, (case, line) in enumerate(zip(cases, lines, strict=True)):
-        own = [(tier, line.scores[name]) for tier, names in enumerate(case.ranking or ()) for name in names]
-        if all(score is not None for _, score in own):
-            prompt += [index] * len(own)
-            tiers += [tier for tier, _ in own]
-            scores += [score for _, score in own if score is not None]
-    return Ranked(np.array(prompt, np.int64), np.array(tiers, np.int64), np.array(scores, np.float64))
+    for case, line in zip(cases, lines, strict=True):
+        before = len(tiers)
+        for tier, names in enumerate(case.ranking or ()):
+            for name in names:
+                tiers.append(tier)
+                score = line.scores[name]
+                scores.append(np.nan if score is None else score)
+        counts.append(len(tiers) - before)
+    prompt, score = np.repeat(np.arange(len(counts)), counts), np.array(scores, np.float64)
+    is_open = np.bincount(prompt[np.isnan(score)], minlength=len(counts)) > 0
+    kept = ~is_open[prompt]
+    return Ranked(prompt[kept], np.array(tiers, np.int64)[kept], score[kept])
 
 
 def ratings_lost(cases: Sequence[Case], lines: Sequence[Scores]) -> dict[str, tuple[Regret, tuple[int, ...]]]:

@@ -13,7 +13,7 @@ import numpy as np
 from steelyard.core.types import Case, Scores
 from steelyard.methods.curation.debiasing import text_of
 from steelyard.methods.measures.accuracy import Floats
-from steelyard.methods.measures.blocks import Blocks, draw_blocks
+from steelyard.methods.measures.blocks import Blocks, draw_layout
 from steelyard.methods.measures.length_control import Outcomes, length_report
 from steelyard.methods.measures.prompt_means import mean_of, summarise
 from steelyard.methods.measures.regret import Regret
@@ -21,7 +21,7 @@ from steelyard.methods.measures.reliability import Margins, calibration_report
 from steelyard.methods.measures.reward_statistics import Rewards, reward_report
 from steelyard.methods.ranking.ceiling import HeldOut, human_ceiling
 from steelyard.stages.evaluate.choices import Choices, choices_of, last_known, ratings_lost, rows_of
-from steelyard.stages.evaluate.questions import PairValues, Questions, label_of
+from steelyard.stages.evaluate.questions import PairValues, Questions
 
 
 class Measurable(NamedTuple):
@@ -42,8 +42,8 @@ class Measurable(NamedTuple):
 def measure(given: Measurable, *, num_resamples: int, seed: int) -> dict[str, Any]:
     """The part ``measures`` of a summary."""
     questions = given.questions
-    labels = [label_of(case, given.unit_of) for case in compress(questions.cases, questions.included)]
-    blocks = draw_blocks(labels, num_resamples=num_resamples, seed=seed)
+    names = [given.unit_of(case) for case in compress(questions.cases, questions.included)]
+    blocks = draw_layout(questions.layout, names, num_resamples=num_resamples, seed=seed)
     found: dict[str, Any] = {}
     if given.has_rewards:
         found["rewards"] = reward_report(blocks, _rewards(given))
@@ -109,7 +109,14 @@ def _curve(blocks: Blocks, lost: Regret, budgets: Sequence[int], included: Any) 
 
 def _outcomes(given: Measurable) -> Outcomes:
     questions = given.questions
-    lengths = np.array([len(text_of(response)) for case in questions.cases for response in case.responses], np.int64)
+    lengths = np.array(
+        [
+            len(text_of(response) if (text := response.text) is None else text)
+            for case in questions.cases
+            for response in case.responses
+        ],
+        np.int64,
+    )
     is_right = given.values.better > given.values.worse
     row = _rows(given)[questions.prompt]
     return Outcomes(row, is_right, lengths[questions.better], lengths[questions.worse])
