@@ -1,3 +1,5 @@
+import pytest
+
 from steelyard.core.types import Scores
 from steelyard.stages.evaluate.items import item_rows
 from steelyard.stages.evaluate.questions import questions_of
@@ -23,6 +25,11 @@ def test_a_row_tells_everything_of_its_case():
             "num_tied": 0,
             "num_unscored": 0,
             "exact_match": True,
+            "kendall_tau": 1.0,
+            "top_1": 1.0,
+            "regret": 0.0,
+            "num_matched": 1,
+            "num_matched_correct": 1,
             "scores": {"a": 1.0, "b": 2.0},
             "ranking": (("b",), ("a",)),
         }
@@ -41,3 +48,12 @@ def test_exact_match_is_null_where_it_is_not_counted_or_not_known():
     assert [row["exact_match"] for row in rows(cases, scores)] == [None, False, False, None]
     assert [row["exact_match"] for row in rows(cases, scores, "cheems")] == [None, False, True, None]
     assert [row["num_unscored"] for row in rows(cases, scores)] == [2, 2, 0, 0]
+
+
+def test_what_the_scores_make_of_the_ranking():
+    cases = [case("p", "abc", ranking=(("a",), ("b",), ("c",))), case("q", "ab", ranking=(("a", "b"),))]
+    found, nothing = rows(cases, [{"a": 1.0, "b": 3.0, "c": 2.0}, {"a": 1.0, "b": 2.0}])
+    # of three pairs b > c alone is right; b is taken, one tier below the best; all texts are of one length
+    assert found["kendall_tau"] == pytest.approx(-1 / 3)
+    assert (found["top_1"], found["regret"], found["num_matched"], found["num_matched_correct"]) == (0.0, 1.0, 3, 1)
+    assert nothing["kendall_tau"] is nothing["top_1"] is nothing["regret"] is None

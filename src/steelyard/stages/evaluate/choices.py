@@ -6,9 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.core.types import Case, Scores
+from steelyard.methods.curation.debiasing import text_of
 from steelyard.methods.measures.accuracy import Booleans, Floats, Integers
+from steelyard.methods.measures.length_control import Outcomes
 from steelyard.methods.measures.ranked import Correlations, FirstChoice, Ranked, first_choice, kendall
 from steelyard.methods.measures.regret import Regret, budgets_up_to, regret
+from steelyard.stages.evaluate.questions import PairValues, Questions
 
 
 class Choices(NamedTuple):
@@ -79,6 +82,20 @@ def ratings_lost(cases: Sequence[Case], lines: Sequence[Scores]) -> dict[str, tu
         lost = regret(prompt, np.array(columns[1]), np.array(columns[2]), budgets, len(cases))
         measured[dimension] = (lost, budgets)
     return measured
+
+
+def outcomes_of(questions: Questions, values: PairValues) -> Outcomes:
+    """Which pairs are right, and how long their two answers are, in code points; ``prompt`` is the case."""
+    lengths = np.array(
+        [
+            len(text_of(response) if (text := response.text) is None else text)
+            for case in questions.cases
+            for response in case.responses
+        ],
+        np.int64,
+    )
+    is_right = values.better > values.worse
+    return Outcomes(questions.prompt, is_right, lengths[questions.better], lengths[questions.worse])
 
 
 def last_known(curve: Floats) -> Floats:

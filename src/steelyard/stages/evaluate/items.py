@@ -1,12 +1,16 @@
 """The per-item results: a line a case, so that every number of the summary can be traced and formed again."""
 
 from collections.abc import Iterator, Sequence
+from math import isnan
 from typing import Any
+
+import numpy as np
 
 from steelyard.core.types import Scores
 from steelyard.methods.measures.accuracy import count_unscored, exact_matches
+from steelyard.stages.evaluate.choices import choices_of, outcomes_of
 from steelyard.stages.evaluate.judged import Judged, outcomes_by_case
-from steelyard.stages.evaluate.questions import Questions, answers, label_of
+from steelyard.stages.evaluate.questions import PairValues, Questions, answers, label_of, values_of
 
 
 def item_rows(
@@ -14,9 +18,13 @@ def item_rows(
 ) -> Iterator[dict[str, Any]]:
     """A row a case, in order. ``exact_match`` is null where it is not counted, or open for want of a score.
 
-    Of a model that was asked there is one more column, ``outcomes``: what became of each pair, by its two responses.
+    ``kendall_tau``, ``top_1`` and ``regret`` (in tiers, of all ranked responses) are null where they are not defined;
+    ``num_matched`` counts pairs of like length. Of a model that was asked there is one more column, ``outcomes``: what
+    became of each pair, by its two responses.
     """
-    found = answers(questions, lines, None if judged is None else judged.values)
+    values = values_of(questions, lines) if judged is None else judged.values
+    found = answers(questions, lines, values)
+    columns = _columns(questions, lines, values, has_scores=judged is None or not judged.by_pair)
     said = None if judged is None else outcomes_by_case(questions, judged)
     num_pairs = found.num_pairs.tolist()
     sure = exact_matches(count_unscored(found, "wrong"), questions.rule)
@@ -35,6 +43,28 @@ def item_rows(
             "num_tied": int(found.num_tied[index]),
             "num_unscored": int(found.num_unscored[index]),
             "exact_match": bool(sure[index]) if is_known else None,
+            **{name: own[index] for name, own in columns.items()},
             "scores": line.scores,
             "ranking": case.ranking,
         } | ({} if said is None else {"outcomes": said[index]})
+
+
+def _columns(
+    questions: Questions, lines: Sequence[Scores], values: PairValues, *, has_scores: bool
+) -> dict[str, list[Any]]:
+    """What the measures beside accuracy say of each case."""
+    num_cases = len(questions.cases)
+    found: dict[str, list[Any]] = {name: [None] * num_cases for name in ("kendall_tau", "top_1", "regret")}
+    if has_scores:
+        choices = choices_of(questions.cases, lines)
+        measured = (choices.correlations.tau, choices.first.half, choices.lost_of_all)
+        found = {name: _or_null(own.tolist()) for name, own in zip(found, measured, strict=True)}
+    outcomes = outcomes_of(questions, values)
+    matched, right = outcomes.is_matched, outcomes.is_matched & outcomes.is_right
+    for name, chosen in (("num_matched", matched), ("num_matched_correct", right)):
+        found[name] = np.bincount(outcomes.prompt[chosen], minlength=num_cases).tolist()
+    return found
+
+
+def _or_null(values: Sequence[float]) -> list[float | None]:
+    return [None if isnan(value) else value for value in values]

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steelyard.core.types import Case, Scores
-from steelyard.methods.curation.debiasing import text_of
 from steelyard.methods.measures.accuracy import Floats
 from steelyard.methods.measures.blocks import Blocks, draw_layout
 from steelyard.methods.measures.length_control import Outcomes, length_report
@@ -20,7 +19,7 @@ from steelyard.methods.measures.regret import Regret
 from steelyard.methods.measures.reliability import Margins, calibration_report
 from steelyard.methods.measures.reward_statistics import Rewards, reward_report
 from steelyard.methods.ranking.ceiling import HeldOut, human_ceiling
-from steelyard.stages.evaluate.choices import Choices, choices_of, last_known, ratings_lost, rows_of
+from steelyard.stages.evaluate.choices import Choices, choices_of, last_known, outcomes_of, ratings_lost, rows_of
 from steelyard.stages.evaluate.questions import PairValues, Questions
 
 
@@ -108,18 +107,8 @@ def _curve(blocks: Blocks, lost: Regret, budgets: Sequence[int], included: Any) 
 
 
 def _outcomes(given: Measurable) -> Outcomes:
-    questions = given.questions
-    lengths = np.array(
-        [
-            len(text_of(response) if (text := response.text) is None else text)
-            for case in questions.cases
-            for response in case.responses
-        ],
-        np.int64,
-    )
-    is_right = given.values.better > given.values.worse
-    row = _rows(given)[questions.prompt]
-    return Outcomes(row, is_right, lengths[questions.better], lengths[questions.worse])
+    own = outcomes_of(given.questions, given.values)
+    return own._replace(prompt=_rows(given)[own.prompt])
 
 
 def _rewards(given: Measurable) -> Rewards:
