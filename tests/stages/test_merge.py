@@ -1,9 +1,19 @@
+import os
+import signal
+import subprocess
+import sys
+import tracemalloc
+from collections import Counter
+
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from steelyard.core.errors import ConfigError, RecordError
 from steelyard.core.types import Response
 from steelyard.files.cases import read_cases, write_cases
+from steelyard.methods.curation.union import union
 from steelyard.stages.merge import merge
 from strategies import case, judgment
 
@@ -49,3 +59,87 @@ def test_no_third_ranking_decides_between_two(tmp_path):
     (merged,) = read_cases(tmp_path / "out" / "cases.jsonl")
     assert merged.ranking is None
     assert run.counts.noted == {"joined": 2, "rankings that differ": 1}
+
+
+def one(name, said, ranking):
+    return case(id=name, judgments=[judgment(said, judge=f"rater {said}")], ranking=ranking)
+
+
+CASES = st.builds(
+    one,
+    st.sampled_from(["x", "y", "z"]),
+    st.sampled_from(["a>b", "b>a", "a=b"]),
+    st.sampled_from([None, (("a",), ("b",)), (("b",), ("a",)), (("a", "b"),)]),
+)
+FILES = st.lists(st.lists(CASES, max_size=3, unique_by=lambda made: made.key), min_size=2, max_size=5)
+
+
+@settings(deadline=None, max_examples=40)
+@given(FILES.filter(all))
+def test_many_files_come_to_what_they_come_to_in_memory(tmp_path_factory, files):
+    folder = tmp_path_factory.mktemp("merge")
+    paths = [folder / f"{number}.jsonl" for number in range(len(files))]
+    merged, disputed, noted = {}, set(), Counter()
+    for path, own in zip(paths, files, strict=True):
+        write_cases(path, own)
+        for given_case in own:
+            known = merged.get(given_case.key)
+            if known is None:
+                merged[given_case.key] = given_case
+                continue
+            noted["joined"] += 1
+            added = msgspec.structs.replace(given_case, ranking=None) if given_case.key in disputed else given_case
+            merged[given_case.key] = union(known, added, noted)
+            if known.ranking and added.ranking and merged[given_case.key].ranking is None:
+                disputed.add(given_case.key)
+    run = merge(paths, folder / "out")
+    assert list(read_cases(folder / "out" / "cases.jsonl")) == list(merged.values())
+    assert run.counts.noted == +noted
+    assert run.counts.num_in == sum(map(len, files))
+    assert sorted(path.name for path in (folder / "out").iterdir()) == ["cases.jsonl", "run.json"]
+
+
+def big(name, said):
+    made = case(id=name, judgments=[judgment(said)])
+    texts = tuple(msgspec.structs.replace(response, text=response.id * 3000) for response in made.responses)
+    return msgspec.structs.replace(made, responses=texts)
+
+
+def test_memory_does_not_hold_the_cases(tmp_path):
+    for name, said in (("a", "a>b"), ("b", "b>a")):
+        write_cases(tmp_path / f"{name}.jsonl", (big(f"p{index}", said) for index in range(3000)))
+    tracemalloc.start()
+    merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "out")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Some 16 MB are used whatever the files hold (512 lines are read at a time), and of each key a digest and a place.
+    assert (tmp_path / "a.jsonl").stat().st_size > 18_000_000
+    assert peak < 24_000_000
+    assert [len(made.judgments) for made in read_cases(tmp_path / "out" / "cases.jsonl")] == [2] * 3000
+
+
+DIES = """
+import os, signal, sys
+from pathlib import Path
+from steelyard.stages.merge import merge
+
+def kill(event, args):
+    if event == "os.rename" and str(args[1]).endswith(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(kill)
+merge([Path("a.jsonl"), Path("b.jsonl")], Path("out"))
+"""
+
+
+@pytest.mark.parametrize("dies_before", ["cases.jsonl", "run.json"])
+def test_a_run_that_is_killed_is_done_again(tmp_path, dies_before, monkeypatch):
+    write_cases(tmp_path / "a.jsonl", [case(id="x", judgments=["a>b"]), case(id="y")])
+    write_cases(tmp_path / "b.jsonl", [case(id="x", judgments=["b>a"])])
+    monkeypatch.chdir(tmp_path)
+    killed = subprocess.run([sys.executable, "-c", DIES, dies_before], env=os.environ, check=False, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    assert not (tmp_path / "out" / "run.json").exists()
+    run = merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "out")
+    assert (run.counts.num_in, run.summary["num_cases"]) == (3, 2)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["cases.jsonl", "run.json"]

@@ -1,7 +1,8 @@
 """The verb `merge`: case files joined by key, with the evidence of all."""
 
+import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -9,9 +10,10 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.types import Case, Counts, Run
-from steelyard.files.cases import read_cases, write_cases
+from steelyard.files.cases import encode_case, read_cases, write_cases
 from steelyard.files.results import read_run, result_folder
-from steelyard.files.talk import say
+from steelyard.files.spool import Spool, Spooled, open_spool
+from steelyard.files.talk import say, track
 from steelyard.methods.curation.union import union
 
 
@@ -20,11 +22,12 @@ class Config(BaseConfig, frozen=True):
 
 
 _DEFAULT = Config()
-_Key = tuple[str, str | None]
+_DIGEST_BYTES = 16
+_decoder = msgspec.json.Decoder(Case)
 
 
 def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run:
-    """Write ``cases.jsonl``: every key once, in order of first appearance.
+    """Write ``cases.jsonl``: every key once, in order of first appearance. Files may be larger than memory.
 
     Raises RecordError, naming both files, for one key with two prompts or one response id with two texts.
     """
@@ -36,33 +39,55 @@ def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
             say(f"{out} is finished already: equal inputs")
             return read_run(out)
         noted: Counter[str] = Counter()
-        merged = _merged(files, noted)
-        write_cases(result.path("cases.jsonl"), merged.values())
-        num_in = len(merged) + noted["joined"]
+        with open_spool(out) as spool:
+            shown = track(_joined(files, spool, noted), "merge (cases written)")
+            num_cases = write_cases(result.path("cases.jsonl"), shown)
+        num_in = num_cases + noted["joined"]
         result.counts = Counts(num_in=num_in, num_used=num_in, noted=dict(+noted))
-        result.summary = {"num_cases": len(merged)}
+        result.summary = {"num_cases": num_cases}
     return read_run(out)
 
 
-def _merged(files: Sequence[Path], noted: Counter[str]) -> dict[_Key, Case]:
-    merged: dict[_Key, Case] = {}
-    disputed: set[_Key] = set()
+def _joined(files: Sequence[Path], spool: Spool, noted: Counter[str]) -> Iterator[Case]:
+    """Every case once, with the evidence of all. What stands again in a later file is laid aside in the first pass.
+
+    Memory grows by a digest a key, not by what the cases hold.
+    """
+    pending: set[bytes] = set()
     for number, path in enumerate(files):
         for case in read_cases(path):
-            known = merged.get(case.key)
-            if known is None:
-                merged[case.key] = case
-                continue
-            noted["joined"] += 1
-            # Once two rankings differ, a third one does not decide.
-            added = msgspec.structs.replace(case, ranking=None) if case.key in disputed else case
-            try:
-                merged[case.key] = union(known, added, noted)
-            except RecordError as error:
-                raise error.at(Place(f"{_other(files[:number], case)} and {path}")) from error
-            if known.ranking and added.ranking and merged[case.key].ranking is None:
-                disputed.add(case.key)
+            key = _digest(case)
+            if key in pending:
+                noted["joined"] += 1
+                spool.keep(key, number, encode_case(case))
+            pending.add(key)
+    spool.index()
+    for path in files:
+        for case in read_cases(path):
+            key = _digest(case)
+            if key in pending:
+                pending.remove(key)
+                yield _with_later(case, spool.take(key), files, noted)
+
+
+def _with_later(case: Case, later: Sequence[Spooled], files: Sequence[Path], noted: Counter[str]) -> Case:
+    merged, is_disputed = case, False
+    for spooled in later:
+        given = _decoder.decode(spooled.line)
+        # Once two rankings differ, a third one does not decide.
+        added = msgspec.structs.replace(given, ranking=None) if is_disputed else given
+        before = merged
+        try:
+            merged = union(before, added, noted)
+        except RecordError as error:
+            path = files[spooled.source]
+            raise error.at(Place(f"{_other(files[: spooled.source], given)} and {path}")) from error
+        is_disputed = is_disputed or bool(before.ranking and added.ranking and merged.ranking is None)
     return merged
+
+
+def _digest(case: Case) -> bytes:
+    return hashlib.blake2b(msgspec.json.encode(case.key), digest_size=_DIGEST_BYTES).digest()
 
 
 def _other(earlier: Sequence[Path], case: Case) -> Path:
