@@ -10,7 +10,11 @@ from steelyard.files.lines import read_batches
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """What `evaluate` says of one prompt, as far as other stages need it. ``exact_match`` is null where not counted."""
+    """What `evaluate` says of one prompt, as far as other stages need it. ``exact_match`` is null where not counted.
+
+    ``kendall_tau``, ``top_1`` and ``regret`` (in tiers) are null where they are not defined; ``num_matched`` counts
+    pairs of like length.
+    """
 
     prompt: str
     category: str
@@ -20,6 +24,11 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     exact_match: bool | None
     language: str | None = None
     subset: str | None = None
+    kendall_tau: float | None = None
+    top_1: float | None = None
+    regret: float | None = None
+    num_matched: int = 0
+    num_matched_correct: int = 0
 
 
 def read_items(folder: Path) -> Iterator[Item]:

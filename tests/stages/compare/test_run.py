@@ -48,3 +48,17 @@ def test_one_evaluation_alone_is_refused(folders, tmp_path):
     with pytest.raises(EvidenceError, match="one evaluation alone"):
         compare(folders[:1], tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_other_measures_are_compared_too(folders, tmp_path):
+    run = compare(folders, tmp_path / "out", Config(num_resamples=2000))
+    by_pair = {(one["first"], one["second"]): one for one in run.summary["comparisons"]}
+    own, accuracy = by_pair["good", "coin"]["measures"], by_pair["good", "coin"]["accuracy"]["value"]
+    # One pair a prompt, answers of one length: the first choice is right where the pair is, tau and regret follow.
+    assert own["top_1"]["difference"]["value"] == pytest.approx(accuracy)
+    assert own["kendall_tau"]["difference"]["value"] == pytest.approx(2 * accuracy)
+    assert own["regret"]["difference"]["value"] == pytest.approx(-accuracy)
+    assert own["accuracy_length_matched"]["difference"]["value"] == pytest.approx(accuracy)
+    for measure in own.values():
+        assert measure["difference"]["low"] <= measure["difference"]["value"] <= measure["difference"]["high"]
+        assert measure["p"] <= measure["p_corrected"] < 0.01

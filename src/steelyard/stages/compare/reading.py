@@ -12,6 +12,7 @@ from steelyard.core.types import Run
 from steelyard.files.items import Item, read_items
 from steelyard.files.results import read_run
 from steelyard.methods.measures.accuracy import Integers
+from steelyard.methods.measures.prompt_means import Ratio, mean_of
 from steelyard.methods.measures.strata import Cell, Label, Layout, layout_of
 
 ASKED = ("bench_kind", "bench", "pairs", "metric_compat")
@@ -19,18 +20,20 @@ ASKED = ("bench_kind", "bench", "pairs", "metric_compat")
 
 
 class Evaluated(NamedTuple):
-    """One evaluation: its name here, its folder, its record, and its statistics, shape (prompt, 4)."""
+    """One evaluation: its name here, its folder, its record, its statistics, shape (prompt, 4), and other measures."""
 
     name: str
     folder: Path
     run: Run
     statistics: Integers
+    measures: dict[str, Ratio]
 
 
 class Beside(NamedTuple):
-    """Evaluations of the same prompts in the same order, and how these are laid out for resampling."""
+    """Evaluations of the same prompts in the same order, what these count for, and how they are laid out."""
 
     evaluated: tuple[Evaluated, ...]
+    labels: tuple[Label, ...]
     layout: Layout
 
 
@@ -43,13 +46,12 @@ def read_beside(folders: Sequence[Path]) -> Beside:
         _check_alike(folders, runs, index)
         _check_same(folders, items, index)
     statistics = [_statistics(own) for own in items]
-    evaluated = tuple(Evaluated(*one) for one in zip(names, folders, runs, statistics, strict=True))
+    measures = [_measures(own) for own in items]
+    evaluated = tuple(Evaluated(*one) for one in zip(names, folders, runs, statistics, measures, strict=True))
     # A prompt without a comparable pair is not counted; its exact match is null.
     counted = [one for one in items[0] if one.exact_match is not None]
-    return Beside(
-        evaluated,
-        layout_of([Label(one.prompt, Cell(one.category, one.subset, one.language)) for one in counted]),
-    )
+    labels = tuple(Label(one.prompt, Cell(one.category, one.subset, one.language)) for one in counted)
+    return Beside(evaluated, labels, layout_of(labels))
 
 
 def _evaluation(folder: Path) -> Run:
@@ -75,6 +77,21 @@ def _names(folders: Sequence[Path], runs: Sequence[Run]) -> list[str]:
 def _statistics(items: Sequence[Item]) -> Integers:
     rows = [(one.num_pairs, one.num_correct, 1, one.exact_match) for one in items if one.exact_match is not None]
     return np.array(rows, dtype=np.int64).reshape(len(rows), 4)
+
+
+def _measures(items: Sequence[Item]) -> dict[str, Ratio]:
+    """What is compared beside accuracy and exact match, of the counted prompts."""
+    counted = [one for one in items if one.exact_match is not None]
+    values = [[_number(own) for own in (one.kendall_tau, one.top_1, one.regret)] for one in counted]
+    matched = [[one.num_matched_correct, one.num_matched] for one in counted]
+    columns = np.array(values, np.float64).reshape(len(counted), 3).T
+    right, pairs = np.array(matched, np.float64).reshape(len(counted), 2).T
+    means = dict(zip(("kendall_tau", "top_1", "regret"), map(mean_of, columns), strict=True))
+    return {**means, "accuracy_length_matched": Ratio(right, pairs, is_share=True)}
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
 
 
 def _check_alike(folders: Sequence[Path], runs: Sequence[Run], index: int) -> None:

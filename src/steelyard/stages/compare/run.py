@@ -12,8 +12,10 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Counts, Run
 from steelyard.files.results import read_run, result_folder
 from steelyard.files.talk import say, track
+from steelyard.methods.measures.blocks import draw_blocks
 from steelyard.methods.measures.comparison import Comparison, holm, ranks_beyond_doubt
 from steelyard.methods.measures.comparison import compare as compare_tables
+from steelyard.methods.measures.paired_means import paired_mean
 from steelyard.stages.compare.reading import Beside, read_beside
 
 _LEVEL = 0.05
@@ -61,6 +63,7 @@ def _summary(beside: Beside, config: Config) -> dict[str, Any]:
         )
         for first, second in track(pairs, "comparing", total=len(pairs))
     ]
+    beyond = _beyond_accuracy(beside, pairs, config)
     corrected = holm([one.p_accuracy for one in found])
     exact = holm([one.p_exact_match for one in found])
     return {
@@ -73,11 +76,30 @@ def _summary(beside: Beside, config: Config) -> dict[str, Any]:
                 **one.record(),
                 "p_accuracy_corrected": own,
                 "p_exact_match_corrected": other,
+                "measures": measures,
             }
-            for (first, second), one, own, other in zip(pairs, found, corrected, exact, strict=True)
+            for (first, second), one, own, other, measures in zip(pairs, found, corrected, exact, beyond, strict=True)
         ],
         "correction": "Holm, over all comparisons here",
     }
+
+
+def _beyond_accuracy(
+    beside: Beside, pairs: Sequence[tuple[int, int]], config: Config
+) -> list[dict[str, dict[str, Any]]]:
+    """Of each comparison the other measures by name, their p-values corrected over all comparisons of the measure."""
+    blocks = draw_blocks(beside.labels, num_resamples=config.num_resamples, seed=config.seed)
+    found: list[dict[str, dict[str, Any]]] = [{} for _ in pairs]
+    for name in beside.evaluated[0].measures:
+        sides = [[beside.evaluated[index].measures[name] for index in pair] for pair in pairs]
+        differences = [paired_mean(blocks, first, second) for first, second in sides]
+        told = [index for index, own in enumerate(differences) if own.p is not None]
+        corrected = holm([differences[index].p or 0.0 for index in told])
+        for index, own in enumerate(differences):
+            found[index][name] = own.record() | {"p_corrected": None}
+        for index, p_value in zip(told, corrected, strict=True):
+            found[index][name]["p_corrected"] = p_value
+    return found
 
 
 def _models(

@@ -1,0 +1,41 @@
+"""Two models by a measure that is one sum over another: the difference of their means over the same prompts."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from steelyard.methods.measures.aggregation import mean_over_groups
+from steelyard.methods.measures.blocks import Blocks, Terms, add_up
+from steelyard.methods.measures.comparison import bootstrap_p
+from steelyard.methods.measures.estimates import Estimate
+from steelyard.methods.measures.prompt_means import Ratio, by_category, known
+from steelyard.methods.measures.tallies import ratio
+
+
+class PairedMean(NamedTuple):
+    """The first model's mean over categories minus the second's; ``p`` is two-sided, from the paired bootstrap.
+
+    Prompts for which one of the two has no value are left out for both; n says what is left. ``p`` is null with them.
+    """
+
+    difference: Estimate
+    p: float | None
+
+    def record(self) -> dict[str, Any]:
+        """The difference as it is written."""
+        return {"difference": self.difference.record(), "p": self.p}
+
+
+def paired_mean(blocks: Blocks, first: Ratio, second: Ratio) -> PairedMean:
+    """The paired difference over the prompts that have a value of both."""
+    both = (first.below > 0) & (second.below > 0)
+    grouping = by_category(blocks)
+    columns = [first.above, first.below, second.above, second.below]
+    terms = Terms(np.flatnonzero(both), grouping.group[both], [column[both] for column in columns])
+    sums = add_up(blocks, terms, len(grouping.names))
+    point, drawn = (
+        mean_over_groups(ratio(own[..., 0], own[..., 1])) - mean_over_groups(ratio(own[..., 2], own[..., 3]))
+        for own in sums
+    )
+    found = known(float(point), np.asarray(drawn), first.below[both].sum())
+    return PairedMean(found, None if found.value is None else bootstrap_p(np.asarray(drawn)))

@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+
+from steelyard.methods.measures.blocks import draw_blocks
+from steelyard.methods.measures.paired_means import paired_mean
+from steelyard.methods.measures.prompt_means import mean_of
+from steelyard.methods.measures.strata import Cell, Label
+
+
+def blocks_of(number, num_resamples=500):
+    labels = [Label(f"p{index}", Cell("code" if index % 2 else "chat")) for index in range(number)]
+    return draw_blocks(labels, num_resamples=num_resamples, seed=0)
+
+
+def test_by_hand_over_the_prompts_that_both_have():
+    first, second = (np.array(own) for own in ([1.0, 2.0, np.nan, 4.0], [0.0, 1.0, 9.0, 7.0]))
+    found = paired_mean(blocks_of(4), mean_of(first), mean_of(second))
+    # chat: prompt 0 alone, 1 - 0; code: (2 + 4) / 2 - (1 + 7) / 2
+    assert found.difference.value == pytest.approx((1 - 1) / 2)
+    assert found.difference.n == 3
+    assert found.record()["difference"]["value"] == found.difference.value
+
+
+def test_a_constant_lead_is_beyond_doubt_however_wide_the_values_spread():
+    values = np.random.default_rng(0).normal(0, 100, 60)
+    found = paired_mean(blocks_of(60), mean_of(values + 1), mean_of(values))
+    assert found.difference.low == pytest.approx(1, abs=1e-3)
+    assert found.difference.high == pytest.approx(1, abs=1e-3)
+    assert found.p < 0.01
+
+
+def test_nothing_in_common_has_no_difference():
+    nan = np.nan
+    found = paired_mean(blocks_of(2), mean_of(np.array([1.0, nan])), mean_of(np.array([nan, 1.0])))
+    assert (found.difference.value, found.p) == (None, None)
