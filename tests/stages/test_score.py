@@ -135,7 +135,7 @@ def test_nothing_is_scored_twice_after_a_kill(tmp_path, monkeypatch, stage):
     (tmp_path / "dying.py").write_text(DYING, encoding="utf-8")
     write_cases(tmp_path / "cases.jsonl", [case(f"p{index}", "ab", ranking=(("a",), ("b",))) for index in range(7)])
     log = tmp_path / "log.txt"
-    asked = ["cases.jsonl"] if stage == "score" else ["--bench", "cases.jsonl", "--baselines", "none"]
+    asked = ["cases.jsonl"] if stage == "score" else ["--bench", "cases.jsonl", "--baselines", "none", "--no-self-test"]
     words = [stage, *asked, "--model", "my.dying", "--set", f"model.log={log}", "--out", "out"]
     (tmp_path / "my").mkdir()
     (tmp_path / "dying.py").rename(tmp_path / "my" / "dying.py")

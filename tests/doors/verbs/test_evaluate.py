@@ -65,6 +65,7 @@ def test_json_is_the_run_and_every_option_arrives(files):
         "pairs": "tiers",
         "metric_compat": "cheems",
         "allow_unscored": False,
+        "self_test": True,
         "num_resamples": 20,
         "seed": 5,
     }
@@ -77,6 +78,14 @@ def test_bounds_are_shown_instead_of_a_headline(files):
     assert "accuracy                   none  n=18" in shown
     assert "between 0.333 and 1.000" in shown
     assert "baseline" not in shown
+
+
+def test_the_self_test_is_recorded_with_its_figures_and_so_is_its_absence(files):
+    tested = json.loads(run(files, *both(files), "--model", "longer", "--json"))["summary"]["self_test"]
+    assert tested["state"] == "passed"
+    assert tested["tests"]["alone"]["figures"]["largest_difference"] == 0.0
+    skipped = json.loads(run(files, *both(files), "--model", "longer", "--no-self-test", "--json", "--force"))
+    assert (skipped["summary"]["self_test"], skipped["config"]["self_test"]) == ({"state": "off"}, False)
 
 
 def test_a_missing_subset_is_named(files):

@@ -42,6 +42,9 @@ def command(
     allow_unscored: Annotated[
         bool, typer.Option("--allow-unscored", help="Accept missing scores, and give bounds.")
     ] = False,
+    no_self_test: Annotated[
+        bool, typer.Option("--no-self-test", help="Skip the tests of the model before it scores; the run records it.")
+    ] = False,
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="seed=1, num_resamples=…, model.KEY=…, bench.KEY=…; repeat.")
     ] = None,
@@ -51,7 +54,8 @@ def command(
     """Evaluate a reward model, or scores made elsewhere, with intervals and next to simple baselines.
 
     A pair is right when the better response has the strictly greater score; a prompt is an exact match when all of its
-    pairs are right. The headline is the mean over the top categories; intervals are a bootstrap over prompts.
+    pairs are right. The headline is the mean over the top categories; intervals are a bootstrap over prompts. Before it
+    scores, a model is tested on a few of the cases: batches, packing, beginning mark, last token, head, length.
 
     Example: `steelyard evaluate --bench test.jsonl --model my-model --out result`
 
@@ -70,6 +74,8 @@ def command(
         settings["baselines"] = [] if baselines == "none" else [name.strip() for name in baselines.split(",")]
     if allow_unscored:
         settings["allow_unscored"] = True
+    if no_self_test:
+        settings["self_test"] = False
     config = resolve_config(Config, settings, where="evaluate")
     run = evaluate(files, out, config, model=model, scores=scores, train_cases=train_cases, force=force)
     show(run, _lines(run.summary), as_json=as_json)

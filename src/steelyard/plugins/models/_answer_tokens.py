@@ -9,7 +9,7 @@ from steelyard.core.types import Case, Response
 from steelyard.plugins.models._conversation import Rendering, encode
 
 # Two answers that share no character and no byte: what the tokens of both begin with is what stands before an answer.
-_UNLIKE = ("\ue000", "\uf8ff")
+UNLIKE = ("\ue000", "\uf8ff")
 _ENDLESS = 10**9
 
 
@@ -48,7 +48,7 @@ class AnswerTokens:
             asked = msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, messages=tuple(before)))
             return encode(self.tokenizer, self.rendering, asked, Response(id="prompt", messages=(last,))).ids
         one, other = (
-            encode(self.tokenizer, self.rendering, case, Response(id="unlike", text=text)).ids for text in _UNLIKE
+            encode(self.tokenizer, self.rendering, case, Response(id="unlike", text=text)).ids for text in UNLIKE
         )
         return one[: shared(one, other)]
 

@@ -9,6 +9,7 @@ import msgspec
 import torch
 
 from steelyard.core.errors import ModelError
+from steelyard.core.self_tests import SelfTest
 from steelyard.core.types import Case, Scores
 from steelyard.files.results import STARTED_FILE
 from steelyard.methods.training.batching import forward_groups
@@ -29,6 +30,15 @@ from steelyard.plugins.models._network import (
     load_tokenizer,
     padded,
 )
+from steelyard.plugins.models._self_test import (
+    ReadRow,
+    beginning_mark,
+    last_token,
+    num_over_length,
+    same_by,
+    template_end,
+    trained_head,
+)
 from steelyard.plugins.models.classifier import Config
 
 _CASES_AT_A_TIME = 64
@@ -42,6 +52,7 @@ class Classifier:
         if (Path(config.path) / STARTED_FILE).is_file():
             raise ModelError("its training did not finish", where=config.path, do="run the same train command again")
         manifest = read_manifest(Path(config.path))
+        self.is_trained_here = manifest is not None
         self.tokenizer = load_tokenizer(config.path)
         self.rendering = rendering_of(config, manifest, self.tokenizer)
         self.dtype = config.dtype or (manifest.dtype if manifest else "float32")
@@ -65,6 +76,38 @@ class Classifier:
         """Template, special tokens, strip, length and number type."""
         own = protocol_of(self.rendering, dtype=self.dtype, model=Path(self.config.path).name)
         return own | {"kernel": self.kernel}
+
+    def self_tests(self, cases: Sequence[Case]) -> Iterator[SelfTest]:
+        """The beginning mark, the last token, the head, both sides of padding, and packing where it is used."""
+        prompts = [[encode(self.tokenizer, self.rendering, case, one) for one in case.responses] for case in cases]
+        rows = [[one.ids for one in answers if not one.is_over_length] for answers in prompts]
+        flat = [row for own in rows for row in own]
+        check_rows(flat, self.network, where=self.config.path)
+        read = [ReadRow(row, len(row) - 1) for row in flat]
+        yield beginning_mark(self.tokenizer, read)
+        yield last_token(self.tokenizer, read, template_end(self.tokenizer, self.rendering, cases[0]))
+        # A model that was trained here says so in its manifest: its head is none that was only drawn.
+        drawn = None if self.is_trained_here else self.network.classifier.config.to_dict().get("initializer_range")
+        yield trained_head([self.network.head.weight], fresh_deviation=drawn)
+        left, right = (
+            score_rows(self.network, flat, msgspec.structs.replace(self.config, padding=side))
+            for side in ("left", "right")
+        )
+        yield same_by("padding_side", left, right, dtype=self.dtype, ways="padding on the left and on the right")
+        if self.kernel == "packed":
+            packed = score_packed(self.network, rows, self.config)
+            yield same_by("packing", packed, right, dtype=self.dtype, ways="packed prompts and one row an answer")
+        else:
+            yield SelfTest(name="packing", state="not applicable", found="one row an answer is computed")
+
+    def num_over_length(self, case: Case) -> int:
+        """How many answers of the case do not fit whole."""
+        return num_over_length(self.tokenizer, self.rendering, case)
+
+    @property
+    def refuses_over_length(self) -> bool:
+        """Whether such answers stay without a score."""
+        return self.rendering.over_length == "refuse"
 
     def _scored(self, cases: Sequence[Case]) -> Iterator[Scores]:
         encoded = [[encode(self.tokenizer, self.rendering, case, one) for one in case.responses] for case in cases]

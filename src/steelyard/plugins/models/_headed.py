@@ -11,11 +11,21 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from steelyard.core.errors import ModelError
+from steelyard.core.self_tests import SelfTest
 from steelyard.core.types import Case, Scores
 from steelyard.methods.training.batching import forward_groups
 from steelyard.plugins.models._conversation import Encoded, Rendering, encode
 from steelyard.plugins.models._manifest import protocol_of
-from steelyard.plugins.models._network import best_device, padded
+from steelyard.plugins.models._network import Side, best_device, padded
+from steelyard.plugins.models._self_test import (
+    ReadRow,
+    beginning_mark,
+    last_token,
+    num_over_length,
+    same_by,
+    template_end,
+    trained_head,
+)
 from steelyard.plugins.models._settings import DecoderConfig
 
 _CASES_AT_A_TIME = 64
@@ -71,6 +81,29 @@ class HeadedModel:
         of_text = protocol_of(self.rendering, dtype=self.config.dtype, model=Path(self.config.path).name)
         return of_text | {"family": self.family.name} | dict(self.family.protocol)
 
+    def self_tests(self, cases: Sequence[Case]) -> Iterator[SelfTest]:
+        """The beginning mark, the last token, the head, and both sides of padding."""
+        encoded = [encode(self.tokenizer, self.rendering, case, one) for case in cases for one in case.responses]
+        rows = [row for one in encoded if not one.is_over_length and not isinstance(row := self._row(one), str)]
+        self._check(rows)
+        read = [ReadRow(row, max(self.family.read(row) or (0,))) for row in rows]
+        yield beginning_mark(self.tokenizer, read)
+        yield last_token(
+            self.tokenizer, read, self.family.behind or template_end(self.tokenizer, self.rendering, cases[0])
+        )
+        yield trained_head([one for one in self.head.parameters() if one.ndim > 1], fresh_deviation=None)
+        left, right = (self.rewards(rows, side=side) for side in ("left", "right"))
+        yield same_by("padding_side", left, right, dtype=self.config.dtype, ways="padding on the left and on the right")
+
+    def num_over_length(self, case: Case) -> int:
+        """How many answers of the case do not fit whole."""
+        return num_over_length(self.tokenizer, self.rendering, case)
+
+    @property
+    def refuses_over_length(self) -> bool:
+        """Whether such answers stay without a score."""
+        return self.rendering.over_length == "refuse"
+
     def _scored(self, cases: Sequence[Case]) -> Iterator[Scores]:
         encoded = [
             [encode(self.tokenizer, self.rendering, case, response) for response in case.responses] for case in cases
@@ -102,20 +135,23 @@ class HeadedModel:
         if largest >= size:
             raise ModelError(f"token id {largest}, but the model knows ids below {size}", where=self.config.path)
 
-    def rewards(self, rows: Sequence[Sequence[int]]) -> list[float]:
-        """The reward of every row of token ids, in order."""
+    def rewards(self, rows: Sequence[Sequence[int]], *, side: Side | None = None) -> list[float]:
+        """The reward of every row of token ids, in order. ``side`` of the padding: null for that of the settings."""
         groups = forward_groups(
             [len(row) for row in rows], max_tokens=self.config.tokens_per_forward, max_rows=self.config.batch_size
         )
         rewards = [0.0] * len(rows)
         with torch.inference_mode():
             for group in groups:
-                for index, reward in zip(group, self._forward([rows[one] for one in group]).tolist(), strict=True):
+                for index, reward in zip(
+                    group, self._forward([rows[one] for one in group], side).tolist(), strict=True
+                ):
                     rewards[index] = reward
         return rewards
 
-    def _forward(self, rows: Sequence[Sequence[int]]) -> Float[Tensor, " row"]:
-        ids, attended = padded(rows, filler=0, side=self.config.padding)
+    def _forward(self, rows: Sequence[Sequence[int]], side: Side | None) -> Float[Tensor, " row"]:
+        side = side or self.config.padding
+        ids, attended = padded(rows, filler=0, side=side)
         positions = (attended.cumsum(1) - 1).clamp(min=0)
         hidden = self.backbone(
             input_ids=ids.to(self.device),
@@ -124,7 +160,7 @@ class HeadedModel:
             use_cache=False,
         ).last_hidden_state
         width = ids.shape[1]
-        starts = [width - len(row) if self.config.padding == "left" else 0 for row in rows]
+        starts = [width - len(row) if side == "left" else 0 for row in rows]
         places = [[start + one for one in self.family.read(row) or ()] for row, start in zip(rows, starts, strict=True)]
         read = hidden[torch.arange(len(rows))[:, None].to(self.device), torch.tensor(places, device=self.device)]
         return self.head(read.float())

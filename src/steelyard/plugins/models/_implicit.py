@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from steelyard.core.errors import ModelError
+from steelyard.core.self_tests import SelfTest
 from steelyard.core.types import Case, Scores
 from steelyard.methods.training.batching import forward_groups
 from steelyard.plugins.models._answer_tokens import AnswerRow, AnswerTokens, cut_as_published, with_published_marks
@@ -23,6 +24,7 @@ from steelyard.plugins.models._checkpoint import local_folder
 from steelyard.plugins.models._conversation import Rendering, choose_special_tokens, choose_template
 from steelyard.plugins.models._manifest import protocol_of
 from steelyard.plugins.models._network import best_device, load_tokenizer, padded, quiet
+from steelyard.plugins.models._self_test import ReadRow, beginning_mark, last_token, template_end
 from steelyard.plugins.models.implicit import Config
 
 _CASES_AT_A_TIME = 64
@@ -70,6 +72,46 @@ class Implicit:
             "protocol": config.protocol,
             "over_length": "128" if self.is_published else "refuse",
         }
+
+    def self_tests(self, cases: Sequence[Case]) -> Iterator[SelfTest]:
+        """The beginning mark, that the end of the template is scored, and that policy and reference differ."""
+        rows = [
+            row for case in cases for one in self.answers.rows(case) if isinstance(row := self._row(one), AnswerRow)
+        ]
+        read = [ReadRow(row.ids, len(row.ids) - 1) for row in rows]
+        if self.is_published:
+            found = "the published rule puts a mark of its own in front and behind"
+            yield SelfTest(name="beginning_mark", state="not applicable", found=found)
+            yield SelfTest(name="last_token", state="not applicable", found=found)
+        else:
+            yield beginning_mark(self.tokenizer, read)
+            yield last_token(self.tokenizer, read, template_end(self.tokenizer, self.rendering, cases[0]))
+        yield SelfTest(name="trained_head", state="not applicable", found="a policy's rewards come from no head")
+        yield self._differs_from_reference(rows)
+
+    def _differs_from_reference(self, rows: Sequence[AnswerRow]) -> SelfTest:
+        name = "reference"
+        if self.reference is None or not rows:
+            return SelfTest(name=name, state="not applicable", found="there is no reference")
+        largest = max(map(abs, self.rewards(rows)))
+        figures = {"largest_reward": largest, "num_answers": len(rows)}
+        if largest > 0:
+            return SelfTest(name=name, state="passed", figures=figures)
+        found, do = (
+            "policy and reference are the same model: every reward is 0",
+            "name the model before its DPO training",
+        )
+        return SelfTest(name=name, state="failed", figures=figures, found=found, do=do)
+
+    def num_over_length(self, case: Case) -> int:
+        """How many answers of the case do not fit whole."""
+        limit = self.config.max_length
+        return sum(len(row.ids) > limit for row in self.answers.rows(case) if row is not None)
+
+    @property
+    def refuses_over_length(self) -> bool:
+        """Whether such answers stay without a score."""
+        return not self.is_published
 
     def _name(self, path: str) -> str:
         return Path(path).name

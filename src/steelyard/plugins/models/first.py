@@ -14,6 +14,8 @@ class Config(BaseConfig, frozen=True):
 class Model:
     """Scores by position: 0 for the first response of a case, -1 for the second, and so on."""
 
+    compares_answers = True
+
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
         """One Scores a case, in order."""
         for case in cases:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.core.protocols import RewardModel
+from steelyard.core.self_tests import ComparesAnswers
 from steelyard.core.types import Case, Scores
 
 _CASES_AT_A_TIME = 64
@@ -44,6 +45,9 @@ class Model:
         self.combine = config.combine
         self.named = [Member(model=one) if isinstance(one, str) else one for one in config.members]
         self.members = members
+        self.compares_answers = config.combine != "scale" or any(
+            isinstance(one, ComparesAnswers) and one.compares_answers for one in members
+        )
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
         """One Scores a case, in order."""

@@ -9,13 +9,14 @@ import msgspec
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.plugins import build, load
-from steelyard.core.protocols import AskedModel
-from steelyard.core.types import Counts, Run, Scores
+from steelyard.core.protocols import AskedModel, RewardModel
+from steelyard.core.types import Case, Counts, Run, Scores
 from steelyard.files.atomic import written
 from steelyard.files.ledger import LEDGER_FILE
 from steelyard.files.results import Result, read_run, result_folder
 from steelyard.files.talk import say
 from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, forget_lines, scored, scored_once
+from steelyard.plugins.self_testing import self_tested
 from steelyard.stages.evaluate.benches import ReadBench, read_benches
 from steelyard.stages.evaluate.given_scores import read_scores
 from steelyard.stages.evaluate.items import item_rows
@@ -97,10 +98,11 @@ def _run(
     if scores is not None:
         lines = read_scores(scores, read.cases)
         named |= {"model": scores.stem, "protocol": None}
+        named["self_test"] = {"state": "not applicable", "why": "the scores were made elsewhere"}
     else:
         assert choice is not None, "a model or scores"
-        lines, judged, name, protocol = _answered(choice, questions, bench, result, config)
-        named |= {"model": name, "protocol": protocol}
+        lines, judged, name, protocol, tested = _answered(choice, questions, bench, result, config)
+        named |= {"model": name, "protocol": protocol, "self_test": tested}
     if not config.allow_unscored:
         _refuse_unscored(questions, lines, judged)
     # A baseline that reads files has to learn or load first: that may take a while, so it shows its progress.
@@ -128,19 +130,27 @@ class _Model(NamedTuple):
     judged: Judged | None
     name: str
     protocol: dict[str, Any]
+    self_test: dict[str, Any]
 
 
 def _answered(choice: ModelChoice, questions: Questions, bench: Any, result: Result, config: Config) -> _Model:
     """What the model says of the bench. A judge is asked through a ledger, and stays in it."""
     if choice.jury is None:
         model = build_model(choice)
+        # Before an hour of scoring, and before any of its scores is believed.
+        tested = _tested(model, questions.cases, choice.name, config)
         lines = tuple(scored_once(model, questions.cases, result, name=choice.name))
-        return _Model(lines, None, choice.name, model.protocol())
+        return _Model(lines, None, choice.name, model.protocol(), tested)
     judge = build_model(choice, ledger=result.path(LEDGER_FILE))
     assert isinstance(judge, AskedModel), "a model with a jury is asked"
     check_bench(bench, judge)
     found = ask(judge, questions, seed=config.seed)
-    return _Model(found.lines, found.judged, judge.name, judge.protocol())
+    tested = _tested(judge, questions.cases, judge.name, config)
+    return _Model(found.lines, found.judged, judge.name, judge.protocol(), tested)
+
+
+def _tested(model: RewardModel, cases: Sequence[Case], name: str, config: Config) -> dict[str, Any]:
+    return self_tested(model, cases, name=name, is_wanted=config.self_test, allow_unscored=config.allow_unscored)
 
 
 def _refuse_unscored(questions: Questions, lines: Sequence[Scores], judged: Judged | None) -> None:

@@ -20,6 +20,7 @@ class Config(BaseConfig, frozen=True):
     """``bench`` and ``model`` are settings of the bench's and the model's own Config.
 
     ``baselines``: null takes all that need no training cases, and the n-gram model where training cases are given.
+    ``self_test``: the model is tested on a few of the cases before it scores them all.
     ``pairs``: null takes a case's listed pairs where it has them, else every pair across tiers.
     """
 
@@ -30,6 +31,7 @@ class Config(BaseConfig, frozen=True):
     pairs: PairChoice | None = None
     metric_compat: Literal["cheems"] | None = None
     allow_unscored: bool = False
+    self_test: bool = True
     num_resamples: int = 1000
     seed: int = 0
 

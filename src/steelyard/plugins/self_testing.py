@@ -1,0 +1,218 @@
+"""Tests of a reward model on a person's own cases, before one of its scores is believed.
+
+They take seconds: a few cases (the shortest, the longest, one of each language), and two answers of each.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steelyard.core.errors import ModelError
+from steelyard.core.protocols import AskedModel, RewardModel
+from steelyard.core.self_tests import ComparesAnswers, SelfTest, SelfTested
+from steelyard.core.types import Case, Scores
+from steelyard.files.talk import bar, say, track
+from steelyard.methods.measures.sameness import sameness
+
+MOST_CASES = 6
+MOST_ANSWERS = 2
+
+_UNMOVED = "set model.batch_size=1 and see whether it goes away; then check the padding, and the model's code"
+
+
+class Sample(NamedTuple):
+    """The cases that a model is tested on, without their labels, and each of their answers as a case of its own."""
+
+    cases: tuple[Case, ...]
+
+    @property
+    def apart(self) -> list[Case]:
+        """A case for each answer."""
+        return [
+            msgspec.structs.replace(case, responses=(response,)) for case in self.cases for response in case.responses
+        ]
+
+    @property
+    def turned(self) -> list[Case]:
+        """The cases from the last to the first, and so their answers."""
+        return [msgspec.structs.replace(case, responses=case.responses[::-1]) for case in self.cases[::-1]]
+
+    def name_of(self, place: int) -> str:
+        """Which answer stands at a place among all answers."""
+        named = [(case, response.id) for case in self.cases for response in case.responses]
+        case, response = named[place]
+        return f"prompt {case.prompt.id!r}, answer {response!r}"
+
+
+def sample_of(cases: Sequence[Case]) -> Sample:
+    """The shortest and the longest case and the longest of each language in turn, up to `MOST_CASES`."""
+    with_answers = sorted((case for case in cases if case.responses), key=_length)
+    longest_of = {case.prompt.language: case for case in with_answers}
+    wanted = [*with_answers[:1], *with_answers[-1:], *longest_of.values()]
+    chosen = {case.key: case for case in wanted}
+    return Sample(tuple(_bare(case) for case in list(chosen.values())[:MOST_CASES]))
+
+
+def _length(case: Case) -> int:
+    answers = max(
+        len(response.text or "") + sum(len(one.content) for one in response.messages or ())
+        for response in case.responses
+    )
+    return answers + sum(len(message.content) for message in case.prompt.messages)
+
+
+def _bare(case: Case) -> Case:
+    answers = case.responses if len(case.responses) <= MOST_ANSWERS else (case.responses[0], case.responses[-1])
+    return Case(prompt=case.prompt, responses=answers)
+
+
+def self_tested(
+    model: RewardModel, cases: Sequence[Case], *, name: str, is_wanted: bool = True, allow_unscored: bool = False
+) -> dict[str, Any]:
+    """The record of the tests for a run's summary: ``state`` and each test with its figures.
+
+    Raises ModelError that names every test that failed, with its figures and what to do. ``allow_unscored`` lets
+    answers pass that are too long for the model and get no score.
+    """
+    if not is_wanted:
+        say("the model is not tested before its scores are used (--no-self-test); the run records it")
+        return {"state": "off"}
+    if isinstance(model, AskedModel):
+        return {
+            "state": "not applicable",
+            "why": "a model that is asked gives verdicts, which every run counts by kind",
+        }
+    sample = sample_of(cases)
+    if not sample.cases:
+        return {"state": "not applicable", "why": "no case has an answer"}
+    with bar(f"testing {name}", None) as progress:
+        found = []
+        for test in _tests(model, sample, cases, allow_unscored=allow_unscored):
+            found.append(test)
+            progress.advance(note=test.name)
+    _refuse_failed(found, name)
+    for test in found:
+        if test.is_doubtful:
+            say(f"self-test {test.name} of {name}: {test.found}")
+    return {
+        "state": "passed",
+        "num_cases": len(sample.cases),
+        "num_answers": len(sample.apart),
+        "tests": {test.name: _record(test) for test in found},
+    }
+
+
+def _record(test: SelfTest) -> dict[str, Any]:
+    why = {} if test.found is None else {"why": test.found}
+    return {"state": test.state, **why, "figures": test.figures}
+
+
+def _refuse_failed(found: Sequence[SelfTest], name: str) -> None:
+    failed = [test for test in found if test.state == "failed"]
+    if not failed:
+        return
+    said = "; ".join(f"{test.name}: {test.found}" for test in failed)
+    do = "; ".join(dict.fromkeys(test.do for test in failed if test.do is not None))
+    raise ModelError(
+        f"{len(failed)} of {len(found)} self-tests failed, and no score is given: {said}",
+        where=f"the model {name!r}",
+        do=f"{do}. --no-self-test goes on without the tests, and the run records it",
+    )
+
+
+def _tests(model: RewardModel, sample: Sample, cases: Sequence[Case], *, allow_unscored: bool) -> Iterator[SelfTest]:
+    together = _values(model.score(sample.cases))
+    finite = _finite(together, sample)
+    yield finite
+    if finite.state == "failed":
+        return
+    yield _alone(model, sample, together)
+    yield _order(model, sample, together)
+    if isinstance(model, SelfTested):
+        yield from model.self_tests(sample.cases)
+        yield _cut(model, cases, allow_unscored=allow_unscored)
+
+
+def _values(lines: Iterator[Scores]) -> list[float | None]:
+    return [score for line in lines for score in line.scores.values()]
+
+
+def _finite(scores: Sequence[float | None], sample: Sample) -> SelfTest:
+    wrong = [place for place, score in enumerate(scores) if score is not None and not math.isfinite(score)]
+    figures = {"num_answers": len(scores), "num_not_finite": len(wrong), "num_unscored": scores.count(None)}
+    if not wrong:
+        return SelfTest(name="finite", state="passed", figures=figures)
+    found = f"{len(wrong)} of {len(scores)} scores are NaN or infinite (first: {sample.name_of(wrong[0])})"
+    do = "check the model's weights for NaN, and its number type: model.dtype=float32"
+    return SelfTest(name="finite", state="failed", figures=figures, found=found, do=do)
+
+
+def _alone(model: RewardModel, sample: Sample, together: Sequence[float | None]) -> SelfTest:
+    return _compared(
+        "alone", model, sample, together, lambda: [one for case in sample.apart for one in _values(model.score([case]))]
+    )
+
+
+def _order(model: RewardModel, sample: Sample, together: Sequence[float | None]) -> SelfTest:
+    return _compared("order", model, sample, together, lambda: _values(model.score(sample.turned))[::-1])
+
+
+def _compared(
+    name: str,
+    model: RewardModel,
+    sample: Sample,
+    together: Sequence[float | None],
+    scores: Callable[[], Sequence[float | None]],
+) -> SelfTest:
+    if isinstance(model, ComparesAnswers) and model.compares_answers:
+        found = "this model's number for an answer depends on the case's other answers by intent"
+        return SelfTest(name=name, state="not applicable", found=found)
+    other = scores()
+    dtype = model.protocol().get("dtype")
+    same = sameness(together, other, dtype=dtype)
+    figures = {
+        "largest_difference": same.largest if math.isfinite(same.largest) else None,
+        "tolerance": same.tolerance,
+        "dtype": dtype,
+        "num_answers": len(together),
+    }
+    if same.is_same:
+        return SelfTest(name=name, state="passed", figures=figures)
+    assert same.place is not None, "something differs"
+    way = "by itself" if name == "alone" else "with the cases and answers in the opposite order"
+    found = (
+        f"{sample.name_of(same.place)} scores {_number(together[same.place])} with others and "
+        f"{_number(other[same.place])} {way}, where rounding allows a difference of {same.tolerance:.3g}"
+    )
+    return SelfTest(name=name, state="failed", figures=figures, found=found, do=_UNMOVED)
+
+
+def _number(score: float | None) -> str:
+    return "nothing" if score is None else f"{score:.6g}"
+
+
+def _cut(model: SelfTested, cases: Sequence[Case], *, allow_unscored: bool) -> SelfTest:
+    """How many answers do not fit, by language, over all cases: tokens are counted, nothing is scored."""
+    by_language: dict[str, dict[str, int]] = {}
+    for case in track(cases, "counting tokens", len(cases)):
+        own = by_language.setdefault(case.prompt.language or "unknown", {"num_cut": 0, "num_answers": 0})
+        own["num_cut"] += model.num_over_length(case)
+        own["num_answers"] += len(case.responses)
+    number = sum(own["num_cut"] for own in by_language.values())
+    figures = {"num_cut": number, "by_language": dict(sorted(by_language.items()))}
+    if not number:
+        return SelfTest(name="length", state="passed", figures=figures)
+    told = ", ".join(f"{name} {own['num_cut']}" for name, own in sorted(by_language.items()) if own["num_cut"])
+    found = f"{number} of {sum(own['num_answers'] for own in by_language.values())} answers are too long ({told})"
+    if not model.refuses_over_length or allow_unscored:
+        what = "stay without a score" if model.refuses_over_length else "are cut"
+        return SelfTest(name="length", state="passed", figures=figures, found=f"{found} and {what}")
+    return SelfTest(
+        name="length",
+        state="failed",
+        figures=figures,
+        found=f"{found}, and would stay without a score",
+        do="set model.max_length higher, or model.over_length=left, or say --allow-unscored for bounds",
+    )
