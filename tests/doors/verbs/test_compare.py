@@ -21,6 +21,10 @@ def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
     lines = result.stdout.splitlines()
     assert lines[0] == "2 models on cases (95 % intervals)"
     assert any(line.startswith("longer minus random: accuracy -") for line in lines)
+    for measure in ("Kendall's tau-b", "first choice", "tiers lost", "accuracy at like length"):
+        # the model that likes the longer answer gives equal scores here, and has no correlation at all
+        is_told = any(line.startswith(f"  {measure} ") for line in lines)
+        assert is_told == (measure != "Kendall's tau-b")
     told = json.loads(call("compare", "evaluated-a", "evaluated-b", "--out", "compared", "--set", "num_resamples=100",
                            "--json").stdout)  # fmt: skip
     assert told["summary"]["comparisons"][0]["only_first"] == 0

@@ -49,7 +49,23 @@ def _lines(summary: dict[str, Any]) -> Iterator[str]:
             f"  exact match {_number(one['exact_match'], signed=True)}: {one['only_first']:,} prompts right by the "
             f"first alone, {one['only_second']:,} by the second; McNemar p {_p(one['p_exact_match'])}"
         )
+        yield from _beyond_accuracy(one["measures"])
     yield f"p corrected for {len(summary['comparisons'])} comparisons ({summary['correction']})"
+
+
+_TITLES = {
+    "kendall_tau": "Kendall's tau-b",
+    "top_1": "first choice",
+    "regret": "tiers lost",
+    "accuracy_length_matched": "accuracy at like length",
+}
+
+
+def _beyond_accuracy(measures: dict[str, Any]) -> Iterator[str]:
+    told = {name: own for name, own in measures.items() if own["p"] is not None}
+    for name, own in told.items():
+        corrected = _p(own["p_corrected"])
+        yield f"  {_TITLES[name]} {_number(own['difference'], signed=True)}, p {_p(own['p'])}, corrected {corrected}"
 
 
 def _number(estimate: dict[str, Any], *, signed: bool = False) -> str:
