@@ -21,6 +21,7 @@ from steelyard.stages.evaluate.benches import ReadBench, read_benches
 from steelyard.stages.evaluate.given_scores import read_scores
 from steelyard.stages.evaluate.items import item_rows
 from steelyard.stages.evaluate.judged import Judged, ask, check_bench
+from steelyard.stages.evaluate.overlap import check_overlap
 from steelyard.stages.evaluate.questions import Questions, questions_of
 from steelyard.stages.evaluate.settings import Config, choose_baselines
 from steelyard.stages.evaluate.summary import Evaluation, summarise, unscored_report
@@ -42,7 +43,7 @@ def evaluate(
 
     Writes ``scores.jsonl`` and ``items.jsonl``, a line a case. Raises ConfigError unless exactly one of ``model`` and
     ``scores`` is given, RecordError for scores that do not fit the bench, and EvidenceError where a response has no
-    score and ``allow_unscored`` is not set.
+    score and ``allow_unscored`` is not set, or the model was trained on a prompt and ``allow_overlap`` is not set.
     """
     if (model is None) == (scores is None):
         raise ConfigError("give either a model or scores, and not both", do="say --model M, or --scores FILE")
@@ -57,7 +58,10 @@ def evaluate(
         if result.is_finished:
             say(f"{out} is finished already: equal inputs and settings")
             return read_run(out)
-        _run(result, read_benches(benches, bench), bench, config, choice=choice, scores=scores, baselines=baselines)
+        read = read_benches(benches, bench)
+        noted = check_overlap(read.cases, choice=choice, scores=scores, is_allowed=config.allow_overlap)
+        read = read._replace(noted=read.noted | noted)
+        _run(result, read, bench, config, choice=choice, scores=scores, baselines=baselines)
     return read_run(out)
 
 

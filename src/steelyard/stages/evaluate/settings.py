@@ -21,7 +21,8 @@ class Config(BaseConfig, frozen=True):
 
     ``baselines``: null takes all that need no training cases, and the n-gram model where training cases are given.
     ``self_test``: the model is tested on a few of the cases before it scores them all.
-    ``pairs``: null takes a case's listed pairs where it has them, else every pair across tiers.
+    ``pairs``: null takes a case's listed pairs where it has them, else every pair across tiers. ``allow_overlap`` takes
+    prompts that the model was trained on, and counts them.
     """
 
     bench_kind: str = "cases"
@@ -31,6 +32,7 @@ class Config(BaseConfig, frozen=True):
     pairs: PairChoice | None = None
     metric_compat: Literal["cheems"] | None = None
     allow_unscored: bool = False
+    allow_overlap: bool = False
     self_test: bool = True
     num_resamples: int = 1000
     seed: int = 0
