@@ -65,6 +65,7 @@ def test_json_is_the_run_and_every_option_arrives(files):
         "pairs": "tiers",
         "metric_compat": "cheems",
         "allow_unscored": False,
+        "allow_overlap": False,
         "self_test": True,
         "num_resamples": 20,
         "seed": 5,
