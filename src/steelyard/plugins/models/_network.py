@@ -68,6 +68,8 @@ def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
     """
     from transformers import AutoModelForSequenceClassification
 
+    if (Path(path) / "adapter_config.json").is_file():
+        return _load_adapted(Path(path), dtype=dtype)
     try:
         with quiet():
             classifier, loading = AutoModelForSequenceClassification.from_pretrained(
@@ -90,6 +92,16 @@ def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
     network = RewardNetwork(classifier)
     network.backbone.to(getattr(torch, dtype))
     return network, not any(name.startswith("score.") for name in loading["missing_keys"])
+
+
+def _load_adapted(folder: Path, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
+    """The base of an adapter folder with the adapter folded in."""
+    from steelyard.plugins.models._adapter import base_of, load_adapter
+
+    network, has_head = load_network(base_of(folder), dtype="float32")
+    has_own_head = load_adapter(network, folder, dtype=dtype)
+    network.backbone.to(getattr(torch, dtype))
+    return network, has_own_head or has_head
 
 
 def load_tokenizer(path: str) -> Any:
