@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from steelyard.methods.ranking.rater_comparison import ALGORITHM_1, EVERYONE, MODELS, compare_on_held_out
+from steelyard.methods.ranking.mean_ratings import Key
+from steelyard.methods.ranking.rater_comparison import (
+    ALGORITHM_1,
+    EVERYONE,
+    MODELS,
+    compare_on_held_out,
+    compare_with_key,
+)
 from steelyard.methods.ranking.raters import Pairs, Votes, by_majority, by_tiers
 
 FIRST, SECOND, TIED = range(3)
@@ -68,3 +75,24 @@ def test_models_that_weigh_raters_foretell_a_good_rater_better_among_bad_ones():
     best = found["a", "dawid_skene"]
     assert best.accuracy.value > found["a", "majority"].accuracy.value
     assert best.accuracy.low < best.accuracy.value < best.accuracy.high
+
+
+def test_agreement_with_a_key_on_equally_many_pairs():
+    # Five pairs of which the first is better by the key. One model orders pairs 0 and 1 and is wrong on 1; the other
+    # orders all and is surest of 3 and 4, on which it is right, then of 0, 1 and 2, on which it is wrong.
+    votes = votes_of([(prompt, 0, 1, 0, FIRST) for prompt in range(5)])
+    key = Key(votes.pairs, np.zeros(5, np.int64))
+    few, all_of_them = np.array([1.0, 0.0, 0.5, 0.5, 0.5]), np.array([0.4, 0.4, 0.4, 0.9, 0.9])
+    models = {
+        "few": lambda votes, asked: np.stack([few, 1 - few, few * 0], axis=1)[asked.prompt],
+        "all": lambda votes, asked: np.stack([all_of_them, 1 - all_of_them, few * 0], axis=1)[asked.prompt],
+    }
+    found = {one.model: one for one in compare_with_key(votes, key, seed=0, models=models, against="few")}
+    assert {one.rater for one in found.values()} == {EVERYONE}
+    assert (found["few"].coverage, found["all"].coverage) == (0.4, 1.0)
+    assert [found[name].equal_coverage for name in models] == [pytest.approx(0.4)] * 2
+    assert (found["few"].accuracy.value, found["all"].accuracy.value) == (0.5, 1.0)
+    assert found["all"].accuracy_of_all.value == pytest.approx(2 / 5)
+    assert found["all"].gain.value == 0.5
+    assert found["all"].gain.low <= 0.5 <= found["all"].gain.high
+    assert found["all"].accuracy.n == 5

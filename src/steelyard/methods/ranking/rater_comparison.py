@@ -1,4 +1,4 @@
-"""Rater models compared on held-out raters: who foretells best what a person says whose verdicts were not used?"""
+"""Rater models compared at equal coverage: on raters held out, and on a key such as the mean of all raters' numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from steelyard.methods.measures.aggregation import Estimate
 from steelyard.methods.measures.agreement import FIRST, SECOND, TIED
 from steelyard.methods.measures.resampling import Totals
 from steelyard.methods.measures.tallies import MOST_UNITS, Entries, Tally, estimates, ratio
+from steelyard.methods.ranking.mean_ratings import Key
 from steelyard.methods.ranking.raters import Pairs, Votes, by_accuracy, by_dawid_skene, by_majority, by_tiers
 
 Model = Callable[[Votes, Pairs], Floats]
@@ -30,11 +31,12 @@ EVERYONE = "all"
 
 
 class Compared(NamedTuple):
-    """How one model foretells the strict verdicts of one held-out rater (or of all, each held out in turn).
+    """How one model foretells the strict verdicts of one held-out rater (or of all, each held out in turn), or a key.
 
-    ``coverage`` is the share of them on which the model takes a side at all; ``accuracy`` is taken on the model's
-    surest verdicts up to the coverage that every model reaches (``equal_coverage``); ``gain`` is accuracy minus that
-    of algorithm 1 there, drawn together. ``n`` of an estimate counts the strict verdicts of the rater.
+    ``coverage`` is the share of them on which the model takes a side at all, and ``accuracy_of_all`` how often that
+    is right; ``accuracy`` is taken on the model's surest verdicts up to the coverage that every model reaches
+    (``equal_coverage``), that is, on equally many; ``gain`` is accuracy minus that of the model ``against`` which it
+    is held, drawn together. ``n`` of an estimate counts the strict verdicts of the rater, or the pairs of the key.
     """
 
     rater: str
@@ -43,61 +45,86 @@ class Compared(NamedTuple):
     gain: Estimate
     coverage: float
     equal_coverage: float
+    accuracy_of_all: Estimate
 
 
 class _Foretold(NamedTuple):
-    """Of one rater: the prompt of each strict verdict; of each model the share taken and the share of it right."""
+    """Of one rater: the prompt of each strict verdict; of each model the columns that are summed (see `_COLUMNS`)."""
 
     prompt: np.ndarray
-    taken: dict[str, Floats]
-    right: dict[str, Floats]
+    columns: dict[str, Floats]
     coverage: dict[str, float]
 
 
+_COLUMNS = 4
+"""The share that is right at equal coverage, the share taken there, then the same two of all that has a side."""
+
+
 def compare_on_held_out(
-    votes: Votes, names: Sequence[str], *, seed: int, models: Mapping[str, Model] = MODELS
+    votes: Votes, names: Sequence[str], *, seed: int, models: Mapping[str, Model] = MODELS, against: str = ALGORITHM_1
 ) -> tuple[Compared, ...]:
     """Each rater held out in turn: the models see the others' votes and foretell the rater's strict verdicts.
 
     ``names[rater]`` are the names. A rater without a strict verdict is passed over. Where a model is equally sure of
     more verdicts than are wanted, each of them counts in part, which is the expectation over a random choice.
     """
-    assert ALGORITHM_1 in models, "algorithm 1 is what the others are compared with"
-    tally = Tally(2)
     told: dict[str, _Foretold] = {}
     for rater, name in enumerate(names):
-        one = _foretold(votes, rater, models)
-        if len(one.prompt):
-            told[name] = one
-            for model in models:
-                tally.add(_entries(one, model, name))
+        is_own = votes.rater == rater
+        strict = is_own & (votes.label != TIED)
+        if strict.any():
+            asked = Pairs(*(column[strict] for column in votes.pairs))
+            told[name] = _foretold(_chosen(votes, ~is_own), asked, votes.label[strict], models)
+    return _table(told, models, against, seed=seed)
+
+
+def compare_with_key(
+    votes: Votes, key: Key, *, seed: int, models: Mapping[str, Model] = MODELS, against: str = ALGORITHM_1
+) -> tuple[Compared, ...]:
+    """The models see all votes, and are held against a key on equally many pairs: each one's surest.
+
+    A key that is made of the same raters' numbers is no independent truth; held-out raters are. Models agree more
+    with it on pairs of which they are surer, so that agreement at a model's own coverage compares nothing.
+    """
+    return _table({EVERYONE: _foretold(votes, key.pairs, key.label, models)}, models, against, seed=seed)
+
+
+def _table(
+    told: Mapping[str, _Foretold], models: Mapping[str, Model], against: str, *, seed: int
+) -> tuple[Compared, ...]:
+    assert against in models, "one of the models is what the others are compared with"
+    tally = Tally(_COLUMNS)
+    for name, one in told.items():
+        for model in models:
+            tally.add(_entries(one, model, name))
     draws = tally.drawn(seed=seed)
     found = []
-    for rater in (*told, EVERYONE):
+    for rater in dict.fromkeys((*told, EVERYONE)):
         own = list(told) if rater == EVERYONE else [rater]
-        base = draws.totals([(name, ALGORITHM_1) for name in own])
+        base = draws.totals([(name, against) for name in own])
         for model in models:
             totals = draws.totals([(name, model) for name in own])
             found.append(_compared(rater, model, totals, base, told=[told[name] for name in own]))
     return tuple(found)
 
 
-def _foretold(votes: Votes, rater: int, models: Mapping[str, Model]) -> _Foretold:
-    is_own = votes.rater == rater
-    strict = is_own & (votes.label != TIED)
-    asked = Pairs(*(column[strict] for column in votes.pairs))
-    others = Votes(Pairs(*(column[~is_own] for column in votes.pairs)), votes.rater[~is_own], votes.label[~is_own])
-    label = votes.label[strict]
-    surest, sides = {}, {}
+def _chosen(votes: Votes, is_chosen: np.ndarray) -> Votes:
+    return Votes(Pairs(*(column[is_chosen] for column in votes.pairs)), votes.rater[is_chosen], votes.label[is_chosen])
+
+
+def _foretold(votes: Votes, asked: Pairs, label: np.ndarray, models: Mapping[str, Model]) -> _Foretold:
+    sides = {}
     for name, model in models.items():
-        answers = np.nan_to_num(model(others, asked))
+        answers = np.nan_to_num(model(votes, asked))
         sides[name] = np.round(answers[:, FIRST] - answers[:, SECOND], 12)
-        surest[name] = np.abs(sides[name])
-    coverage = {name: float((sure > 0).mean()) if len(label) else 0.0 for name, sure in surest.items()}
+    coverage = {name: float((side != 0).mean()) for name, side in sides.items()}
     wanted = min(coverage.values()) * len(label)
-    taken = {name: _surest(sure, wanted) for name, sure in surest.items()}
-    right = {name: taken[name] * ((side > 0) == (label == FIRST)) for name, side in sides.items()}
-    return _Foretold(asked.prompt, taken, right, coverage)
+    columns = {}
+    for name, side in sides.items():
+        taken, is_right = _surest(np.abs(side), wanted), (side > 0) == (label == FIRST)
+        has_side = (side != 0).astype(np.float64)
+        columns[name] = np.stack([taken * is_right, taken, has_side * is_right, has_side])
+    return _Foretold(asked.prompt, columns, coverage)
 
 
 def _surest(sure: Floats, wanted: float) -> Floats:
@@ -108,9 +135,9 @@ def _surest(sure: Floats, wanted: float) -> Floats:
 
 
 def _entries(one: _Foretold, model: str, rater: str) -> Entries:
-    unit = np.tile(one.prompt % MOST_UNITS, 2)
-    column = np.repeat([0, 1], len(one.prompt))
-    return Entries(((rater, model),), unit, column, np.concatenate([one.right[model], one.taken[model]]))
+    unit = np.tile(one.prompt % MOST_UNITS, _COLUMNS)
+    column = np.repeat(np.arange(_COLUMNS), len(one.prompt))
+    return Entries(((rater, model),), unit, column, one.columns[model].reshape(-1))
 
 
 def _compared(rater: str, model: str, totals: Totals, base: Totals, *, told: Sequence[_Foretold]) -> Compared:
@@ -119,11 +146,10 @@ def _compared(rater: str, model: str, totals: Totals, base: Totals, *, told: Seq
     )
 
     def formula(sums: Floats) -> Floats:
-        accuracy = ratio(sums[..., [0, 2]], sums[..., [1, 3]])
-        return np.stack([accuracy[..., 0], accuracy[..., 0] - accuracy[..., 1]], axis=-1)
+        own, of_all, other = (ratio(sums[..., at], sums[..., at + 1]) for at in (0, 2, _COLUMNS))
+        return np.stack([own, own - other, of_all], axis=-1)
 
     sizes = np.array([len(one.prompt) for one in told])
-    number = np.full(2, sizes.sum())
-    accuracy, gain = estimates(both, formula, number)
+    accuracy, gain, of_all = estimates(both, formula, np.full(3, sizes.sum()))
     coverage = float(np.average([one.coverage[model] for one in told], weights=sizes))
-    return Compared(rater, model, accuracy, gain, coverage, float(totals.point[1] / sizes.sum()))
+    return Compared(rater, model, accuracy, gain, coverage, float(totals.point[1] / sizes.sum()), of_all)

@@ -1,0 +1,177 @@
+"""Three raters a segment on ten translations (WMT 2023, MQM): their verdicts with ties, and rater models side by side.
+
+    python docs/howto/wmt_mqm.py judge zhen.jsonl zhen_judged.jsonl
+    python docs/howto/wmt_mqm.py means zhen.jsonl zhen_means.jsonl
+    python docs/howto/wmt_mqm.py compare zhen.jsonl
+    python docs/howto/wmt_mqm.py tiers FOLDER...
+
+The case file is what `steelyard convert` makes of the published table: a rating for each rater of each translation.
+"""
+
+import json
+import sys
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from steelyard.core.types import Case, Judgment, Scores
+from steelyard.files.cases import read_cases, write_cases
+from steelyard.methods.curation.supervision import KEPT, cut_cycles
+from steelyard.methods.ranking.graph import TIE, Verdicts
+from steelyard.methods.ranking.mean_ratings import Ratings, by_mean_rating, key_of_means, votes_of_ratings
+from steelyard.methods.ranking.rater_comparison import (
+    ALGORITHM_1,
+    EVERYONE,
+    MODELS,
+    Compared,
+    Model,
+    compare_on_held_out,
+    compare_with_key,
+)
+from steelyard.methods.ranking.raters import Pairs, Votes, by_tiers
+
+DIGITS = 9
+OF_MAJORITY, WITHOUT_TIES = "algorithm_1_of_majority", "algorithm_1_without_ties"
+
+
+def judged(case: Case) -> Case:
+    """The case with a verdict for each rater and every two translations; equal numbers are a tie."""
+    values = {(rating.rater, rating.response): rating.value for rating in case.ratings}
+    judgments = [
+        Judgment(
+            left=one.id,
+            right=other.id,
+            verdict=verdict(values[rater, one.id] - values[rater, other.id]),
+            judge=rater,
+            kind="human",
+        )
+        for rater in sorted({rating.rater for rating in case.ratings})
+        for one, other in combinations(case.responses, 2)
+        if (rater, one.id) in values and (rater, other.id) in values
+    ]
+    return msgspec.structs.replace(case, judgments=tuple(judgments))
+
+
+def verdict(gain: float) -> str:
+    """Which of two numbers is higher; sums of tenths are compared to nine digits."""
+    gain = round(gain, DIGITS)
+    return "left" if gain > 0 else "right" if gain < 0 else "tie"
+
+
+def means(case: Case) -> Scores:
+    """The mean of the raters' numbers as the score of each translation."""
+    values: dict[str, list[float]] = {response.id: [] for response in case.responses}
+    for rating in case.ratings:
+        values[rating.response].append(rating.value)
+    scores = {name: sum(own) / len(own) if own else None for name, own in values.items()}
+    return Scores(prompt=case.prompt.id, language=case.prompt.language, scores=scores)
+
+
+def ratings_of(cases: list[Case]) -> tuple[Ratings, list[str]]:
+    """All ratings as columns, and the raters' names."""
+    names = sorted({rating.rater for case in cases for rating in case.ratings})
+    number = {name: index for index, name in enumerate(names)}
+    rows = []
+    for prompt, case in enumerate(cases):
+        place = {response.id: index for index, response in enumerate(case.responses)}
+        rows += [(prompt, place[own.response], number[own.rater], own.value) for own in case.ratings]
+    prompt, response, rater, value = (np.array(column) for column in zip(*rows, strict=True))
+    return Ratings(prompt, response, rater, value), names
+
+
+def without_ties(model: Model) -> Model:
+    """The same model on strict verdicts alone."""
+
+    def answers(votes: Votes, asked: Pairs) -> np.ndarray:
+        strict = votes.label != 2
+        pairs = Pairs(*(column[strict] for column in votes.pairs))
+        return model(Votes(pairs, votes.rater[strict], votes.label[strict]), asked)
+
+    return answers
+
+
+def cycles_cut_by_mean(ratings: Ratings) -> Model:
+    """Strict verdicts; in each cycle those go that the mean rating of the same raters supports least."""
+
+    def answers(votes: Votes, asked: Pairs) -> np.ndarray:
+        pairs = votes.pairs
+        verdicts = Verdicts(pairs.prompt, pairs.first, pairs.second, votes.label)
+        mean = by_mean_rating(ratings, votes, pairs)[:, 0] * 2 - 1
+        margin = np.where(votes.label == TIE, np.nan, np.where(votes.label == 0, mean, -mean))
+        sizes = np.full(int(max(pairs.prompt.max(), asked.prompt.max())) + 1, int(asked.second.max()) + 1)
+        kept = cut_cycles(verdicts, margin, sizes) == KEPT
+        chosen = Votes(Pairs(*(column[kept] for column in pairs)), votes.rater[kept], votes.label[kept])
+        return by_tiers(chosen, asked)
+
+    return without_ties(answers)
+
+
+def models_of(ratings: Ratings) -> dict[str, Model]:
+    """What is compared: the library's models, and three that this data allows."""
+    return {
+        **MODELS,
+        WITHOUT_TIES: without_ties(by_tiers),
+        "cycles_cut_by_mean": cycles_cut_by_mean(ratings),
+        "mean_rating": lambda votes, asked: by_mean_rating(ratings, votes, asked),
+    }
+
+
+def compare(path: str) -> None:
+    """Print both comparisons on what every model orders, then on what those order that do not collapse."""
+    ratings, names = ratings_of(list(read_cases(path)))
+    votes = votes_of_ratings(ratings)
+    key = key_of_means(ratings, votes.pairs)
+    models = models_of(ratings)
+    # What the mean of the same raters decides agrees with it by construction.
+    without_mean = {name: model for name, model in models.items() if "mean" not in name}
+    shown("the mean of all raters", compare_with_key(votes, key, seed=0, models=without_mean))
+    wider = {name: model for name, model in without_mean.items() if name != ALGORITHM_1}
+    shown("the mean of all raters", compare_with_key(votes, key, seed=0, models=wider, against=OF_MAJORITY))
+    shown("a rater held out", compare_on_held_out(votes, names, seed=0, models=models))
+    wider = {name: model for name, model in models.items() if name not in (ALGORITHM_1, OF_MAJORITY)}
+    shown("a rater held out", compare_on_held_out(votes, names, seed=0, models=wider, against=WITHOUT_TIES))
+
+
+def shown(title: str, found: tuple[Compared, ...]) -> None:
+    """One comparison as a table, over all raters together."""
+    found = tuple(one for one in found if one.rater == EVERYONE)
+    first = found[0]
+    print(f"\n{title}: {first.accuracy.n:,} pairs, the surest {first.equal_coverage:.1%} of each model")
+    print(f"{'':28} {'coverage':>8}  {'right there':>11}  {'right at equal coverage':24} difference")
+    for one in found:
+        ends = [f"{own.value:.3f} [{own.low:.3f}, {own.high:.3f}]" for own in (one.accuracy, one.gain)]
+        print(f"{one.model:28} {one.coverage:8.1%}  {one.accuracy_of_all.value:11.3f}  {ends[0]:24} {ends[1]}")
+
+
+def tiers(folders: list[str]) -> None:
+    """Print how many tiers the rankings of resolved folders have, and the agreement of their raters."""
+    for folder in folders:
+        cases = [case for case in read_cases(Path(folder) / "cases.jsonl") if case.ranking]
+        number = Counter(len(case.ranking or ()) for case in cases)
+        summary = json.loads((Path(folder) / "run.json").read_text(encoding="utf-8"))["summary"]
+        print(f"{folder}: one tier {number[1] / len(cases):.1%} of {len(cases)}; tiers {dict(sorted(number.items()))}")
+        kappas = [one["kappa"]["value"] for one in summary["agreement"]["judges"]]
+        alpha = summary["agreement"]["alpha"]["all"]
+        print(f"  kappa {min(kappas):.3f} to {max(kappas):.3f}, median {np.median(kappas):.3f}, {len(kappas)} pairs")
+        print(f"  alpha {alpha['value']:.3f} [{alpha['low']:.3f}, {alpha['high']:.3f}]")
+
+
+def main(task: str, *words: str) -> None:
+    """Do one of the four tasks."""
+    if task == "compare":
+        compare(words[0])
+    elif task == "tiers":
+        tiers(list(words))
+    elif task == "judge":
+        print(f"{write_cases(words[1], map(judged, read_cases(words[0])))} cases in {words[1]}")
+    else:
+        lines = [msgspec.json.encode(means(case)) for case in read_cases(words[0])]
+        Path(words[1]).write_bytes(b"\n".join(lines) + b"\n")
+        print(f"{len(lines)} lines in {words[1]}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
