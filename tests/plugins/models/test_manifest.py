@@ -40,3 +40,19 @@ def test_the_protocol_names_what_decides_a_score():
     protocol = protocol_of(RENDERING, dtype="float32", model="m")
     assert protocol["template_hash"] == RENDERING.template_hash
     assert (protocol["max_length"], protocol["over_length"], protocol["strip"]) == (99, "left", True)
+
+
+def test_the_rewards_of_the_reference_set_and_what_was_done_to_them_come_back(tmp_path):
+    import msgspec
+
+    from steelyard.plugins.models._manifest import Calibration, Reference
+
+    reference = Reference(
+        name="参考.jsonl", data_hash="h", num_prompts=1, num_rewards=2, mean=0.5, spread=1.0, spread_within=0.5
+    )
+    told = msgspec.structs.replace(MANIFEST, reference=reference, calibration=Calibration(scale=2.0, shift=-0.5))
+    write_manifest(tmp_path, told)
+    assert read_manifest(tmp_path) == told
+    # A model of an earlier version tells nothing of its rewards, and is a model all the same.
+    write_manifest(tmp_path, MANIFEST)
+    assert read_manifest(tmp_path).reference is None

@@ -3,7 +3,7 @@ import pytest
 from steelyard.methods.training.batching import Slot
 from steelyard.methods.training.flops import training_flops
 from steelyard.stages.train.loop import choose_trainable
-from steelyard.stages.train.pace import Pace, _told_time, shape_of
+from steelyard.stages.train.pace import Pace, _told_time, decoder_shape
 from steelyard.stages.train.peak import Peak
 from training_examples import answers, network
 
@@ -14,17 +14,17 @@ SLOTS = (Slot(0, 0), Slot(0, 1))
 LAYER = (32 * 32 + 32) + 2 * (32 * 16 + 16) + 32 * 32 + 3 * 32 * 48 + 2 * 32
 
 
-def test_the_shape_of_a_decoder_by_hand():
+def test_the_decoder_shape_a_decoder_by_hand():
     made = network()
-    assert shape_of(made) == (2 * LAYER + 32, 2 * LAYER + 32, 2 * LAYER + 32, 2 * 4 * 8)
+    assert decoder_shape(made) == (2 * LAYER + 32, 2 * LAYER + 32, 2 * LAYER + 32, 2 * 4 * 8)
     list(choose_trainable(made, 1))
-    assert shape_of(made)[:3] == (2 * LAYER + 32, LAYER + 32, LAYER + 32)
+    assert decoder_shape(made)[:3] == (2 * LAYER + 32, LAYER + 32, LAYER + 32)
     list(choose_trainable(made, 0))
-    assert shape_of(made)[:3] == (2 * LAYER + 32, 0, 0)
+    assert decoder_shape(made)[:3] == (2 * LAYER + 32, 0, 0)
 
 
 def test_the_figures_agree_with_each_other():
-    shape = shape_of(network())
+    shape = decoder_shape(network())
     pace = Pace(EXAMPLES, shape, Peak(1e9, is_measured=True), num_steps=10)
     pace.skip(2)
     pace.add(SLOTS, num_pairs=1, num_tokens=5)

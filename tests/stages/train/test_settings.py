@@ -19,6 +19,7 @@ def test_the_defaults_are_the_paper_s_where_it_has_them():
         {"regulariser": -1.0}, {"trainable": "last:0"}, {"trainable": "some"}, {"max_length": 0},
         {"centring": -1.0}, {"tie_learning_rate": 0.0}, {"loss": "plackett-luce", "pairs": "judged"},
         {"loss": "plackett-luce", "label_smoothing": 0.1},
+        {"divergence_factor": 1.0}, {"divergence_steps": -1},
     ],
 )  # fmt: skip
 def test_numbers_that_make_no_sense_are_refused(settings):

@@ -12,6 +12,32 @@ from steelyard.plugins.models._conversation import Rendering
 MANIFEST_FILE = "steelyard.json"
 
 
+class Reference(msgspec.Struct, frozen=True, kw_only=True):
+    """How a model's rewards lie on a named set of answers: what a user of rewards needs to put one model for another.
+
+    ``spread`` is their standard deviation (over n), ``spread_within`` that around each prompt's own mean.
+    """
+
+    name: str
+    data_hash: str
+    num_prompts: int
+    num_rewards: int
+    mean: float
+    spread: float
+    spread_within: float
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done to the rewards after training, and what is left to do: ``scale`` is in the saved head already.
+
+    ``shift``, added to a reward, puts the mean of the reference set at 0. Heads of decoders have no bias that could
+    hold it, and no difference between answers depends on it.
+    """
+
+    scale: float
+    shift: float
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """``steelyard.json``: the protocol of a reward model. A scorer takes it as it is, or refuses."""
 
@@ -24,6 +50,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     base_model: str
     data_hash: str
     versions: dict[str, str]
+    loss: str = "bradley-terry"
+    tie: dict[str, float] = {}
+    reference: Reference | None = None
+    calibration: Calibration | None = None
 
 
 def read_manifest(folder: Path) -> Manifest | None:

@@ -65,7 +65,7 @@ class Pace:
         )
 
 
-def shape_of(network: RewardNetwork) -> Shape:
+def decoder_shape(network: RewardNetwork) -> Shape:
     """What of the network decides the arithmetic of a step.
 
     The gradient passes through the first part with anything to train and through all that come after it. Mixtures of

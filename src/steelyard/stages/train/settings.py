@@ -1,6 +1,6 @@
 """Every setting of training that changes its result."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
@@ -25,7 +25,17 @@ class Config(BaseConfig, frozen=True):
     is written every ``checkpoint_every`` steps, 0 every ten minutes. ``tokens_per_forward`` bounds the memory of a
     forward pass and changes no result but by rounding. ``label_smoothing``: how likely a label is the wrong way round.
     ``bfloat16`` keeps float32 master weights of what is trained. ``preflight`` checks the loss of equal scores, and
-    that a head alone can learn the first step, before anything is trained.
+    that a head alone can learn the first step, before anything is trained. Training stops when the loss is over
+    ``divergence_factor`` times its running median ``divergence_steps`` times in a row; 0 steps never. ``track`` names
+    where the figures of each step go while it runs (`steelyard list trackers`): kinds, or tables with ``kind`` and its
+    settings; null is a file of lines, and TensorBoard where tensorboardX is installed. It changes no result.
+    ``adapter`` trains low-rank factors of ``adapter_rank``, weighed by alpha / rank, beside the linear layers that
+    ``adapter_layers`` names, and the head, always; they are saved ``merged`` into the weights or as an ``adapter`` on
+    its base. ``optimiser``: ``adamw-8bit`` keeps its moments in 8 bits. ``compile`` compiles the decoder layers.
+    ``recompute`` works out again in the backward pass, to the same gradients, nothing, the ``mlp`` and norms, or whole
+    ``layers``; ``auto`` as little as the memory estimate allows.
+    ``calibrate_rewards``: ``standardise`` scales the saved head so that the rewards of the reference set have a spread
+    of 1; the manifest keeps the scale, and the shift to a mean of 0.
     """
 
     prompts_per_step: int = 8
@@ -48,6 +58,15 @@ class Config(BaseConfig, frozen=True):
     pairs: PairChoice | None = None
     trainable: str = "all"
     dtype: Literal["float32", "bfloat16"] = "float32"
+    adapter: Literal["lora", "dora"] | None = None
+    adapter_rank: int = 16
+    adapter_alpha: float = 32.0
+    adapter_dropout: float = 0.0
+    adapter_layers: str | tuple[str, ...] = "all-linear"
+    save_adapter: Literal["merged", "adapter"] = "merged"
+    optimiser: Literal["adamw", "adamw-8bit"] = "adamw"
+    compile: bool = False
+    recompute: Literal["auto", "none", "mlp", "layers"] = "auto"
     chat_template: str | None = None
     strip: bool = True
     max_length: int = 2048
@@ -58,6 +77,10 @@ class Config(BaseConfig, frozen=True):
     keep: Literal["last", "best"] = "last"
     patience: int = 0
     checkpoint_every: int = 0
+    track: tuple[str | dict[str, Any], ...] | None = None
+    divergence_factor: float = 3.0
+    divergence_steps: int = 10
+    calibrate_rewards: Literal["none", "standardise"] = "none"
     preflight: bool = True
     allow_overlap: bool = False
     seed: int = 0
@@ -81,10 +104,26 @@ def check_settings(config: Config) -> None:
     if config.patience < 0 or config.checkpoint_every < 0 or config.evaluate_every < 0:
         found = "patience, checkpoint_every or evaluate_every below 0"
         raise ConfigError(found, where="train", allowed="0 or more")
+    if config.divergence_factor <= 1 or config.divergence_steps < 0:
+        found = f"divergence_factor {config.divergence_factor}, divergence_steps {config.divergence_steps}"
+        raise ConfigError(found, where="train", allowed="a factor over 1, 0 steps or more")
     if not 0 <= config.label_smoothing < 0.5:
         raise ConfigError(f"label_smoothing is {config.label_smoothing}", where="train", allowed="0 to below 0.5")
     _check_loss(config)
+    _check_adapter(config)
     num_last_layers(config.trainable)
+
+
+def _check_adapter(config: Config) -> None:
+    if config.adapter_rank < 1 or config.adapter_alpha <= 0 or not 0 <= config.adapter_dropout < 1:
+        numbers = (config.adapter_rank, config.adapter_alpha, config.adapter_dropout)
+        found = "adapter_rank {}, adapter_alpha {}, adapter_dropout {}".format(*numbers)
+        raise ConfigError(found, where="train", allowed="a rank of 1 or more, an alpha above 0, a dropout below 1")
+    if config.adapter is not None and config.trainable != "all":
+        found = f"adapter={config.adapter} with trainable={config.trainable}"
+        raise ConfigError(found, where="train", do="leave trainable out: adapter_layers says what is trained")
+    if config.adapter is None and config.save_adapter == "adapter":
+        raise ConfigError("save_adapter=adapter without an adapter", where="train", do="set adapter=lora")
 
 
 def objective_of(config: Config) -> Objective:
