@@ -1,14 +1,24 @@
-"""What a case must satisfy beyond its types: ids that are unique, and references that point at something."""
+"""What a case must satisfy beyond its types: unique ids, references that point at something, numbers that are some."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
+from operator import ne
 
 from steelyard.core.errors import RecordError
-from steelyard.core.types import Case
+from steelyard.core.types import Case, Rating
 
 
 def check_case(case: Case) -> Case:
     """The case itself, if it holds together. Raises RecordError naming the first thing that does not."""
+    check_frame(case)
+    _check_judgments(case, {response.id for response in case.responses})
+    return case
+
+
+def check_frame(case: Case) -> Case:
+    """All of `check_case` but which responses the judgments name: whoever looks those up finds out without it."""
     ids = [response.id for response in case.responses]
     known = set(ids)
     if len(known) < len(ids):
@@ -16,24 +26,39 @@ def check_case(case: Case) -> Case:
     for index, response in enumerate(case.responses):
         if (response.text is None) == (response.messages is None):
             _refuse(f"responses[{index}]", "needs either text or messages, and not both", "one of the two")
-    _check_judgments(case, known)
+    given_ids = [judgment.id for judgment in case.judgments if judgment.id is not None]
+    if len(set(given_ids)) < len(given_ids):
+        _refuse("judgments", f"judgment id {_repeated(given_ids)!r} is given twice", "ids that are unique")
     for index, rating in enumerate(case.ratings):
         _check_known(f"ratings[{index}].response", (rating.response,), known)
+        _check_rating(f"ratings[{index}]", rating)
     _check_ranking(case, known)
     for index, pair in enumerate(case.pairs or ()):
         _check_two(f"pairs[{index}]", pair.better, pair.worse, known)
+        if pair.weight is not None and not 0 <= pair.weight < math.inf:
+            _refuse(f"pairs[{index}].weight", f"the weight is {pair.weight}", "a finite number of 0 or more")
+        if pair.margin is not None and not math.isfinite(pair.margin):
+            _refuse(f"pairs[{index}].margin", f"the margin is {pair.margin}", "a finite number")
     return case
 
 
 def _check_judgments(case: Case, known: set[str]) -> None:
-    given_ids = [judgment.id for judgment in case.judgments if judgment.id is not None]
-    if len(set(given_ids)) < len(given_ids):
-        _refuse("judgments", f"judgment id {_repeated(given_ids)!r} is given twice", "ids that are unique")
-    for index, judgment in enumerate(case.judgments):
-        if judgment.left == judgment.right or judgment.left not in known or judgment.right not in known:
-            _check_two(f"judgments[{index}]", judgment.left, judgment.right, known)
-        if judgment.shown is not None and not known.issuperset(judgment.shown):
-            _check_known(f"judgments[{index}].shown", judgment.shown, known)
+    judgments = case.judgments
+    # All at once, without a loop in Python; only where something is wrong is it looked for.
+    left, right = [one.left for one in judgments], [one.right for one in judgments]
+    shown = chain.from_iterable([one.shown for one in judgments if one.shown])
+    if known.issuperset(left) and known.issuperset(right) and known.issuperset(shown) and all(map(ne, left, right)):
+        return
+    for index, judgment in enumerate(judgments):
+        _check_two(f"judgments[{index}]", judgment.left, judgment.right, known)
+        _check_known(f"judgments[{index}].shown", judgment.shown or (), known)
+
+
+def _check_rating(path: str, rating: Rating) -> None:
+    if not math.isfinite(rating.value):
+        _refuse(f"{path}.value", f"the value is {rating.value}", "a finite number")
+    if rating.range is not None and not rating.range[0] <= rating.range[1]:
+        _refuse(f"{path}.range", f"the range is {list(rating.range)}", "the lowest value first, then the highest")
 
 
 def _check_ranking(case: Case, known: set[str]) -> None:

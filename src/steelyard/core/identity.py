@@ -17,20 +17,27 @@ def content_id(content: str | Mapping[str, Any]) -> str:
 
 
 class UniqueIds:
-    """Hands out ids; an id seen before gets ``~2``, ``~3``, and is counted in ``num_repeated``."""
+    """Hands out ids; an id seen before gets ``~2``, ``~3``, and is counted in ``num_repeated``.
+
+    No id is handed out twice, whatever is wanted: where ``x~2`` was wanted itself, the second ``x`` is ``x~3``.
+    """
 
     def __init__(self) -> None:
-        self._seen: Counter[str] = Counter()
+        self._taken: set[str] = set()
+        self._times: Counter[str] = Counter()
         self.num_repeated = 0
 
     def take(self, wanted: str) -> str:
         """The wanted id, or its next free variant."""
-        self._seen[wanted] += 1
-        times = self._seen[wanted]
-        if times == 1:
-            return wanted
-        self.num_repeated += 1
-        return f"{wanted}~{times}"
+        found = wanted
+        self._times[wanted] += 1
+        if wanted in self._taken:
+            self.num_repeated += 1
+            self._times[wanted] = max(2, self._times[wanted])
+            while (found := f"{wanted}~{self._times[wanted]}") in self._taken:
+                self._times[wanted] += 1
+        self._taken.add(found)
+        return found
 
     def take_all(self, wanted: Iterable[str]) -> tuple[str, ...]:
         """One id for each wanted one, in order."""
