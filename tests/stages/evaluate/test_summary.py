@@ -116,6 +116,7 @@ def test_policies_weights_and_more_measures_stand_in_the_summary():
     assert found["policies"]["right"]["accuracy_micro"]["value"] == pytest.approx(6 / 9)
     assert found["weights"]["macro"] == {"chat": 0.5, "code": 0.5}
     assert found["measures"]["top_1"]["wrong"]["micro"]["value"] == pytest.approx(1 / 3)
-    assert found["measures"]["length"]["raw"]["micro"]["value"] == found["accuracy_micro"]["value"]
+    assert found["measures"]["length"]["raw"]["micro"] == found["accuracy_micro"]
+    assert found["measures"]["length"]["raw"]["by_category"]["code"] == found["by_category"]["code"]["accuracy"]
     assert "policies" not in summary(UNSCORED)
     assert set(summary(UNSCORED)["measures"]) == {"rewards"}

@@ -1,8 +1,17 @@
+import re
+
+import msgspec
 import pytest
 
 from report_runs import all_runs, evaluate_run, made_cases, resolve_run, train_run
+from steelyard.core.types import Rating
+from steelyard.files.cases import write_cases
+from steelyard.stages.evaluate import Config as EvaluateConfig
+from steelyard.stages.evaluate import evaluate
 from steelyard.stages.report.gathering import gather, page_of
+from steelyard.stages.report.page import Strings, render
 from steelyard.stages.report.sources import read_sources
+from strategies import case, judgment
 
 
 def page(runs):
@@ -48,3 +57,23 @@ def test_simulated_data_are_said_to_be(tmp_path):
     cases = made_cases(3)
     assert page([resolve_run(tmp_path / "a", cases)]).is_simulated
     assert not page([resolve_run(tmp_path / "b", cases, simulated=False)]).is_simulated
+
+
+def test_what_evaluate_measures_beside_accuracy_has_a_section_in_both_languages(tmp_path):
+    ratings = tuple(Rating(response=name, rater="r", kind="human", dimension="d", value=1) for name in "abc")
+    said = [judgment("a>b", judge=name) for name in ("ann", "bob")]
+    shared = {"ranking": (("a",), ("b",), ("c",)), "ratings": ratings}
+    places = [
+        {"language": "zh" if index % 2 else "he", "category": ("数学" if index % 3 else "code",)} for index in range(12)
+    ]
+    cases = [case(f"p{index}", "abc", said, **own, **shared) for index, own in enumerate(places)]
+    write_cases(tmp_path / "bench.jsonl", cases)
+    evaluate([tmp_path / "bench.jsonl"], tmp_path / "out", EvaluateConfig(num_resamples=20), model="random")
+    made = page([tmp_path / "out"])
+    (section,) = [section for section in made.sections if section.anchor == "more_measures"]
+    assert len(section.panels) == 7
+    strings = Strings().table
+    told = re.findall(r"@@([a-z0-9_]+)\|", msgspec.json.encode(section).decode())
+    for key in {*told, section.anchor, *(panel.note for panel in section.panels if panel.note)}:
+        assert set(strings[key]) == {"en", "zh"}, key
+    assert 'id="more_measures"' in render(made)

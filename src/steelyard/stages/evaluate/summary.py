@@ -63,10 +63,10 @@ def summarise(given: Evaluation) -> dict[str, Any]:
     summary["baselines"] = {
         name: _baseline(given, counted, lines, withheld=unscored) for name, lines in given.baselines.items()
     }
-    return summary | {"measures": _measures(given, values)}
+    return summary | {"measures": _measures(given, values, measured)}
 
 
-def _measures(given: Evaluation, values: PairValues) -> dict[str, Any]:
+def _measures(given: Evaluation, values: PairValues, measured: dict[str, Any]) -> dict[str, Any]:
     judged = given.judged
     measurable = Measurable(
         given.questions,
@@ -76,7 +76,18 @@ def _measures(given: Evaluation, values: PairValues) -> dict[str, Any]:
         has_scores=judged is None or not judged.by_pair,
         has_rewards=judged is None,
     )
-    return measure(measurable, num_resamples=given.config.num_resamples, seed=given.config.seed)
+    found = measure(measurable, num_resamples=given.config.num_resamples, seed=given.config.seed)
+    if "length" in found:
+        found["length"]["raw"] = {
+            # The headline itself, so that one number has one interval.
+            "macro": measured["accuracy"],
+            "micro": measured["accuracy_micro"],
+            **{
+                group: {name: own["accuracy"] for name, own in measured[group].items()}
+                for group in ("by_category", "by_language")
+            },
+        }
+    return found
 
 
 def unscored_report(questions: Questions, lines: Sequence[Scores]) -> dict[str, Any]:

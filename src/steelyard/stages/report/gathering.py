@@ -15,6 +15,8 @@ from steelyard.methods.reporting.headline import (
     training_sentences,
 )
 from steelyard.methods.reporting.items import is_simulated, join_items
+from steelyard.methods.reporting.measured_contents import MoreMeasured
+from steelyard.methods.reporting.measured_section import more_section
 from steelyard.methods.reporting.sections import (
     Judged,
     Section,
@@ -37,6 +39,7 @@ from steelyard.stages.report.sources import (
     evaluation_of,
     items_of,
     judges_of,
+    measures_of,
     of_stage,
     read_known_cases,
     resolution_of,
@@ -50,6 +53,7 @@ class Gathered(NamedTuple):
     sources: tuple[Source, ...]
     evaluations: tuple[Named, ...]
     items: dict[str, tuple[Item, ...]]
+    measured: dict[str, MoreMeasured]
     judged: tuple[Judged, ...]
     trainings: dict[str, Training]
     case_files: tuple[CaseFile, ...]
@@ -65,6 +69,7 @@ def gather(sources: Sequence[Source]) -> Gathered:
         sources=tuple(sources),
         evaluations=evaluations,
         items={named.name: items_of(source) for named, source in zip(evaluations, evaluated, strict=True)},
+        measured={named.name: measures_of(source) for named, source in zip(evaluations, evaluated, strict=True)},
         judged=tuple(Judged(source.name, resolution_of(source)) for source in of_stage(sources, "resolve")),
         trainings={source.name: training_of(source) for source in of_stage(sources, "train")},
         case_files=files,
@@ -103,6 +108,7 @@ def _sections(gathered: Gathered) -> list[Section]:
     curves = {source.name: curve_of(source) for source in of_stage(gathered.sources, "train")}
     return [
         accuracy_section(gathered.evaluations, evaluated),
+        more_section(gathered.measured, evaluated),
         rewards_section(gathered.items, evaluated),
         conflict_section(gathered.judged, _evidence(gathered, "resolve")),
         judges_section([judges_of(source) for source in of_stage(gathered.sources, "resolve")], []),

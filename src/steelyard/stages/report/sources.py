@@ -23,6 +23,7 @@ from steelyard.methods.reporting.contents import (
     model_name,
 )
 from steelyard.methods.reporting.judge_contents import Agreement, Authors, Judges
+from steelyard.methods.reporting.measured_contents import MoreMeasured
 from steelyard.methods.reporting.sections import JudgeReport
 
 Part = TypeVar("Part", bound=Seen)
@@ -65,6 +66,11 @@ def evaluation_of(source: Source) -> Named:
     """The summary of an evaluation, under its model's name. Raises RecordError if it is none."""
     evaluation = _summary(source, Evaluation)
     return Named(model_name(evaluation.model) or source.name, evaluation)
+
+
+def measures_of(source: Source) -> MoreMeasured:
+    """What an evaluation measured beside its headline; nothing of one that did not. Raises RecordError if broken."""
+    return _summary(source, MoreMeasured)
 
 
 def resolution_of(source: Source) -> Resolution:
