@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steelyard.core.types import Run
+from steelyard.files.evaluations import read_beside
 from steelyard.files.results import read_run
 from steelyard.methods.measures.accuracy import Integers
 from steelyard.methods.measures.aggregation import ACCURACY, EXACT_MATCH, Estimate, by_category, estimate_macro
@@ -14,7 +15,6 @@ from steelyard.methods.measures.comparison import Comparison, compare, holm
 from steelyard.methods.measures.resampling import Items, resample
 from steelyard.methods.measures.strata import Layout
 from steelyard.pipelines.experiments import model_name, run_name
-from steelyard.stages.compare.reading import read_beside
 
 NUM_RESAMPLES = 2000
 

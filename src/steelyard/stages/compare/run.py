@@ -10,13 +10,13 @@ import numpy as np
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Counts, Run
+from steelyard.files.evaluations import Beside, read_beside
 from steelyard.files.results import read_run, result_folder
 from steelyard.files.talk import say, track
 from steelyard.methods.measures.blocks import draw_blocks
 from steelyard.methods.measures.comparison import Comparison, holm, ranks_beyond_doubt
 from steelyard.methods.measures.comparison import compare as compare_tables
 from steelyard.methods.measures.paired_means import paired_mean
-from steelyard.stages.compare.reading import Beside, read_beside
 
 _LEVEL = 0.05
 

@@ -4,7 +4,7 @@ import pytest
 
 from steelyard.core.errors import EvidenceError, FileError, RecordError
 from steelyard.files.cases import write_cases
-from steelyard.stages.compare.reading import read_beside
+from steelyard.files.evaluations import read_beside
 from steelyard.stages.evaluate import Config, evaluate
 from strategies import case
 

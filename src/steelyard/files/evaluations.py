@@ -40,10 +40,16 @@ class Beside(NamedTuple):
 def read_beside(folders: Sequence[Path]) -> Beside:
     """The evaluations in these folders. Raises FileError for another run, EvidenceError for what does not compare."""
     runs = [_evaluation(folder) for folder in folders]
-    names = _names(folders, runs)
-    items = [list(read_items(folder)) for folder in folders]
     for index in range(1, len(folders)):
         _check_alike(folders, runs, index)
+    return beside(folders, runs)
+
+
+def beside(folders: Sequence[Path], runs: Sequence[Run]) -> Beside:
+    """As `read_beside`, of records that are read already and are known to be alike."""
+    names = names_of(folders, runs)
+    items = [list(read_items(folder)) for folder in folders]
+    for index in range(1, len(folders)):
         _check_same(folders, items, index)
     statistics = [_statistics(own) for own in items]
     measures = [_measures(own) for own in items]
@@ -54,11 +60,22 @@ def read_beside(folders: Sequence[Path]) -> Beside:
     return Beside(evaluated, labels, layout_of(labels))
 
 
-def _evaluation(folder: Path) -> Run:
+def read_evaluation(folder: Path) -> Run:
+    """The record of an evaluation. Raises FileError for a folder without a finished run, or with another stage's."""
     run = read_run(folder)
     if run.stage != "evaluate":
         raise FileError(f"a run of {run.stage}", where=str(folder), allowed="the --out folder of `steelyard evaluate`")
-    if "unscored" in run.summary or run.summary["accuracy"]["value"] is None:
+    return run
+
+
+def has_headline(run: Run) -> bool:
+    """Whether every answer counted: with unscored ones there are bounds and no headline."""
+    return "unscored" not in run.summary and run.summary["accuracy"]["value"] is not None
+
+
+def _evaluation(folder: Path) -> Run:
+    run = read_evaluation(folder)
+    if not has_headline(run):
         raise EvidenceError(
             "some answers have no score or verdict here, so there is no headline to compare",
             where=str(folder),
@@ -67,7 +84,8 @@ def _evaluation(folder: Path) -> Run:
     return run
 
 
-def _names(folders: Sequence[Path], runs: Sequence[Run]) -> list[str]:
+def names_of(folders: Sequence[Path], runs: Sequence[Run]) -> list[str]:
+    """What each evaluation is called: its model, and its folder where two have one model."""
     names = [str(run.summary["model"]) for run in runs]
     return [
         name if names.count(name) == 1 else f"{name} ({folder})" for name, folder in zip(names, folders, strict=True)

@@ -1,0 +1,54 @@
+"""The verb `leaderboard` on the command line."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def command(
+    runs: Annotated[list[Path], typer.Argument(help="The --out folders of evaluations of one bench.")],
+    *,
+    out: Annotated[Path, typer.Option(help="The folder for leaderboard.html, .csv, .md and run.json.")],
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="KEY=VALUE, for seed, num_resamples or allow_differing; repeat."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
+) -> None:
+    """One table of many evaluations, with the ranks that the data allow: a page to sort, CSV, Markdown and JSON.
+
+    Unlike protocols are refused, with all that differs: another bench, other pairs, an evaluation without self-tests,
+    another number type or length within a family of models. Partial evaluations are listed apart.
+
+    Example: `steelyard leaderboard evaluated-a evaluated-b --out board`
+
+    Example: `steelyard leaderboard evaluated-a evaluated-b --set 'allow_differing=["max_length"]' --out board`
+    """
+    from steelyard.core.config import parse_settings, resolve_config
+    from steelyard.doors.shown import show
+    from steelyard.stages.leaderboard import Config, leaderboard
+
+    config = resolve_config(Config, parse_settings(setting or ()), where="leaderboard")
+    run = leaderboard(runs, out, config, force=force)
+    show(run, _lines(run.summary, out), as_json=as_json)
+
+
+def _lines(summary: dict[str, Any], out: Path) -> Iterator[str]:
+    from steelyard.methods.reporting.leaderboard import numbers_of, rank_of, shown
+
+    yield f"{len(summary['rows'])} models on {summary['bench']}, {summary['num_prompts']:,} prompts (95 % intervals)"
+    for row in summary["rows"]:
+        own = numbers_of(row)
+        headline = own.get(("headline", "overall"))
+        overall = "" if headline is None else f", overall {shown(headline)}"
+        yield (
+            f"  {rank_of(row):>5} {row['group']:3} {row['name']}: accuracy {shown(own['headline', 'accuracy'])}"
+            f"{overall}, first in {row['rank_shares'][0]:.0%} of resamples"
+        )
+    yield f"models that share a letter cannot be told apart ({summary['correction']})"
+    for one in summary["partial"]:
+        yield f"without a headline: {one['name']}: {one['why']}"
+    yield f"the page: {out / 'leaderboard.html'}"

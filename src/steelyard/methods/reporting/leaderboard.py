@@ -1,0 +1,96 @@
+"""A leaderboard's summary as a table of text: CSV for machines, Markdown for a page."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_FIXED = ("name", "kind", "best_rank", "worst_rank", "share_first", "group", "self_test")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+class _Lines:
+    """What the CSV writer writes to, in memory."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def write(self, text: str) -> None:
+        """Keep one line."""
+        self.lines.append(text)
+
+
+def numbers_of(row: Mapping[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    """The estimates of a row by (group, name)."""
+    return {(one["group"], one["name"]): one for one in row["numbers"]}
+
+
+def rank_of(row: Mapping[str, Any]) -> str:
+    """``2``, or ``1–3`` where the data leave it open."""
+    best, worst = row["best_rank"], row["worst_rank"]
+    return str(best) if best == worst else f"{best}–{worst}"
+
+
+def shown(estimate: Mapping[str, Any] | None) -> str:
+    """``0.812 [0.790, 0.833]``; empty where there is no value."""
+    if estimate is None or estimate["value"] is None:
+        return ""
+    if estimate["low"] is None:
+        return f"{estimate['value']:.3f}"
+    return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
+
+
+def as_csv(summary: Mapping[str, Any]) -> str:
+    """A line a model, the best first; three columns a number. A name that a spreadsheet would run is quoted.
+
+    Evaluations without a headline have no line.
+    """
+    columns = [(one["group"], one["name"]) for one in summary["columns"]]
+    made = _Lines()
+    writer = csv.writer(made, lineterminator="\n")
+    titles = [name if group == "headline" else f"{group}.{name}" for group, name in columns]
+    writer.writerow([*_FIXED, *(f"{title}{end}" for title in titles for end in ("", ".low", ".high"))])
+    for row in summary["rows"]:
+        own = numbers_of(row)
+        cells = [own.get(column, {}).get(end) for column in columns for end in ("value", "low", "high")]
+        writer.writerow([*(_plain(one) for one in _fixed(row)), *("" if one is None else one for one in cells)])
+    return "".join(made.lines)
+
+
+def _fixed(row: Mapping[str, Any]) -> list[Any]:
+    ranks = (row["best_rank"], row["worst_rank"])
+    return [row["name"], row["kind"], *ranks, row["rank_shares"][0], row["group"], row["self_test"]]
+
+
+def _plain(cell: Any) -> Any:
+    is_formula = isinstance(cell, str) and cell.startswith(_FORMULA_STARTS)
+    return f"'{cell}" if is_formula else cell
+
+
+def as_markdown(summary: Mapping[str, Any]) -> str:
+    """The headline and the sections as a Markdown table, with what is listed apart below it."""
+    columns = [(one["group"], one["name"]) for one in summary["columns"] if one["group"] in ("headline", "sections")]
+    head = ["rank", "model", "first in", "group", *(name.replace("_", " ") for _, name in columns)]
+    lines = [_line(head), _line(["---"] * len(head))]
+    for row in summary["rows"]:
+        own = numbers_of(row)
+        fixed = [rank_of(row), row["name"], f"{row['rank_shares'][0]:.0%}", row["group"]]
+        lines.append(_line([*fixed, *(shown(own.get(column)) for column in columns)]))
+    lines += [
+        "",
+        f"{summary['bench']}, {summary['num_prompts']:,} prompts; 95 % intervals; ranked by {summary['ranked_by']}.",
+    ]
+    lines += [f"Models that share a letter cannot be told apart ({summary['correction']})."]
+    lines += [f"Without a headline: {_escaped(one['name'])}: {_escaped(one['why'])}." for one in summary["partial"]]
+    for title, values in summary["differing"].items():
+        lines.append(
+            _escaped(f"Differs by leave: {title}: " + ", ".join(f"{v} in {', '.join(n)}" for v, n in values.items()))
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(_escaped, cells))} |"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

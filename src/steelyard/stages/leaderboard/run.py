@@ -1,0 +1,122 @@
+"""One leaderboard from run folders to a page, a table and ``run.json``."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Counts, Run
+from steelyard.files.atomic import written
+from steelyard.files.evaluations import Beside, beside, has_headline, names_of, read_evaluation
+from steelyard.files.results import read_run, result_folder
+from steelyard.files.talk import say
+from steelyard.methods.measures.standings import Standings, standings
+from steelyard.methods.reporting.leaderboard import as_csv, as_markdown
+from steelyard.stages.leaderboard.alike import Differing, bench_hashes, check_alike
+from steelyard.stages.leaderboard.columns import columns_of
+from steelyard.stages.leaderboard.page import as_page
+
+
+class Config(BaseConfig, frozen=True):
+    """``num_resamples``: how often prompts are redrawn for ranks. ``allow_differing`` names what need not be equal:
+    ``self_test`` (one was evaluated without it), and within a family of models ``dtype``, ``max_length``,
+    ``over_length``, or of one model its ``template``. It stands in the table.
+    """
+
+    num_resamples: int = 10_000
+    allow_differing: tuple[Differing, ...] = ()
+    seed: int = 0
+
+
+_DEFAULT = Config()
+
+
+def leaderboard(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run:
+    """Rank the evaluations in ``runs`` in one table: ``leaderboard.html``, ``.csv``, ``.md`` and ``run.json``.
+
+    Evaluations without a headline are listed apart with what they lack. Raises EvidenceError for less than two with
+    one, for one folder twice, and for unlike protocols, naming everything that differs.
+    """
+    if len({folder.resolve() for folder in runs}) < len(runs):
+        raise EvidenceError("one folder is named twice", do="name each --out folder of `steelyard evaluate` once")
+    records = [read_evaluation(folder) for folder in runs]
+    names = names_of(runs, records)
+    differing = check_alike(dict(zip(names, records, strict=True)), config.allow_differing)
+    lacking = {name: why for name, run in zip(names, records, strict=True) if (why := what_lacks(run)) is not None}
+    whole = [index for index, name in enumerate(names) if name not in lacking]
+    if len(whole) < 2:
+        told = "; ".join(f"{name}: {why}" for name, why in lacking.items())
+        raise EvidenceError(
+            f"{len(whole)} of {len(runs)} evaluations have a headline{f' ({told})' if told else ''}",
+            do="name two or more finished --out folders of `steelyard evaluate`",
+        )
+    together = beside([runs[index] for index in whole], [records[index] for index in whole])
+    inputs = {f"run.{number}": folder / "run.json" for number, folder in enumerate(runs, 1)}
+    with result_folder(out, "leaderboard", config=config, inputs=inputs, seed=config.seed, force=force) as result:
+        if result.is_finished:
+            say(f"{out} is finished already: equal inputs and settings")
+            return read_run(out)
+        tables = [one.statistics for one in together.evaluated]
+        found = standings(together.layout, tables, num_resamples=config.num_resamples, seed=config.seed)
+        summary = _summary(together, found, [names[index] for index in whole])
+        summary |= {"differing": differing, "partial": [{"name": name, "why": why} for name, why in lacking.items()]}
+        for ending, text in (("html", as_page(summary)), ("csv", as_csv(summary)), ("md", as_markdown(summary))):
+            with written(result.path(f"leaderboard.{ending}")) as file:
+                file.write(text.encode())
+        result.summary = summary
+        dropped = {"no headline": len(lacking)} if lacking else {}
+        result.counts = Counts(
+            num_in=len(runs), num_used=len(whole), dropped=dropped, noted={"prompts": len(tables[0])}
+        )
+    return read_run(out)
+
+
+def what_lacks(run: Run) -> str | None:
+    """Why the evaluation has no headline, or null where it has one."""
+    if not has_headline(run):
+        return "some answers have no score or verdict"
+    missing: Mapping[str, str] = run.summary.get("missing") or {}
+    return ", ".join(f"{name} ({why})" for name, why in missing.items()) or None
+
+
+def _summary(together: Beside, found: Standings, names: Sequence[str]) -> dict[str, Any]:
+    first = together.evaluated[0].run
+    rows = [_row(together, found, index, name) for index, name in enumerate(names)]
+    rows.sort(key=lambda row: -row["accuracy"])
+    seen = dict.fromkeys(key for one in together.evaluated for key in columns_of(one.run.summary))
+    return {
+        "bench": first.summary["bench"],
+        "bench_sha256": bench_hashes(first),
+        "num_prompts": len(together.evaluated[0].statistics),
+        "ranked_by": "accuracy, the mean over first-tier categories; a tied score is wrong",
+        "correction": "Holm, over all pairs of models",
+        "columns": [{"group": group, "name": name} for group, name in seen],
+        "rows": rows,
+        "comparisons": [
+            {"first": names[one], "second": names[other], "p_accuracy_corrected": value}
+            for (one, other), value in found.p_corrected.items()
+        ],
+    }
+
+
+def _row(together: Beside, found: Standings, index: int, name: str) -> dict[str, Any]:
+    evaluated = together.evaluated[index]
+    summary = evaluated.run.summary
+    protocol = summary.get("protocol") or {}
+    return {
+        "name": name,
+        "folder": str(evaluated.folder),
+        "kind": evaluated.run.config.get("model_kind") or "scores",
+        "accuracy": float(found.accuracy[index]),
+        "best_rank": found.ranks[index][0],
+        "worst_rank": found.ranks[index][1],
+        "rank_shares": found.rank_shares[index].tolist(),
+        "group": found.groups[index],
+        "self_test": summary.get("self_test", {}).get("state", "off"),
+        "protocol": {key: protocol.get(key) for key in ("dtype", "max_length", "over_length", "template_hash")},
+        "numbers": [
+            {"group": group, "name": title, **{key: own[key] for key in ("value", "low", "high", "n")}}
+            for (group, title), own in columns_of(summary).items()
+        ],
+    }

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.methods.measures.standings import groups_of, rank_shares, standings
+from steelyard.methods.measures.strata import Cell, Label, layout_of
+
+
+def table(right):
+    right = np.asarray(right, dtype=np.int64)
+    ones = np.ones_like(right)
+    return np.stack([ones, right, ones, right], axis=1)
+
+
+def layout(number):
+    return layout_of([Label(f"p{index}", Cell("code" if index % 2 else "chat")) for index in range(number)])
+
+
+def test_shares_of_ranks_by_hand():
+    drawn = np.array([[0.9, 0.8, 0.1], [0.7, 0.8, 0.1], [0.5, 0.5, 0.6], [0.3, 0.3, 0.3]])
+    # First model: first in row 1, second in row 2, ranks 2 and 3 halved in row 3, a third of each in row 4.
+    assert rank_shares(drawn)[0] == pytest.approx([(1 + 1 / 3) / 4, (1 + 1 / 2 + 1 / 3) / 4, (1 / 2 + 1 / 3) / 4])
+    assert rank_shares(drawn)[2] == pytest.approx([(1 + 1 / 3) / 4, (1 / 3) / 4, (2 + 1 / 3) / 4])
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=1, max_size=6))
+def test_every_model_stands_somewhere_and_every_rank_is_taken(drawn):
+    found = rank_shares(np.array(drawn, dtype=float))
+    assert found.sum(axis=0) == pytest.approx(np.ones(4))
+    assert found.sum(axis=1) == pytest.approx(np.ones(4))
+
+
+def test_letters_by_hand():
+    accuracy = np.array([0.5, 0.9, 0.7, 0.8])
+    differs = np.zeros((4, 4), dtype=bool)
+    differs[1, 0] = differs[1, 2] = differs[3, 0] = True  # 0.9 beats 0.5 and 0.7; 0.8 beats 0.5
+    assert groups_of(accuracy, differs) == ("c", "a", "bc", "ab")
+    assert groups_of(accuracy, np.zeros((4, 4), dtype=bool)) == ("a", "a", "a", "a")
+    assert groups_of(np.array([0.5]), np.zeros((1, 1), dtype=bool)) == ("a",)
+
+
+def test_many_models_have_many_letters():
+    number = 28
+    accuracy = np.arange(number, 0, -1.0)
+    letters = groups_of(accuracy, np.triu(np.ones((number, number), dtype=bool), 1))
+    assert letters[:2] == ("a", "b")
+    assert letters[26:] == ("(27)", "(28)")
+
+
+def test_far_models_are_told_apart_and_near_ones_are_not():
+    rng = np.random.default_rng(0)
+    tables = [table(rng.random(400) < share) for share in (0.5, 0.9, 0.89)]
+    found = standings(layout(400), tables, num_resamples=2000, seed=0)
+    assert found.ranks == ((3, 3), (1, 2), (1, 2))
+    assert found.groups == ("b", "a", "a")
+    assert found.rank_shares[0] == pytest.approx([0, 0, 1])
+    assert found.p_corrected[0, 1] < 0.01
+    assert found.p_corrected[1, 2] > 0.05
+    for one, own in enumerate(tables):  # the mean over the two categories
+        expected = np.mean([own[0::2, 1].mean(), own[1::2, 1].mean()])
+        assert found.accuracy[one] == pytest.approx(expected)
+
+
+def test_equal_models_share_their_ranks_and_parts_change_nothing(monkeypatch):
+    from steelyard.methods.measures import standings as module
+
+    tables = [table([1, 0, 1, 1]), table([1, 0, 1, 1])]
+    whole = standings(layout(4), tables, num_resamples=50, seed=1)
+    assert whole.rank_shares == pytest.approx(np.full((2, 2), 0.5))
+    monkeypatch.setattr(module, "_NUMBERS_AT_A_TIME", 60)
+    parts = standings(layout(4), tables, num_resamples=50, seed=1)
+    assert parts.rank_shares == pytest.approx(whole.rank_shares)
+    assert parts.ranks == whole.ranks == ((1, 2), (1, 2))

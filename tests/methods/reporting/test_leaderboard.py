@@ -1,0 +1,59 @@
+import csv
+import io
+
+import pytest
+
+from steelyard.methods.reporting.leaderboard import as_csv, as_markdown, rank_of, shown
+
+ESTIMATE = {"value": 0.8125, "low": 0.75, "high": 0.875, "n": 32}
+
+
+def row(name, ranks=(1, 2), **changes):
+    numbers = [{"group": "headline", "name": "accuracy", **ESTIMATE}, {"group": "sections", "name": "chat", **ESTIMATE}]
+    made = {"name": name, "kind": "classifier", "best_rank": ranks[0], "worst_rank": ranks[1], "group": "a",
+            "rank_shares": [0.625, 0.375], "self_test": "passed", "numbers": numbers}  # fmt: skip
+    return made | changes
+
+
+def summary(*rows, **changes):
+    columns = [{"group": "headline", "name": "accuracy"}, {"group": "sections", "name": "chat"}]
+    made = {"bench": "cases", "num_prompts": 1200, "ranked_by": "accuracy", "correction": "Holm", "columns": columns,
+            "rows": list(rows), "partial": [], "differing": {}}  # fmt: skip
+    return made | changes
+
+
+def test_a_rank_is_a_number_or_a_range():
+    assert rank_of(row("m", (2, 2))) == "2"
+    assert rank_of(row("m", (1, 3))) == "1–3"
+
+
+def test_an_estimate_is_shown_with_its_interval_where_it_has_one():
+    assert shown(ESTIMATE) == "0.812 [0.750, 0.875]"
+    assert shown(ESTIMATE | {"low": None}) == "0.812"
+    assert shown(ESTIMATE | {"value": None}) == shown(None) == ""
+
+
+@pytest.mark.parametrize("name", ["a,b\nc", '"quoted"', "奖励模型", "نموذج", "🐢"])
+def test_names_survive_csv(name):
+    read = list(csv.DictReader(io.StringIO(as_csv(summary(row(name))))))
+    assert read[0]["name"] == name
+    assert (float(read[0]["accuracy"]), float(read[0]["sections.chat.high"])) == (0.8125, 0.875)
+    assert (read[0]["best_rank"], read[0]["worst_rank"], read[0]["share_first"]) == ("1", "2", "0.625")
+
+
+def test_a_name_that_a_spreadsheet_would_run_is_text():
+    assert next(csv.DictReader(io.StringIO(as_csv(summary(row("=HYPERLINK(1)"))))))["name"] == "'=HYPERLINK(1)"
+
+
+def test_a_number_that_one_model_lacks_is_an_empty_cell():
+    lacking = row("m", numbers=[{"group": "headline", "name": "accuracy", **ESTIMATE}])
+    assert next(csv.DictReader(io.StringIO(as_csv(summary(lacking)))))["sections.chat"] == ""
+
+
+def test_markdown_keeps_its_table_whatever_the_name():
+    partial = [{"name": "late", "why": "safety (no cases of it)"}]
+    text = as_markdown(summary(row("a|b\n<x>"), partial=partial, differing={"dtype": {'"bfloat16"': ["a", "b"]}}))
+    lines = text.splitlines()
+    assert lines[2] == "| 1–2 | a\\|b &lt;x> | 62% | a | 0.812 [0.750, 0.875] | 0.812 [0.750, 0.875] |"
+    assert "Without a headline: late: safety (no cases of it)." in lines
+    assert 'Differs by leave: dtype: "bfloat16" in a, b' in lines
