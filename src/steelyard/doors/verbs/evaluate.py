@@ -102,6 +102,7 @@ def _kind_and_files(given: list[str]) -> tuple[str, list[Path]]:
 def _lines(summary: dict[str, Any]) -> Iterator[str]:
     """What a person wants to see first: the bench's headline, the means, the categories, the baselines."""
     from steelyard.doors.judged import policy_lines
+    from steelyard.doors.measured import measure_lines
 
     yield f"{summary['model']} on {summary['bench']} (95 % intervals)"
     for title in ("overall", "overall_with_prior_sets"):
@@ -122,6 +123,7 @@ def _lines(summary: dict[str, Any]) -> Iterator[str]:
         yield _row(f"  {name}", own["accuracy"])
     yield f"tied scores, counted wrong: {summary['tied']['num_pairs']:,} pairs ({summary['tied']['share']:.1%})"
     yield from policy_lines(summary)
+    yield from measure_lines(summary)
     for name, own in summary["baselines"].items():
         yield _row(f"baseline {name}", own["accuracy"]) + f"; model minus baseline {_number(own['difference'])}"
 
