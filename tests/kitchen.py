@@ -90,6 +90,9 @@ def _as(case, **changes):
 
 def _results():
     done("resolve", "cases.jsonl", "--out", "resolved")
+    done("merge", "human.jsonl", "llm.jsonl", "--out", "merged")
+    judged = Path("merged/cases.jsonl").read_text(encoding="utf-8")
+    Path("judged.jsonl").write_text(judged.replace("simulated-llm-1", "gpt-4"), encoding="utf-8")
     for name in ("supervised", "clean"):
         done("resolve", "llm.jsonl", "--out", name)
     done("score", "cases.jsonl", "--model", "longer", "--out", "scored")

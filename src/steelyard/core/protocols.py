@@ -61,6 +61,15 @@ class RewardModel(Protocol):
 
 
 @runtime_checkable
+class TaughtModel(RewardModel, Protocol):
+    """A reward model that learns from training cases, quickly enough to be taught many times in one run."""
+
+    def taught(self, cases: Sequence[Case]) -> "TaughtModel":
+        """The same model with these training cases in place of its own; it scores by nothing learnt of a prompt."""
+        ...
+
+
+@runtime_checkable
 class AskedModel(RewardModel, Protocol):
     """A reward model that is asked for verdicts: of what it says of pairs, numbers are only a summary.
 

@@ -1,0 +1,69 @@
+import json
+import math
+
+import pytest
+
+from steelyard.core.errors import ConfigError, EvidenceError, OutputError
+from steelyard.stages.filters import Config, filters
+from supervision_files import judged, noisy, read_lines, write
+
+FAST = {"judge": "gpt", "repetitions": 1, "human_shares": (0.3,), "folds": 2}
+
+
+def study(tmp_path, cases, *, out="out", model="ngram", **settings):
+    path = write(tmp_path / "cases.jsonl", cases)
+    return filters(path, tmp_path / out, Config(**FAST | settings), model=model)
+
+
+def test_the_study_says_what_each_filter_keeps_and_what_is_learnt(tmp_path):
+    run = study(tmp_path, noisy(80))
+    summary = run.summary
+    rows = {row["filter"]: row for row in summary["precision"]["filters"]}
+    lines = read_lines(tmp_path / "out" / "verdicts.jsonl")
+    assert len(lines) == rows["all"]["precision"]["n"] == 80
+    # counted again from the file, one line a verdict
+    kept = [line for line in lines if line["margin"] > 0]
+    assert rows["agrees"]["num_kept"] == len(kept)
+    assert math.isclose(rows["agrees"]["precision"]["value"], sum(line["is_right"] for line in kept) / len(kept))
+    assert math.isclose(rows["all"]["precision"]["value"], sum(line["is_right"] for line in lines) / 80)
+    (record,) = summary["downstream"]
+    assert record["human_prompts"] == 12  # 30 % of the 40 prompts that are not tested on
+    assert json.loads((tmp_path / "out" / "filters.json").read_text(encoding="utf-8")) == summary
+    assert (tmp_path / "out" / "filters.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert (run.counts.num_in, run.counts.num_used) == (80, 80)
+    assert filters(tmp_path / "cases.jsonl", tmp_path / "out", Config(**FAST)) == run
+
+
+def test_a_verdict_that_people_do_not_judge_is_counted_and_not_measured(tmp_path):
+    cases = [*noisy(40), judged("silent"), judged("tied", human=("a>b", "a<b"))]
+    run = study(tmp_path, cases, human_shares=())
+    assert (run.counts.num_in, run.counts.num_used, sum(run.counts.dropped.values())) == (42, 40, 2)
+    assert run.summary["downstream"] == []
+
+
+def test_without_any_key_there_is_no_precision_and_still_arms(tmp_path):
+    cases = [judged(str(number), human=("a>b",), llm=("b>c",)) for number in range(20)]
+    run = study(tmp_path, cases)
+    assert run.summary["precision"] is None
+    assert read_lines(tmp_path / "out" / "verdicts.jsonl") == []
+    assert run.summary["downstream"]
+
+
+def test_mistakes_are_named_and_leave_nothing(tmp_path):
+    cases = noisy(40)
+    for changes, said, kind in (
+        ({"judge": "gtp"}, "did you mean 'gpt'", ConfigError),
+        ({"model": "longer"}, "train", ConfigError),
+        ({"judge": ""}, "--judge", ConfigError),
+    ):
+        with pytest.raises(kind, match=said):
+            study(tmp_path, cases, **changes)
+        assert not (tmp_path / "out").exists()
+    with pytest.raises(EvidenceError, match="people prefer no answer"):
+        study(tmp_path, [judged("1")])
+    # equal answers: the supervisor's margin is 0 for every verdict, so none agrees
+    with pytest.raises(EvidenceError, match="coverage of zero"):
+        study(tmp_path, [judged(str(number), human=("a>b",), texts=("同", "同")) for number in range(20)])
+    study(tmp_path, cases, human_shares=())
+    with pytest.raises(OutputError, match="repetitions 1 there"):
+        study(tmp_path, cases, human_shares=(), repetitions=2)
