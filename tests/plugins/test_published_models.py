@@ -6,6 +6,7 @@ import pytest
 import tiny_families
 from steelyard.core.plugins import build, kinds
 from steelyard.core.types import Case, Response
+from steelyard.plugins.judges._texts import style_named
 from steelyard.plugins.published_models import published_model, published_models
 from strategies import prompt
 
@@ -49,9 +50,9 @@ def test_no_row_is_of_no_paper_and_no_name_stands_twice():
 def test_every_adapter_is_a_kind_and_states_fit_the_kinds_of_model():
     for row in published_models():
         if row.kind == "generative":
-            assert (row.adapter, row.state in ("endpoint", "api")) == ("judge", True), row.name
+            assert (row.adapter, row.state in ("endpoint", "api")) == ("judged", True), row.name
             assert (row.state == "api") == (row.hub is None), row.name
-            assert row.settings["style"], row.name
+            assert style_named(row.settings["judge.style"]).form, row.name
         else:
             assert row.adapter in kinds("models"), row.name
             assert row.state in ("tested", "unverified"), row.name

@@ -166,7 +166,8 @@ def _check_exists(path: Path, *, known: published_models.PublishedModel | None =
 def _how_to_score(known: published_models.PublishedModel) -> str:
     """The arguments that score a published model, once it lies in a folder."""
     if known.kind == "generative":
-        return "ask it as a judge: --model judged, or `steelyard judge`"
+        own = " ".join(f"--set model.{key}={value}" for key, value in known.settings.items())
+        return f"ask it as a judge: --model judged --set model.chat.model={known.hub or known.name} {own}; or `steelyard judge`"
     if known.adapter == FOLDER_KIND:
         return "--model FOLDER"
     settings = ["path=FOLDER", *(f"{key}=FOLDER_OF_{value}" for key, value in known.settings.items())]

@@ -71,7 +71,7 @@ def test_criteria_by_category(category, subset, criterion):
 
 
 def test_every_style_that_a_published_model_names_is_there():
-    named = {row.settings["style"] for row in published_models() if row.kind == "generative"}
+    named = {row.settings["judge.style"] for row in published_models() if row.kind == "generative"}
     assert named
     assert named <= set(styles())
     wanted = {"gpt", "doubao", "qwen", "llama", "gemma", "mistral", "command_r", "aya"}

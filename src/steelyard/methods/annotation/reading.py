@@ -1,7 +1,8 @@
 """Strict readers of what a judge writes: a choice, a rating or a ranking; what is not said plainly is not read.
 
 The rule of all of them: every verdict in the reply must be the same one, and one of them must stand where a verdict
-stands, in the first or last line, in a sentence without a negation. Marks in quotations do not count.
+stands, in the first or last line, in a sentence that neither denies nor tells what an answer says. Marks in quotations
+do not count.
 
 Differs from: the published evaluation codes, which take the first mark that they find anywhere in the text, so that
 "[[A]] is worse than [[B]]" is a vote for A.
@@ -26,6 +27,13 @@ _OUTPUT = re.compile(r"\boutput\s*\(\s*(\w+)\s*\)", re.IGNORECASE)
 _DECORATION = re.compile(r"[*_`#~]+")
 _NEGATION = re.compile(
     r"\b(?:not|never|neither|nor|no|cannot|worse|worst|inferior|loses?|reject(?:ed)?)\b|n['’]t\b|[不没非未]|较差|更差|最差|劣",
+    re.IGNORECASE,
+)
+_REPORT = re.compile(
+    r"\b(?:answers?|responses?|assistant|outputs?|options?|text|author|it|one|which|that|[AB12])\b[^.!?\[]*?"
+    r"\b(?:says?|said|saying|tells?|told|telling|asks?|asked|asking|writes?|wrote|writing|claims?|claimed|claiming"
+    r"|instructs?|instructed|demands?|demanded|requests?|requested|begs?|urges?|prints?|ends\s+with)\b"
+    r"|(?:回答|回复|答案|助手|选项|它|其)[^。！？\[]*?(?:写|说|声称|宣称|要求|让|请求|指示|诱导)",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.!?。！？;](?:\s|$)|[。！？；\n]")
@@ -126,8 +134,9 @@ def _read_marks(text: str, mark: re.Pattern[str], labels: Sequence[str]) -> Read
     at_ends = [line for line in dict.fromkeys(lines[:1] + lines[-1:]) if mark.search(line)]
     if not at_ends:
         return Reading(None, "the verdict stands inside the text")
-    if any(_is_negated(line, mark) for line in lines):
-        return Reading(None, "the verdict is negated")
+    for pattern, detail in ((_NEGATION, "the verdict is negated"), (_REPORT, "the verdict is someone else's")):
+        if any(_has_beside(line, mark, pattern) for line in lines):
+            return Reading(None, detail)
     return agreed
 
 
@@ -143,15 +152,15 @@ def _lines(text: str) -> list[str]:
     return [line for line in bare if line]
 
 
-def _is_negated(line: str, mark: re.Pattern[str]) -> bool:
-    """Whether a sentence of the line that holds a mark denies something too."""
+def _has_beside(line: str, mark: re.Pattern[str], pattern: re.Pattern[str]) -> bool:
+    """Whether a sentence of the line that holds a mark holds the pattern too: what it says is then no plain verdict."""
     start = 0
     sentences = []
     for end in _SENTENCE_END.finditer(line):
         sentences.append(line[start : end.end()])
         start = end.end()
     sentences.append(line[start:])
-    return any(mark.search(sentence) and _NEGATION.search(mark.sub("", sentence)) for sentence in sentences)
+    return any(mark.search(sentence) and pattern.search(mark.sub("", sentence)) for sentence in sentences)
 
 
 def _agreed(found: Sequence[str], labels: Sequence[str]) -> Reading:
