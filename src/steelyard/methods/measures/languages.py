@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steelyard.methods.measures.accuracy import EXACT, NUM_COLUMNS, PAIRS, Floats, Integers
-from steelyard.methods.measures.aggregation import ACCURACY, Estimate, Groups, group_cells, interval, macro
+from steelyard.methods.measures.aggregation import (
+    ACCURACY,
+    Estimate,
+    Groups,
+    estimate_macro,
+    group_cells,
+    interval,
+    macro,
+)
 from steelyard.methods.measures.agreement import FIRST, NUM_CELLS, SECOND, TIED, kappa
 from steelyard.methods.measures.resampling import Items, Totals, resample
 from steelyard.methods.measures.strata import Label, layout_of
@@ -105,7 +113,7 @@ def _estimate(totals: Totals, formula: Formula, n: float) -> Estimate:
 def _language(totals: Totals, name: str, english: str, accuracies: Mapping[str, Formula]) -> dict[str, Any]:
     groups = _cells_of(totals, name)
     n = (groups.members @ totals.point)[:, PAIRS].sum()
-    found: dict[str, Any] = {"accuracy": _estimate(totals, accuracies[name], n).record()}
+    found: dict[str, Any] = {"accuracy": estimate_macro(totals, groups, ACCURACY).record()}
     if name == english:
         return found
     own = accuracies[name]

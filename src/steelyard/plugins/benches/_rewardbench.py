@@ -9,6 +9,7 @@ from steelyard.core.errors import EvidenceError, choices
 from steelyard.core.types import Case
 from steelyard.methods.measures.accuracy import PROMPTS, Floats
 from steelyard.methods.measures.aggregation import ACCURACY, Estimate, Groups, estimate, shares
+from steelyard.methods.measures.estimates import widened
 from steelyard.methods.measures.resampling import Totals
 
 
@@ -104,7 +105,7 @@ class Arithmetic(NamedTuple):
         n = self._number(totals, names)
         if any(name in missing for name in names):
             return Estimate(None, None, None, n)
-        return estimate(totals, lambda sums: self._value(sums, section), n)
+        return widened(estimate(totals, lambda sums: self._value(sums, section), n), n)
 
     def _value(self, sums: Floats, section: str) -> Floats:
         own = [one for one in self.subsets if one.section == section]
