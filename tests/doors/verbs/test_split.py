@@ -39,3 +39,13 @@ def test_near_duplicates_and_strata_are_settings(tmp_path, monkeypatch):
     assert (run["config"]["near_duplicates"], run["config"]["strata"]) == (0.6, ["language", "source"])
     refused = CliRunner().invoke(build_app(), [*words[:-1], "colour"])
     assert isinstance(refused.exception, ConfigError)
+
+
+def test_a_part_named_twice_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_cases(tmp_path / "cases.jsonl", [case(id="p")])
+    words = ["split", "cases.jsonl", "--out", "parts", "--part", "a=0.3", "--part", "a=1"]
+    refused = CliRunner().invoke(build_app(), words)
+    assert isinstance(refused.exception, ConfigError)
+    assert "a part is named twice: a, a" in str(refused.exception)
+    assert not (tmp_path / "parts").exists()

@@ -145,3 +145,11 @@ def test_margins_of_many_cases_take_each_its_own_scores():
     one, other = case("p", "ab", llm("a>b")), case("q", "ab", llm("b>a", "a>b"))
     found = margins((one, other), (scores_of(one, 5.0, 1.0), scores_of(other, 1.0, 2.5)), Rule().only)
     np.testing.assert_array_equal(found.margin, [4.0, 1.5, -1.5])
+
+
+def test_a_persons_own_verdict_is_no_test_of_it():
+    one = case("p", "ab", [*llm("b>a"), judgment("a>b", judge="ann"), judgment("a>b", judge="bob")])
+    everyone = margins((one,), (scores_of(one, 1.0, 0.0),), Only())
+    assert (keyed(everyone).margin.tolist(), keyed(everyone).is_right.tolist()) == ([-1.0], [False])
+    people = margins((one,), (scores_of(one, 1.0, 0.0),), Only(kind=("human",)))
+    assert not len(keyed(people).graph)

@@ -32,6 +32,7 @@ CALIBRATED = MODEL._replace(calibrate=Path("h"))
         (Config(precision=1.0), CALIBRATED, "precision is 1.0"),
         (Config(precision=0.9, confidence=0.0), CALIBRATED, "confidence is 0.0"),
         (Config(policy="weight", scale=0.0), MODEL, "scale is 0.0"),
+        (Config(model={"seed": 1}), SCORES, r"settings of a model \(seed\) with --scores"),
     ],
 )
 def test_what_contradicts_or_makes_no_sense_is_named(config, files, message):

@@ -35,9 +35,13 @@ def command(
     Example: `steelyard split cases.jsonl --out parts --near-duplicates 0.6 --stratify language --stratify source`
     """
     from steelyard.core.config import parse_settings, resolve_config
+    from steelyard.core.errors import ConfigError
     from steelyard.doors.shown import show
     from steelyard.stages.split import Config, split
 
+    names = [one.partition("=")[0] for one in part or ()]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"a part is named twice: {', '.join(names)}", where="--part", do="name each part once")
     near = [f"near_duplicates={near_duplicates}"] if near_duplicates is not None else []
     settings = {
         "seed": seed,

@@ -148,10 +148,16 @@ def supervise_cases(batch: Batch, rule: Rule) -> Supervised:
 
 
 def keyed(batch: Batch) -> Keyed:
-    """The supervised strict verdicts on pairs that people judged, held against the people's majority vote."""
+    """The supervised strict verdicts on pairs that people judged, held against the people's majority vote.
+
+    Where people's own verdicts are supervised, those are left out: a verdict that has a vote in its key is no test.
+    """
     people = gather(batch.cases, _HUMAN).verdicts
     voted = majority(people.where(people.verdict != NONE))
-    strict = batch.evidence.verdicts.where(batch.evidence.verdicts.is_strict)
+    evidence = batch.evidence
+    is_other = np.array([name not in _HUMAN.kind for name in evidence.kinds], bool)
+    is_asked = evidence.verdicts.is_strict & (is_other[evidence.kind] if len(is_other) else False)
+    strict = evidence.verdicts.where(is_asked)
     span = int(batch.evidence.num_responses.max(initial=0)) + 1
 
     def pair(graph: Integers, one: Integers, other: Integers) -> Integers:
@@ -165,7 +171,7 @@ def keyed(batch: Batch) -> Keyed:
     is_tied = voted.verdict[found] == TIE
     return Keyed(
         chosen.graph,
-        batch.margin[batch.evidence.verdicts.is_strict][has_key],
+        batch.margin[is_asked][has_key],
         ~is_tied & (voted.better[found] == chosen.better),
         is_tied,
     )

@@ -63,6 +63,10 @@ class Files(NamedTuple):
 def check_settings(config: Config, files: Files) -> None:
     """Raises ConfigError for settings that contradict each other, lack another, or make no sense."""
     _check_supervisor(files)
+    if config.model and files.scores is not None:
+        raise ConfigError(
+            f"settings of a model ({', '.join(sorted(config.model))}) with --scores", do="the scores are made already"
+        )
     if config.policy != "agree":
         given = {"tau": config.tau is not None, "keep-ties": config.keep_ties, "calibrate": files.calibrate is not None}
         wrong = [f"--{name}" for name, is_given in given.items() if is_given]
