@@ -1,6 +1,8 @@
 """Real error annotations of WMT 2023, as their authors published them, there and back."""
 
 import json
+import subprocess
+import sys
 import tarfile
 from collections import defaultdict
 from pathlib import Path
@@ -9,6 +11,8 @@ import pytest
 
 from steelyard.files.cases import read_cases
 from steelyard.stages.convert import Config, convert
+from steelyard.stages.resolve import Config as Resolving
+from steelyard.stages.resolve import resolve
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "wmt_mqm" / "generalMT2023"
 PAIRS = ("ende", "zhen")
@@ -90,3 +94,24 @@ def test_judgments_come_from_ratings_only_when_asked_for(pair, tmp_path):
             difference = values[said.judge, said.left] - values[said.judge, said.right]
             assert (difference > 0, difference < 0) == (said.verdict == "left", said.verdict == "right")
     assert done.noted["judgments derived from ratings"] > done.num_cases
+
+
+def test_what_the_how_to_prints_is_what_comes_out(tmp_path, monkeypatch):
+    path, _ = table("zhen", tmp_path)
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(tmp_path)
+    convert(path, tmp_path / "zhen.jsonl", Config(language="en", source="wmt23"))
+    script = [sys.executable, "-B", str(root / "docs" / "howto" / "wmt_mqm.py")]
+    subprocess.run([*script, "judge", "zhen.jsonl", "zhen_judged.jsonl"], check=True, timeout=120)
+    for name, aggregate in (("zhen_none", "none"), ("zhen_majority", "majority")):
+        resolve(tmp_path / "zhen_judged.jsonl", tmp_path / name, Resolving(aggregate=aggregate), workers=1)
+    tiers = subprocess.run(
+        [*script, "tiers", "zhen_none", "zhen_majority"], check=True, capture_output=True, timeout=120
+    )
+    compared = subprocess.run([*script, "compare", "zhen.jsonl"], check=True, capture_output=True, timeout=600)
+    page = (root / "docs" / "howto" / "wmt_mqm.md").read_text(encoding="utf-8")
+    printed = (tiers.stdout + compared.stdout).decode().splitlines()
+    assert len(printed) > 30
+    assert [line for line in printed if line not in page] == []
+    # Counted by a reader of the published table of its own: 326 of 377 segments have one tier.
+    assert "zhen_none: one tier 86.5% of 377" in page
