@@ -8,6 +8,7 @@ from steelyard.core.errors import FileError, Place
 
 MAX_LINE_BYTES = 64 * 2**20
 _READ_AHEAD_BYTES = 2**18
+_MOST_BATCH_BYTES = 8 * 2**20
 _LFS_POINTER = b"version https://git-lfs"
 
 
@@ -37,16 +38,21 @@ def check_readable(path: Path) -> None:
 
 
 def read_batches(path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Batch]:
-    """The non-blank lines in batches of ``size``. Raises FileError with the line that is too long or not UTF-8."""
+    """The non-blank lines in batches of ``size``, less where lines are long: a batch ends when it has 8 MiB.
+
+    Raises FileError with the line that is too long or not UTF-8.
+    """
     check_readable(path)
     numbers: list[int] = []
     lines: list[bytes] = []
+    num_bytes = 0
     for number, line in _numbered(path, max_line_bytes):
         numbers.append(number)
         lines.append(line)
-        if len(lines) == size:
+        num_bytes += len(line)
+        if len(lines) == size or num_bytes >= _MOST_BATCH_BYTES:
             yield Batch(str(path), tuple(numbers), tuple(lines))
-            numbers, lines = [], []
+            numbers, lines, num_bytes = [], [], 0
     if lines:
         yield Batch(str(path), tuple(numbers), tuple(lines))
 

@@ -37,6 +37,30 @@ def test_distinct_rows_equal_a_counter(table):
     assert dict(zip(map(tuple, found.rows.tolist()), found.counts.tolist(), strict=True)) == Counter(map(tuple, table))
 
 
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.integers(5, 9), st.integers(0, 2), st.just(1), st.booleans()), min_size=1
+    )
+)
+def test_counting_codes_finds_the_rows_that_a_counter_finds(drawn):
+    given_items = items([row[1:] for row in drawn], [row[0] for row in drawn])
+    coded = resampling._coded(given_items.statistics)
+    assert coded is not None
+    for stratum in given_items.layout.strata:
+        found = resampling._distinct_units(stratum, given_items.statistics, coded)
+        expected = Counter(row[1:] for row in drawn if row[0] == stratum.name[0])
+        assert dict(zip(map(tuple, found.rows.tolist()), found.counts.tolist(), strict=True)) == expected
+
+
+def test_more_prompts_than_one_block_and_codes_too_many_to_count():
+    number = 2 * resampling._ROWS_AT_A_TIME + 5
+    rows = [[3, index % 3, 7] for index in range(number)]
+    totals = resample(items(rows, num_resamples=2), seed=0)
+    assert totals.point.tolist() == [[3 * number, sum(row[1] for row in rows), 7 * number]]
+    assert resampling._coded(np.array([[0, 0], [2**40, 2**20]])) is None
+    assert resample(items([[0, 0], [2**40, 2**20]], num_resamples=1), seed=0).point.tolist() == [[2**40, 2**20]]
+
+
 def test_point_totals_are_plain_sums_by_cell():
     totals = resample(items([[3, 1], [4, 4], [5, 0]], ["b", "a", "b"], num_resamples=2), seed=0)
     assert [cell.category for cell in totals.cells] == ["a", "b"]

@@ -36,6 +36,20 @@ def test_an_interval_is_that_of_drawing_the_units():
     assert wrong.var() == pytest.approx(12 * 0.25 * 0.75, rel=0.04)
 
 
+def test_many_lists_of_groups_at_once_are_what_each_is_alone():
+    random = np.random.default_rng(3)
+    tally = Tally(200)
+    groups = [(str(index),) for index in range(7)]
+    tally.add(entries(groups, random.integers(40, size=3000), random.integers(7 * 200, size=3000)))
+    draws = tally.drawn(seed=4, num_resamples=20)
+    asked = [groups[:1], groups[1:4], groups, groups[6:], [groups[0], groups[5]]]
+    for own, found in zip(asked, draws.totals_each(asked), strict=True):
+        alone = draws.totals(own)
+        assert np.array_equal(found.point, alone.point)
+        assert np.allclose(found.resampled, alone.resampled, rtol=1e-6, atol=0)
+    assert list(draws.totals_each([])) == []
+
+
 def test_units_are_drawn_whole():
     """Both columns of a unit go together, in every group: sums of equal columns are equal in every resample."""
     tally = Tally(1)

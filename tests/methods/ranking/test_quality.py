@@ -3,7 +3,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.methods.measures.bias import NUM_LENGTH, NUM_POSITION, POSITION_PAIRS
+from steelyard.methods.measures.bias import LENGTH_EDGES, NUM_LENGTH, NUM_POSITION, POSITION_PAIRS
 from steelyard.methods.measures.tallies import Tally
 from steelyard.methods.ranking.evidence import gather
 from steelyard.methods.ranking.quality import (
@@ -30,9 +30,9 @@ def summed(given_cases, *, batch=100, aggregate="none"):
     tallies = [Tally(width) for width in WIDTHS]
     for start in range(0, len(given_cases), batch):
         seen = Seen()
-        evidence = gather(seen.passing(given_cases[start : start + batch]))
+        evidence = gather(given_cases[start : start + batch], look=seen.look)
         held = resolve_evidence(evidence, aggregate).held
-        for tally, entries in zip(tallies, quality_of(evidence, held, seen.traits(), aggregate), strict=True):
+        for tally, entries in zip(tallies, quality_of(evidence, held, seen.traits(evidence), aggregate), strict=True):
             tally.add(entries)
     tables = [tally.drawn(seed=0, num_resamples=1) for tally in tallies]
     return Quality(*({group: table.point([group])[0].tolist() for group in table.groups} for table in tables))
@@ -146,3 +146,41 @@ def test_neither_the_order_of_judgments_nor_who_stands_left_matters(one, random)
     random.shuffle(turned)
     other = msgspec.structs.replace(one, judgments=tuple(turned))
     assert summed([one]) == summed([other])
+
+
+def length_column(one, other):
+    """By hand: twice the bin of the relative difference, plus one where the longer is preferred; equal is the last."""
+    if one == other:
+        return NUM_LENGTH - 1
+    difference = abs(one - other) / max(one, other)
+    return 2 * sum(difference > edge for edge in LENGTH_EDGES) + (one > other)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(cases(max_responses=5, max_judgments=12), min_size=1, max_size=4), st.data())
+def test_lengths_and_places_are_what_one_judgment_after_another_adds(given_cases, data):
+    changed_cases = []
+    for index, one in enumerate(given_cases):
+        lengths = {own.id: data.draw(st.integers(1, 30)) for own in one.responses}
+        orders = st.none() | st.permutations(list(lengths)).map(tuple)
+        judgments = tuple(msgspec.structs.replace(own, shown=data.draw(orders)) for own in one.judgments)
+        renamed = msgspec.structs.replace(one.prompt, id=f"p{index}")
+        changed_cases.append(msgspec.structs.replace(texts(one, **lengths), judgments=judgments, prompt=renamed))
+    expected = {}
+    for one in changed_cases:
+        length = {own.id: len(own.text) for own in one.responses}
+        for own in one.judgments:
+            sums = expected.setdefault(("judge", own.judge, own.kind), [0] * RATER_WIDTH)
+            if own.verdict in ("tie", "none"):
+                continue
+            better, worse = (own.left, own.right) if own.verdict == "left" else (own.right, own.left)
+            sums[LENGTH + length_column(length[better], length[worse])] += 1
+            if own.shown:
+                places = own.shown.index(better), own.shown.index(worse)
+                known = (len(own.shown), min(places), max(places))
+                pair = POSITION_PAIRS.index(known) if known in POSITION_PAIRS else len(POSITION_PAIRS)
+                sums[POSITION + 2 * pair + (places[0] < places[1])] += 1
+    found = summed(changed_cases).raters
+    assert {group: sums[LENGTH:] for group, sums in found.items()} == {
+        group: sums[LENGTH:] for group, sums in expected.items()
+    }

@@ -19,9 +19,9 @@ from strategies import case, judgment
 def drawn(given_cases):
     tallies = [Tally(width) for width in (RATER_WIDTH, GRAPH_WIDTH, NUM_CELLS, AUTHOR_WIDTH)]
     seen = Seen()
-    evidence = gather(seen.passing(given_cases))
+    evidence = gather(given_cases, look=seen.look)
     held = resolve_evidence(evidence).held
-    for tally, entries in zip(tallies, quality_of(evidence, held, seen.traits(), "none"), strict=True):
+    for tally, entries in zip(tallies, quality_of(evidence, held, seen.traits(evidence), "none"), strict=True):
         tally.add(entries)
     return Drawn(*(tally.drawn(seed=0) for tally in tallies))
 

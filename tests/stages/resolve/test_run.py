@@ -144,6 +144,8 @@ def test_lines_in_another_order_of_keys_come_out_as_ours(tmp_path):
 
 GOOD = [encode_case(case(id=f"p{index}", judgments=["a>b"])) for index in range(3)]
 
+SHOWN = encode_case(case(id="shown", judgments=[judgment("a>b", shown=("a", "b"))]))
+
 
 @pytest.mark.parametrize(
     ("lines", "error", "message"),
@@ -151,6 +153,9 @@ GOOD = [encode_case(case(id=f"p{index}", judgments=["a>b"])) for index in range(
         ([*GOOD, GOOD[0][:60]], RecordError, r"c\.jsonl:4: the line is cut off"),
         ([GOOD[0], b"[1, 2]\n"], RecordError, r"c\.jsonl:2"),
         ([GOOD[0], b"\n", GOOD[1].replace(b':"left"', b':"won"')], RecordError, r"c\.jsonl:3 at judgments"),
+        ([GOOD[0], GOOD[1].replace(b'"left":"a"', b'"left":"z"')], RecordError, r"c\.jsonl:2: .*'z'"),
+        ([GOOD[0].replace(b'"left":"a"', b'"left":"b"'), b"{}\n"], RecordError, r"c\.jsonl:1: .*with itself"),
+        ([GOOD[0], SHOWN.replace(b'"shown":["a"', b'"shown":["z"')], RecordError, r"c\.jsonl:2: .*shown.*'z'"),
         ([GOOD[0].replace(b':"b"', b':"a"', 1)], RecordError, r"c\.jsonl:1: .*given twice"),
         (
             [GOOD[0], GOOD[1], GOOD[0]],

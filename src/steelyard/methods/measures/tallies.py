@@ -5,7 +5,8 @@ units are folded two by two into random groups of prompts, and the groups are dr
 sees has the same expectation, known the less precisely the fewer the units (to about 2 % with a thousand).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ MOST_UNITS = 2048
 FEWEST_UNITS = 64
 _MOST_CELLS = 2_000_000
 _QUANTILES = (0.025, 0.975)
+_COLUMNS_AT_A_TIME = 512
 
 Group = tuple[str, ...]
 Integers = npt.NDArray[np.integer]
@@ -76,11 +78,7 @@ class Tally:
         """The bootstrap of the units. One drawing serves all groups, so that their resamples go together."""
         used = self._cells[self._cells.any(axis=1)]
         num_units = len(used)
-        random = generator(seed, "bootstrap of units")
-        times = np.empty((num_resamples, num_units), np.float32)
-        for row in times if num_units else ():
-            row[:] = np.bincount(random.integers(num_units, size=num_units), minlength=num_units)
-        return Draws(self._place, used, times, self.width)
+        return Draws(self._place, used, _times(seed, num_resamples, num_units), self.width)
 
     def _find(self, group: Group) -> int:
         """Where the group stands, or the one that it is counted in."""
@@ -119,6 +117,14 @@ class Draws(NamedTuple):
         """The sums over the groups: ``point`` [column], ``resampled`` [resample, column]."""
         return self._summed(self._columns(groups).sum(axis=1))
 
+    def totals_each(self, several: Sequence[Sequence[Group]]) -> Iterator[Totals]:
+        """The `totals` of each of several lists of groups, in order; many are drawn by one product of matrices."""
+        step = max(1, _COLUMNS_AT_A_TIME // self.width)
+        for start in range(0, len(several), step):
+            own = np.stack([self._columns(groups).sum(axis=1) for groups in several[start : start + step]], axis=1)
+            drawn = self._summed(own)
+            yield from (Totals((), drawn.point[index], drawn.resampled[:, index]) for index in range(own.shape[1]))
+
     def table(self, groups: Sequence[Group]) -> Totals:
         """The sums of each group: ``point`` [group, column], ``resampled`` [resample, group, column]."""
         return self._summed(self._columns(groups))
@@ -134,8 +140,21 @@ class Draws(NamedTuple):
 
     def _summed(self, own: Floats) -> Totals:
         flat = own.reshape(len(own), prod(own.shape[1:])).astype(np.float32)  # drawn sums need no more digits
-        resampled = (self.times @ flat).astype(np.float64)
+        used = np.flatnonzero(flat.any(axis=0))  # most columns of most tables hold nothing
+        resampled = np.zeros((len(self.times), flat.shape[1]))
+        resampled[:, used] = self.times @ flat[:, used]
         return Totals((), own.sum(axis=0), resampled.reshape(len(resampled), *own.shape[1:]))
+
+
+@lru_cache(maxsize=1)
+def _times(seed: int, num_resamples: int, num_units: int) -> npt.NDArray[np.float32]:
+    """How often each unit is drawn; the tables of one run nearly always have equally many."""
+    random = generator(seed, "bootstrap of units")
+    times = np.empty((num_resamples, num_units), np.float32)
+    for row in times if num_units else ():
+        row[:] = np.bincount(random.integers(num_units, size=num_units), minlength=num_units)
+    times.flags.writeable = False
+    return times
 
 
 def estimates(totals: Totals, formula: Callable[[Floats], Floats], n: Floats) -> list[Estimate]:

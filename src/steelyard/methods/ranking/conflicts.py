@@ -160,17 +160,20 @@ def _own_graphs(evidence: Evidence, code: Integers, num_codes: int, aggregate: A
 
 
 def _by_owner(graphs: Graphs, names: Sequence[str]) -> Table:
-    owners = [names[int(index)] for index in graphs.owner % len(names)] if names else []
-    return _named(_sums(graphs), owners) if owners else {}
+    return _added(_sums(graphs), graphs.owner % len(names), names) if names else {}
 
 
 def _named(sums: NDArray[np.float64], names: Sequence[str]) -> Table:
-    """The columns added up by name. Names without any judgment are left out."""
-    distinct = sorted(set(names))
-    code = {name: index for index, name in enumerate(distinct)}
-    group = np.array([code[name] for name in names], np.int64)
-    added = np.array([np.bincount(group, row, len(distinct)) for row in sums]).T.tolist()
-    table = {name: Sums(*row) for name, row in zip(distinct, added, strict=True)}
+    """The columns added up by name."""
+    found = sorted(set(names))
+    code = {name: index for index, name in enumerate(found)}
+    return _added(sums, np.array([code[name] for name in names], np.int64), found)
+
+
+def _added(sums: NDArray[np.float64], group: Integers, names: Sequence[str]) -> Table:
+    """The columns added up by group, a position in the names. Names without any judgment are left out."""
+    added = np.array([np.bincount(group, row, len(names)) for row in sums]).T.tolist()
+    table = {name: Sums(*row) for name, row in zip(names, added, strict=True)}
     return {name: row for name, row in table.items() if row.num_judgments or row.num_none}
 
 

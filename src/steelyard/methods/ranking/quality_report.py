@@ -35,10 +35,10 @@ def judges_report(drawn: Drawn) -> dict[str, Any]:
         if group[0] == "judge":
             judges.setdefault(group[1], []).append(group)
         kinds.setdefault(group[2], []).append(group)
-    by_kind = {kind: _rater(drawn.raters.totals(kinds[kind])) for kind in sorted(kinds)}
+    by_kind = _raters(drawn.raters, kinds)
     for kind in by_kind:  # a kind's conflicts are those on its own graph, not on its judges'
         by_kind[kind] |= conflict_estimates(drawn.graphs.totals([("kind", kind)]))
-    by_judge = {judge: _rater(drawn.raters.totals(judges[judge])) for judge in sorted(judges)}
+    by_judge = _raters(drawn.raters, judges)
     for judge, found in by_judge.items():
         found["kinds"] = sorted(group[2] for group in judges[judge])
     return {"by_judge": by_judge, "by_kind": by_kind}
@@ -71,7 +71,10 @@ def agreement_report(draws: Draws) -> dict[str, Any]:
     kinds = sorted(group for group in draws.groups if group[0] == "kinds")
     alphas = {group[1:]: _alpha(draws.totals([group])) for group in draws.groups if group[0] == "alpha"}
     return {
-        "judges": [{"judges": list(group[1:]), **_two(draws.totals([group]))} for group in listed],
+        "judges": [
+            {"judges": list(group[1:]), **_two(totals)}
+            for group, totals in zip(listed, draws.totals_each([[group] for group in listed]), strict=True)
+        ],
         "num_pairs_of_judges_not_listed": len(pairs) - len(listed),
         "kinds": [{"kinds": list(group[1:]), **_two(draws.totals([group]))} for group in kinds],
         "alpha": {
@@ -94,6 +97,12 @@ def _two(totals: Totals) -> dict[str, Any]:
 def _alpha(totals: Totals) -> Estimate:
     number = np.array([round(float(totals.point.sum()))])
     return estimates(totals, lambda cells: agreement.alpha(cells)[..., None], number)[0]
+
+
+def _raters(draws: Draws, members: Mapping[str, list[Group]]) -> dict[str, dict[str, Any]]:
+    names = sorted(members)
+    each = draws.totals_each([members[name] for name in names])
+    return {name: _rater(totals) for name, totals in zip(names, each, strict=True)}
 
 
 def _rater(totals: Totals) -> dict[str, Any]:

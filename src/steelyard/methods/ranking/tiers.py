@@ -1,6 +1,7 @@
 """Tiers of many preference graphs at once: CHEEMS, algorithm 1, on bit masks instead of one graph after another."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,11 +45,17 @@ def tiers_of(edges: Edges, num_responses: Integers) -> NDArray[np.int32]:
 
 def ranking_of(responses: Sequence[str], tiers: Sequence[int]) -> Ranking | None:
     """The ranking that a row of tiers says of response ids; ids in a tier keep their order. None if none is ranked."""
-    ranked: list[list[str]] = [[] for _ in range(max(tiers, default=-1) + 1)]
-    for response, tier in zip(responses, tiers, strict=False):
+    return tuple([tuple([responses[place] for place in tier]) for tier in _places(tuple(tiers))]) or None
+
+
+@lru_cache(maxsize=1024)
+def _places(tiers: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """The positions in each tier; the few ways to order a handful of responses come again and again."""
+    ranked: list[list[int]] = [[] for _ in range(max(tiers, default=-1) + 1)]
+    for place, tier in enumerate(tiers):
         if tier >= 0:
-            ranked[tier].append(response)
-    return tuple(map(tuple, ranked)) or None
+            ranked[tier].append(place)
+    return tuple(map(tuple, ranked))
 
 
 def _renumbered(edges: Edges, members: Integers, num_graphs: int) -> tuple[Edges, int]:

@@ -1,20 +1,17 @@
 """What measures of judges need beside the verdicts: who wrote the answers, how long they are, how they were shown."""
 
 import zlib
-from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.types import Case, Response
+from steelyard.core.types import Case, Judgment, Response
 from steelyard.methods.measures.tallies import MOST_UNITS
-from steelyard.methods.ranking.evidence import EVERYTHING, Only
+from steelyard.methods.ranking.evidence import Evidence, Numbers, integers
 from steelyard.methods.ranking.graph import Integers
 
 UNKNOWN = -1
-_BITS = 20
-_MASK = (1 << _BITS) - 1
 
 
 class Traits(NamedTuple):
@@ -35,54 +32,56 @@ class Traits(NamedTuple):
 
 
 class Seen:
-    """Gathers traits from cases as they pass by, so that none of them is kept."""
+    """Gathers traits from cases as `gather` takes them: ``gather(cases, only, seen.look)``."""
 
-    def __init__(self, only: Only = EVERYTHING) -> None:
-        self._only = only
-        self._admits_all = only.admits_all
-        self._unit = array("i")
-        self._shown = array("q")
-        self._length = array("i")
-        self._author: list[str | None] = []
+    def __init__(self) -> None:
+        self._unit: list[int] = []
+        self._num_shown: list[int] = []
+        self._shown: list[int] = []
+        self._length: list[int] = []
+        self._author: list[int] = []
+        self._authors = Numbers()
 
-    def passing(self, cases: Iterable[Case]) -> Iterator[Case]:
-        """The cases as they are, each looked at."""
-        for case in cases:
-            self._look(case)
-            yield case
-
-    def traits(self) -> Traits:
-        """What was gathered."""
-        authors = tuple(sorted({author for author in self._author if author is not None}))
-        code: dict[str | None, int] = {None: UNKNOWN} | {author: index for index, author in enumerate(authors)}
-        shown = np.array(self._shown, np.int64)
-        return Traits(
-            unit=np.array(self._unit, np.int32),
-            left_place=shown >> 2 * _BITS,
-            right_place=shown >> _BITS & _MASK,
-            num_shown=shown & _MASK,
-            length=np.array(self._length, np.int32),
-            author=np.array([code[author] for author in self._author], np.int32),
-            authors=authors,
-        )
-
-    def _look(self, case: Case) -> None:
-        """Only numbers are kept: names that stayed alive would make the next line dearer to read."""
+    def look(self, case: Case, position: dict[str, int], admitted: Sequence[Judgment]) -> None:
+        """Takes what is asked of one case. Only numbers are kept."""
         self._unit.append(unit_of(case.prompt.id))
-        add, admits = self._shown.append, self._only.admits
-        for judgment in case.judgments if self._admits_all else filter(admits, case.judgments):
-            shown = judgment.shown
-            if not shown:
-                add(0)
-                continue
-            try:
-                add(shown.index(judgment.left) << 2 * _BITS | shown.index(judgment.right) << _BITS | len(shown))
-            except ValueError:  # what was shown does not name both: it is not known where they stood
-                add(0)
-        self._length.extend(
-            [num_characters(response) if response.text is None else len(response.text) for response in case.responses]
+        shown = [one.shown or () for one in admitted]
+        self._num_shown += map(len, shown)
+        self._shown += [position[one] for own in shown for one in own]
+        self._length += [
+            num_characters(response) if response.text is None else len(response.text) for response in case.responses
+        ]
+        authors = self._authors
+        self._author += [UNKNOWN if one.author is None else authors[one.author] for one in case.responses]
+
+    def traits(self, evidence: Evidence) -> Traits:
+        """What was gathered beside the evidence."""
+        num_shown, shown = integers(self._num_shown), integers(self._shown)
+        left_place = _place(shown, num_shown, evidence.verdicts.left)
+        right_place = _place(shown, num_shown, evidence.verdicts.right)
+        known = (left_place >= 0) & (right_place >= 0)  # else it is not known where they stood
+        author = integers(self._author)
+        names, named = self._authors.sorted(author[author >= 0])
+        author[author >= 0] = named
+        return Traits(
+            unit=integers(self._unit),
+            left_place=np.where(known, left_place, 0),
+            right_place=np.where(known, right_place, 0),
+            num_shown=np.where(known, num_shown, 0),
+            length=integers(self._length),
+            author=author,
+            authors=names,
         )
-        self._author += [response.author for response in case.responses]
+
+
+def _place(shown: Integers, num_shown: Integers, response: Integers) -> Integers:
+    """Where each judgment's response first stands in what was shown, from 0, or -1; ``shown`` is all of it in a row."""
+    owner = np.repeat(np.arange(len(num_shown)), num_shown)
+    at = np.flatnonzero(shown == response[owner])[::-1]  # of two places the first is written last
+    start = np.cumsum(num_shown) - num_shown
+    place = np.full(len(num_shown), -1)
+    place[owner[at]] = at - start[owner[at]]
+    return place
 
 
 def unit_of(prompt: str) -> int:

@@ -11,25 +11,26 @@ import msgspec
 import numpy as np
 
 from steelyard.core import plugins
-from steelyard.core.errors import EvidenceError, Place
+from steelyard.core.checks import check_case, check_frame
+from steelyard.core.errors import EvidenceError, Place, UserError
 from steelyard.core.protocols import Engine
 from steelyard.core.types import Case, Counts, Run
 from steelyard.files.atomic import written
-from steelyard.files.cases import decode_case, encode_case, read_cases
+from steelyard.files.cases import decode_batch, decode_case, encode_case, read_cases
 from steelyard.files.lines import Batch, check_readable, read_batches
 from steelyard.files.results import read_run, result_folder
 from steelyard.files.splicing import Opened, close_line, open_line
 from steelyard.files.tables import is_parquet
 from steelyard.files.talk import bar, say
 from steelyard.methods.ranking.conflicts import NO_TABLES, Tables, report
-from steelyard.methods.ranking.evidence import Only, gather
+from steelyard.methods.ranking.evidence import Evidence, Only, gather
 from steelyard.methods.ranking.quality import Quality, quality_of
 from steelyard.methods.ranking.resolution import Noted, resolve_evidence
 from steelyard.methods.ranking.traits import Seen
 from steelyard.stages.resolve.quality import Gathered
 from steelyard.stages.resolve.settings import Config
 
-_CASES_A_BATCH = 256
+_CASES_A_BATCH = 1024
 _WORTH_PROCESSES_BYTES = 8_000_000
 _DIGEST_BYTES = 16
 
@@ -90,23 +91,48 @@ def resolve(
 
 def resolve_batch(config: Config, batch: Batch) -> Part:
     """One batch of lines, decoded, checked and resolved: the work of a worker."""
+    looked = _looked_at(config, batch)
+    evidence = looked.evidence
+    resolution = resolve_evidence(evidence, config.aggregate)
+    quality = None
+    if config.quality:
+        quality = quality_of(evidence, resolution.held, looked.seen.traits(evidence), config.aggregate)
+    ends = tuple(map(close_line, looked.opened, resolution.rankings))
+    kept = tuple([line.kept for line in looked.opened])
+    return Part(kept, ends, looked.digests, resolution.tables, resolution.noted, quality)
+
+
+class _Looked(NamedTuple):
+    """A batch read once: the lines cut open, a digest of each case's key, and its integer columns."""
+
+    opened: list[Opened]
+    digests: bytes
+    evidence: Evidence
+    seen: Seen
+
+
+def _looked_at(config: Config, batch: Batch) -> _Looked:
     opened: list[Opened] = []
     digests = bytearray()
+    seen = Seen()
+    looks_up_all = config.quality and config.only.admits_all
+    check = check_frame if looks_up_all else check_case
 
     def cases() -> Iterator[Case]:
         for number, line in zip(batch.numbers, batch.lines, strict=True):
-            case = decode_case(line, Place(batch.file, number))
+            case = decode_case(line, Place(batch.file, number), check)
             opened.append(open_line(line, case))
             digests.extend(_digest(case))
             yield case
 
-    seen = Seen(config.only)
-    evidence = gather(seen.passing(cases()) if config.quality else cases(), config.only)
-    resolution = resolve_evidence(evidence, config.aggregate)
-    quality = quality_of(evidence, resolution.held, seen.traits(), config.aggregate) if config.quality else None
-    ends = tuple(map(close_line, opened, resolution.rankings))
-    kept = tuple(line.kept for line in opened)
-    return Part(kept, ends, bytes(digests), resolution.tables, resolution.noted, quality)
+    try:
+        evidence = gather(cases(), config.only, seen.look if config.quality else None)
+    except (KeyError, UserError):  # the first thing that is wrong is to be named, by whichever check would find it
+        decode_batch(batch)
+        raise
+    if (evidence.verdicts.left == evidence.verdicts.right).any():
+        decode_batch(batch)
+    return _Looked(opened, bytes(digests), evidence, seen)
 
 
 def _summary(total: Total, config: Config) -> dict[str, Any]:
