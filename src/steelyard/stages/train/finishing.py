@@ -1,0 +1,123 @@
+"""From trained weights to a model folder: gathered, measured, scaled if asked, written with all that tells of it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from steelyard.files.atomic import write_text
+from steelyard.files.results import Result, installed_versions
+from steelyard.files.talk import say
+from steelyard.methods.training.model_card import Card, model_card
+from steelyard.plugins.models._manifest import Calibration, Manifest, Reference
+from steelyard.stages.train.checkpoints import Line
+from steelyard.stages.train.held_out import measure
+from steelyard.stages.train.loop import Planned
+from steelyard.stages.train.modes import fold_adapter, without_modes
+from steelyard.stages.train.preparing import Parts
+from steelyard.stages.train.processes import current
+from steelyard.stages.train.recording import record, write_curve
+from steelyard.stages.train.reference import calibrated, fold, reference_of
+from steelyard.stages.train.saving import Apart, in_storage_type, save_model
+from steelyard.stages.train.settings import Config
+from steelyard.stages.train.sharded import gathered, shape_of, spread
+from steelyard.stages.train.tie_parameter import tie_value
+
+_TOLD = (
+    "loss", "reduction", "regulariser", "centring", "label_smoothing", "epochs", "learning_rate", "warm_up",
+    "schedule", "weight_decay", "batching", "trainable", "seed",
+)  # fmt: skip
+
+
+class Origin(NamedTuple):
+    """What was trained, on what: the model as it was named, the file of cases, and the hash of its content."""
+
+    model: str
+    cases: Path
+    data_hash: str
+
+
+class _Measured(NamedTuple):
+    held_out: dict[str, Any] | None
+    reference: Reference
+    calibration: Calibration | None
+
+
+def finish(
+    result: Result, parts: Parts, steps: Sequence[Planned], config: Config, *, origin: Origin, lines: Sequence[Line]
+) -> None:
+    """Write the model folder and set what the run says of itself; ``parts`` has the whole network.
+
+    What is measured is measured of the weights in the number type that they are stored in.
+    """
+    without_modes(parts.network)
+    adapter = fold_adapter(parts.network, config, base=origin.model)
+    in_storage_type(parts.network, config.dtype)
+    shape = shape_of(parts.network)
+    parts = parts._replace(network=spread(parts.network, dtype=config.dtype))
+    final = measure(parts.network, parts.held_out.examples, config) if parts.held_out else None
+    reference, calibration = calibrated(reference_of(parts.network, parts.reference, config), config)
+    say(f"rewards of {reference.name}: mean {reference.mean:.3f}, spread {reference.spread:.3f}")
+    whole = parts._replace(network=gathered(parts.network, shape))
+    record(result, whole, steps, config, held_out=final, lines=lines)
+    if current().is_first:
+        fold(whole.network, calibration)
+        manifest = _manifest(whole, config, origin, reference, calibration)
+        apart = Apart(adapter, parts.fingerprint) if adapter else None
+        save_model(whole.network, whole.tokenizer, manifest, result, apart=apart)
+        card = _card(whole, config, origin, _Measured(final, reference, calibration))
+        write_text(result.path("README.md"), model_card(card))
+        write_curve(result, lines)
+
+
+def _manifest(
+    parts: Parts, config: Config, origin: Origin, reference: Reference, calibration: Calibration | None
+) -> Manifest:
+    return Manifest(
+        rendering=parts.rendering,
+        template_hash=parts.rendering.template_hash,
+        dtype=config.dtype,
+        base_model=Path(origin.model).name,
+        data_hash=origin.data_hash,
+        versions=installed_versions(),
+        loss=config.loss,
+        tie=tie_value(parts.network, config),
+        reference=reference,
+        calibration=calibration,
+    )
+
+
+def _card(parts: Parts, config: Config, origin: Origin, measured: _Measured) -> Card:
+    rendering, reference, calibration = parts.rendering, measured.reference, measured.calibration
+    given = parts.train
+    counts = [("prompts", len(given.examples)), ("responses", given.num_responses), ("pairs", given.num_pairs)]
+    left_out = [(f"dropped: {rule}", number) for rule, number in sorted(given.dropped.items())]
+    noted = [(f"noted: {rule}", number) for rule, number in sorted(given.noted.items())]
+    rewards: list[tuple[str, Any]] = [
+        ("measured on", reference.name),
+        ("SHA-256 of that file", reference.data_hash),
+        ("rewards", reference.num_rewards),
+        ("mean", round(reference.mean, 6)),
+        ("spread", round(reference.spread, 6)),
+        ("spread within a prompt", round(reference.spread_within, 6)),
+    ]
+    if calibration:
+        rewards += [("scaled by", calibration.scale), ("to a mean of 0, add", calibration.shift)]
+    return Card(
+        name=f"A reward model from {Path(origin.model).name}",
+        base=None if Path(origin.model).exists() else origin.model,
+        languages=[example.language for example in given.examples if example.language],
+        data=[("file", origin.cases.name), ("SHA-256", origin.data_hash), *counts, *left_out, *noted],
+        settings=[("base model", Path(origin.model).name), *((name, getattr(config, name)) for name in _TOLD)],
+        protocol=[
+            ("template, by its hash", rendering.template_hash),
+            ("special tokens added by", rendering.special_tokens),
+            ("white space at the end", "taken off" if rendering.strip else "kept"),
+            ("longest conversation in tokens", rendering.max_length),
+            ("over that", "not scored" if rendering.over_length == "refuse" else f"cut on the {rendering.over_length}"),
+            ("number type", config.dtype),
+        ],
+        rewards=rewards,
+        held_out=measured.held_out,
+        is_stripped=rendering.strip,
+        adds_special_tokens=rendering.special_tokens == "tokenizer",
+    )

@@ -1,0 +1,55 @@
+"""The training itself, watched: the loop with its follower, the clock, the bar and the trackers."""
+
+from collections.abc import Sequence
+
+from steelyard.files.results import Result
+from steelyard.files.talk import bar, say
+from steelyard.methods.training.flops import Shape
+from steelyard.stages.train.checkpoints import Checkpoint, Line
+from steelyard.stages.train.following import Follower
+from steelyard.stages.train.loop import Planned, fit
+from steelyard.stages.train.pace import Pace
+from steelyard.stages.train.peak import peak_of
+from steelyard.stages.train.preparing import Parts
+from steelyard.stages.train.processes import current
+from steelyard.stages.train.settings import Config
+from steelyard.stages.train.tracking import open_trackers
+
+
+def fit_and_follow(
+    result: Result,
+    parts: Parts,
+    steps: Sequence[Planned],
+    config: Config,
+    *,
+    checkpoint: Checkpoint | None,
+    shape: Shape,
+) -> list[Line]:
+    """Train the network in place, from the checkpoint if there is one; gives the lines of the curve.
+
+    ``shape`` is what the arithmetic of a step is counted by. Raises ModelError for a training that has gone wrong.
+    """
+    examples, held_out = parts.train.examples, parts.held_out.examples if parts.held_out else ()
+    start = checkpoint.state if checkpoint else None
+    peak = peak_of(parts.network.head.weight.device, config.dtype)
+    pace = Pace(examples, shape, peak._replace(flops=peak.flops * current().number), num_steps=len(steps))
+    told = {**result.asked.config, "num_pairs": parts.train.num_pairs, "num_prompts": len(examples)}
+    watched = open_trackers(config, folder=result.folder, told=told, start=start.step if start else 0)
+    with watched as trackers, bar("training", len(steps)) as shown:
+        follower = Follower(
+            parts.network,
+            held_out,
+            steps,
+            config,
+            folder=result.folder,
+            advance=shown.advance,
+            pace=pace,
+            trackers=trackers,
+        )
+        if checkpoint is not None:
+            follower.resume(checkpoint)
+        pace.start()
+        fit(parts.network, examples, steps, config, after_step=follower.after_step, start=start)
+    say(f"trained at {pace.note()}")
+    follower.keep_best()
+    return follower.lines
