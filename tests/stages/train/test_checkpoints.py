@@ -18,21 +18,19 @@ from training_examples import network
 
 
 def a_step(model, optimiser):
-    (torch.rand(1) * sum(weight.square().sum() for weight in model.parameters())).backward()
+    sum(weight.square().sum() for weight in model.parameters()).backward()
     optimiser.step()
     optimiser.zero_grad()
 
 
 def test_what_is_restored_goes_on_as_if_it_had_never_stopped(tmp_path):
     model, other = network(0), network(1)
-    torch.manual_seed(5)
     optimisers = [torch.optim.AdamW(one.parameters(), lr=1e-2) for one in (model, other)]
     a_step(model, optimisers[0])
     line = {"step": 1, "loss": 0.5, "held_out": {"accuracy": 1.0}}
     best = Best(1, 0.75, {"score.weight": torch.ones(1, 2)})
     save_checkpoint(tmp_path, Checkpoint(state_of(model, optimisers[0], 1), [line], best))
     a_step(model, optimisers[0])
-    torch.manual_seed(99)
     found = load_checkpoint(tmp_path)
     assert (found.state.step, found.lines) == (1, [line])
     assert (found.best.step, found.best.value, found.best.weights["score.weight"].tolist()) == (1, 0.75, [[1, 1]])

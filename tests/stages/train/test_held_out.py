@@ -4,7 +4,7 @@ import torch
 from steelyard.core.errors import EvidenceError
 from steelyard.methods.ranking.pairs import IndexedPair
 from steelyard.stages.train.examples import Example
-from steelyard.stages.train.held_out import check_apart, measure
+from steelyard.stages.train.held_out import check_apart, flat, measure, told
 from steelyard.stages.train.settings import Config
 from strategies import case
 
@@ -22,16 +22,31 @@ class FirstToken(torch.nn.Module):
 
 def test_the_measures_by_hand():
     examples = (
-        Example(((3,), (2,), (2,)), (IndexedPair(0, 1), IndexedPair(0, 2))),  # both right
-        Example(((1,), (1,)), (IndexedPair(0, 1),)),  # tied: wrong
-        Example(((1,), (5,), (4,)), (IndexedPair(0, 1), IndexedPair(1, 2))),  # one wrong, one right
+        Example(((3,), (2,), (2,)), (IndexedPair(0, 1), IndexedPair(0, 2)), category="code", language="zh"),
+        Example(((1,), (1,)), (IndexedPair(0, 1),), category="code"),
+        Example(((1,), (5,), (4,)), (IndexedPair(0, 1), IndexedPair(1, 2)), category="数学"),
     )
     model = FirstToken()
     model.eval()
-    assert measure(model, examples, Config(kernel="padded")) == {
+    found = measure(model, examples, Config(kernel="padded"))
+    assert found == {
         "accuracy": 3 / 5, "exact_match": pytest.approx(1 / 3), "num_pairs": 5, "num_prompts": 3,
+        "by_category": {
+            "code": {"accuracy": 2 / 3, "exact_match": 0.5, "num_pairs": 3, "num_prompts": 2},
+            "数学": {"accuracy": 0.5, "exact_match": 0.0, "num_pairs": 2, "num_prompts": 1},
+        },
+        "by_language": {"zh": {"accuracy": 1.0, "exact_match": 1.0, "num_pairs": 2, "num_prompts": 1}},
     }  # fmt: skip
     assert not model.training
+    assert told(found) == "held-out accuracy 0.600, exact match 0.333; 数学 0.500, code 0.667"
+    assert flat(found)["held_out/by_category/数学/accuracy"] == 0.5
+    assert len(flat(found)) == 2 * (1 + 2 + 1)
+
+
+def test_of_many_groups_the_lowest_are_told():
+    examples = tuple(Example(((3,), (2,)), (IndexedPair(0, 1),), category=name) for name in "abcd")
+    found = measure(FirstToken(), examples, Config(kernel="padded"))
+    assert told(found).endswith("lowest of 4: a 1.000, b 1.000, c 1.000")
 
 
 def test_held_out_prompts_that_were_trained_on_are_refused_whatever_their_ids():

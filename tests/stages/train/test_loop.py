@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from steelyard.core.errors import ModelError
 from steelyard.plugins.models._network import RewardNetwork
 from steelyard.stages.train.loop import Planned, choose_trainable, fit, is_packed, plan, why_padded
-from steelyard.stages.train.passes import pairs_in
 from steelyard.stages.train.settings import Config
+from steelyard.stages.train.terms import pairs_in
 from training_examples import example, network
 
 EXAMPLES = (

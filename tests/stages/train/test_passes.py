@@ -3,8 +3,10 @@ import torch
 
 from steelyard.methods.training.batching import Slot
 from steelyard.stages.train.loop import plan
-from steelyard.stages.train.passes import _parts, _scored, backward, pairs_in, score_prompts, score_within
+from steelyard.stages.train.passes import backward
+from steelyard.stages.train.scoring import score_prompts
 from steelyard.stages.train.settings import Config
+from steelyard.stages.train.terms import pairs_in
 from training_examples import answers, example, network, plain_loss
 
 PROMPT = (7, 8, 9, 10, 11, 12, 13)
@@ -56,11 +58,19 @@ def test_a_smoothed_label_is_the_wrong_way_round_with_its_probability():
     assert smooth == pytest.approx(0.9 * sharp + 0.1 * wrong, abs=1e-7)
 
 
-def test_a_prompt_over_the_bound_is_cut_between_answers_alone():
-    slots = [Slot(0, answer) for answer in range(4)]
-    parts = _parts(slots, EXAMPLES, Config(tokens_per_forward=12), is_packed=True)
-    assert [[slot.response for slot in part] for part in parts] == [[0, 1], [2], [3]]
-    assert len(_parts(slots, EXAMPLES, Config(tokens_per_forward=18), is_packed=True)) == 1
+def features_of(model, prompt, config, *, draw=0):
+    """What the head was given in each pass of one prompt's step."""
+    seen = []
+    hook = model.head.register_forward_pre_hook(lambda _, given: seen.append(given[0].detach()))
+    slots = tuple(Slot(prompt, answer) for answer in range(len(EXAMPLES[prompt].rows)))
+    backward(model, slots, EXAMPLES, config, is_packed=True, draw=draw)
+    hook.remove()
+    return seen
+
+
+def test_a_prompt_over_the_bound_is_cut_between_answers_alone_and_passes_twice():
+    assert [len(one) for one in features_of(network(), 0, Config(tokens_per_forward=12))] == [2, 1, 1, 2, 1, 1]
+    assert [len(one) for one in features_of(network(), 0, Config(tokens_per_forward=18))] == [4]
 
 
 def test_dropout_falls_on_the_same_places_in_both_passes():
@@ -68,17 +78,11 @@ def test_dropout_falls_on_the_same_places_in_both_passes():
     for layer in model.backbone.layers:
         layer.self_attn.attention_dropout = 0.5
     model.train()
-    slots = tuple(Slot(0, answer) for answer in range(4))
     config = Config(tokens_per_forward=12)
-    torch.manual_seed(3)
-    graph, first = _scored(model, slots, EXAMPLES, config, is_packed=True)
-    assert graph is None
-    parts = _parts(slots, EXAMPLES, config, is_packed=True)
-    rows = [[EXAMPLES[slot.prompt].rows[slot.response] for slot in part] for part in parts]
-    again = torch.cat([score_prompts(model, [part], config, is_packed=True) for part in rows])
-    assert torch.equal(first, again)
-    other = torch.cat([score_prompts(model, [part], config, is_packed=True) for part in rows])
-    assert not torch.equal(first, other)
+    first = features_of(model, 0, config, draw=3)
+    assert all(torch.equal(one, again) for one, again in zip(first[:3], first[3:], strict=True))
+    other = features_of(model, 0, config, draw=4)
+    assert not any(torch.equal(one, two) for one, two in zip(first, other, strict=True))
 
 
 def test_a_chunk_without_a_pair_adds_to_the_regulariser_alone():
@@ -90,24 +94,3 @@ def test_a_chunk_without_a_pair_adds_to_the_regulariser_alone():
         rewards = score_prompts(model, [one.rows for one in lone], Config(), is_packed=True)
     assert found.regulariser == pytest.approx(rewards.square().mean().item(), abs=1e-12)
     assert found.num_pairs == len(pairs_in(slots, lone).better) == 3
-
-
-def test_packed_and_padded_scores_are_the_same_whatever_the_bound():
-    model = network()
-    prompts = [one.rows for one in EXAMPLES]
-    with torch.no_grad():
-        packed = score_prompts(model, prompts, Config(), is_packed=True)
-        for budget in (1, 30, 1000):
-            padded = score_prompts(model, prompts, Config(tokens_per_forward=budget), is_packed=False)
-            assert torch.allclose(padded, packed, atol=1e-5)
-
-
-@pytest.mark.parametrize("is_packed", [True, False])
-def test_scores_within_a_bound_are_the_same_and_have_no_graph(is_packed):
-    model = network(double=True)
-    prompts = [one.rows for one in EXAMPLES]
-    expected = score_prompts(model, prompts, Config(), is_packed=True)
-    for budget in (1, 12, 1000):
-        found = score_within(model, prompts, Config(tokens_per_forward=budget), is_packed=is_packed)
-        assert not found.requires_grad
-        assert (found - expected).abs().max() < 1e-12

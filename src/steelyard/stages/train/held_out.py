@@ -7,32 +7,90 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case
-from steelyard.methods.measures.accuracy import exact_matches, prompt_statistics
+from steelyard.methods.measures.accuracy import (
+    Booleans,
+    Floats,
+    PromptStatistics,
+    exact_matches,
+    prompt_statistics,
+)
 from steelyard.plugins.models._network import RewardNetwork
 from steelyard.stages.train.examples import Example
 from steelyard.stages.train.loop import is_packed
-from steelyard.stages.train.passes import score_within
+from steelyard.stages.train.scoring import score_within
 from steelyard.stages.train.settings import Config
+
+_NUM_TOLD = 3
+_MEASURES = ("accuracy", "exact_match")
 
 
 def measure(network: RewardNetwork, examples: Sequence[Example], config: Config) -> dict[str, Any]:
-    """Micro accuracy (over pairs) and exact match (over prompts), with their counts."""
+    """Micro accuracy (over pairs) and exact match (over prompts), with their counts; so for each category and language.
+
+    ``by_language`` has only the cases that name one.
+    """
+    statistics = prompt_statistics_of(rewards_of(network, examples, config), examples)
+    categories = {example.category for example in examples if example.category}
+    languages = {example.language for example in examples if example.language}
+    return {
+        **_shares(statistics, np.ones(len(examples), np.bool_)),
+        "by_category": {
+            name: _shares(statistics, np.array([example.category == name for example in examples]))
+            for name in sorted(categories)
+        },
+        "by_language": {
+            name: _shares(statistics, np.array([example.language == name for example in examples]))
+            for name in sorted(languages)
+        },
+    }
+
+
+def rewards_of(network: RewardNetwork, examples: Sequence[Example], config: Config) -> list[Floats]:
+    """The rewards of each example's rows, as they are in evaluation: without dropout."""
     was_training = network.training
     network.eval()
     packed = is_packed(network, config)
     found = score_within(network, [example.rows for example in examples], config, is_packed=packed).double().cpu()
     network.train(was_training)
-    scores = [one.numpy() for one in found.split([len(example.rows) for example in examples])]
+    return [one.numpy() for one in found.split([len(example.rows) for example in examples])]
+
+
+def prompt_statistics_of(scores: Sequence[Floats], examples: Sequence[Example]) -> PromptStatistics:
+    """What became of each example's pairs."""
     prompt = np.array([index for index, example in enumerate(examples) for _ in example.pairs], np.int64)
     pairs = [(own, pair) for own, example in zip(scores, examples, strict=True) for pair in example.pairs]
     better = np.array([own[pair.better] for own, pair in pairs])
     worse = np.array([own[pair.worse] for own, pair in pairs])
-    statistics = prompt_statistics(prompt, better, worse, len(examples))
+    return prompt_statistics(prompt, better, worse, len(examples))
+
+
+def told(measured: dict[str, Any]) -> str:
+    """The measure in one line: the whole, and where it is lowest."""
+    line = f"held-out accuracy {measured['accuracy']:.3f}, exact match {measured['exact_match']:.3f}"
+    for groups in (measured["by_category"], measured["by_language"]):
+        if len(groups) > 1:
+            lowest = sorted(groups.items(), key=lambda item: item[1]["accuracy"])[:_NUM_TOLD]
+            named = ", ".join(f"{name} {own['accuracy']:.3f}" for name, own in lowest)
+            line += f"; {'lowest of ' + str(len(groups)) + ': ' if len(groups) > _NUM_TOLD else ''}{named}"
+    return line
+
+
+def flat(measured: dict[str, Any]) -> dict[str, float]:
+    """Accuracy and exact match of the whole and of each group, by names with a place for each part."""
+    found = {f"held_out/{name}": measured[name] for name in _MEASURES}
+    for kind in ("by_category", "by_language"):
+        for group, own in measured[kind].items():
+            found |= {f"held_out/{kind}/{group}/{name}": own[name] for name in _MEASURES}
+    return found
+
+
+def _shares(statistics: PromptStatistics, chosen: Booleans) -> dict[str, Any]:
+    num_pairs = int(statistics.num_pairs[chosen].sum())
     return {
-        "accuracy": float(statistics.num_correct.sum() / statistics.num_pairs.sum()),
-        "exact_match": float(exact_matches(statistics).mean()),
-        "num_pairs": int(statistics.num_pairs.sum()),
-        "num_prompts": len(examples),
+        "accuracy": float(statistics.num_correct[chosen].sum() / num_pairs),
+        "exact_match": float(exact_matches(statistics)[chosen].mean()),
+        "num_pairs": num_pairs,
+        "num_prompts": int(chosen.sum()),
     }
 
 

@@ -1,5 +1,6 @@
 """The training loop: the plan of an epoch, and one optimiser step after another."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -14,14 +15,23 @@ from steelyard.methods.training.packing import packed_steps
 from steelyard.methods.training.schedules import learning_rate_factor
 from steelyard.methods.training.sharing import num_packed_tokens
 from steelyard.plugins.models._network import RewardNetwork
+from steelyard.stages.train.blame import loss_error, unscorable
 from steelyard.stages.train.checkpoints import State, restore, state_of
 from steelyard.stages.train.examples import Example
-from steelyard.stages.train.passes import backward, pairs_in, score_within
+from steelyard.stages.train.optimisers import make_optimiser, set_rates
+from steelyard.stages.train.passes import backward
+from steelyard.stages.train.processes import current
+from steelyard.stages.train.scoring import score_within
 from steelyard.stages.train.settings import Config
+from steelyard.stages.train.sharded import clip_gradient
+from steelyard.stages.train.terms import teaches
 
 
 class Point(NamedTuple):
-    """One step of the training curve. ``loss`` is ``pair_loss`` plus the weighted ``regulariser``."""
+    """One step of the training curve. ``loss`` is ``pair_loss`` plus the weighted ``regulariser`` and ``centring``.
+
+    ``num_pairs`` counts ordered pairs and ties, ``num_tokens`` what was worked out, a shared prompt once.
+    """
 
     step: int
     epoch: int
@@ -30,6 +40,8 @@ class Point(NamedTuple):
     regulariser: float
     learning_rate: float
     num_pairs: int
+    centring: float = 0.0
+    num_tokens: int = 0
 
 
 class Planned(NamedTuple):
@@ -52,7 +64,7 @@ def plan(examples: Sequence[Example], config: Config) -> tuple[Planned, ...]:
             chosen = [_all_slots(step, sizes) for step in packed_steps(tokens, config.tokens_per_step, rng)]
         else:
             chosen = greedy_steps(sizes, config.slots, rng)
-        steps += [Planned(epoch, slots) for slots in chosen if pairs_in(slots, examples) is not None]
+        steps += [Planned(epoch, slots) for slots in chosen if teaches(slots, examples)]
     return tuple(steps)
 
 
@@ -94,18 +106,16 @@ def fit(
     Raises ModelError when loss, gradient or the trained model's rewards are not finite.
     """
     trained = [weight for weight in network.parameters() if weight.requires_grad]
-    optimiser = torch.optim.AdamW(trained, lr=config.learning_rate, weight_decay=config.weight_decay)
+    optimiser = make_optimiser(network, config)
     with torch.random.fork_rng():
-        torch.manual_seed(derived_seed(config.seed, "dropout"))
         if start is not None:
             restore(start, network, optimiser)
         network.train()
         for number, planned in list(enumerate(steps))[start.step if start else 0 :]:
             factor = learning_rate_factor(number, len(steps), warm_up=config.warm_up, schedule=config.schedule)
-            for group in optimiser.param_groups:
-                group["lr"] = config.learning_rate * factor
+            set_rates(optimiser, factor)
             point = _one_step(network, examples, planned, config, number=number, rate=config.learning_rate * factor)
-            norm = torch.nn.utils.clip_grad_norm_(trained, config.max_gradient_norm)
+            norm = clip_gradient(trained, config.max_gradient_norm)
             _check_finite(norm, "gradient's norm", point.step)
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
@@ -119,10 +129,14 @@ def fit(
 def _one_step(
     network: RewardNetwork, examples: Sequence[Example], planned: Planned, config: Config, *, number: int, rate: float
 ) -> Point:
-    found = backward(network, planned.slots, examples, config, is_packed=is_packed(network, config))
-    loss = found.pair_loss + config.regulariser * found.regulariser
-    _check_finite(torch.tensor(loss), "loss", number + 1)
-    return Point(number + 1, planned.epoch, loss, found.pair_loss, found.regulariser, rate, found.num_pairs)
+    draw = derived_seed(config.seed, "dropout", number, current().rank)
+    found = backward(network, planned.slots, examples, config, is_packed=is_packed(network, config), draw=draw)
+    loss = found.pair_loss + config.regulariser * found.regulariser + config.centring * found.centring
+    if not math.isfinite(loss):
+        guilty = unscorable(planned.slots, network, examples, config, is_packed=is_packed(network, config))
+        raise loss_error(loss, number + 1, guilty, len({slot.prompt for slot in planned.slots}))
+    parts = (loss, found.pair_loss, found.regulariser, rate, found.num_pairs, found.centring, found.num_tokens)
+    return Point(number + 1, planned.epoch, *parts)
 
 
 def _check_finite(value: Tensor, name: str, step: int) -> None:

@@ -16,8 +16,9 @@ from steelyard.methods.training.losses import PairBatch, bradley_terry_loss
 from steelyard.methods.training.sharing import num_shared_tokens
 from steelyard.plugins.models._network import RewardNetwork
 from steelyard.stages.train.examples import Example
-from steelyard.stages.train.passes import pairs_in, score_prompts
+from steelyard.stages.train.scoring import score_prompts
 from steelyard.stages.train.settings import Config
+from steelyard.stages.train.terms import pairs_in
 
 _ITERATIONS = 60
 _OVERFITTED = 0.8

@@ -1,0 +1,93 @@
+"""Rewards of prompts while training: one forward pass with its graph, or many within a memory bound without one."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from steelyard.methods.training.batching import forward_groups
+from steelyard.methods.training.sharding import shares
+from steelyard.methods.training.sharing import num_packed_tokens, pack, pack_groups
+from steelyard.plugins.models._network import RewardNetwork, padded
+from steelyard.stages.train.processes import current
+from steelyard.stages.train.settings import Config
+
+Rows = tuple[tuple[int, ...], ...]
+
+_IDLE_TOKENS = 256
+
+
+def score_prompts(network: RewardNetwork, prompts: Sequence[Rows], config: Config, *, is_packed: bool) -> Tensor:
+    """The rewards of all rows, prompt by prompt, with gradients: as one pack, or in padded passes sorted by length."""
+    device = network.head.weight.device
+    with torch.autocast(device.type, torch.bfloat16, enabled=config.dtype == "bfloat16"):
+        if is_packed:
+            from steelyard.plugins.models._packed import packed_rewards
+
+            return packed_rewards(network, pack(prompts))
+        rows = [row for rows in prompts for row in rows]
+        groups = _padded_groups(prompts, config)
+        parts: list[Tensor] = []
+        for group in groups:
+            ids, attended = padded([rows[index] for index in group], filler=0)
+            parts.append(network(ids.to(device), attended.to(device)))
+    order = torch.tensor([index for group in groups for index in group], device=device)
+    scores = torch.cat(parts)
+    return torch.empty_like(scores).index_copy(0, order, scores)
+
+
+def score_idly(network: RewardNetwork, row: Sequence[int], config: Config, *, is_packed: bool) -> Tensor:
+    """A pass whose rewards nobody wants: no process can gather the weights for its own pass without all others."""
+    return score_prompts(network, [(tuple(row[:_IDLE_TOKENS]),)], config, is_packed=is_packed)
+
+
+def score_within(network: RewardNetwork, prompts: Sequence[Rows], config: Config, *, is_packed: bool) -> Tensor:
+    """As `score_prompts`, within the memory bound and without gradients; many processes divide the prompts.
+
+    Each process is given the rewards of all prompts.
+    """
+    processes = current()
+    sizes = [] if processes.is_alone else [num_tokens(rows, is_packed=is_packed) for rows in prompts]
+    own = range(len(prompts)) if processes.is_alone else shares(sizes, processes.number)[processes.rank]
+    given = [prompts[place] for place in own]
+    passes = _passes(given, network, config, is_packed=is_packed)
+    num_runs = len(passes) if is_packed else len(_padded_groups(given, config))
+    num_idle = processes.most([num_runs])[0] - num_runs
+    with torch.no_grad():
+        found = [score_prompts(network, rows, config, is_packed=is_packed) for rows in passes]
+        for _ in range(num_idle):
+            score_idly(network, prompts[0][0], config, is_packed=is_packed)
+    if processes.is_alone:
+        return torch.cat(found)
+    parts = torch.cat(found).cpu().split([len(rows) for rows in given]) if found else ()
+    told = [pair for pairs in processes.everyone(list(zip(own, parts, strict=True))) for pair in pairs]
+    return torch.cat([scores for _, scores in sorted(told, key=lambda pair: pair[0])])
+
+
+def _passes(
+    prompts: Sequence[Rows], network: RewardNetwork, config: Config, *, is_packed: bool
+) -> list[Sequence[Rows]]:
+    if not is_packed:
+        return [prompts] if prompts else []
+    most = num_wanted(network, config, is_packed=True)
+    groups = pack_groups(prompts, max_tokens=config.tokens_per_forward, wanted_tokens=most)
+    return [[tuple(prompts[part.prompt][answer] for answer in part.answers) for part in group] for group in groups]
+
+
+def _padded_groups(prompts: Sequence[Rows], config: Config) -> tuple[tuple[int, ...], ...]:
+    lengths = [len(row) for rows in prompts for row in rows]
+    return forward_groups(lengths, max_tokens=config.tokens_per_forward)
+
+
+def num_wanted(network: RewardNetwork, config: Config, *, is_packed: bool) -> int:
+    """How many tokens a pass has: the memory bound, or what the device is fastest with if that is less."""
+    if not is_packed:
+        return config.tokens_per_forward
+    from steelyard.plugins.models._packed import wanted_tokens
+
+    return min(config.tokens_per_forward, wanted_tokens(network) or config.tokens_per_forward)
+
+
+def num_tokens(rows: Rows, *, is_packed: bool) -> int:
+    """What the answers of one prompt take of a pass: the prompt once, or each row by itself."""
+    return num_packed_tokens(rows) if is_packed else sum(map(len, rows))

@@ -1,0 +1,117 @@
+"""A network whose weights lie in parts on many processes (FSDP2), and tensors on their way there and back.
+
+Every function is called by all processes at the same place. Of one process alone nothing is divided.
+"""
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor, distribute_tensor
+
+from steelyard.core.errors import ModelError
+from steelyard.plugins.models._network import RewardNetwork, best_device
+from steelyard.stages.train.processes import current
+
+_TINY = 1e-6
+"""What PyTorch's own clipping adds to a norm before it divides by it."""
+
+
+def spread(network: RewardNetwork, *, dtype: str) -> RewardNetwork:
+    """The network on its device; of many processes each keeps a part of every decoder layer, in place.
+
+    Gradients are summed over the processes and not averaged: what is divided by is known to the loss. In bfloat16 the
+    layers are gathered in the number type in which they compute; all else, the master weights and the sums of
+    gradients stay in float32. Raises ModelError when the decoder's layers cannot be told.
+    """
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+    processes = current()
+    if processes.is_alone:
+        return network.to(best_device())
+    mesh = init_device_mesh(best_device().type, (processes.number,))
+    computed = torch.bfloat16 if dtype == "bfloat16" else None
+    in_layers = MixedPrecisionPolicy(computed, torch.float32 if computed else None, cast_forward_inputs=False)
+    for layer in _layers(network):
+        _sum_up(fully_shard(layer, mesh=mesh, mp_policy=in_layers))
+    for module in (network.backbone, network.head):
+        # Weights are let go after each pass: else an evaluation would leave some that the next step makes stale.
+        _sum_up(fully_shard(module, mesh=mesh, reshard_after_forward=True))
+    return network.to(best_device())
+
+
+def _sum_up(module: Any) -> None:
+    """Gradients are summed over the processes as they are: the default is their mean."""
+    module.set_gradient_divide_factor(1.0)
+    module.set_force_sum_reduction_for_comms(True)  # else a sum is asked for that gloo does not know
+
+
+def _layers(network: RewardNetwork) -> list[nn.Module]:
+    for module in network.backbone.modules():
+        if isinstance(module, nn.ModuleList):
+            return list(module)
+    raise ModelError("cannot tell the decoder's layers", do="train in one process, without torchrun")
+
+
+def shape_of(network: RewardNetwork) -> RewardNetwork | None:
+    """The network without its weights, to gather them into after training; of one process alone null."""
+    if current().is_alone:
+        return None
+    empty = {id(weight): nn.Parameter(weight.to("meta"), weight.requires_grad) for weight in network.parameters()}
+    return copy.deepcopy(network, empty)
+
+
+def gathered(network: RewardNetwork, shape: RewardNetwork | None) -> RewardNetwork:
+    """The network with its weights whole, in main memory, on every process; of one process alone the network itself."""
+    if shape is None:
+        return network
+    weights = {name: whole(weight.detach()).cpu() for name, weight in network.named_parameters(remove_duplicate=False)}
+    shape.load_state_dict(weights, strict=False, assign=True)
+    return shape
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """A tensor of which each process has a part, on every process; any other as it is."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def whole_on_first(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """Tensors by name, whole and in main memory on the first process, and absent on the others; one after another."""
+    processes = current()
+    if processes.is_alone:
+        return dict(tensors)
+    found: dict[str, Any] = {}
+    for name, value in tensors.items():
+        full = whole(value) if isinstance(value, Tensor) else value
+        if processes.is_first:
+            found[name] = full.cpu() if isinstance(full, Tensor) else full
+    return found
+
+
+def put(tensor: Tensor, there: Tensor) -> None:
+    """Copy a tensor into one that lies whole, or in parts: then what the first process has is divided."""
+    if isinstance(there, DTensor) and not isinstance(tensor, DTensor):
+        is_first = current().is_first
+        full = tensor.to(there.device, there.dtype) if is_first else torch.empty_like(tensor, device=there.device)
+        tensor = distribute_tensor(full.to(there.dtype), there.device_mesh, there.placements)
+    there.copy_(tensor)
+
+
+def clip_gradient(weights: list[nn.Parameter], most: float) -> Tensor:
+    """Scale the gradients down to a norm over all weights on all processes; gives the norm before that."""
+    processes = current()
+    if processes.is_alone:
+        return torch.nn.utils.clip_grad_norm_(weights, most)
+    own = [weight.grad for weight in weights if weight.grad is not None]
+    parts = [one.to_local() if isinstance(one, DTensor) else one for one in own]
+    # What lies whole on every process is counted by the first alone.
+    counted = [part for one, part in zip(own, parts, strict=True) if isinstance(one, DTensor) or processes.is_first]
+    square = sum(float(part.double().square().sum()) for part in counted)
+    norm = torch.tensor(processes.total([square])[0], dtype=torch.float64).sqrt()
+    factor = min(1.0, most / (norm.item() + _TINY))
+    for part in parts:
+        part.mul_(factor)
+    return norm

@@ -1,0 +1,88 @@
+"""The same trainings in one process or in many, for the test that holds them against each other.
+
+Run by each of many processes as a script: the first leaves what it found in a file.
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+
+from steelyard.stages.train.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from steelyard.stages.train.held_out import measure
+from steelyard.stages.train.loop import fit, plan
+from steelyard.stages.train.processes import joined
+from steelyard.stages.train.scoring import score_within
+from steelyard.stages.train.settings import Config
+from steelyard.stages.train.sharded import gathered, shape_of, spread
+from steelyard.stages.train.tie_parameter import put_tie_parameter
+from training_examples import answers, network
+
+PROMPT = tuple(range(7, 30))
+EXAMPLES = tuple(
+    answers(
+        PROMPT[index:], (20 + index,), tuple(range(40, 45 + index)), (60, 61 + index), pairs=[(0, 1), (1, 2), (0, 2)]
+    )
+    for index in range(5)
+)
+BASE = Config(epochs=1, prompts_per_step=3, learning_rate=1e-2, max_gradient_norm=0.5)
+SETTINGS = {
+    "plain": {"epochs": 2},
+    "many chunks, by prompt": {"tokens_per_forward": 64, "reduction": "prompt"},
+    "two passes, steps of tokens": {"tokens_per_forward": 30, "batching": "packed", "tokens_per_step": 90},
+    "padded": {"kernel": "padded", "tokens_per_forward": 90},
+    "padded, two passes": {"kernel": "padded", "tokens_per_forward": 40},
+    "fewer prompts than processes": {"prompts_per_step": 1},
+    "answers apart, a learned number": {"batching": "greedy", "slots": 5, "loss": "davidson"},
+    "the head alone": {"trainable": "head"},
+    "bfloat16": {"dtype": "bfloat16"},
+}
+
+
+def trained(name, *, start=None, stop_after=None, folder=None):
+    """The curve, the whole weights, the rewards and what was measured at the end."""
+    config = Config(**{**_fields(BASE), **SETTINGS[name]})
+    is_double = config.dtype == "float32"
+    model = network(double=is_double)
+    if config.trainable == "head":
+        for weight in model.backbone.parameters():
+            weight.requires_grad_(False)
+    put_tie_parameter(model, config)
+    shape = shape_of(model)
+    spread(model, dtype=config.dtype)
+    curve = []
+
+    def after_step(point, state):
+        curve.append(list(point))
+        if point.step == stop_after:
+            save_checkpoint(folder, Checkpoint(state(), [], None))
+        return point.step != stop_after
+
+    fit(model, EXAMPLES, plan(EXAMPLES, config), config, after_step=after_step, start=start)
+    rewards = score_within(model, [one.rows for one in EXAMPLES], config, is_packed=config.kernel != "padded")
+    measured = measure(model, EXAMPLES, config)
+    model = gathered(model, shape)
+    weights = {key: weight.detach().clone() for key, weight in model.named_parameters()}
+    return {"curve": curve, "weights": weights, "rewards": rewards, "measured": measured}
+
+
+def everything(folder):
+    """All trainings, and one that is stopped after its second step, and gone on with here, and where it is said."""
+    folder.mkdir(exist_ok=True)
+    found = {name: trained(name) for name in SETTINGS}
+    trained("plain", stop_after=2, folder=folder)
+    found["gone on"] = trained("plain", start=load_checkpoint(folder).state)
+    return found
+
+
+def _fields(config):
+    return {name: getattr(config, name) for name in config.__struct_fields__}
+
+
+if __name__ == "__main__":
+    work = Path(sys.argv[1])
+    with joined() as processes:
+        result = everything(work / "many")
+        result["gone on elsewhere"] = trained("plain", start=load_checkpoint(work / "one").state)
+        if processes.is_first:
+            torch.save(result, work / "many.pt")
