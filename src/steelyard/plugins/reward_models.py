@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard.core.config import resolve_config
-from steelyard.core.errors import FileError
+from steelyard.core.errors import FileError, ModelError
 from steelyard.core.plugins import load
 from steelyard.core.protocols import RewardModel
 from steelyard.core.types import Case, Scores
@@ -18,11 +18,14 @@ from steelyard.files.scores import resumed_lines
 from steelyard.files.talk import say, track
 from steelyard.methods.measures.scores import checked_scores
 from steelyard.plugins import published_models
+from steelyard.plugins.hub import hub_folder, is_hub_name
 from steelyard.plugins.judging import JuryChoice, Member, build_jury, choose_jury
 
 FOLDER_KIND = "classifier"
 FILE_SETTINGS = ("path", "train", "reference", "tokenizer")
 """Settings of a reward model that name a file or folder: they are inputs of a run, known by content, not by place."""
+HUB_SETTINGS = ("path", "reference", "tokenizer")
+"""Those of them that may be a name on the hub."""
 
 
 class ModelChoice(NamedTuple):
@@ -47,14 +50,14 @@ class ModelChoice(NamedTuple):
 
 
 def choose_model(model: str, settings: Mapping[str, Any] | None = None) -> ModelChoice:
-    """An existing folder, or anything with a path separator, is a trained model; else a kind in ``plugins/models``.
+    """A folder, a name on the hub, or anything with a path separator is a trained model; else a kind of model.
 
-    Raises FileError for a file that is not there, KindError and ConfigError for what does not exist in the room.
+    A name such as ``owner/name`` that is no folder is asked of the hub. Raises FileError and ModelError for what is
+    neither here nor there, KindError and ConfigError for what does not exist in the room.
     """
     given = dict(settings or {})
     if Path(model).is_dir() or os.sep in model or "/" in model:
-        _check_exists(Path(model), known=published_models.published_model(model))
-        return _chosen(FOLDER_KIND, Path(model).name, given | {"path": model})
+        return _chosen(FOLDER_KIND, Path(model).name, given | {"path": str(_located(model))})
     return _chosen(model, model, given)
 
 
@@ -70,9 +73,7 @@ def _chosen(kind: str, name: str, given: Mapping[str, Any]) -> ModelChoice:
     if members:
         # As recorded: a member's files are inputs, known by content, like a model's own.
         resolved["members"] = [_recorded(one, member) for one, member in zip(resolved["members"], members, strict=True)]
-    files = {key: Path(resolved.pop(key)) for key in FILE_SETTINGS if resolved.get(key)}
-    for path in files.values():
-        _check_exists(path)
+    files = {key: _file_of(key, resolved.pop(key)) for key in FILE_SETTINGS if resolved.get(key)}
     return ModelChoice(kind, name, resolved, files, members, jury)
 
 
@@ -154,20 +155,36 @@ def forget_lines(result: Result) -> None:
         path.unlink()
 
 
-def _check_exists(path: Path, *, known: published_models.PublishedModel | None = None) -> None:
-    if path.exists():
-        return
-    found, do = "there is no such file or folder", "check the path"
-    if known is not None:
-        found, do = "this is a name on the hub, and no folder here", f"download it; then {_how_to_score(known)}"
-    raise FileError(found, where=str(path), do=do)
+def _file_of(key: str, given: str) -> Path:
+    """The file or folder of a setting; models and tokenizers may be names on the hub."""
+    if key in HUB_SETTINGS and is_hub_name(given):
+        return hub_folder(given)
+    if not Path(given).exists():
+        raise FileError("there is no such file or folder", where=given, do="check the path")
+    return Path(given)
+
+
+def _located(model: str) -> Path:
+    """The folder of a model. A published one that another kind scores is told so, and nothing is fetched."""
+    known = None if Path(model).exists() else published_models.published_model(model)
+    if known is None:
+        return _file_of("path", model)
+    why = ""
+    if known.adapter == FOLDER_KIND and is_hub_name(model):
+        try:
+            return hub_folder(model)
+        except ModelError as error:
+            why = f": {error.found}"
+    found = f"this is a name on the hub, and no folder here{why}"
+    raise FileError(found, where=model, do=f"download it; then {_how_to_score(known)}")
 
 
 def _how_to_score(known: published_models.PublishedModel) -> str:
     """The arguments that score a published model, once it lies in a folder."""
     if known.kind == "generative":
         own = " ".join(f"--set model.{key}={value}" for key, value in known.settings.items())
-        return f"ask it as a judge: --model judged --set model.chat.model={known.hub or known.name} {own}; or `steelyard judge`"
+        chat = f"--set model.chat.model={known.hub or known.name}"
+        return f"ask it as a judge: --model judged {chat} {own}; or `steelyard judge`"
     if known.adapter == FOLDER_KIND:
         return "--model FOLDER"
     settings = ["path=FOLDER", *(f"{key}=FOLDER_OF_{value}" for key, value in known.settings.items())]

@@ -135,3 +135,11 @@ def test_scoring_twice_gives_the_same_and_changes_nothing(path):
     cases = many(2)
     assert rewards(path, cases) == rewards(path, cases)
     assert cases == many(2)
+
+
+def test_strip_is_said_for_a_model_from_elsewhere(path):
+    kept, stripped = (build("models", "classifier", {"path": path, "strip": strip}) for strip in (False, True))
+    assert (kept.protocol()["strip"], stripped.protocol()["strip"]) == (False, True)
+    # the template ends with a line break, which is then the last token
+    assert rewards(path, many(1), strip=False) != rewards(path, many(1), strip=True)
+    assert rewards(path, many(1)) == rewards(path, many(1), strip=True)

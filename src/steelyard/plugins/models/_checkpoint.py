@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from steelyard.core.errors import ModelError
+from steelyard.plugins.hub import hub_folder
 from steelyard.plugins.models._network import quiet
 from steelyard.plugins.models._settings import Precision
 
@@ -26,13 +27,7 @@ def local_folder(path: str) -> Path:
         return folder
     if path.startswith(("/", ".", "~")):
         raise ModelError("there is no such model folder", where=path, do="check the path")
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(path))
-    except (OSError, ValueError) as error:
-        found = f"is no folder, and the hub does not give it ({str(error).splitlines()[0]})"
-        raise ModelError(found, where=path, do="download it, and name its folder") from error
+    return hub_folder(path)
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -186,7 +186,7 @@ def _line(case: Case, answers: Sequence[Encoded], rewards: Iterator[float], *, c
 
 def rendering_of(config: Config, manifest: Manifest | None, tokenizer: Any) -> Rendering:
     """How the model's text becomes tokens. Raises ModelError where the manifest and what is asked for differ."""
-    settings = (("max_length", config.max_length), ("over_length", config.over_length))
+    settings = (("strip", config.strip), ("max_length", config.max_length), ("over_length", config.over_length))
     asked: dict[str, Any] = {name: value for name, value in settings if value is not None}
     if manifest is None or config.chat_template is not None:
         template = choose_template(tokenizer, config.chat_template, model=config.path)
@@ -200,6 +200,7 @@ def rendering_of(config: Config, manifest: Manifest | None, tokenizer: Any) -> R
 def _check_protocol(config: Config, manifest: Manifest, asked: dict[str, Any]) -> None:
     own = manifest.rendering
     differing = {
+        "strip": asked.get("strip", own.strip) != own.strip,
         "max_length": asked.get("max_length", own.max_length) != own.max_length,
         "over_length": asked.get("over_length", own.over_length) != own.over_length,
         "chat_template": asked.get("template", own.template) != own.template,
@@ -210,6 +211,7 @@ def _check_protocol(config: Config, manifest: Manifest, asked: dict[str, Any]) -
         raise ModelError(
             f"asks for another protocol than the model was trained with: {', '.join(refused)}",
             where=config.path,
-            allowed=f"max_length={own.max_length}, over_length={own.over_length}, dtype={manifest.dtype}, its template",
+            allowed=f"strip={own.strip}, max_length={own.max_length}, over_length={own.over_length}, "
+            f"dtype={manifest.dtype}, its template",
             do=f"leave the setting out, or name it: allow_differing={refused}",
         )

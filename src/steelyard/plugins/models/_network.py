@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from steelyard.core.errors import ModelError
 from steelyard.core.seeds import derived_seed
+from steelyard.plugins.hub import hub_folder, is_hub_name
 
 Side = Literal["left", "right"]
 Precision = Literal["float32", "bfloat16"]
@@ -64,16 +65,24 @@ def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
     """The network of a model folder or hub name, and whether its head was trained (was in its weights).
 
     The backbone is in ``dtype``, the head always in float32: all is loaded in float32 first, since a head that has
-    been rounded to bfloat16 stays rounded. Raises ModelError for what is no decoder with a head.
+    been rounded to bfloat16 stays rounded. Code that comes with a model is never run. Raises ModelError for what is no
+    decoder with a head.
     """
     from transformers import AutoModelForSequenceClassification
 
+    if is_hub_name(path):
+        path = str(hub_folder(path))
     if (Path(path) / "adapter_config.json").is_file():
         return _load_adapted(Path(path), dtype=dtype)
     try:
         with quiet():
             classifier, loading = AutoModelForSequenceClassification.from_pretrained(
-                path, num_labels=1, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True
+                path,
+                num_labels=1,
+                dtype=torch.float32,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
+                trust_remote_code=False,
             )
     except (OSError, ValueError, RuntimeError) as error:
         found = f"cannot be loaded as a scalar reward model ({str(error).splitlines()[0]})"
@@ -108,11 +117,13 @@ def load_tokenizer(path: str) -> Any:
     """The model's own tokenizer; every model has its own, also where several are loaded in one process."""
     from transformers import AutoTokenizer
 
+    if is_hub_name(path):
+        path = str(hub_folder(path))
     if path.startswith(("/", ".", "~")) and not Path(path).expanduser().is_dir():
         raise ModelError("there is no such model folder", where=path, do="check the path")
     try:
         with quiet():
-            return AutoTokenizer.from_pretrained(path)
+            return AutoTokenizer.from_pretrained(path, trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise ModelError(
             f"has no tokenizer that loads ({str(error).splitlines()[0]})",
