@@ -1,8 +1,13 @@
 import pytest
 
+import tiny
 from recipe_files import SMALL, small_recipe
 from steelyard.core.errors import ConfigError, FileError, UserError
+from steelyard.files.cases import read_cases, write_cases
 from steelyard.pipelines.recipes import Reference, find_recipe, read_recipe
+from steelyard.pipelines.run import run
+from steelyard.stages.simulate import Config as Simulation
+from steelyard.stages.simulate import simulate
 
 
 def refused(tmp_path, text, found):
@@ -108,3 +113,36 @@ def test_every_shipped_recipe_reads():
     for path in folder.glob("*.toml"):
         assert read_recipe(path).steps, path
         assert read_recipe(path).about, path
+
+
+def test_what_a_stage_reads_can_be_given_with_its_settings(tmp_path):
+    recipe = read_recipe(small_recipe(tmp_path), {"ranked": {"cases": "mine.jsonl", "seed": 7}})
+    assert recipe.step("ranked").inputs == {"cases": Reference("mine.jsonl", None)}
+    with pytest.raises(ConfigError, match=r"stages\.ranked: cases names no files"):
+        read_recipe(small_recipe(tmp_path), {"ranked": {"cases": 3}})
+
+
+@pytest.mark.field
+def test_the_whole_of_cheems_runs_as_its_recipe_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = tmp_path / "made"
+    simulate(made, Simulation(num_prompts=36, test_share=0.34))
+    for number, (name, file) in enumerate((("human", "cases"), ("llm", "llm"))):
+        # People judge one half of the prompts, the LLM the other.
+        cases = list(read_cases(made / f"{file}.jsonl"))
+        write_cases(tmp_path / f"{name}.jsonl", cases[number::2])
+    test = list(read_cases(made / "test.jsonl"))
+    write_cases(tmp_path / "open.jsonl", test[::2])
+    write_cases(tmp_path / "human_instruction.jsonl", test[1::2])
+    base = tiny.save_base(tmp_path / "base")
+    short = {"epochs": 1, "model": base}
+    found = run(read_recipe(find_recipe("cheems"), {"human_model": short, "model": short}, seed=1), tmp_path / "out")
+    done = {one.name: one.run for one in found}
+    assert set(done) == {
+        "human", "llm", "human_model", "supervised", "debiased", "combined", "model", "cheemsbench", "report",
+    }  # fmt: skip
+    assert done["human_model"].config["learning_rate"] == done["model"].config["learning_rate"] == 5e-6
+    assert done["supervised"].counts.dropped["disagrees"] > 0
+    assert done["combined"].summary["num_cases"] == done["human"].counts.num_in + done["llm"].counts.num_in
+    assert {"overall", "accuracy", "baselines"} <= done["cheemsbench"].summary.keys()
+    assert (tmp_path / "out" / "report" / "report.html").is_file()

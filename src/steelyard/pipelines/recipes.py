@@ -85,6 +85,8 @@ def find_recipe(name: str) -> Path:
 def read_recipe(path: Path, settings: Mapping[str, Any] | None = None, *, seed: int | None = None) -> Recipe:
     """The recipe in a file. ``settings`` (stage, then key) stand over its own; ``seed`` over its seed.
 
+    A key is a setting of the stage, or the name of what it reads (``model`` of a training).
+
     Raises ConfigError for an unknown stage, verb, input or setting, and for stages that wait for each other.
     """
     content = parse_toml(path.read_text(encoding="utf-8"), where=str(path))
@@ -120,6 +122,11 @@ def _step(
     if not isinstance(table.get("verb"), str):
         raise ConfigError("a stage without a verb", where=where, do='say verb = "resolve", or another stage')
     call = stage_call(table["verb"], where=where)
+    changed = settings if isinstance(settings, dict) else {}
+    # What a stage reads can be named too, as long as no setting of its own has that name.
+    of_config = {field.name for field in msgspec.structs.fields(call.config_type)}
+    read = {key: value for key, value in changed.items() if key in call.parameters and key not in of_config}
+    table = {**table, **read}
     _check_keys(table, _STAGE_KEYS | call.parameters.keys(), where)
     absent = [one.name for one in call.parameters.values() if one.is_required and one.name not in table]
     if absent:
@@ -128,10 +135,9 @@ def _step(
         example = '"STAGE", a folder or a kind' if is_name else '"STAGE/cases.jsonl", or a file'
         raise ConfigError(found, where=where, do=f"say {absent[0]} = {example}")
     inputs = {key: _input(one, table[key], stages, where) for key, one in call.parameters.items() if key in table}
-    has_seed = any(field.name == "seed" for field in msgspec.structs.fields(call.config_type))
-    own = {"seed": seed} if seed is not None and has_seed else {}
-    changed = settings if isinstance(settings, dict) else {}
-    config = resolve_config(call.config_type, own | _table(table, "config", where) | changed, where=f"{where}.config")
+    own = {"seed": seed} if seed is not None and "seed" in of_config else {}
+    asked = {key: value for key, value in changed.items() if key not in read}
+    config = resolve_config(call.config_type, own | _table(table, "config", where) | asked, where=f"{where}.config")
     return Step(name, call, config, inputs, _num_threads(table, where))
 
 
