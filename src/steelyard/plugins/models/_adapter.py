@@ -89,32 +89,32 @@ def _adapted(network: RewardNetwork) -> list[tuple[str, Any]]:
 
 
 class Saved(NamedTuple):
-    """An adapter as it is saved: peft's settings, and the weights by the names that peft gives them."""
+    """An adapter without its head: peft's settings, and the weights by the names that peft gives them."""
 
     settings: Any
     weights: dict[str, Tensor]
 
 
 def saved_adapter(network: RewardNetwork, *, base: str) -> Saved:
-    """The adapter and the head, in main memory; ``base`` is the folder or hub name of what they stand on."""
+    """The adapter in main memory; ``base`` is the folder or hub name of what they stand on."""
     peft = _peft()
     backbone: Any = network.backbone
     inside = f"{_INSIDE}{network.classifier.base_model_prefix}."
     found = peft.get_peft_model_state_dict(backbone)
     weights = {f"{inside}{name}": weight.detach().cpu().contiguous() for name, weight in found.items()}
-    weights |= {f"{_HEAD}{name}": weight.detach().cpu() for name, weight in network.head.named_parameters()}
     settings = peft.LoraConfig(**backbone.peft_config["default"].to_dict())
     settings.task_type, settings.modules_to_save, settings.inference_mode = "SEQ_CLS", ["score"], True
     settings.base_model_name_or_path = str(Path(base).resolve()) if Path(base).is_dir() else base
     return Saved(settings, weights)
 
 
-def write_adapter(folder: Path, saved: Saved, *, fingerprint: str) -> None:
-    """A folder that peft loads, and that is refused on another base than the one of this ``fingerprint``."""
+def write_adapter(folder: Path, saved: Saved, head: torch.nn.Linear, *, fingerprint: str) -> None:
+    """Write the adapter and the head as peft does; our loader refuses any base but that of the ``fingerprint``."""
     from safetensors.torch import save_file
 
+    own = {f"{_HEAD}{name}": weight.detach().cpu() for name, weight in head.named_parameters()}
     saved.settings.save_pretrained(str(folder))
-    save_file(saved.weights, folder / _WEIGHTS, metadata={"format": "pt", _BASE: fingerprint})
+    save_file(saved.weights | own, folder / _WEIGHTS, metadata={"format": "pt", _BASE: fingerprint})
 
 
 def fingerprint_of(network: RewardNetwork) -> str:

@@ -44,6 +44,8 @@ _NOT_EXACT = {
     "switch_transformers": "its experts are limited in capacity",
 }
 _PLAIN = {"eager": eager_mask, "sdpa": sdpa_mask}
+ATTENTIONS = tuple(f"steelyard_{plain}" for plain in _PLAIN)
+"""What our attention is called in transformers' registry, beside each plain one."""
 _Changed = tuple[tuple[Any, ...], dict[str, Any]] | None
 
 

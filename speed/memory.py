@@ -1,0 +1,163 @@
+"""The memory estimate against what trainings really take: peak resident memory on a CPU, allocated memory on a GPU.
+
+Each shape trains in a process of its own, after a tiny training that has loaded all libraries.
+Run: python speed/memory.py [--out speed/results/memory.json]
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+SHAPES = {
+    "wide": {"hidden": 512, "inner": 2048, "layers": 4, "vocabulary": 2000},
+    "deep": {"hidden": 256, "inner": 1024, "layers": 12, "vocabulary": 2000},
+    "words": {"hidden": 384, "inner": 1024, "layers": 4, "vocabulary": 60_000},
+}
+RUNS = [
+    ("wide", {"recompute": "none"}),
+    ("wide", {"recompute": "mlp"}),
+    ("wide", {"recompute": "layers"}),
+    ("deep", {"recompute": "none"}),
+    ("deep", {"recompute": "mlp"}),
+    ("deep", {"recompute": "layers"}),
+    ("words", {"recompute": "none"}),
+    ("wide", {"recompute": "none", "adapter": "lora"}),
+    ("wide", {"recompute": "none", "adapter": "dora"}),
+    ("wide", {"recompute": "none", "dtype": "bfloat16"}),
+    ("wide", {"recompute": "none", "trainable": "last:2"}),
+    ("deep", {"recompute": "none", "kernel": "padded"}),
+]
+
+
+def network_of(shape, settings):
+    import torch
+    from transformers import Qwen2Config, Qwen2ForSequenceClassification
+
+    from steelyard.plugins.models._adapter import put_adapter, store_frozen
+    from steelyard.plugins.models._network import RewardNetwork
+    from steelyard.stages.train.loop import choose_trainable
+    from steelyard.stages.train.modes import adapter_of
+    from steelyard.stages.train.settings import num_last_layers
+
+    torch.manual_seed(0)
+    heads = shape["hidden"] // 64
+    config = Qwen2Config(
+        vocab_size=shape["vocabulary"], hidden_size=shape["hidden"], intermediate_size=shape["inner"],
+        num_hidden_layers=shape["layers"], num_attention_heads=heads, num_key_value_heads=max(1, heads // 2),
+        num_labels=1, pad_token_id=0,
+    )  # fmt: skip
+    network = RewardNetwork(Qwen2ForSequenceClassification(config))
+    adapter = adapter_of(settings)
+    if adapter is not None:
+        put_adapter(network, adapter, seed=0)
+    list(choose_trainable(network, num_last_layers(settings.trainable)))
+    if settings.dtype == "bfloat16":
+        store_frozen(network)
+    return network
+
+
+def examples_of(number, vocabulary, prompt=200, answer=100):
+    import numpy as np
+
+    from steelyard.methods.ranking.pairs import IndexedPair
+    from steelyard.stages.train.examples import Example
+
+    rng = np.random.default_rng(0)
+    pairs = tuple(IndexedPair(better, worse, 1.0, 0.0) for better in range(4) for worse in range(better + 1, 4))
+    found = []
+    for _ in range(number):
+        shared = rng.integers(1, vocabulary, prompt).tolist()
+        found.append(Example(tuple((*shared, *rng.integers(1, vocabulary, answer).tolist()) for _ in range(4)), pairs))
+    return found
+
+
+def trained(shape, settings, examples):
+    """Train; gives the estimate in bytes and the peak on a GPU or null."""
+    import torch
+
+    from steelyard.methods.training.memory import estimate
+    from steelyard.stages.train.loop import fit, plan
+    from steelyard.stages.train.memory import asked_of, choose_modes, decoder_of
+    from steelyard.stages.train.sharded import spread
+
+    network = network_of(shape, settings)
+    steps = plan(examples, settings)
+    decoder, asked = decoder_of(network, settings), asked_of(network, examples, steps, settings)
+    mode = choose_modes(network, examples, steps, settings)
+    network = spread(network, dtype=settings.dtype)
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    fit(network, examples, steps, settings, after_step=lambda point, state: True)
+    measured = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None
+    return estimate(decoder, asked._replace(recompute=mode)).total, measured
+
+
+def resident():
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def one(name, asked):
+    from steelyard.stages.train.settings import Config
+
+    settings = Config(epochs=1, prompts_per_step=12, tokens_per_forward=3600, **asked)
+    small = {"hidden": 64, "inner": 64, "layers": 2, "vocabulary": 200}
+    trained(small, settings, examples_of(4, 200, 20, 10))
+    before, top, is_over = resident(), [0], threading.Event()
+
+    def watch():
+        while not is_over.is_set():
+            top[0] = max(top[0], resident())
+            time.sleep(0.002)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    needed, on_gpu = trained(SHAPES[name], settings, examples_of(36, SHAPES[name]["vocabulary"]))
+    is_over.set()
+    watcher.join()
+    top[0] = max(top[0], resident())
+    measured = on_gpu if on_gpu is not None else top[0] - before
+    print(json.dumps({"estimate": needed, "measured": measured, "high_water": resource.getrusage(0).ru_maxrss * 1024}))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--one", nargs=2)
+    given = parser.parse_args()
+    if given.one:
+        one(given.one[0], json.loads(given.one[1]))
+        return
+    import torch
+
+    has_gpu = torch.cuda.is_available()
+    print(torch.cuda.get_device_name() if has_gpu else "no GPU: peak resident memory on the CPU")
+    rows = []
+    for name, asked in RUNS:
+        command = [sys.executable, __file__, "--one", name, json.dumps(asked)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(done.stderr)
+        found = json.loads(done.stdout.splitlines()[-1])
+        row = {"shape": name, **SHAPES[name], "settings": asked, **found}
+        row["ratio"] = row["estimate"] / row["measured"]
+        rows.append(row)
+        print(f"{name:6} {json.dumps(asked):55} estimate {row['estimate'] / 2**20:6.0f} MiB, measured "
+              f"{row['measured'] / 2**20:6.0f} MiB, ratio {row['ratio']:.2f}", flush=True)  # fmt: skip
+    if given.out:
+        machine = {"cores": os.cpu_count(), "machine": platform.machine(), "torch": torch.__version__, "gpu": has_gpu}
+        with tempfile.NamedTemporaryFile("w", dir=given.out.parent, delete=False) as file:
+            json.dump({"command": "python speed/memory.py", "machine": machine, "runs": rows}, file, indent=1)
+        Path(file.name).replace(given.out)
+
+
+if __name__ == "__main__":
+    main()
