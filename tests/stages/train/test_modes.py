@@ -144,6 +144,7 @@ def test_modes_are_taken_off_again():
 
 
 @pytest.mark.field  # the compiler takes minutes on a small machine
+@pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")  # the compiler's own
 def test_compiled_layers_have_the_same_loss():
     network = packed_models.network("qwen2", torch.float32).train()
     prompts = packed_models.prompts()
