@@ -43,7 +43,7 @@ def some_prompt(draw):
     tier = draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
     ends = [(one, other) for one in range(size) for other in range(size)]
     pairs = [
-        (one, other, draw(st.floats(0, 3)), draw(st.floats(-1, 1)))
+        (one, other, draw(st.just(0.0) | st.floats(0.01, 3)), draw(st.floats(-1, 1)))
         for one, other in ends
         if tier[one] < tier[other] and draw(st.booleans())
     ]
