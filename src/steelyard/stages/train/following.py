@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from steelyard.core.errors import ModelError
 from steelyard.files.talk import say
+from steelyard.methods.training.divergence import has_diverged, usual_loss
 from steelyard.plugins.models._network import RewardNetwork
 from steelyard.stages.train.checkpoints import (
     Best,
@@ -17,9 +19,12 @@ from steelyard.stages.train.checkpoints import (
     trained_weights,
 )
 from steelyard.stages.train.examples import Example
-from steelyard.stages.train.held_out import measure
+from steelyard.stages.train.held_out import flat, measure, told
 from steelyard.stages.train.loop import Planned, Point
+from steelyard.stages.train.pace import Pace
+from steelyard.stages.train.processes import current
 from steelyard.stages.train.settings import Config
+from steelyard.stages.train.tracking import Trackers
 
 _SECONDS_BETWEEN_CHECKPOINTS = 600
 
@@ -36,6 +41,8 @@ class Follower:
         *,
         folder: Path,
         advance: Callable[..., None],
+        pace: Pace | None = None,
+        trackers: Trackers | None = None,
     ) -> None:
         self.lines: list[Line] = []
         self.best: Best | None = None
@@ -45,9 +52,12 @@ class Follower:
         self._config = config
         self._folder = folder
         self._advance = advance
+        self._pace = pace
+        self._trackers = trackers or Trackers(())
         self._num_since_best = 0
-        self._began = self._saved = time.monotonic()
-        self._num_pairs = 0
+        self._saved = time.monotonic()
+        self._saved_step = 0
+        self._losses: list[float] = []
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Take up what a killed run had done."""
@@ -55,23 +65,32 @@ class Follower:
         self.best = checkpoint.best
         evaluated = [line["step"] for line in self.lines if "held_out" in line]
         self._num_since_best = sum(self.best is not None and step > self.best.step for step in evaluated)
+        self._losses = [line["loss"] for line in self.lines if "loss" in line]
+        self._saved_step = checkpoint.state.step
+        if self._pace:
+            self._pace.skip(checkpoint.state.step)
         self._advance(checkpoint.state.step)
         say(f"going on after step {checkpoint.state.step:,} of {len(self._steps):,}")
 
     def after_step(self, point: Point, state: Callable[[], State]) -> bool:
-        """Note the step, measure and save when it is time; whether training should go on."""
+        """Note the step, measure and save when it is time; whether training should go on.
+
+        Raises ModelError for a training that has lost its way; its last checkpoint stays.
+        """
         self.lines.append(point._asdict())
+        note = self._told(point)
+        self._check_course(point)
         if self._held_out and self._is_evaluated(point):
             self._evaluate(point)
         goes_on = not self._config.patience or self._num_since_best < self._config.patience
         if goes_on and self._is_saved(point):
             save_checkpoint(self._folder, Checkpoint(state(), self.lines, self.best))
-            self._saved = time.monotonic()
-        self._num_pairs += point.num_pairs
-        rate = self._num_pairs / max(time.monotonic() - self._began, 1e-9)
-        self._advance(1, note=f"loss {point.loss:.3f}, {rate:,.0f} pairs/s")
+            self._saved, self._saved_step = time.monotonic(), point.step
+        self._advance(1, note=note)
         if not goes_on:
             say(f"stopped after step {point.step}: {self._config.patience} evaluations without a better one")
+        if self._pace:
+            self._pace.start()
         return goes_on
 
     def keep_best(self) -> None:
@@ -89,7 +108,8 @@ class Follower:
     def _evaluate(self, point: Point) -> None:
         measured: dict[str, Any] = measure(self._network, self._held_out, self._config)
         self.lines.append({"step": point.step, "held_out": measured})
-        say(f"step {point.step}: held-out accuracy {measured['accuracy']:.3f}")
+        self._trackers.log(point.step, flat(measured))
+        say(f"step {point.step}: {told(measured)}")
         value = measured[self._config.metric]
         if self.best is not None and value <= self.best.value:
             self._num_since_best += 1
@@ -98,10 +118,37 @@ class Follower:
         weights = {name: weight.clone() for name, weight in trained_weights(self._network).items()} if is_kept else {}
         self.best, self._num_since_best = Best(point.step, value, weights), 0
 
+    def _told(self, point: Point) -> str:
+        """The step's line for the bar; the trackers are told the same."""
+        named = point._asdict()
+        figures = {f"train/{name}": float(named[name]) for name in named if name != "step"}
+        note = f"loss {point.loss:.3f}"
+        if self._pace:
+            slots = self._steps[point.step - 1].slots
+            self._pace.add(slots, num_pairs=point.num_pairs, num_tokens=point.num_tokens)
+            figures |= {f"speed/{name}": value for name, value in self._pace.figures().items()}
+            note += f", {self._pace.note()}"
+        self._trackers.log(point.step, figures)
+        return note
+
+    def _check_course(self, point: Point) -> None:
+        self._losses.append(point.loss)
+        factor, steps = self._config.divergence_factor, self._config.divergence_steps
+        if has_diverged(self._losses, factor=factor, num_steps=steps):
+            usual = usual_loss(self._losses, steps)
+            kept = f"that of step {self._saved_step} is kept" if self._saved_step else "none was written yet"
+            raise ModelError(
+                f"the training has diverged: {steps} losses in a row over {factor:g} times the usual {usual:.3f}, "
+                f"the last {point.loss:.3f} at step {point.step} (of checkpoints, {kept})",
+                where=str(self._folder),
+                do=f"lower learning_rate (now {self._config.learning_rate:g}) or raise warm_up, in a new --out; "
+                "if such losses are to be expected: --set divergence_steps=0",
+            )
+
     def _is_saved(self, point: Point) -> bool:
         if point.step == len(self._steps):
             return False
         every = self._config.checkpoint_every
         if every:
             return point.step % every == 0
-        return time.monotonic() - self._saved > _SECONDS_BETWEEN_CHECKPOINTS
+        return current().from_first(time.monotonic() - self._saved > _SECONDS_BETWEEN_CHECKPOINTS)
