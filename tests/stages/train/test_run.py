@@ -185,3 +185,57 @@ def test_a_killed_training_goes_on_to_bit_equal_weights_and_curve(given, tmp_pat
     assert again.outputs == whole.outputs
     assert again.summary == whole.summary
     assert not (tmp_path / "out" / "checkpoint.pt").exists()
+
+
+def test_a_tokenizer_that_pads_with_the_end_of_text_changes_no_reward_and_is_not_said_to_pad(given, tmp_path):
+    """The same weights and texts, with a padding token of its own and without: equal rewards, by us and plainly."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    same = tiny.save_base(tmp_path / "eos", pad_token="</s>", template=tiny.CHATML + "{{ eos_token }}")
+    other = tiny.save_base(tmp_path / "pad", template=tiny.CHATML + "{{ eos_token }}")
+    lines = []
+    for name, base in (("one", same), ("two", other)):
+        train(given[0], tmp_path / name, Config(epochs=1, learning_rate=1e-3), model=base)
+        lines.append(list(build("models", "classifier", {"path": str(tmp_path / name)}).score(cases(3))))
+    assert lines[0] == lines[1]
+    assert json.loads((tmp_path / "one" / "config.json").read_text())["pad_token_id"] is None
+    plain = AutoModelForSequenceClassification.from_pretrained(tmp_path / "one")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "one")
+    one = cases(1)[0]
+    turns = [{"role": "user", "content": one.prompt.messages[0].content}, {"role": "assistant", "content": GOOD[0]}]
+    ids = tokenizer(tokenizer.apply_chat_template(turns, tokenize=False), return_tensors="pt")
+    assert ids["input_ids"][0, -1] == tokenizer.pad_token_id
+    with torch.no_grad():
+        assert plain(**ids).logits.item() == pytest.approx(lines[0][0].scores["g"], abs=1e-5)
+
+
+def test_a_template_that_changes_the_prompt_with_the_answer_is_refused(given, tmp_path):
+    counting = "{{ messages | length }}{{ messages[-1].content | length }}" + tiny.CHATML
+    base = tiny.save_base(tmp_path / "counting", template=counting)
+    with pytest.raises(ModelError, match="changes the prompt with the answer"):
+        train(given[0], tmp_path / "out", FAST, model=base)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_checkpoint_of_another_model_is_refused_by_its_weights(given, tmp_path):
+    from steelyard.core.errors import FileError
+
+    file, _, base = given
+    config = Config(epochs=1, prompts_per_step=4, checkpoint_every=1)
+    run = train(file, tmp_path / "whole", config, model=base)
+    asked = {name: json.loads((tmp_path / "whole" / "run.json").read_text())[name] for name in (
+        "stage", "config", "seed", "inputs",
+    )}  # fmt: skip
+    from steelyard.stages.train.checkpoints import Checkpoint, State, save_checkpoint
+
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "started.json").write_text(json.dumps(asked))
+    import torch
+
+    foreign = State(1, {"classifier.score.weight": torch.zeros(1, 7)}, {"state": {}, "param_groups": []})
+    save_checkpoint(tmp_path / "out", Checkpoint(foreign, [], None))
+    with pytest.raises(FileError, match="a checkpoint of another model"):
+        train(file, tmp_path / "out", config, model=base)
+    (tmp_path / "out" / "checkpoint.pt").unlink()
+    assert train(file, tmp_path / "out", config, model=base).outputs == run.outputs

@@ -12,6 +12,9 @@ def command(
     model: Annotated[str, typer.Option(help="A Hugging Face decoder: a folder or a hub name.")],
     out: Annotated[Path, typer.Option(help="The folder for the trained model.")],
     held_out: Annotated[Path | None, typer.Option(help="Cases to measure accuracy on while training.")] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="Cases on whose answers the rewards' mean and spread are told.")
+    ] = None,
     prompts_per_step: Annotated[int | None, typer.Option(help="Whole prompts in one step (default 8).")] = None,
     epochs: Annotated[int | None, typer.Option(help="How often the data are gone through (default 2).")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="The highest rate (default 5e-6).")] = None,
@@ -19,7 +22,7 @@ def command(
         str | None, typer.Option(help="whole (default), packed or greedy: what makes one step.")
     ] = None,
     over_length: Annotated[
-        str | None, typer.Option(help="Texts over the limit: refuse (default), or cut on the left or right.")
+        str | None, typer.Option(help="Answers over the limit: drop (default), refuse, or cut on the left or right.")
     ] = None,
     max_length: Annotated[int | None, typer.Option(help="The limit of a text in tokens (default 2048).")] = None,
     chat_template: Annotated[str | None, typer.Option(help="For models without one: plain, or a Jinja file.")] = None,
@@ -42,38 +45,41 @@ def command(
     Example: `steelyard train parts/train.jsonl --model Qwen/Qwen2.5-0.5B --out model --held-out parts/held_out.jsonl`
 
     A step is a number of whole prompts (`whole`), of whole prompts up to `--set tokens_per_step=N` (`packed`), or of
-    `--set slots=N` answers (`greedy`). Other settings: trainable (all, head, last:2), dtype, regulariser, reduction,
-    warm_up, schedule, weight_decay, pairs (tiers, reachable, judged, listed), evaluate_every, tokens_per_forward.
+    `--set slots=N` answers (`greedy`). `--set loss=` bradley-terry, plackett-luce (whole rankings), rao-kupper or
+    davidson (ties too). `--set track=` says who is told of each step (`steelyard list trackers`). Other settings:
+    trainable (all, head, last:2), dtype, regulariser, centring, reduction, warm_up, schedule, weight_decay,
+    pairs (tiers, reachable, judged, listed), evaluate_every, tokens_per_forward.
     """
     from steelyard.core.config import parse_settings, parse_toml, resolve_config
     from steelyard.doors.shown import show
     from steelyard.files.lines import check_readable
-    from steelyard.stages.train import Config, train
+    from steelyard.stages.train import Config, joined, train
 
-    from_file: dict[str, Any] = {}
-    if config is not None:
-        check_readable(config)
-        from_file = parse_toml(config.read_text(encoding="utf-8"), where=str(config))
-    flags = {
-        "prompts_per_step": prompts_per_step,
-        "epochs": epochs,
-        "learning_rate": learning_rate,
-        "batching": batching,
-        "over_length": over_length,
-        "max_length": max_length,
-        "chat_template": chat_template,
-        "seed": seed,
-        "allow_overlap": allow_overlap or None,
-    }
-    given = {name: value for name, value in flags.items() if value is not None}
-    resolved = resolve_config(Config, from_file | parse_settings(settings or ()) | given, where="train")
-    run = train(cases, out, resolved, model=model, held_out=held_out, force=force)
-    summary = run.summary
-    trained = (
-        f"{out}: trained on {summary['num_pairs']:,} pairs of {summary['num_prompts']:,} prompts in "
-        f"{summary['num_steps']:,} steps ({summary['share_of_pairs_kept']:.1%} of the pairs kept)"
-    )
-    lines = [trained, f"final loss {summary['final_loss']:.4f}"]
-    if measured := summary["held_out"]:
-        lines.append(f"held-out accuracy {measured['accuracy']:.4f} on {measured['num_pairs']:,} pairs")
-    show(run, lines, as_json=as_json)
+    with joined():
+        from_file: dict[str, Any] = {}
+        if config is not None:
+            check_readable(config)
+            from_file = parse_toml(config.read_text(encoding="utf-8"), where=str(config))
+        flags = {
+            "prompts_per_step": prompts_per_step,
+            "epochs": epochs,
+            "learning_rate": learning_rate,
+            "batching": batching,
+            "over_length": over_length,
+            "max_length": max_length,
+            "chat_template": chat_template,
+            "seed": seed,
+            "allow_overlap": allow_overlap or None,
+        }
+        given = {name: value for name, value in flags.items() if value is not None}
+        resolved = resolve_config(Config, from_file | parse_settings(settings or ()) | given, where="train")
+        run = train(cases, out, resolved, model=model, held_out=held_out, reference=reference, force=force)
+        summary = run.summary
+        trained = (
+            f"{out}: trained on {summary['num_pairs']:,} pairs of {summary['num_prompts']:,} prompts in "
+            f"{summary['num_steps']:,} steps ({summary['share_of_pairs_kept']:.1%} of the pairs kept)"
+        )
+        lines = [trained, f"final loss {summary['final_loss']:.4f}"]
+        if measured := summary["held_out"]:
+            lines.append(f"held-out accuracy {measured['accuracy']:.4f} on {measured['num_pairs']:,} pairs")
+        show(run, lines, as_json=as_json)

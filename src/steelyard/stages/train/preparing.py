@@ -5,11 +5,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
-
 from steelyard.core.types import Case
 from steelyard.files.cases import read_cases
+from steelyard.files.results import file_hash
 from steelyard.files.talk import say
+from steelyard.plugins.models._adapter import fingerprint_of, put_adapter, store_frozen
 from steelyard.plugins.models._conversation import Rendering, choose_special_tokens, choose_template
 from steelyard.plugins.models._network import (
     RewardNetwork,
@@ -21,21 +21,29 @@ from steelyard.plugins.models._network import (
 from steelyard.stages.train.examples import Examples, make_examples
 from steelyard.stages.train.held_out import check_apart
 from steelyard.stages.train.loop import choose_trainable
+from steelyard.stages.train.modes import adapter_of
+from steelyard.stages.train.reference import ReferenceSet, beginning, every_answer
 from steelyard.stages.train.settings import Config, num_last_layers
+from steelyard.stages.train.template_check import check_template
 from steelyard.stages.train.tie_parameter import put_tie_parameter
 
 
 class Parts(NamedTuple):
-    """The tokenizer and how it is used, what is trained on and held out, and the network in main memory."""
+    """The tokenizer and how it is used, what is trained on and held out, and the network in main memory.
+
+    ``fingerprint`` is that of its backbone before training: what an adapter stands on.
+    """
 
     tokenizer: Any
     rendering: Rendering
     train: Examples
     held_out: Examples | None
     network: RewardNetwork
+    reference: ReferenceSet
+    fingerprint: str
 
 
-def prepare(cases: Path, held_out: Path | None, model: str, config: Config) -> Parts:
+def prepare(cases: Path, held_out: Path | None, model: str, config: Config, *, reference: Path | None = None) -> Parts:
     """Read, encode and load. Raises the errors of `train`."""
     tokenizer = load_tokenizer(model)
     template = choose_template(tokenizer, config.chat_template, model=model)
@@ -48,19 +56,30 @@ def prepare(cases: Path, held_out: Path | None, model: str, config: Config) -> P
     )
     read = list(read_cases(cases))
     kept = _read_held_out(held_out, read, config)
+    check_template([*read, *kept], tokenizer, rendering)
     drops = config.over_length == "drop"
     encoded = partial(make_examples, tokenizer=tokenizer, rendering=rendering, is_long_dropped=drops)
     train_examples = encoded(read, choice=config.pairs, loss=config.loss, where=str(cases))
     held_out_examples = encoded(kept, choice=config.pairs, where=str(held_out)) if kept else None
+    named = beginning(train_examples, cases, what="trained on")
+    if reference is not None:
+        answers = every_answer(list(read_cases(reference)), tokenizer, rendering, where=str(reference))
+        named = ReferenceSet(reference.name, file_hash(reference), answers)
+    elif held_out is not None and held_out_examples is not None:
+        named = beginning(held_out_examples, held_out, what="held out")
     network = _load(model, config)
-    for examples in filter(None, (train_examples, held_out_examples)):
-        check_rows([row for example in examples.examples for row in example.rows], network, where=model)
+    for given in (train_examples.examples, held_out_examples.examples if held_out_examples else (), named.examples):
+        check_rows([row for example in given for row in example.rows], network, where=model)
+    fingerprint = fingerprint_of(network)
+    adapter = adapter_of(config)
+    if adapter is not None:
+        put_adapter(network, adapter, seed=config.seed)
     names = list(choose_trainable(network, num_last_layers(config.trainable)))
     if config.dtype == "bfloat16":
-        _store_frozen(network)
+        store_frozen(network)
     put_tie_parameter(network, config)
     say(f"training {len(names)} weight tensors; {_described(train_examples)}")
-    return Parts(tokenizer, rendering, train_examples, held_out_examples, network)
+    return Parts(tokenizer, rendering, train_examples, held_out_examples, network, named, fingerprint)
 
 
 def _read_held_out(path: Path | None, train_cases: Sequence[Case], config: Config) -> list[Case]:
@@ -78,13 +97,6 @@ def _load(model: str, config: Config) -> RewardNetwork:
         say("the model has no reward head: a fresh one is drawn from the seed")
         initialise_head(network, seed=config.seed)
     return network
-
-
-def _store_frozen(network: RewardNetwork) -> None:
-    """Frozen weights need no float32 master: bfloat16 halves their memory and their reading time."""
-    for weight in network.parameters():
-        if not weight.requires_grad:
-            weight.data = weight.data.to(torch.bfloat16)
 
 
 def _described(given: Examples) -> str:

@@ -6,18 +6,22 @@ import msgspec
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Run
-from steelyard.files.results import Result, file_hash, installed_versions, read_run, result_folder
-from steelyard.files.talk import bar, say
-from steelyard.plugins.models._manifest import Manifest
+from steelyard.files.cases import read_cases
+from steelyard.files.results import Result, file_hash, read_run
+from steelyard.files.talk import say
+from steelyard.files.trained_on import TRAINED_ON_FILE, write_trained_on
 from steelyard.stages.train.checkpoints import forget_checkpoint, load_checkpoint
-from steelyard.stages.train.following import Follower
-from steelyard.stages.train.held_out import measure
-from steelyard.stages.train.loop import fit, plan, why_padded
+from steelyard.stages.train.finishing import Origin, finish
+from steelyard.stages.train.fitting import fit_and_follow
+from steelyard.stages.train.loop import plan, why_padded
+from steelyard.stages.train.memory import choose_modes
+from steelyard.stages.train.pace import decoder_shape
 from steelyard.stages.train.preflight import check_flight, first_tokens
 from steelyard.stages.train.preparing import Parts, prepare
-from steelyard.stages.train.recording import record, write_curve
-from steelyard.stages.train.saving import in_storage_type, save_model
+from steelyard.stages.train.processes import current, joined, shared_folder
 from steelyard.stages.train.settings import Config, check_settings
+from steelyard.stages.train.sharded import gathered, shape_of, spread
+from steelyard.stages.train.terms import pairs_in
 
 _DEFAULT = Config()
 
@@ -29,33 +33,47 @@ def train(
     *,
     model: str,
     held_out: Path | None = None,
+    reference: Path | None = None,
     force: bool = False,
 ) -> Run:
-    """Train a reward model and write it to ``out``, with ``curve.jsonl`` and its manifest.
+    """Train a reward model and write it to ``out``, with its manifest, README.md and ``curve.jsonl``.
 
+    ``reference`` has the answers whose rewards' mean and spread the manifest tells; else it is the held-out cases, or
+    what was trained on.
     Raises EvidenceError for cases without a pair, over the length limit, or held out and trained on; ModelError for a
     model that cannot be used; OutputError where ``out`` holds what the run reads.
     """
+    with joined() as processes:
+        given = {"cases": cases, "held_out": held_out, "reference": reference}
+        _train({role: path for role, path in given.items() if path}, out, config, model=model, force=force)
+        return processes.from_first(read_run(out) if processes.is_first else None)
+
+
+def _train(given: dict[str, Path], out: Path, config: Config, *, model: str, force: bool) -> None:
     check_settings(config)
-    inputs = {"cases": cases, **({"held_out": held_out} if held_out else {})}
-    if Path(model).exists():
-        inputs["model"] = Path(model)
+    cases, held_out, reference = given["cases"], given.get("held_out"), given.get("reference")
+    inputs = given | ({"model": Path(model)} if Path(model).exists() else {})
     asked = msgspec.to_builtins(config) | {"model": Path(model).name if Path(model).exists() else model}
-    with result_folder(out, "train", config=asked, inputs=inputs, seed=config.seed, force=force) as result:
+    del asked["track"]  # who watches changes nothing
+    with shared_folder(out, "train", config=asked, inputs=inputs, seed=config.seed, force=force) as result:
         if result.is_finished:
             say(f"{out} is finished already: equal inputs and settings")
-            return read_run(out)
-        parts = prepare(cases, held_out, model, config)
-        _run(result, parts, config, model=model, data_hash=file_hash(cases))
-    return read_run(out)
+            return
+        parts = prepare(cases, held_out, model, config, reference=reference)
+        _run(result, parts, config, Origin(model, cases, file_hash(cases)))
+        if current().is_first:
+            write_trained_on(result.path(TRAINED_ON_FILE), read_cases(cases), base=Path(model))
 
 
-def _run(result: Result, parts: Parts, config: Config, *, model: str, data_hash: str) -> None:
+def _run(result: Result, parts: Parts, config: Config, origin: Origin) -> None:
     examples = parts.train.examples
     steps = plan(examples, config)
-    if not steps:
+    ordered = next((step.slots for step in steps if pairs_in(step.slots, examples) is not None), None)
+    if ordered is None:
         raise EvidenceError("no step has a pair with both its ends", do="raise --slots, or use --batching whole")
-    held_out = parts.held_out.examples if parts.held_out else ()
+    shape = shape_of(parts.network)
+    choose_modes(parts.network, examples, steps, config)
+    parts = parts._replace(network=spread(parts.network, dtype=config.dtype))
     checkpoint = load_checkpoint(result.folder)
     reason = why_padded(parts.network, config)
     say(
@@ -64,32 +82,11 @@ def _run(result: Result, parts: Parts, config: Config, *, model: str, data_hash:
         else "a prompt is worked out once for all answers"
     )
     if config.preflight and checkpoint is None:
-        flight = check_flight(parts.network, steps[0].slots, examples, config, is_packed=reason is None)
+        flight = check_flight(parts.network, ordered, examples, config, is_packed=reason is None)
         say(f"equal scores cost {flight.zero_loss:.3f}; a head alone gets one step down to {flight.fitted_loss:.3f}")
         say(first_tokens(examples[steps[0].slots[0].prompt], parts.tokenizer))
-    with bar("training", len(steps)) as shown:
-        follower = Follower(parts.network, held_out, steps, config, folder=result.folder, advance=shown.advance)
-        if checkpoint is not None:
-            follower.resume(checkpoint)
-        start = checkpoint.state if checkpoint else None
-        fit(parts.network, examples, steps, config, after_step=follower.after_step, start=start)
-    follower.keep_best()
-    _save(result, parts, config, model=model, data_hash=data_hash)
-    final = measure(parts.network, parts.held_out.examples, config) if parts.held_out else None
-    write_curve(result, follower.lines)
-    record(result, parts, steps, config, held_out=final, lines=follower.lines)
+    arithmetic = decoder_shape(shape or parts.network)
+    lines = fit_and_follow(result, parts, steps, config, checkpoint=checkpoint, shape=arithmetic)
+    parts = parts._replace(network=gathered(parts.network, shape))
+    finish(result, parts, steps, config, origin=origin, lines=lines)
     forget_checkpoint(result.folder)
-
-
-def _save(result: Result, parts: Parts, config: Config, *, model: str, data_hash: str) -> None:
-    """The weights in the number type they are scored in, and their manifest."""
-    in_storage_type(parts.network, config.dtype)
-    manifest = Manifest(
-        rendering=parts.rendering,
-        template_hash=parts.rendering.template_hash,
-        dtype=config.dtype,
-        base_model=Path(model).name,
-        data_hash=data_hash,
-        versions=installed_versions(),
-    )
-    save_model(parts.network, parts.tokenizer, manifest, result)

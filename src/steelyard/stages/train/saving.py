@@ -3,20 +3,34 @@
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from steelyard.files.atomic import move_into_place
 from steelyard.files.results import Result
+from steelyard.plugins.models._adapter import Saved, write_adapter
 from steelyard.plugins.models._manifest import Manifest, write_manifest
 from steelyard.plugins.models._network import RewardNetwork, quiet
+from steelyard.stages.train.disk import room_on_disk
 
 _SAVING = ".saving-"
 
 
-def save_model(network: RewardNetwork, tokenizer: Any, manifest: Manifest, result: Result) -> None:
-    """Write weights, configuration, tokenizer with its template, and manifest into the result folder."""
+class Apart(NamedTuple):
+    """An adapter that is saved apart from its base, and the base's fingerprint."""
+
+    adapter: Saved
+    fingerprint: str
+
+
+def save_model(
+    network: RewardNetwork, tokenizer: Any, manifest: Manifest, result: Result, *, apart: Apart | None = None
+) -> None:
+    """Write weights, configuration, tokenizer with its template, and manifest into the result folder.
+
+    Of an adapter that is saved apart, its own weights and the head's are all.
+    """
     classifier = network.classifier
     classifier.config.num_labels = 1
     # Serving engines squash the one logit of a classifier by a sigmoid unless its problem is named a regression.
@@ -25,10 +39,14 @@ def save_model(network: RewardNetwork, tokenizer: Any, manifest: Manifest, resul
     tokenizer.chat_template = manifest.rendering.template
     for left_by_a_kill in result.folder.glob(f"{_SAVING}*"):
         shutil.rmtree(left_by_a_kill)
-    with tempfile.TemporaryDirectory(dir=result.folder, prefix=_SAVING) as name:
+    saving = tempfile.TemporaryDirectory(dir=result.folder, prefix=_SAVING)
+    with room_on_disk(result.folder), saving as name:
         folder = Path(name)
-        with quiet():
-            classifier.save_pretrained(folder)
+        if apart is not None:
+            write_adapter(folder, apart.adapter, network.head, fingerprint=apart.fingerprint)
+        else:
+            with quiet():
+                classifier.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         write_manifest(folder, manifest)
         for path in sorted(folder.iterdir()):
