@@ -17,6 +17,8 @@ def test_questions_are_what_the_servers_document():
         "tei_predict": {"inputs": [["first"], ["second"]], "raw_scores": True, "truncate": False},
         "tei_rerank": {"query": "q", "texts": ["1", "2"], "raw_scores": True, "truncate": False, "return_text": False},
         "openrlhf": {"query": ["first", "second"], "prompts": ["q", "q"], "labels": ["", ""]},
+        "llamafactory": {"model": "rm", "messages": ["first", "second"]},
+        "slime": {"prompt": "q", "response": "1", "label": None},  # one answer a question
     }
     ids = [Item([1, 2], "q", "1"), Item([3], "q", "2")]
     assert DIALECTS["sglang"].question(ids, ASKED) == {"input_ids": [[1, 2], [3]]}
@@ -38,10 +40,19 @@ def test_questions_are_what_the_servers_document():
         ("tei_rerank", [{"index": 1, "score": 2.0}, {"index": 0, "score": 1.0}]),
         ("openrlhf", {"rewards": [1.0, 2.0], "scores": [0.1, 0.2], "extra_logs": {}}),
         ("openrlhf", {"rewards": [[1.0], [2.0]]}),
+        ("llamafactory", {"id": "x", "object": "score.evaluation", "model": "rm", "scores": [[1.0], [2.0]]}),
+        ("llamafactory", {"scores": [1.0, 2.0]}),
     ],
 )
 def test_replies_are_read_in_the_order_asked(dialect, reply):
     assert DIALECTS[dialect].read(reply, 2) == [[1.0], [2.0]]
+
+
+def test_one_number_answers_one_question_of_slime():
+    assert DIALECTS["slime"].read(0.5, 1) == [[0.5]]
+    for other in (True, "0.5", None, [0.5, 1.0], {"score": 0.5}, float("nan")):
+        with pytest.raises(Malformed):
+            DIALECTS["slime"].read(other, 1)
 
 
 def test_labels_of_one_text_come_in_the_order_of_their_names():

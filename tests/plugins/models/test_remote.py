@@ -43,6 +43,10 @@ def answer(path, question):  # noqa: PLR0911 - one reply a dialect
         return sorted(rows, key=lambda row: -row["score"])
     if path == "/get_reward":
         return {"rewards": [worth(one) for one in question["query"]], "scores": [0.5] * len(question["query"])}
+    if path == "/v1/score/evaluation":
+        return {"object": "score.evaluation", "model": "rm", "scores": [[worth(one)] for one in question["messages"]]}
+    if path == "/anywhere":
+        return worth(question["prompt"] + "|" + question["response"])
     sent = question.get("input", [question.get("messages")])
     if path == "/v1/embeddings":
         return openai([{"embedding": [worth(one)]} for one in sent], "embedding")
@@ -91,11 +95,14 @@ def pairs_of(case):
         ("tei_predict", {}, texts),
         ("tei_rerank", {"tokenizer": None}, pairs_of),
         ("openrlhf", {}, texts),
+        ("llamafactory", {}, texts),
+        ("slime", {"tokenizer": None}, pairs_of),
     ],
 )
 def test_each_answer_gets_its_own_number(tokenizer, dialect, settings, sent):
     with serving(answer) as asked:
-        given = {"url": asked.url, "dialect": dialect, "tokenizer": tokenizer, "batch_size": 3, **QUICK, **settings}
+        url = asked.url + ("/anywhere" if dialect == "slime" else "")
+        given = {"url": url, "dialect": dialect, "tokenizer": tokenizer, "batch_size": 3, **QUICK, **settings}
         model = build("models", "remote", given)
         lines = list(model.score(CASES))
     assert [line.prompt for line in lines] == [one.prompt.id for one in CASES]

@@ -34,7 +34,7 @@ class Asked(NamedTuple):
 
 class Dialect(NamedTuple):
     """``sends``: what it can be sent. ``marks``: whether the server puts special tokens around a text: as it is
-    asked, always, or never. ``is_by_case``: items of one prompt a question.
+    asked, always, or never. ``is_by_case``: items of one prompt a question; ``is_single``: one item a question.
     """
 
     path: str
@@ -43,6 +43,7 @@ class Dialect(NamedTuple):
     question: Callable[[Sequence[Item], Asked], dict[str, Any]]
     read: Callable[[Any, int], list[list[float]]]
     is_by_case: bool = False
+    is_single: bool = False
 
 
 def _openai_question(items: Sequence[Item], asked: Asked) -> dict[str, Any]:
@@ -79,6 +80,14 @@ def _rerank_question(items: Sequence[Item], asked: Asked) -> dict[str, Any]:
 def _openrlhf_question(items: Sequence[Item], asked: Asked) -> dict[str, Any]:
     queries = [item.content for item in items]
     return {"query": queries, "prompts": [item.prompt for item in items], "labels": [""] * len(items)}
+
+
+def _llamafactory_question(items: Sequence[Item], asked: Asked) -> dict[str, Any]:
+    return {"model": asked.model or "reward", "messages": [item.content for item in items]}
+
+
+def _slime_question(items: Sequence[Item], asked: Asked) -> dict[str, Any]:
+    return {"prompt": items[0].prompt, "response": items[0].answer, "label": None}
 
 
 def _classified(reply: Any, num: int) -> list[list[float]]:
@@ -126,6 +135,19 @@ def _rewarded(reply: Any, num: int) -> list[list[float]]:
     return [[one] for one in found]
 
 
+def _scored(reply: Any, num: int) -> list[list[float]]:
+    found = numbers(_field(reply, "scores"))
+    if len(found) != num:
+        raise Malformed(f"{len(found)} scores, not {num}")
+    return [[one] for one in found]
+
+
+def _number(reply: Any, num: int) -> list[list[float]]:
+    if num != 1:
+        raise Malformed("one number for one item")
+    return [numbers([reply])]
+
+
 def in_order(rows: Any, num: int) -> list[dict[str, Any]]:
     """The results by their ``index``: each of 0 to num - 1 exactly once, in whatever order they came."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -163,4 +185,8 @@ DIALECTS: Mapping[str, Dialect] = {
     "tei_predict": Dialect("/predict", ("text",), "always", _tei_question, _predicted),
     "tei_rerank": Dialect("/rerank", ("pair",), "always", _rerank_question, _reranked, is_by_case=True),
     "openrlhf": Dialect("/get_reward", ("text",), "never", _openrlhf_question, _rewarded),
+    # src/llamafactory/api/protocol.py and chat/hf_engine.py of hiyouga/LLaMA-Factory: it adds no special tokens.
+    "llamafactory": Dialect("/v1/score/evaluation", ("text",), "never", _llamafactory_question, _scored),
+    # slime/rollout/rm_hub/__init__.py of THUDM/slime: what its remote_rm asks, at whatever path; the reply is a number.
+    "slime": Dialect("", ("pair",), "always", _slime_question, _number, is_single=True),
 }

@@ -77,7 +77,7 @@ class Remote:
         yield from (_line(case, values) for case, values in zip(cases, found, strict=True))
 
     def _batches(self, slots: Sequence[Slot]) -> list[list[Slot]]:
-        size = 1 if self.send == "messages" else self.config.batch_size
+        size = 1 if self.send == "messages" or self.dialect.is_single else self.config.batch_size
         batches: list[list[Slot]] = []
         for slot in slots:
             is_full = not batches or len(batches[-1]) == size

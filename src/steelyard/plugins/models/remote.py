@@ -1,11 +1,19 @@
-"""A reward model behind an HTTP server: vLLM, SGLang, TEI and OpenRLHF, each in its own dialect."""
+"""A reward model behind an HTTP server (vLLM, SGLang, TEI, OpenRLHF, LLaMA-Factory, slime), each in its dialect."""
 
 from typing import Any, Literal
 
 from steelyard.core.config import Config as BaseConfig
 
 DialectName = Literal[
-    "vllm_classify", "vllm_pooling", "sglang", "sglang_embeddings", "tei_predict", "tei_rerank", "openrlhf"
+    "vllm_classify",
+    "vllm_pooling",
+    "sglang",
+    "sglang_embeddings",
+    "tei_predict",
+    "tei_rerank",
+    "openrlhf",
+    "llamafactory",
+    "slime",
 ]
 
 
@@ -14,9 +22,9 @@ class Config(BaseConfig, frozen=True):
 
     ``tokenizer`` is the folder of the model's own tokenizer: with it, conversations are rendered here, by the rules of
     a local model, and sent as ``tokens`` where the dialect can, which no server can render otherwise; else as ``text``.
-    Without it, as ``messages`` (vLLM), rendered there, or as prompt and answer apart (``tei_rerank``). ``label`` says
-    which number is the reward where a server gives several (-1: the last, for a model pooled at every token); ``task``
-    is vLLM's pooling task. ``secret`` names the environment variable with the server's key.
+    Without it, as ``messages`` (vLLM), rendered there, or as prompt and answer apart (``tei_rerank``, ``slime``).
+    ``label`` says which number is the reward where a server gives several (-1: the last, for a model pooled at every
+    token); ``task`` is vLLM's pooling task. ``secret`` names the environment variable with the server's key.
     ``batch_size``, ``workers`` and the times change no score.
     """
 
