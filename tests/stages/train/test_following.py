@@ -1,9 +1,10 @@
 import pytest
 import torch
 
+from steelyard.core.errors import ModelError
 from steelyard.stages.train.checkpoints import Checkpoint, load_checkpoint, state_of
 from steelyard.stages.train.following import Follower
-from steelyard.stages.train.loop import fit, plan
+from steelyard.stages.train.loop import Point, fit, plan
 from steelyard.stages.train.settings import Config
 from training_examples import answers, network
 
@@ -74,3 +75,26 @@ def test_evaluations_without_a_better_one_are_counted_over_a_kill(tmp_path):
 
     follower.resume(Checkpoint(state_of(model, optimiser, 3), lines, Best(1, 0.5, {})))
     assert follower._num_since_best == 2
+
+
+def test_a_training_that_loses_its_way_stops_says_so_and_leaves_its_checkpoint(tmp_path):
+    config = Config(epochs=9, prompts_per_step=6, checkpoint_every=4, divergence_steps=3)
+    model, steps = network(), plan(EXAMPLES, config)
+    follower = Follower(model, (), steps, config, folder=tmp_path, advance=lambda *_, **__: None)
+    optimiser = torch.optim.AdamW(model.parameters())
+
+    def follow(losses, first):
+        for step, loss in enumerate(losses, start=first):
+            follower.after_step(
+                Point(step, 0, loss, loss, 0.0, 1e-3, 6), lambda step=step: state_of(model, optimiser, step)
+            )
+
+    follow([0.7, 0.6, 0.7, 0.7, 9.0, 9.0], 1)
+    said = r"diverged: 3 losses in a row over 3 times the usual 0\.7.*step 4 is kept"
+    with pytest.raises(ModelError, match=said) as told:
+        follow([9.5], 7)
+    assert "the last 9.500 at step 7" in told.value.found
+    assert load_checkpoint(tmp_path).state.step == 4
+    patient = Config(epochs=9, prompts_per_step=6, divergence_steps=0)
+    follower = Follower(model, (), steps, patient, folder=tmp_path, advance=lambda *_, **__: None)
+    follow([0.7] * 4 + [9.0] * 4, 1)
