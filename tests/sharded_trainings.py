@@ -8,9 +8,11 @@ from pathlib import Path
 
 import torch
 
+from steelyard.core.errors import ConfigError
 from steelyard.stages.train.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from steelyard.stages.train.held_out import measure
 from steelyard.stages.train.loop import fit, plan
+from steelyard.stages.train.optimisers import make_optimiser
 from steelyard.stages.train.processes import joined
 from steelyard.stages.train.scoring import score_within
 from steelyard.stages.train.settings import Config
@@ -84,5 +86,9 @@ if __name__ == "__main__":
     with joined() as processes:
         result = everything(work / "many")
         result["gone on elsewhere"] = trained("plain", start=load_checkpoint(work / "one").state)
+        try:
+            make_optimiser(network(), Config(optimiser="adamw-8bit"))
+        except ConfigError as error:
+            result["8 bits"] = str(error)
         if processes.is_first:
             torch.save(result, work / "many.pt")

@@ -50,6 +50,10 @@ def test_a_training_goes_on_bit_for_bit_and_elsewhere_to_rounding(both):
             assert (weight - elsewhere["weights"][key]).abs().max() < 1e-9, key
 
 
+def test_moments_that_cannot_be_gathered_are_refused(both):
+    assert "optimiser=adamw-8bit in 2 processes" in both[1]["8 bits"]
+
+
 def test_one_process_alone_divides_nothing():
     model = network()
     assert shape_of(model) is None

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 
 from steelyard.core.errors import FileError
 from steelyard.files.atomic import written
@@ -91,7 +92,7 @@ def put_weights(weights: Mapping[str, Tensor], network: RewardNetwork) -> None:
 
 def _like(value: Any, weight: Tensor) -> Any:
     """What the optimiser keeps of a weight, divided as the weight is."""
-    if not isinstance(value, Tensor) or value.shape != weight.shape:
+    if not isinstance(weight, DTensor) or not isinstance(value, Tensor) or value.shape != weight.shape:
         return value
     there = torch.empty_like(weight, dtype=value.dtype, requires_grad=False)
     put(value, there)

@@ -1,0 +1,95 @@
+"""Training by the command of the how-to: two processes, killed with their launcher, gone on with, like one process."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+import tiny
+from many_processes import alone
+from steelyard.core.types import Case, Response
+from steelyard.files.cases import write_cases
+from steelyard.stages.train import Config, train
+from strategies import case
+
+TORCHRUN = Path(sys.executable).parent / "torchrun"
+DIES = """
+import os, signal, sys
+from steelyard.doors.cli import main
+
+def kill(event, args):
+    # The second checkpoint is about to take its name: the launcher dies, and all that it started with it.
+    if event == "os.rename" and str(args[1]).endswith("checkpoint.pt"):
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getppid(), signal.SIGKILL)
+
+left = [2]
+sys.addaudithook(kill)
+main()
+"""
+
+
+def cases(number, name):
+    return [
+        Case(
+            prompt=case(id=f"{name}{index}", text=f"{name} 第{index}个问题").prompt,
+            responses=(Response(id="g", text="好的，明白了。" * (1 + index % 3)), Response(id="b", text="no")),
+            ranking=(("g",), ("b",)),
+        )
+        for index in range(number)
+    ]
+
+
+@pytest.fixture
+def words(tmp_path):
+    write_cases(tmp_path / "train.jsonl", cases(7, "p"))
+    write_cases(tmp_path / "held.jsonl", cases(3, "q"))
+    tiny.save_base(tmp_path / "base")
+    words = ["train", tmp_path / "train.jsonl", "--model", tmp_path / "base", "--held-out", tmp_path / "held.jsonl"]
+    words += ["--epochs", "2", "--learning-rate", "3e-3", "--prompts-per-step", "4", "--set", "checkpoint_every=1"]
+    return [*map(str, words), "--set", "track=[]"]
+
+
+def launched(*words):
+    command = [str(TORCHRUN), "--standalone", "--nproc-per-node", "2", *map(str, words)]
+    return subprocess.run(command, env=alone(), capture_output=True, text=True, check=False, timeout=400)
+
+
+def curve(folder):
+    return [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()]
+
+
+def test_two_processes_killed_and_started_again_end_where_one_does(words, tmp_path):
+    (tmp_path / "dies.py").write_text(DIES)
+    two, one = tmp_path / "two", tmp_path / "one"
+    killed = launched(tmp_path / "dies.py", *words, "--out", two)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert (two / "checkpoint.pt").exists()
+    again = launched("-m", "steelyard", *words, "--out", two)
+    assert again.returncode == 0, again.stderr
+    assert len(re.findall("going on after step [12] of 4", again.stderr)) == 1, again.stderr
+    assert again.stdout.count("trained on 7 pairs") == 1
+    config = Config(epochs=2, learning_rate=3e-3, prompts_per_step=4, checkpoint_every=1, track=())
+    alone_run = train(Path(words[1]), one, config, model=words[3], held_out=Path(words[5]))
+    assert {path.name for path in one.iterdir()} == {path.name for path in two.iterdir()}
+    for ours, theirs in zip(curve(one), curve(two), strict=True):
+        assert ours.keys() == theirs.keys()
+        assert all(theirs[key] == pytest.approx(ours[key], abs=1e-6) for key in ours if key != "held_out")
+        assert theirs.get("held_out") == ours.get("held_out")
+    weights = load_file(two / "model.safetensors")
+    for name, weight in load_file(one / "model.safetensors").items():
+        assert (weight - weights[name]).abs().max() < 1e-5, name
+    assert json.loads((two / "run.json").read_text())["summary"]["num_pairs"] == alone_run.summary["num_pairs"]
+
+
+def test_a_wrong_setting_is_said_once_and_every_process_ends_with_2(words, tmp_path):
+    ended = launched("-m", "steelyard", *words, "--out", tmp_path / "out", "--set", "tokens_per_step=0")
+    assert ended.stderr.count("tokens_per_step is 0") == 1, ended.stderr
+    assert "exitcode  : 2" in ended.stderr
+    assert not (tmp_path / "out").exists()
