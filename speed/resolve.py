@@ -1,6 +1,7 @@
 """Conflict resolving: our whole-batch masks against graph libraries one prompt at a time, and from file to file.
 
-Run: python speed/resolve.py   (writes speed/results/resolve.json; no other load. rustworkx is measured if installed.)
+Run: python speed/resolve.py [files]   (writes speed/results/resolve.json; with "files" anew only its part of files)
+rustworkx, orjson and polars are measured where they are installed.
 """
 
 import json
@@ -12,8 +13,10 @@ import tempfile
 import time
 from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 
+import msgspec
 import networkx
 import numpy as np
 
@@ -23,10 +26,10 @@ from steelyard.files.cases import write_cases
 from steelyard.methods.ranking.compiled import compiled_tiers
 from steelyard.methods.ranking.graph import Edges
 from steelyard.methods.ranking.tiers import tiers_of
-from steelyard.stages.resolve import resolve
+from steelyard.stages.resolve import Config, resolve
 
 RESULTS = Path(__file__).parent / "results" / "resolve.json"
-NUM_FILE_PROMPTS = 60_000
+NUM_FILE_PROMPTS, NUM_ROUNDS = 30_000, 3
 TEXT = (
     "杆秤是一种古老的衡器，用提纽、秤杆和秤砣称量物品。The beam hangs from a cord, and the weight slides along it. "
     * 60
@@ -198,37 +201,86 @@ def processor_seconds():
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
+def through_msgspec(source, target):
+    """The fastest reader and writer of our record alone: every line decoded into its type and encoded again."""
+    decode, encode = msgspec.json.Decoder(Case).decode, msgspec.json.Encoder().encode
+    with source.open("rb") as lines, target.open("wb") as out:
+        for line in lines:
+            out.write(encode(decode(line)) + b"\n")
+
+
+def through_orjson(source, target):
+    import orjson
+
+    with source.open("rb") as lines, target.open("wb") as out:
+        for line in lines:
+            out.write(orjson.dumps(orjson.loads(line)) + b"\n")
+
+
+def through_polars(source, target):
+    import polars
+
+    polars.read_ndjson(source).write_ndjson(target)
+
+
 def measure_files(folder):
+    """Processor seconds of one process, least and median; the sides take turns, so that load slows all of them."""
     source = folder / "cases.jsonl"
     write_cases(source, made_up_cases(NUM_FILE_PROMPTS))
-    num_bytes = source.stat().st_size
-    rates = {}
-    for workers in (1, 2):
-        seconds, processor = [], []
-        for repeat in range(5):
+    target, turns = folder / "copy.jsonl", count()
+
+    def resolved(config, workers):
+        resolve(source, folder / f"out-{next(turns)}", config, workers=workers)
+
+    sides = {
+        "msgspec decode and encode": lambda: through_msgspec(source, target),
+        "resolve, quality=false": lambda: resolved(Config(quality=False), 1),
+        "resolve": lambda: resolved(Config(), 1),
+        "resolve, two processes": lambda: resolved(Config(), 2),
+    }
+    for name, peer in (("orjson", through_orjson), ("polars", through_polars)):
+        if find_spec(name):
+            sides[name] = lambda peer=peer: peer(source, target)
+    seconds, walls = {name: [] for name in sides}, {name: [] for name in sides}
+    for _ in range(NUM_ROUNDS):
+        for name, side in sides.items():
             start, before = time.perf_counter(), processor_seconds()
-            resolve(source, folder / f"out-{workers}-{repeat}", workers=workers)
-            seconds.append(time.perf_counter() - start)
-            processor.append(processor_seconds() - before)
-        rates[workers] = {
-            "best": round(NUM_FILE_PROMPTS / min(seconds)),
-            "median": round(NUM_FILE_PROMPTS / sorted(seconds)[len(seconds) // 2]),
-            "processor_microseconds_a_prompt": round(min(processor) / NUM_FILE_PROMPTS * 1e6, 1),
-        }
+            side()
+            seconds[name].append(processor_seconds() - before)
+            walls[name].append(time.perf_counter() - start)
+    least = {name: min(own) for name, own in seconds.items()}
+    middle = {name: sorted(own)[len(own) // 2] for name, own in seconds.items()}
+    fastest = min(least[name] for name in least if "resolve" not in name)
     plain = plain_script(source, folder / "plain.jsonl", 2000)
     return {
         "num_prompts": NUM_FILE_PROMPTS,
-        "bytes_a_prompt": round(num_bytes / NUM_FILE_PROMPTS),
+        "bytes_a_prompt": round(source.stat().st_size / NUM_FILE_PROMPTS),
         "judgments_a_prompt": 15,
-        "prompts_a_second_one_process": rates[1],
-        "prompts_a_second_two_processes": rates[2],
+        "processor_microseconds_a_prompt": {
+            name: {"least": _micro(least[name]), "median": _micro(middle[name])} for name in sides
+        },
+        "prompts_a_second_of_wall_time": {name: round(NUM_FILE_PROMPTS / min(own)) for name, own in walls.items()},
+        "times_the_fastest_reader_and_writer": {
+            name: round(least[name] / fastest, 2) for name in sides if "resolve" in name
+        },
+        "quality_over_none": round(least["resolve"] / least["resolve, quality=false"], 2),
         "prompts_a_second_json_and_networkx": round(plain),
-        "peak_mib_of_the_parent": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "load_average_at_the_end": round(os.getloadavg()[0], 2),
     }
 
 
+def _micro(seconds):
+    return round(seconds / NUM_FILE_PROMPTS * 1e6, 1)
+
+
 def main():
+    if sys.argv[1:] == ["files"]:
+        found = json.loads(RESULTS.read_text(encoding="utf-8"))
+        with tempfile.TemporaryDirectory() as folder:
+            found["files"] = measure_files(Path(folder)) | {"command": "python speed/resolve.py files"}
+        RESULTS.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        print(json.dumps(found["files"], indent=2))
+        return
     with tempfile.TemporaryDirectory() as folder:
         files = measure_files(Path(folder))
     graphs = [
