@@ -53,7 +53,7 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path):
     cases = noisy(40)
     for changes, said, kind in (
         ({"judge": "gtp"}, "did you mean 'gpt'", ConfigError),
-        ({"model": "longer"}, "train", ConfigError),
+        ({"model": "longer"}, "learns from no training cases", ConfigError),
         ({"judge": ""}, "--judge", ConfigError),
     ):
         with pytest.raises(kind, match=said):

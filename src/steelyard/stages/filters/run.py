@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.plugins import load
 from steelyard.core.protocols import TaughtModel
 from steelyard.core.types import Counts, Run
 from steelyard.files.atomic import write_text, written
@@ -34,6 +35,8 @@ def filters(cases: Path, out: Path, config: Config, *, model: str = "ngram", for
     """
     check_settings(config)
     check_readable(cases)
+    if "train" not in load("models", model).Config.__struct_fields__:
+        raise _untaught(model)
     choice = choose_kind(model, {**config.model, "train": str(cases)})
     asked = msgspec.to_builtins(config) | {"kind": choice.kind, "model": choice.settings}
     inputs = {"cases": cases, **choice.inputs()}
@@ -48,9 +51,7 @@ def filters(cases: Path, out: Path, config: Config, *, model: str = "ngram", for
 def _run(result: Result, path: Path, config: Config, choice: ModelChoice) -> None:
     model = build_model(choice)
     if not isinstance(model, TaughtModel):
-        raise ConfigError(
-            f"the model {choice.name!r} cannot be taught here", where="--model", allowed="ngram, features"
-        )
+        raise _untaught(choice.name)
     study = read_study(tuple(read_cases(path)), config, where=str(path))
     precision = _precision(result, model, study, config, where=str(path))
     summary = {
@@ -71,6 +72,10 @@ def _run(result: Result, path: Path, config: Config, choice: ModelChoice) -> Non
     with written(result.path(TABLE_FILE)) as file:
         file.write(msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
     write_text(result.path(PLOT_FILE), _drawn(summary))
+
+
+def _untaught(model: str) -> ConfigError:
+    return ConfigError(f"the model {model!r} learns from no training cases", where="--model", allowed="ngram, features")
 
 
 def _precision(
