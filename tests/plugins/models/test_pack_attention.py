@@ -121,3 +121,10 @@ def test_dropout_leaves_the_mean():
             found = torch.stack([attend(query, key, value, layout, Rule(1.0, None, softcap, 0.25)) for _ in range(400)])
         assert found.std() > 0.05
         assert abs(found.mean() - 1) < 0.02
+
+
+def test_masks_are_kept_where_arguments_are_taken_apart_on_their_way():
+    """FSDP2 rebuilds what a layer is given as a tree: masks made by one layer must still be there for the next."""
+    layout = layout_of(pack(rows_of([(3, (2, 3))])), CPU)
+    leaves, tree = torch.utils._pytree.tree_flatten({"packed": layout})
+    assert torch.utils._pytree.tree_unflatten(leaves, tree)["packed"].made is layout.made

@@ -29,13 +29,17 @@ class Rule(NamedTuple):
     dropout: float
 
 
+class Made(dict[Any, Any]):
+    """What one layer leaves for the next: kept whole where weights are gathered, which takes plain dicts apart."""
+
+
 class Layout(NamedTuple):
     """A pack on its device. ``made`` keeps masks from layer to layer; ``is_last`` where only last tokens ask."""
 
     branches: tuple[Branch, ...]
     places: Mapping[str, Int[Tensor, " token"]]
     last: Int[Tensor, " answer"]
-    made: dict[Any, Any]
+    made: Made
     is_last: bool = False
 
 
@@ -50,7 +54,7 @@ def layout_of(packed: Pack, device: torch.device) -> Layout:
         "answer": torch.tensor(answers).repeat_interleave(lengths).to(device),
         "position": torch.from_numpy(packed.positions).to(device),
     }
-    return Layout(packed.branches, places, torch.from_numpy(packed.last).to(device), {})
+    return Layout(packed.branches, places, torch.from_numpy(packed.last).to(device), Made())
 
 
 def attend(query: Heads, key: Heads, value: Heads, layout: Layout, rule: Rule) -> Heads:
