@@ -42,7 +42,7 @@ def network_of(shape, settings):
     from transformers import Qwen2Config, Qwen2ForSequenceClassification
 
     from steelyard.plugins.models._adapter import put_adapter, store_frozen
-    from steelyard.plugins.models._network import RewardNetwork
+    from steelyard.plugins.models._reward_network import RewardNetwork
     from steelyard.stages.train.loop import choose_trainable
     from steelyard.stages.train.modes import adapter_of
     from steelyard.stages.train.settings import num_last_layers

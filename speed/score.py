@@ -13,8 +13,8 @@ from workload import SETTINGS, examples_of, interleaved, network, run_peer, time
 
 from steelyard.methods.training.sharing import num_packed_tokens, pack, pack_groups
 from steelyard.plugins.models._classifier import score_packed, score_rows
-from steelyard.plugins.models._network import padded
 from steelyard.plugins.models._packed import packed_rewards, wanted_tokens
+from steelyard.plugins.models._reward_network import padded
 from steelyard.plugins.models.classifier import Config
 
 CONFIG = Config(path="", tokens_per_forward=16_384)

@@ -18,10 +18,11 @@ from workload import SETTINGS, examples_of, interleaved, network, run_peer, time
 from steelyard.methods.training.batching import Slot, forward_groups
 from steelyard.methods.training.losses import bradley_terry_loss, gaussian_regulariser
 from steelyard.methods.training.sharing import num_packed_tokens, num_shared_tokens, pack
-from steelyard.plugins.models._network import padded
 from steelyard.plugins.models._packed import packed_rewards
-from steelyard.stages.train.passes import backward, pairs_in
+from steelyard.plugins.models._reward_network import padded
+from steelyard.stages.train.passes import backward
 from steelyard.stages.train.settings import Config
+from steelyard.stages.train.terms import pairs_in
 
 CONFIG = Config(tokens_per_forward=16_384)
 PAIRS_A_STEP_OF_TRL = {"cheems": 20, "long": 4}  # 28 of the long ones at once need more than 12 GB there

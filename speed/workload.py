@@ -20,7 +20,7 @@ import torch
 
 from steelyard.core.seeds import generator
 from steelyard.methods.ranking.pairs import IndexedPair
-from steelyard.plugins.models._network import RewardNetwork
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.examples import Example
 
 HERE = Path(__file__).parent

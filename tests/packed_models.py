@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from steelyard.plugins.models._network import RewardNetwork, padded
+from steelyard.plugins.models._reward_network import RewardNetwork, padded
 
 SHAPE = {
     "vocab_size": 200, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4,

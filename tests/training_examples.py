@@ -4,7 +4,7 @@ import torch
 
 import tiny
 from steelyard.methods.ranking.pairs import IndexedPair
-from steelyard.plugins.models._network import RewardNetwork
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.examples import Example
 
 

@@ -22,7 +22,8 @@ EFFECTS = {
 }  # fmt: skip
 GLOBAL_RANDOM = ("numpy.random.seed", "numpy.random.rand", "torch.manual_seed")
 HEAVY = {"altair", "jinja2", "pyarrow", "ray", "scipy", "sklearn", "torch", "transformers", "vl_convert"}
-own = [source for source in sources() if source.parts]
+own = [source for source in sources() if source.parts and source.parts != ("__main__",)]
+"""All but the file that ``python -m steelyard`` runs, which is a door to the doors."""
 
 
 def inner(source: Source) -> list[tuple[tuple[str, ...], int]]:

@@ -59,7 +59,9 @@ def sweep(asked: Sweep, path: Path, out: Path) -> Swept:
     run(sweep_recipe(asked, path), out)
     points = points_of(asked)
     measured = read_arms([point.name for point in points], asked.seeds, out)
-    found = Swept(points, measured.arms, tuple(_growth(points, measured)), differences(measured, _starts(points, measured)))
+    found = Swept(
+        points, measured.arms, tuple(_growth(points, measured)), differences(measured, _starts(points, measured))
+    )
     with written(out / TABLE_FILE) as file:
         file.write(msgspec.json.format(msgspec.json.encode(found.record()), indent=2) + b"\n")
     write_text(out / PLOT_FILE, _drawn(found))

@@ -8,8 +8,8 @@ from torch.utils.checkpoint import checkpoint
 
 from packed_models import SHAPE, furthest, gradients, network, one_by_one, prompts, softmax64
 from steelyard.methods.training.sharing import pack
-from steelyard.plugins.models._network import RewardNetwork
 from steelyard.plugins.models._packed import EXACT, packed_rewards, reason_against
+from steelyard.plugins.models._reward_network import RewardNetwork
 
 SLIDING_QWEN = {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}
 FAMILIES = [*((kind, {}) for kind in EXACT), ("qwen2", SLIDING_QWEN), ("llama", {"num_key_value_heads": 4})]

@@ -2,9 +2,9 @@ import pytest
 import torch
 
 from packed_models import causal, furthest, gradients, prompts, softmax64
-from steelyard.plugins.models._network import padded
 from steelyard.plugins.models._packed import EXACT
 from steelyard.plugins.models._policy import Known, PolicyNetwork
+from steelyard.plugins.models._reward_network import padded
 
 BETA = 0.3
 KINDS = [

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.core.errors import ModelError
-from steelyard.plugins.models._network import RewardNetwork
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.loop import Planned, choose_trainable, fit, is_packed, plan, why_padded
 from steelyard.stages.train.settings import Config
 from steelyard.stages.train.terms import pairs_in

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from steelyard.core.errors import ConfigError, MissingPartError, ModelError
 from steelyard.core.seeds import derived_seed
-from steelyard.plugins.models._network import RewardNetwork
+from steelyard.plugins.models._reward_network import RewardNetwork
 
 ADAPTER_FILE = "adapter_config.json"
 _WEIGHTS = "adapter_model.safetensors"

@@ -22,14 +22,8 @@ from steelyard.plugins.models._conversation import (
     encode,
 )
 from steelyard.plugins.models._manifest import Manifest, protocol_of, read_manifest
-from steelyard.plugins.models._network import (
-    RewardNetwork,
-    best_device,
-    check_rows,
-    load_network,
-    load_tokenizer,
-    padded,
-)
+from steelyard.plugins.models._network import best_device, check_rows, load_network, load_tokenizer
+from steelyard.plugins.models._reward_network import RewardNetwork, padded
 from steelyard.plugins.models._self_test import (
     ReadRow,
     beginning_mark,

@@ -16,7 +16,8 @@ from steelyard.core.types import Case, Scores
 from steelyard.methods.training.batching import forward_groups
 from steelyard.plugins.models._conversation import Encoded, Rendering, encode
 from steelyard.plugins.models._manifest import protocol_of
-from steelyard.plugins.models._network import Side, best_device, padded
+from steelyard.plugins.models._network import best_device
+from steelyard.plugins.models._reward_network import Side, padded
 from steelyard.plugins.models._self_test import (
     ReadRow,
     beginning_mark,

@@ -23,7 +23,8 @@ from steelyard.plugins.models._answer_tokens import AnswerRow, AnswerTokens, cut
 from steelyard.plugins.models._checkpoint import local_folder
 from steelyard.plugins.models._conversation import Rendering, choose_special_tokens, choose_template
 from steelyard.plugins.models._manifest import protocol_of
-from steelyard.plugins.models._network import best_device, load_tokenizer, padded, quiet
+from steelyard.plugins.models._network import best_device, load_tokenizer, quiet
+from steelyard.plugins.models._reward_network import padded
 from steelyard.plugins.models._self_test import ReadRow, beginning_mark, last_token, template_end
 from steelyard.plugins.models.implicit import Config
 

@@ -17,8 +17,8 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, eager_mask, sdpa_mask
 
 from steelyard.methods.training.sharing import Pack
-from steelyard.plugins.models._network import RewardNetwork
 from steelyard.plugins.models._pack_attention import Layout, Rule, attend, layout_of
+from steelyard.plugins.models._reward_network import RewardNetwork
 
 EXACT = (
     "gemma", "gemma2", "gemma3_text", "llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe",

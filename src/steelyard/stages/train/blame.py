@@ -6,7 +6,7 @@ import torch
 
 from steelyard.core.errors import ModelError
 from steelyard.methods.training.batching import Step
-from steelyard.plugins.models._network import RewardNetwork
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.examples import Example
 from steelyard.stages.train.scoring import score_within
 from steelyard.stages.train.settings import Config

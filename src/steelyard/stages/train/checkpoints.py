@@ -15,7 +15,7 @@ from torch.distributed.tensor import DTensor
 
 from steelyard.core.errors import FileError
 from steelyard.files.atomic import written
-from steelyard.plugins.models._network import RewardNetwork
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.disk import room_on_disk
 from steelyard.stages.train.processes import current
 from steelyard.stages.train.sharded import put, whole_on_first

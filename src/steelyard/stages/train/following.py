@@ -8,7 +8,7 @@ from typing import Any
 from steelyard.core.errors import ModelError
 from steelyard.files.talk import say
 from steelyard.methods.training.divergence import has_diverged, usual_loss
-from steelyard.plugins.models._network import RewardNetwork
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.checkpoints import (
     Best,
     Checkpoint,

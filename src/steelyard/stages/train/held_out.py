@@ -14,7 +14,7 @@ from steelyard.methods.measures.accuracy import (
     exact_matches,
     prompt_statistics,
 )
-from steelyard.plugins.models._network import RewardNetwork
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.examples import Example
 from steelyard.stages.train.loop import is_packed
 from steelyard.stages.train.scoring import score_within

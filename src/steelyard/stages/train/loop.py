@@ -14,7 +14,7 @@ from steelyard.methods.training.batching import Slot, Step, greedy_steps, whole_
 from steelyard.methods.training.packing import packed_steps
 from steelyard.methods.training.schedules import learning_rate_factor
 from steelyard.methods.training.sharing import num_packed_tokens
-from steelyard.plugins.models._network import RewardNetwork
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.blame import loss_error, unscorable
 from steelyard.stages.train.checkpoints import State, restore, state_of
 from steelyard.stages.train.examples import Example

@@ -22,7 +22,8 @@ from steelyard.methods.training.memory import (
     least_recompute,
 )
 from steelyard.methods.training.sharing import num_packed_tokens, num_shared_tokens
-from steelyard.plugins.models._network import RewardNetwork, best_device
+from steelyard.plugins.models._network import best_device
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.examples import Example
 from steelyard.stages.train.loop import Planned, is_packed
 from steelyard.stages.train.modes import compile_layers, decoder_layers, set_recompute

@@ -11,7 +11,8 @@ from torch.utils.checkpoint import checkpoint
 from steelyard.core.errors import ModelError
 from steelyard.files.talk import say
 from steelyard.plugins.models._adapter import Adapter, Saved, merge_adapter, saved_adapter
-from steelyard.plugins.models._network import RewardNetwork, best_device
+from steelyard.plugins.models._network import best_device
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.settings import Config
 
 Recompute = Literal["none", "mlp", "layers"]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from steelyard.core.errors import ConfigError, MissingPartError
-from steelyard.plugins.models._network import RewardNetwork
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.processes import current
 from steelyard.stages.train.settings import Config
 from steelyard.stages.train.tie_parameter import parameter_groups

@@ -7,7 +7,7 @@ from torch import nn
 
 from steelyard.methods.training.batching import Step
 from steelyard.methods.training.flops import Shape, training_flops
-from steelyard.plugins.models._network import RewardNetwork
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.examples import Example
 from steelyard.stages.train.peak import Peak
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from steelyard.methods.training.batching import Slot, Step
 from steelyard.methods.training.objectives import Weights, step_loss, sums_of, weights_of
 from steelyard.methods.training.sharding import shares
-from steelyard.plugins.models._network import RewardNetwork
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.examples import Example
 from steelyard.stages.train.processes import Processes, current
 from steelyard.stages.train.scoring import Rows, num_tokens, num_wanted, score_idly, score_prompts

@@ -14,7 +14,7 @@ from steelyard.core.errors import ModelError
 from steelyard.methods.training.batching import Step
 from steelyard.methods.training.losses import PairBatch, bradley_terry_loss
 from steelyard.methods.training.sharing import num_shared_tokens
-from steelyard.plugins.models._network import RewardNetwork
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.examples import Example
 from steelyard.stages.train.scoring import score_prompts
 from steelyard.stages.train.settings import Config

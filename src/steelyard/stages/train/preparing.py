@@ -11,13 +11,8 @@ from steelyard.files.results import file_hash
 from steelyard.files.talk import say
 from steelyard.plugins.models._adapter import fingerprint_of, put_adapter, store_frozen
 from steelyard.plugins.models._conversation import Rendering, choose_special_tokens, choose_template
-from steelyard.plugins.models._network import (
-    RewardNetwork,
-    check_rows,
-    initialise_head,
-    load_network,
-    load_tokenizer,
-)
+from steelyard.plugins.models._network import check_rows, initialise_head, load_network, load_tokenizer
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.examples import Examples, make_examples
 from steelyard.stages.train.held_out import check_apart
 from steelyard.stages.train.loop import choose_trainable

@@ -13,7 +13,7 @@ from steelyard.files.results import file_hash
 from steelyard.methods.measures.accuracy import Floats
 from steelyard.plugins.models._conversation import Rendering, encode
 from steelyard.plugins.models._manifest import Calibration, Reference
-from steelyard.plugins.models._network import RewardNetwork
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.examples import Example, Examples
 from steelyard.stages.train.held_out import rewards_of
 from steelyard.stages.train.settings import Config

@@ -11,7 +11,8 @@ from steelyard.files.atomic import move_into_place
 from steelyard.files.results import Result
 from steelyard.plugins.models._adapter import Saved, write_adapter
 from steelyard.plugins.models._manifest import Manifest, write_manifest
-from steelyard.plugins.models._network import RewardNetwork, quiet
+from steelyard.plugins.models._network import quiet
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.disk import room_on_disk
 
 _SAVING = ".saving-"

@@ -8,7 +8,7 @@ from torch import Tensor
 from steelyard.methods.training.batching import forward_groups
 from steelyard.methods.training.sharding import shares
 from steelyard.methods.training.sharing import num_packed_tokens, pack, pack_groups
-from steelyard.plugins.models._network import RewardNetwork, padded
+from steelyard.plugins.models._reward_network import RewardNetwork, padded
 from steelyard.stages.train.processes import current
 from steelyard.stages.train.settings import Config
 

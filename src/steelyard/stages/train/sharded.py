@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from steelyard.core.errors import ModelError
-from steelyard.plugins.models._network import RewardNetwork, best_device
+from steelyard.plugins.models._network import best_device
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.processes import current
 
 _TINY = 1e-6

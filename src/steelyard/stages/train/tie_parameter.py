@@ -11,7 +11,7 @@ from torch import Tensor
 
 from steelyard.methods.training.objectives import LEARNS_TIES
 from steelyard.methods.training.ties import START
-from steelyard.plugins.models._network import RewardNetwork
+from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.settings import Config
 
 _NAMES = {"rao-kupper": "log_threshold", "davidson": "log_strength"}
