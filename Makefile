@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check field clean
+.PHONY: demo test check field peers clean
 
 demo: $(VENV)/.demo
 	$(BIN)/steelyard demo --out demo
@@ -21,6 +21,17 @@ check: $(VENV)/.dev
 field: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m field
 
+# Published tools, each in an environment of its own: `make field` then makes their golden values again.
+peers: .peers/trl .peers/rewardbench .peers/CheemsRM
+
+.peers/trl .peers/rewardbench:
+	$(PYTHON) -m venv $@.new
+	$@.new/bin/pip --disable-pip-version-check --quiet install -r tests/golden/peers/$(@F).txt
+	mv $@.new $@
+
+.peers/CheemsRM:
+	git clone --quiet --depth 1 https://github.com/AlignRM/CheemsRM $@
+
 $(VENV)/bin/python:
 	@echo "setting up $(VENV) (once; a minute or two)"
 	$(PYTHON) -m venv $(VENV)
@@ -34,4 +45,4 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) demo .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .peers demo .pytest_cache .ruff_cache .hypothesis

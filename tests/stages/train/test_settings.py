@@ -8,7 +8,7 @@ def test_the_defaults_are_the_paper_s_where_it_has_them():
     config = Config()
     check_settings(config)
     # CHEEMS, Table 9.
-    assert (config.max_length, config.regulariser, config.epochs) == (2048, 0.1, 2)
+    assert (config.max_length, config.weight_of_squares, config.epochs) == (2048, 0.1, 2)
     assert (config.warm_up, config.schedule, config.learning_rate) == (0.1, "cosine", 5e-6)
 
 

@@ -13,6 +13,10 @@ _WHAT = (
     "A reward model: a decoder with a scalar head that gives a conversation one number, higher for a better answer. "
     "Only differences between answers to one prompt mean something. Trained with Steelyard."
 )
+_POLICY = (
+    "An implicit reward model: a policy trained by DPO. Its reward for an answer is how much likelier it finds it than "
+    "the model that it was trained from. Trained with Steelyard."
+)
 _PROTOCOL = (
     "A reward means something only under the protocol that the model was trained with; `steelyard.json` holds it "
     "whole, and Steelyard refuses another."
@@ -21,6 +25,7 @@ _LICENCE = (
     "Not named yet. The licences of the base model and of the data bind what is made of them: name one here, and as "
     "`license:` in the lines above, before this model is published."
 )
+_TASKS = {"classifier": "text-classification", "implicit": "text-generation"}
 _ORDINARY_LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
@@ -41,6 +46,7 @@ class Card(NamedTuple):
     held_out: Mapping[str, Any] | None
     is_stripped: bool
     adds_special_tokens: bool
+    kind: str = "classifier"
 
 
 def model_card(card: Card) -> str:
@@ -48,7 +54,7 @@ def model_card(card: Card) -> str:
     parts = [
         _front(card),
         f"# {escaped(card.name)}",
-        _WHAT,
+        _POLICY if card.kind == "implicit" else _WHAT,
         "## Data",
         _table(("what", "value"), card.data),
         "## Training",
@@ -78,7 +84,7 @@ def escaped(value: Any) -> str:
 def _front(card: Card) -> str:
     """YAML by way of JSON, which it contains: quoted, escaped, one line a key."""
     languages = sorted({one for one in card.languages if _ORDINARY_LANGUAGE.fullmatch(one)})
-    keys: dict[str, Any] = {"library_name": "transformers", "pipeline_tag": "text-classification"}
+    keys: dict[str, Any] = {"library_name": "transformers", "pipeline_tag": _TASKS[card.kind]}
     if card.base:
         keys["base_model"] = card.base
     if languages:
@@ -113,6 +119,14 @@ def _row(name: str, own: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _loading(card: Card) -> str:
+    if card.kind == "implicit":
+        return """With Steelyard, beside the model that it was trained from:
+
+```sh
+steelyard score CASES --model implicit --set model.path=PATH --set model.reference=BASE --out SCORES
+```
+
+With transformers it is an ordinary language model (`AutoModelForCausalLM`)."""
     strip = ".rstrip()" if card.is_stripped else ""
     return f"""With transformers:
 

@@ -46,6 +46,9 @@ class Classifier:
         if (Path(config.path) / STARTED_FILE).is_file():
             raise ModelError("its training did not finish", where=config.path, do="run the same train command again")
         manifest = read_manifest(Path(config.path))
+        if manifest is not None and manifest.kind == "implicit":
+            do = f"score it beside what it was trained from: --model implicit --set model.path={config.path}"
+            raise ModelError("a policy, whose reward is implicit", where=config.path, do=do)
         self.is_trained_here = manifest is not None
         self.tokenizer = load_tokenizer(config.path)
         self.rendering = rendering_of(config, manifest, self.tokenizer)
@@ -186,7 +189,8 @@ def rendering_of(config: Config, manifest: Manifest | None, tokenizer: Any) -> R
         template = choose_template(tokenizer, config.chat_template, model=config.path)
         asked |= {"template": template, "special_tokens": choose_special_tokens(tokenizer, template)}
     if manifest is None:
-        return Rendering(**asked)
+        # A head is trained at the template's very last token, as others write it: white space and all.
+        return Rendering(**({"strip": False} | asked))
     _check_protocol(config, manifest, asked)
     return msgspec.structs.replace(manifest.rendering, **asked)
 

@@ -22,8 +22,8 @@ from steelyard.methods.training.batching import forward_groups
 from steelyard.plugins.models._answer_tokens import AnswerRow, AnswerTokens, cut_as_published, with_published_marks
 from steelyard.plugins.models._checkpoint import local_folder
 from steelyard.plugins.models._conversation import Rendering, choose_special_tokens, choose_template
-from steelyard.plugins.models._manifest import protocol_of
-from steelyard.plugins.models._network import best_device, load_tokenizer, quiet
+from steelyard.plugins.models._manifest import Manifest, protocol_of, read_manifest
+from steelyard.plugins.models._network import best_device, load_causal, load_tokenizer
 from steelyard.plugins.models._reward_network import padded
 from steelyard.plugins.models._self_test import ReadRow, beginning_mark, last_token, template_end
 from steelyard.plugins.models.implicit import Config
@@ -39,17 +39,24 @@ class Implicit:
         folder = local_folder(config.path)
         self.tokenizer = load_tokenizer(str(folder))
         template = choose_template(self.tokenizer, config.chat_template, model=config.path)
-        self.rendering = Rendering(
-            template=template,
-            special_tokens=choose_special_tokens(self.tokenizer, template),
-            strip=False,
-            max_length=config.max_length,
+        manifest = read_manifest(folder)
+        self.rendering = (
+            manifest.rendering
+            if manifest is not None
+            else Rendering(
+                template=template,
+                special_tokens=choose_special_tokens(self.tokenizer, template),
+                strip=False,
+                max_length=config.max_length,
+            )
         )
         self.is_published = config.protocol == "rewardbench"
         self.answers = AnswerTokens(self.tokenizer, self.rendering, with_header=self.is_published)
         self.policy = load_policy(folder, config)
         self.reference = load_policy(local_folder(config.reference), config) if config.reference else None
-        self.reduction = config.reduction or ("sum" if self.reference is not None else "norm")
+        trained = manifest.policy.reduction if manifest is not None and manifest.policy else None
+        self.reduction = config.reduction or trained or ("sum" if self.reference is not None else "norm")
+        _check_manifest(manifest, config, self.reduction)
         if self.is_published and self.tokenizer.eos_token_id is None:
             raise ModelError("its tokenizer has no end mark", where=config.path, do="leave protocol at 'template'")
 
@@ -106,7 +113,7 @@ class Implicit:
 
     def num_over_length(self, case: Case) -> int:
         """How many answers of the case do not fit whole."""
-        limit = self.config.max_length
+        limit = self.rendering.max_length
         return sum(len(row.ids) > limit for row in self.answers.rows(case) if row is not None)
 
     @property
@@ -139,8 +146,8 @@ class Implicit:
             return "turns"
         if self.is_published:
             marked = with_published_marks(row, bos=self.tokenizer.bos_token_id, eos=self.tokenizer.eos_token_id)
-            row = cut_as_published(marked, self.config.max_length)
-        if len(row.ids) > self.config.max_length:
+            row = cut_as_published(marked, self.rendering.max_length)
+        if len(row.ids) > self.rendering.max_length:
             return "cut"
         # Nothing can be likely or not before the first token has been seen.
         row = AnswerRow(row.ids, max(row.start, 1))
@@ -188,18 +195,19 @@ def answer_logs(model: Any, rows: Sequence[AnswerRow]) -> Float[Tensor, "row tok
 
 def load_policy(folder: Path, config: Config) -> Any:
     """A causal language model in evaluation mode. Raises ModelError for anything else."""
-    from transformers import AutoModelForCausalLM
+    return load_causal(str(folder), dtype=config.dtype).to(best_device()).eval()
 
-    try:
-        with quiet():
-            loaded: Any = AutoModelForCausalLM.from_pretrained(
-                str(folder), dtype=getattr(torch, config.dtype), output_loading_info=True, trust_remote_code=False
-            )
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
-        found = f"cannot be loaded as a causal language model ({str(error).splitlines()[0]})"
-        raise ModelError(found, where=str(folder)) from error
-    model, loading = loaded
-    if missing := sorted(loading["missing_keys"]):
-        found = f"lacks weights: {', '.join(missing[:3])}"
-        raise ModelError(found, where=str(folder), allowed="a whole causal language model with its output layer")
-    return model.to(best_device()).eval()
+
+def _check_manifest(manifest: Manifest | None, config: Config, reduction: str) -> None:
+    """Raises ModelError where a policy that was trained here would be scored otherwise than it was trained."""
+    if manifest is None:
+        return
+    if manifest.kind != "implicit" or manifest.policy is None:
+        raise ModelError("a classifier, which scores by its head", where=config.path, do=f"--model {config.path}")
+    own = manifest.policy
+    if own.is_reference_free != (config.reference is None):
+        told = "without a reference" if own.is_reference_free else f"from {manifest.base_model}: name it as reference"
+        raise ModelError(f"a policy that was trained {told}", where=config.path)
+    if reduction != own.reduction or config.protocol != "template":
+        found = f"a policy that was trained on the {own.reduction} of its answers' log-probabilities"
+        raise ModelError(found, where=config.path, do=f"set model.reduction={own.reduction}, protocol=template")

@@ -1,7 +1,7 @@
 """What a trained reward model carries beside its weights: how text became tokens, what it was trained on, with what."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -38,6 +38,14 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     shift: float
 
 
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """How a policy's reward follows from its probabilities: as it was trained, so it is scored."""
+
+    beta: float
+    is_reference_free: bool
+    reduction: Literal["sum", "avg"]
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """``steelyard.json``: the protocol of a reward model. A scorer takes it as it is, or refuses."""
 
@@ -54,6 +62,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     tie: dict[str, float] = {}
     reference: Reference | None = None
     calibration: Calibration | None = None
+    kind: Literal["classifier", "implicit"] = "classifier"
+    policy: Policy | None = None
 
 
 def read_manifest(folder: Path) -> Manifest | None:

@@ -68,6 +68,27 @@ def _load_adapted(folder: Path, *, dtype: Precision) -> tuple[RewardNetwork, boo
     return network, has_own_head or has_head
 
 
+def load_causal(path: str, *, dtype: Precision) -> Any:
+    """A whole causal language model. Raises ModelError for anything else."""
+    from transformers import AutoModelForCausalLM
+
+    if is_hub_name(path):
+        path = str(hub_folder(path))
+    try:
+        with quiet():
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
+                path, dtype=getattr(torch, dtype), output_loading_info=True, trust_remote_code=False
+            )
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        found = f"cannot be loaded as a causal language model ({str(error).splitlines()[0]})"
+        raise ModelError(found, where=path) from error
+    model, loading = loaded
+    if missing := sorted(loading["missing_keys"]):
+        found = f"lacks weights: {', '.join(missing[:3])}"
+        raise ModelError(found, where=path, allowed="a whole causal language model with its output layer")
+    return model
+
+
 def load_tokenizer(path: str) -> Any:
     """The model's own tokenizer; every model has its own, also where several are loaded in one process."""
     from transformers import AutoTokenizer

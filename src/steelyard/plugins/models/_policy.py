@@ -17,6 +17,7 @@ from torch.utils.checkpoint import checkpoint
 from steelyard.methods.training.sharing import Pack, pack
 from steelyard.plugins.models._pack_attention import layout_of
 from steelyard.plugins.models._packed import packed_states
+from steelyard.plugins.models._reward_network import RewardNetwork
 
 Row = tuple[int, ...]
 _TOKENS_AT_A_TIME = 1024
@@ -33,26 +34,14 @@ class Known(NamedTuple):
     reference: float
 
 
-class PolicyNetwork(nn.Module):
+class PolicyNetwork(RewardNetwork):
     """Rewards of rows that it was told of (`know`); a row that it was not told of is scored from its second token."""
 
     def __init__(self, policy: Any, *, beta: float, is_mean: bool) -> None:
-        super().__init__()
-        self.classifier = policy
-        self.tie: nn.Parameter | None = None
+        super().__init__(policy, head=policy.get_output_embeddings())
         self.beta = beta
         self.is_mean = is_mean
         self._known: dict[Row, Known] = {}
-
-    @property
-    def backbone(self) -> Any:
-        """The decoder without its output layer."""
-        return getattr(self.classifier, self.classifier.base_model_prefix)
-
-    @property
-    def head(self) -> Any:
-        """The output layer, of vocabulary size."""
-        return self.classifier.get_output_embeddings()
 
     def know(self, rows: Mapping[Row, Known]) -> None:
         """Tell where answers start and how likely the reference finds them."""

@@ -13,10 +13,10 @@ Side = Literal["left", "right"]
 class RewardNetwork(nn.Module):
     """A Hugging Face sequence classifier with one label, scored by ourselves: the same reward in every batch."""
 
-    def __init__(self, classifier: Any) -> None:
+    def __init__(self, classifier: Any, head: nn.Linear | None = None) -> None:
         super().__init__()
         self.classifier = classifier
-        self.head: nn.Linear = classifier.score
+        self.head: nn.Linear = classifier.score if head is None else head
         self.tie: nn.Parameter | None = None  # learned with the weights by losses that read ties, and never scored by
 
     @property

@@ -9,8 +9,8 @@ class Config(BaseConfig, frozen=True):
     """``path`` is a model folder or hub name. What is null comes from the model's own manifest.
 
     A setting that differs from the manifest is refused, since scores of two protocols must not be mixed, unless
-    ``allow_differing`` names it. ``chat_template``, ``strip`` (of white space at the very end; without a manifest it is
-    stripped), ``max_length`` and ``over_length`` are for models that were trained elsewhere. ``kernel``: ``packed``
+    ``allow_differing`` names it. ``chat_template``, ``strip`` (of white space at the very end; without a manifest it
+    stays), ``max_length`` and ``over_length`` are for models that were trained elsewhere. ``kernel``: ``packed``
     works out a prompt once for all its answers, ``padded`` one row an answer; null packs where it is exact.
     ``tokens_per_forward`` and ``batch_size`` (in answers) bound a forward pass and change no score but by rounding; so
     does the side of the ``padding``.

@@ -8,7 +8,7 @@ from steelyard.files.atomic import write_text
 from steelyard.files.results import Result, installed_versions
 from steelyard.files.talk import say
 from steelyard.methods.training.model_card import Card, model_card
-from steelyard.plugins.models._manifest import Calibration, Manifest, Reference
+from steelyard.plugins.models._manifest import Calibration, Manifest, Policy, Reference
 from steelyard.stages.train.checkpoints import Line
 from steelyard.stages.train.held_out import measure
 from steelyard.stages.train.loop import Planned
@@ -23,8 +23,8 @@ from steelyard.stages.train.sharded import gathered, shape_of, spread
 from steelyard.stages.train.tie_parameter import tie_value
 
 _TOLD = (
-    "loss", "reduction", "regulariser", "centring", "label_smoothing", "epochs", "learning_rate", "warm_up",
-    "schedule", "weight_decay", "batching", "trainable", "seed",
+    "kind", "loss", "reduction", "weight_of_squares", "centring", "label_smoothing", "epochs", "learning_rate",
+    "warm_up", "schedule", "weight_decay", "batching", "trainable", "seed",
 )  # fmt: skip
 
 
@@ -83,6 +83,10 @@ def _manifest(
         tie=tie_value(parts.network, config),
         reference=reference,
         calibration=calibration,
+        kind=config.kind,
+        policy=Policy(beta=config.beta, is_reference_free=config.reference_free, reduction=config.answer_reduction)
+        if config.kind == "implicit"
+        else None,
     )
 
 
@@ -120,4 +124,5 @@ def _card(parts: Parts, config: Config, origin: Origin, measured: _Measured) -> 
         held_out=measured.held_out,
         is_stripped=rendering.strip,
         adds_special_tokens=rendering.special_tokens == "tokenizer",
+        kind=config.kind,
     )

@@ -131,7 +131,7 @@ def _one_step(
 ) -> Point:
     draw = derived_seed(config.seed, "dropout", number, current().rank)
     found = backward(network, planned.slots, examples, config, is_packed=is_packed(network, config), draw=draw)
-    loss = found.pair_loss + config.regulariser * found.regulariser + config.centring * found.centring
+    loss = found.pair_loss + config.weight_of_squares * found.regulariser + config.centring * found.centring
     if not math.isfinite(loss):
         guilty = unscorable(planned.slots, network, examples, config, is_packed=is_packed(network, config))
         raise loss_error(loss, number + 1, guilty, len({slot.prompt for slot in planned.slots}))

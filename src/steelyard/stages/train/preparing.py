@@ -13,10 +13,11 @@ from steelyard.plugins.models._adapter import fingerprint_of, put_adapter, store
 from steelyard.plugins.models._conversation import Rendering, choose_special_tokens, choose_template
 from steelyard.plugins.models._network import check_rows, initialise_head, load_network, load_tokenizer
 from steelyard.plugins.models._reward_network import RewardNetwork
-from steelyard.stages.train.examples import Examples, make_examples
+from steelyard.stages.train.examples import Example, Examples, make_examples
 from steelyard.stages.train.held_out import check_apart
 from steelyard.stages.train.loop import choose_trainable
 from steelyard.stages.train.modes import adapter_of
+from steelyard.stages.train.policy import answer_starts, load_policy_network
 from steelyard.stages.train.reference import ReferenceSet, beginning, every_answer
 from steelyard.stages.train.settings import Config, num_last_layers
 from steelyard.stages.train.template_check import check_template
@@ -26,7 +27,8 @@ from steelyard.stages.train.tie_parameter import put_tie_parameter
 class Parts(NamedTuple):
     """The tokenizer and how it is used, what is trained on and held out, and the network in main memory.
 
-    ``fingerprint`` is that of its backbone before training: what an adapter stands on.
+    ``fingerprint`` is that of its backbone before training: what an adapter stands on. ``starts`` says of a policy's
+    rows where their answers begin, null for a classifier.
     """
 
     tokenizer: Any
@@ -36,6 +38,13 @@ class Parts(NamedTuple):
     network: RewardNetwork
     reference: ReferenceSet
     fingerprint: str
+    starts: dict[tuple[int, ...], int] | None = None
+
+
+def examples_of(parts: Parts) -> tuple[Example, ...]:
+    """Everything that will be scored: trained on, held out, and the reference of rewards."""
+    held_out = parts.held_out.examples if parts.held_out else ()
+    return (*parts.train.examples, *held_out, *parts.reference.examples)
 
 
 def prepare(cases: Path, held_out: Path | None, model: str, config: Config, *, reference: Path | None = None) -> Parts:
@@ -45,7 +54,7 @@ def prepare(cases: Path, held_out: Path | None, model: str, config: Config, *, r
     rendering = Rendering(
         template=template,
         special_tokens=choose_special_tokens(tokenizer, template),
-        strip=config.strip,
+        strip=config.strip and config.kind == "classifier",  # of a policy every token of the template counts
         max_length=config.max_length,
         over_length="refuse" if config.over_length == "drop" else config.over_length,
     )
@@ -57,8 +66,9 @@ def prepare(cases: Path, held_out: Path | None, model: str, config: Config, *, r
     train_examples = encoded(read, choice=config.pairs, loss=config.loss, where=str(cases))
     held_out_examples = encoded(kept, choice=config.pairs, where=str(held_out)) if kept else None
     named = beginning(train_examples, cases, what="trained on")
+    others = [] if reference is None else list(read_cases(reference))
     if reference is not None:
-        answers = every_answer(list(read_cases(reference)), tokenizer, rendering, where=str(reference))
+        answers = every_answer(others, tokenizer, rendering, where=str(reference))
         named = ReferenceSet(reference.name, file_hash(reference), answers)
     elif held_out is not None and held_out_examples is not None:
         named = beginning(held_out_examples, held_out, what="held out")
@@ -74,7 +84,10 @@ def prepare(cases: Path, held_out: Path | None, model: str, config: Config, *, r
         store_frozen(network)
     put_tie_parameter(network, config)
     say(f"training {len(names)} weight tensors; {_described(train_examples)}")
-    return Parts(tokenizer, rendering, train_examples, held_out_examples, network, named, fingerprint)
+    starts = None
+    if config.kind == "implicit":
+        starts = answer_starts([*read, *kept, *others], tokenizer, rendering)
+    return Parts(tokenizer, rendering, train_examples, held_out_examples, network, named, fingerprint, starts)
 
 
 def _read_held_out(path: Path | None, train_cases: Sequence[Case], config: Config) -> list[Case]:
@@ -87,6 +100,8 @@ def _read_held_out(path: Path | None, train_cases: Sequence[Case], config: Confi
 
 
 def _load(model: str, config: Config) -> RewardNetwork:
+    if config.kind == "implicit":
+        return load_policy_network(model, config)
     network, is_trained = load_network(model, dtype="float32")
     if not is_trained:
         say("the model has no reward head: a fresh one is drawn from the seed")

@@ -10,14 +10,16 @@ from steelyard.files.cases import read_cases
 from steelyard.files.results import Result, file_hash, read_run
 from steelyard.files.talk import say
 from steelyard.files.trained_on import TRAINED_ON_FILE, write_trained_on
+from steelyard.plugins.models._policy import PolicyNetwork
 from steelyard.stages.train.checkpoints import forget_checkpoint, load_checkpoint
 from steelyard.stages.train.finishing import Origin, finish
 from steelyard.stages.train.fitting import fit_and_follow
 from steelyard.stages.train.loop import plan, why_padded
 from steelyard.stages.train.memory import choose_modes
 from steelyard.stages.train.pace import decoder_shape
+from steelyard.stages.train.policy import ask_reference, check_beginning
 from steelyard.stages.train.preflight import check_flight, first_tokens
-from steelyard.stages.train.preparing import Parts, prepare
+from steelyard.stages.train.preparing import Parts, examples_of, prepare
 from steelyard.stages.train.processes import current, joined, shared_folder
 from steelyard.stages.train.settings import Config, check_settings
 from steelyard.stages.train.sharded import gathered, shape_of, spread
@@ -46,7 +48,9 @@ def train(
     with joined() as processes:
         given = {"cases": cases, "held_out": held_out, "reference": reference}
         _train({role: path for role, path in given.items() if path}, out, config, model=model, force=force)
-        return processes.from_first(read_run(out) if processes.is_first else None)
+        done = processes.from_first(read_run(out) if processes.is_first else None)
+    assert done is not None, "the first process has it"
+    return done
 
 
 def _train(given: dict[str, Path], out: Path, config: Config, *, model: str, force: bool) -> None:
@@ -81,7 +85,13 @@ def _run(result: Result, parts: Parts, config: Config, origin: Origin) -> None:
         if reason
         else "a prompt is worked out once for all answers"
     )
-    if config.preflight and checkpoint is None:
+    if isinstance(parts.network, PolicyNetwork):
+        ask_reference(parts.network, examples_of(parts), parts.starts or {}, config, is_packed=reason is None)
+    if config.preflight and checkpoint is None and isinstance(parts.network, PolicyNetwork):
+        loss = check_beginning(parts.network, ordered, examples, config, is_packed=reason is None)
+        say(f"before the first step a pair costs {loss:.3f}")
+        say(first_tokens(examples[steps[0].slots[0].prompt], parts.tokenizer))
+    elif config.preflight and checkpoint is None:
         flight = check_flight(parts.network, ordered, examples, config, is_packed=reason is None)
         say(f"equal scores cost {flight.zero_loss:.3f}; a head alone gets one step down to {flight.fitted_loss:.3f}")
         say(first_tokens(examples[steps[0].slots[0].prompt], parts.tokenizer))

@@ -12,6 +12,7 @@ from steelyard.files.results import Result
 from steelyard.plugins.models._adapter import Saved, write_adapter
 from steelyard.plugins.models._manifest import Manifest, write_manifest
 from steelyard.plugins.models._network import quiet
+from steelyard.plugins.models._policy import PolicyNetwork
 from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.disk import room_on_disk
 
@@ -33,10 +34,11 @@ def save_model(
     Of an adapter that is saved apart, its own weights and the head's are all.
     """
     classifier = network.classifier
-    classifier.config.num_labels = 1
-    # Serving engines squash the one logit of a classifier by a sigmoid unless its problem is named a regression.
-    classifier.config.problem_type = "regression"
-    classifier.config.pad_token_id = pad_id(tokenizer)
+    if manifest.kind == "classifier":
+        classifier.config.num_labels = 1
+        # Serving engines squash the one logit of a classifier by a sigmoid unless its problem is named a regression.
+        classifier.config.problem_type = "regression"
+        classifier.config.pad_token_id = pad_id(tokenizer)
     tokenizer.chat_template = manifest.rendering.template
     for left_by_a_kill in result.folder.glob(f"{_SAVING}*"):
         shutil.rmtree(left_by_a_kill)
@@ -65,5 +67,6 @@ def pad_id(tokenizer: Any) -> int | None:
 
 
 def in_storage_type(network: RewardNetwork, dtype: str) -> None:
-    """The backbone in the number type it is stored and scored in; the head stays in float32."""
-    network.backbone.to(getattr(torch, dtype))
+    """The backbone in the number type it is stored and scored in; a head stays in float32, a policy has none."""
+    whole = network.classifier if isinstance(network, PolicyNetwork) else network.backbone
+    whole.to(getattr(torch, dtype))

@@ -8,6 +8,7 @@ from torch import Tensor
 from steelyard.methods.training.batching import forward_groups
 from steelyard.methods.training.sharding import shares
 from steelyard.methods.training.sharing import num_packed_tokens, pack, pack_groups
+from steelyard.plugins.models._policy import PolicyNetwork
 from steelyard.plugins.models._reward_network import RewardNetwork, padded
 from steelyard.stages.train.processes import current
 from steelyard.stages.train.settings import Config
@@ -21,6 +22,8 @@ def score_prompts(network: RewardNetwork, prompts: Sequence[Rows], config: Confi
     """The rewards of all rows, prompt by prompt, with gradients: as one pack, or in padded passes sorted by length."""
     device = network.head.weight.device
     with torch.autocast(device.type, torch.bfloat16, enabled=config.dtype == "bfloat16"):
+        if is_packed and isinstance(network, PolicyNetwork):
+            return network.packed_rewards(prompts)
         if is_packed:
             from steelyard.plugins.models._packed import packed_rewards
 

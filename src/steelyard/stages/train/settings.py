@@ -11,13 +11,17 @@ from steelyard.methods.training.objectives import LossName, Objective
 class Config(BaseConfig, frozen=True):
     """The defaults are Table 9 of CHEEMS, where it has them, with steps that fit one small machine.
 
+    ``kind``: a ``classifier`` has a scalar head; ``implicit`` is a policy trained by DPO, whose reward is ``beta``
+    times how much likelier it finds an answer than it did before (``reference_free``: how likely it finds it), over
+    the answer's tokens the ``sum``, or the mean (``avg``).
     ``batching``: ``whole`` never splits a prompt and has ``prompts_per_step``; ``packed`` neither, in steps of
     ``tokens_per_step``; ``greedy`` is the paper's sentence, in ``slots`` responses a step. ``kernel``: ``packed`` works
     out a prompt once for all its answers, ``padded`` one row an answer; null packs where it is exact.
     ``trainable``: ``all``, ``head``, or ``last:N`` for the last N layers, norm and head.
     ``loss``: ``bradley-terry`` over pairs; ``plackett-luce`` over tiers, which is one term a response and not one a
     pair; ``rao-kupper`` and ``davidson`` over pairs and ties (two answers judged equal), with a learned parameter that
-    moves by ``tie_learning_rate``. ``centring`` weighs the mean of (r_better + r_worse)^2, ``regulariser`` that of r^2.
+    moves by ``tie_learning_rate``. ``centring`` weighs the mean of (r_better + r_worse)^2, ``regulariser`` that of r^2
+    (null: 0.1, or 0 for an implicit model).
     ``over_length``: an answer over ``max_length`` is left out with its pairs and counted (``drop``), stops the run
     (``refuse``), or is cut, counted; it is never cut unseen.
     ``evaluate_every`` is in steps; 0 evaluates after every epoch. ``keep``: the last weights, or those of the best
@@ -38,6 +42,10 @@ class Config(BaseConfig, frozen=True):
     of 1; the manifest keeps the scale, and the shift to a mean of 0.
     """
 
+    kind: Literal["classifier", "implicit"] = "classifier"
+    beta: float = 0.1
+    reference_free: bool = False
+    answer_reduction: Literal["sum", "avg"] = "sum"
     prompts_per_step: int = 8
     epochs: int = 2
     learning_rate: float = 5e-6
@@ -47,7 +55,7 @@ class Config(BaseConfig, frozen=True):
     max_gradient_norm: float = 1.0
     loss: LossName = "bradley-terry"
     reduction: Literal["pair", "prompt"] = "pair"
-    regulariser: float = 0.1
+    regulariser: float | None = None
     centring: float = 0.0
     tie_learning_rate: float = 0.01
     label_smoothing: float = 0.0
@@ -85,6 +93,13 @@ class Config(BaseConfig, frozen=True):
     allow_overlap: bool = False
     seed: int = 0
 
+    @property
+    def weight_of_squares(self) -> float:
+        """What the mean of r^2 weighs."""
+        if self.regulariser is None:
+            return 0.1 if self.kind == "classifier" else 0.0
+        return self.regulariser
+
 
 def check_settings(config: Config) -> None:
     """Raises ConfigError for numbers that make no sense."""
@@ -95,7 +110,7 @@ def check_settings(config: Config) -> None:
             raise ConfigError(f"{name} is {value}", where="train", allowed="1 or more")
     if config.slots < 2:
         raise ConfigError(f"slots is {config.slots}", where="train", allowed="2 or more: a pair needs both its ends")
-    if not config.learning_rate > 0 or not 0 <= config.warm_up <= 1 or config.regulariser < 0:
+    if not config.learning_rate > 0 or not 0 <= config.warm_up <= 1 or config.weight_of_squares < 0:
         raise ConfigError(
             f"learning_rate {config.learning_rate}, warm_up {config.warm_up}, regulariser {config.regulariser}",
             where="train",
@@ -111,6 +126,7 @@ def check_settings(config: Config) -> None:
         raise ConfigError(f"label_smoothing is {config.label_smoothing}", where="train", allowed="0 to below 0.5")
     _check_loss(config)
     _check_adapter(config)
+    _check_policy(config)
     num_last_layers(config.trainable)
 
 
@@ -126,9 +142,25 @@ def _check_adapter(config: Config) -> None:
         raise ConfigError("save_adapter=adapter without an adapter", where="train", do="set adapter=lora")
 
 
+def _check_policy(config: Config) -> None:
+    if not config.beta > 0:
+        raise ConfigError(f"beta is {config.beta}", where="train", allowed="above 0")
+    if config.kind == "classifier":
+        return
+    if config.over_length in ("left", "right"):
+        found = f"over_length={config.over_length} with kind=implicit: a cut answer has another probability"
+        raise ConfigError(found, where="train", allowed="drop, refuse")
+    if config.trainable == "head" or config.adapter is not None or config.calibrate_rewards != "none":
+        raise ConfigError(
+            "trainable=head, an adapter or calibrate_rewards with kind=implicit",
+            where="train",
+            allowed="trainable all or last:N: a policy has no head of its own to train or scale",
+        )
+
+
 def objective_of(config: Config) -> Objective:
     """What the settings say is minimised."""
-    return Objective(config.loss, config.reduction, config.label_smoothing, config.centring, config.regulariser)
+    return Objective(config.loss, config.reduction, config.label_smoothing, config.centring, config.weight_of_squares)
 
 
 def _check_loss(config: Config) -> None:
