@@ -145,6 +145,9 @@ def test_modes_are_taken_off_again():
 
 @pytest.mark.field  # the compiler takes minutes on a small machine
 @pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")  # the compiler's own
+@pytest.mark.filterwarnings(
+    "ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning"
+)  # its look at inputs
 def test_compiled_layers_have_the_same_loss():
     network = packed_models.network("qwen2", torch.float32).train()
     prompts = packed_models.prompts()
