@@ -1,12 +1,17 @@
 """Accuracy, exact match and bootstrap intervals of 30,000 prompts with five responses: a plain loop against ours.
 
-Run: .venv/bin/python speed/metrics.py   (writes speed/results/metrics.json; one thread, no other load)
+Run: .venv/bin/python speed/metrics.py [--peer-python PATH --peer-clone FOLDER]   (writes speed/results/metrics.json)
+``--peer-clone`` is a clone of AlignRM/CheemsRM and ``--peer-python`` the Python of an environment that can import it
+(speed/peers/cheemsrm_metric.py): without both, its published measures are not run. One thread, no other load.
 """
 
+import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -81,6 +86,52 @@ def timed(function, *arguments, repeats=5):
     return result, best
 
 
+def measures_of_scores(scores):
+    """Ours from a matrix of scores, best response first: its pairs, their statistics, accuracy and exact match."""
+    better, worse = np.triu_indices(NUM_RESPONSES, 1)
+    prompt = np.repeat(np.arange(len(scores)), len(better))
+    statistics = prompt_statistics(prompt, scores[:, better].ravel(), scores[:, worse].ravel(), len(scores))
+    table = statistics_table(statistics, np.ones(len(scores), dtype=bool))
+    pairs, correct, counted, exact = table.sum(axis=0).tolist()
+    return correct / pairs, exact / counted
+
+
+def official(asked, num_prompts=30_000):
+    """The measures of CheemsRM's published code and ours, of the same scores and ranks."""
+    if not (asked.peer_python and asked.peer_clone):
+        return "not run: needs --peer-python and --peer-clone"
+    scores = made_up(num_prompts).scores
+    places = list(range(NUM_RESPONSES))
+    numbers = {
+        "rewards": scores.ravel().tolist(),
+        "prompts": np.repeat(np.arange(num_prompts), NUM_RESPONSES).tolist(),
+        "places": places * num_prompts,
+        "ranks": [place + 1 for place in places] * num_prompts,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "numbers.json"
+        file.write_text(json.dumps(numbers), encoding="utf-8")
+        script = Path(__file__).parent / "peers" / "cheemsrm_metric.py"
+        command = [asked.peer_python, str(script), asked.peer_clone, str(file)]
+        peer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+    found, seconds = timed(measures_of_scores, scores)
+    _, statistics_seconds = timed(prompt_statistics, *made_up(num_prompts)[:3], num_prompts)
+    difference = max(abs(found[0] - peer["accuracy"]), abs(found[1] - peer["exact_match"]))
+    assert difference < 1e-6, "the published code measures something else"
+    git = ["git", "-C", asked.peer_clone, "rev-parse", "HEAD"]
+    return {
+        "commit": subprocess.run(git, check=True, capture_output=True, text=True).stdout.strip(),
+        "torch": peer["torch"],
+        "num_prompts": num_prompts,
+        "official_seconds": peer["seconds"],
+        "seconds_from_scores_to_measures": seconds,
+        "statistics_seconds": statistics_seconds,
+        "official_over_ours_from_scores": peer["seconds"] / seconds,
+        "official_over_our_statistics": peer["seconds"] / statistics_seconds,
+        "largest_difference_of_values": difference,
+    }
+
+
 def measure(num_prompts):
     made = made_up(num_prompts)
     prompt, better, worse, labels = made[:4]
@@ -92,7 +143,7 @@ def measure(num_prompts):
     totals, bootstrap_seconds = timed(lambda: resample(items, seed=0))
     found, headline_seconds = timed(headline, totals)
     both = Items(layout, np.concatenate([table, table[::-1]], axis=1), NUM_RESAMPLES)
-    _, paired_seconds = timed(lambda: accuracy_difference(resample(both, seed=0), 4))
+    _, paired_seconds = timed(lambda: accuracy_difference(both, seed=0))
     row = {
         "num_prompts": num_prompts,
         "layout_seconds": layout_seconds,
@@ -121,12 +172,20 @@ def measure(num_prompts):
     return row
 
 
+def asked_of(arguments):
+    options = argparse.ArgumentParser()
+    options.add_argument("--peer-python", help="the Python of an environment that can import CheemsRM")
+    options.add_argument("--peer-clone", help="a clone of AlignRM/CheemsRM")
+    return options.parse_args(arguments)
+
+
 def main():
+    asked = asked_of(sys.argv[1:])
     rows = [measure(num_prompts) for num_prompts in (2_500, 30_000, 1_000_000)]
     goal = next(row for row in rows if row["num_prompts"] == 30_000)
     assert goal["all_seconds"] < 2, "30,000 x 5 with 1,000 resamples in under 2 s"
     report = {
-        "command": "python " + " ".join(["speed/metrics.py", *sys.argv[1:]]),
+        "command": "python speed/metrics.py" + (" --peer-python PATH --peer-clone FOLDER" if asked.peer_clone else ""),
         "machine": f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}",
         "numpy": np.__version__,
         "num_responses": NUM_RESPONSES,
@@ -135,10 +194,11 @@ def main():
         "seconds": "processor seconds, the least of several runs",
         "load_average": round(os.getloadavg()[0], 2),
         "rows": rows,
+        "official_measures_of_cheemsrm": official(asked),
     }
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps(rows, indent=2))
+    print(json.dumps(report, indent=2))
 
 
 if __name__ == "__main__":

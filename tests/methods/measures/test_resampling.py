@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from plain_measures import every_resample
 from steelyard.methods.measures import resampling
-from steelyard.methods.measures.resampling import Items, distinct_rows, resample
+from steelyard.methods.measures.resampling import Items, difference_items, distinct_rows, resample
 from steelyard.methods.measures.strata import Cell, Label, layout_of
 
 
@@ -24,7 +24,7 @@ def items(rows, categories=None, prompts=None, num_resamples=1000, languages=Non
 
 tables = st.integers(1, 5).flatmap(
     lambda width: st.lists(
-        st.lists(st.one_of(st.integers(0, 3), st.integers(0, 2**40)), min_size=width, max_size=width),
+        st.lists(st.one_of(st.integers(-2, 3), st.integers(-(2**40), 2**40)), min_size=width, max_size=width),
         min_size=1,
         max_size=12,
     )
@@ -99,6 +99,25 @@ def test_two_models_are_drawn_together():
     rows = [[9, correct, 9, correct + 1] for correct in (0, 3, 5, 8, 2)]
     resampled = resample(items(rows), seed=0).resampled[:, 0]
     assert ((resampled[:, 3] - resampled[:, 1]) == 5).all()
+
+
+def test_differences_are_distributed_as_the_enumeration_of_both_models_says():
+    # Pairs, and correct pairs of each of two models: every resample's difference of accuracies, by enumeration.
+    rows = [[3, 2, 3, 1], [1, 0, 1, 1], [2, 2, 2, 0]]
+    number = 40_000
+    totals = resample(difference_items(items(rows, num_resamples=number), shared=[0], compared=[1]), seed=1)
+    assert totals.point.tolist() == [[6, 2]]
+    drawn = Counter((up / pairs) for pairs, up in totals.resampled[:, 0].tolist())
+    exact = Counter((one - other) / pairs for pairs, one, _, other in every_resample(rows))
+    assert set(drawn) <= set(exact)
+    for outcome, times in exact.items():
+        share = times / len(rows) ** len(rows)
+        assert abs(drawn[outcome] / number - share) < 5 * np.sqrt(share * (1 - share) / number)
+
+
+def test_a_difference_of_models_that_count_other_pairs_is_a_defect_of_the_caller():
+    with pytest.raises(AssertionError, match="the same pairs"):
+        difference_items(items([[3, 2, 4, 2]]), shared=[0], compared=[1])
 
 
 def test_intervals_equal_those_of_a_gather_bootstrap_within_noise():

@@ -7,7 +7,7 @@ import numpy as np
 
 from steelyard.methods.measures.accuracy import CORRECT, EXACT, NUM_COLUMNS, PAIRS, PROMPTS, Floats
 from steelyard.methods.measures.estimates import Estimate, interval, widened
-from steelyard.methods.measures.resampling import Totals
+from steelyard.methods.measures.resampling import Items, Totals, difference_items, resample
 from steelyard.methods.measures.strata import Cell
 
 UNCATEGORISED = "uncategorised"
@@ -150,12 +150,14 @@ def half_accuracy(totals: Totals) -> dict[str, Any]:
     }
 
 
-def accuracy_difference(totals: Totals, num_columns: int) -> Estimate:
-    """Accuracy (mean over categories) of the first model minus the second's, from statistics side by side."""
-    categories = by_category(totals.cells)
-    n = totals.point[:, PAIRS].sum()
-    other = ACCURACY.shifted(num_columns)
-    return estimate(totals, lambda sums: macro(sums, categories, ACCURACY) - macro(sums, categories, other), n)
+def accuracy_difference(both: Items, *, seed: int) -> Estimate:
+    """Accuracy (mean over categories) of the first model minus the second's, whose statistics stand side by side.
+
+    Prompts are drawn once for both (a paired bootstrap). Asserts that both count the same pairs.
+    """
+    totals = resample(difference_items(both, shared=[PAIRS], compared=[CORRECT]), seed=seed)
+    categories, share = by_category(totals.cells), Share(1, 0)
+    return estimate(totals, lambda sums: macro(sums, categories, share), totals.point[:, 0].sum())
 
 
 def language_average(scores: Mapping[str, float], *, without: Iterable[str] = ("en", "eng_Latn")) -> float:

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard.methods.measures.accuracy import EXACT, NUM_COLUMNS, PAIRS, PROMPTS, Booleans, Floats, Integers
-from steelyard.methods.measures.aggregation import ACCURACY, EXACT_MATCH, Estimate, Share, by_category, interval, macro
-from steelyard.methods.measures.resampling import Items, Totals, resample
+from steelyard.methods.measures.accuracy import CORRECT, EXACT, PAIRS, PROMPTS, Booleans, Floats, Integers
+from steelyard.methods.measures.aggregation import Estimate, Share, by_category, interval, macro
+from steelyard.methods.measures.resampling import Items, difference_items, resample
 from steelyard.methods.measures.strata import Layout
 
 _POWER_AND_LEVEL = 1.959964 + 0.841621
@@ -40,12 +40,11 @@ def compare(layout: Layout, first: Integers, second: Integers, *, num_resamples:
     """Compare two tables of statistics, shape (prompt, 4), over the same prompts in the same order.
 
     Prompts are drawn once for both (a paired bootstrap), within category and subset, parallel items together.
-    Asserts that both count the same pairs and prompts.
+    Each measure has drawings of its own. Asserts that both count the same pairs and prompts.
     """
-    assert (first[:, [PAIRS, PROMPTS]] == second[:, [PAIRS, PROMPTS]]).all(), "the same pairs of the same prompts"
-    totals = resample(Items(layout, np.concatenate([first, second], axis=1), num_resamples), seed=seed)
-    accuracy, drawn = _difference(totals, ACCURACY, PAIRS)
-    exact_match, _ = _difference(totals, EXACT_MATCH, PROMPTS)
+    both = Items(layout, np.concatenate([first, second], axis=1), num_resamples)
+    accuracy, drawn = _difference(both, CORRECT, PAIRS, seed=seed)
+    exact_match, _ = _difference(both, EXACT, PROMPTS, seed=seed)
     only_first = int((first[:, EXACT] > second[:, EXACT]).sum())
     only_second = int((second[:, EXACT] > first[:, EXACT]).sum())
     return Comparison(
@@ -59,16 +58,12 @@ def compare(layout: Layout, first: Integers, second: Integers, *, num_resamples:
     )
 
 
-def _difference(totals: Totals, share: Share, counted: int) -> tuple[Estimate, Floats]:
-    """The difference of the means over first-tier categories, and what it is in each resample."""
-    categories = by_category(totals.cells)
-    other = share.shifted(NUM_COLUMNS)
-
-    def formula(sums: Floats) -> Floats:
-        return macro(sums, categories, share) - macro(sums, categories, other)
-
-    drawn = np.asarray(formula(totals.resampled))
-    return interval(float(formula(totals.point)), drawn, totals.point[:, counted].sum()), drawn
+def _difference(both: Items, above: int, below: int, *, seed: int) -> tuple[Estimate, Floats]:
+    """The difference of the means over first-tier categories of one column over another, and it in each resample."""
+    totals = resample(difference_items(both, shared=[below], compared=[above]), seed=seed)
+    categories, share = by_category(totals.cells), Share(1, 0)
+    drawn = np.asarray(macro(totals.resampled, categories, share))
+    return interval(float(macro(totals.point, categories, share)), drawn, totals.point[:, 0].sum()), drawn
 
 
 def bootstrap_p(differences: Floats) -> float:

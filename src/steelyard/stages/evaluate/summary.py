@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from steelyard.core.types import Scores
 from steelyard.methods.measures.accuracy import (
-    NUM_COLUMNS,
     PromptStatistics,
     count_unscored,
     half_credit,
@@ -164,7 +163,7 @@ def _baseline(given: Evaluation, model: PromptStatistics, lines: Sequence[Scores
     measured = headline(resample(items_of(given.questions, own, num_resamples=num_resamples), seed=seed))
     del measured["by_language"]
     both = items_of(given.questions, model, own, num_resamples=num_resamples)
-    difference = accuracy_difference(resample(both, seed=seed), NUM_COLUMNS)
+    difference = accuracy_difference(both, seed=seed)
     return measured | {"difference": (difference.withheld() if withheld else difference).record()}
 
 
