@@ -1,6 +1,6 @@
 """A decoder with a scalar head in float32, read at the last attended token, and rows of tokens as a rectangle."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
@@ -18,6 +18,7 @@ class RewardNetwork(nn.Module):
         self.classifier = classifier
         self.head: nn.Linear = classifier.score if head is None else head
         self.tie: nn.Parameter | None = None  # learned with the weights by losses that read ties, and never scored by
+        self.features: Mapping[tuple[int, ...], Tensor] | None = None  # what the head reads of rows, where it is kept
 
     @property
     def backbone(self) -> nn.Module:

@@ -7,6 +7,7 @@ from steelyard.files.talk import bar, say
 from steelyard.methods.training.flops import Shape
 from steelyard.stages.train.checkpoints import Checkpoint, Line
 from steelyard.stages.train.following import Follower
+from steelyard.stages.train.frozen import kept_features
 from steelyard.stages.train.loop import Planned, fit
 from steelyard.stages.train.pace import Pace
 from steelyard.stages.train.peak import peak_of
@@ -14,6 +15,9 @@ from steelyard.stages.train.preparing import Parts
 from steelyard.stages.train.processes import current
 from steelyard.stages.train.settings import Config
 from steelyard.stages.train.tracking import open_trackers
+
+_HEAD_ALONE = Shape(num_weights=0, num_reached=0, num_trained=0, attention=0)
+"""The arithmetic of a step whose decoder is not asked: none that counts."""
 
 
 def fit_and_follow(
@@ -32,10 +36,12 @@ def fit_and_follow(
     examples, held_out = parts.train.examples, parts.held_out.examples if parts.held_out else ()
     start = checkpoint.state if checkpoint else None
     peak = peak_of(parts.network.head.weight.device, config.dtype)
-    pace = Pace(examples, shape, peak._replace(flops=peak.flops * current().number), num_steps=len(steps))
     told = {**result.asked.config, "num_pairs": parts.train.num_pairs, "num_prompts": len(examples)}
     watched = open_trackers(config, folder=result.folder, told=told, start=start.step if start else 0)
-    with watched as trackers, bar("training", len(steps)) as shown:
+    rows_kept = kept_features(parts.network, [*examples, *held_out], config)
+    with watched as trackers, rows_kept as is_kept, bar("training", len(steps)) as shown:
+        done = _HEAD_ALONE if is_kept else shape
+        pace = Pace(examples, done, peak._replace(flops=peak.flops * current().number), num_steps=len(steps))
         follower = Follower(
             parts.network,
             held_out,

@@ -137,10 +137,13 @@ def _choices(decoder: Decoder, asked: Asked, config: Config) -> Iterator[Choice]
 
 
 def device_memory() -> int:
-    """Bytes of the first accelerator, or of this machine, or what the machine grants this process's group."""
+    """Bytes of the first accelerator, or else the main memory."""
     device = best_device()
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[1]
+    return torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else main_memory()
+
+
+def main_memory() -> int:
+    """Bytes of this machine, or what the machine grants this process's group."""
     limits = [path.read_text().strip() for path in _LIMITS if path.is_file()]
     physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return min([physical, *(int(text) for text in limits if text.isdigit())])

@@ -19,8 +19,15 @@ _IDLE_TOKENS = 256
 
 
 def score_prompts(network: RewardNetwork, prompts: Sequence[Rows], config: Config, *, is_packed: bool) -> Tensor:
-    """The rewards of all rows, prompt by prompt, with gradients: as one pack, or in padded passes sorted by length."""
+    """The rewards of all rows, prompt by prompt, with gradients: as one pack, or in padded passes sorted by length.
+
+    Where what the head reads of all of them is kept, the head alone is asked.
+    """
     device = network.head.weight.device
+    kept = network.features
+    if kept is not None and all(row in kept for rows in prompts for row in rows):
+        read = torch.stack([kept[row] for rows in prompts for row in rows])
+        return network.head(read.to(device, network.head.weight.dtype))[:, 0]
     with torch.autocast(device.type, torch.bfloat16, enabled=config.dtype == "bfloat16"):
         if is_packed and isinstance(network, PolicyNetwork):
             return network.packed_rewards(prompts)
@@ -34,9 +41,13 @@ def score_prompts(network: RewardNetwork, prompts: Sequence[Rows], config: Confi
         for group in groups:
             ids, attended = padded([rows[index] for index in group], filler=0)
             parts.append(network(ids.to(device), attended.to(device)))
-    order = torch.tensor([index for group in groups for index in group], device=device)
     scores = torch.cat(parts)
-    return torch.empty_like(scores).index_copy(0, order, scores)
+    return torch.empty_like(scores).index_copy(0, order_of(prompts, config).to(device), scores)
+
+
+def order_of(prompts: Sequence[Rows], config: Config) -> Tensor:
+    """The places of the rows in the order in which padded passes score them."""
+    return torch.tensor([index for group in _padded_groups(prompts, config) for index in group])
 
 
 def score_idly(network: RewardNetwork, row: Sequence[int], config: Config, *, is_packed: bool) -> Tensor:

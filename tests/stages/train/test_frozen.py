@@ -1,0 +1,157 @@
+import json
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+import tiny
+import training_examples
+from steelyard.core.types import Case, Response
+from steelyard.files.cases import write_cases
+from steelyard.plugins.models._adapter import put_adapter
+from steelyard.stages.train import Config, fitting, following, train
+from steelyard.stages.train.frozen import head_inputs, is_constant, kept_features
+from steelyard.stages.train.loop import choose_trainable, fit, plan
+from steelyard.stages.train.modes import adapter_of
+from steelyard.stages.train.scoring import score_prompts
+from strategies import case
+
+EXAMPLES = [
+    training_examples.answers(range(5, 25), (30, 31), (50,), (60, 61, 62), pairs=[(0, 1, 1.0, 0.0), (1, 2, 1.0, 0.0)]),
+    training_examples.answers(range(70, 80), (90, 91), (95,), pairs=[(1, 0, 1.0, 0.0)]),
+    training_examples.answers(range(100, 103), (110,), (111, 112), pairs=[(0, 1, 1.0, 0.0)]),
+]
+
+
+def frozen(**settings):
+    network = training_examples.network()
+    config = Config(trainable="head", epochs=4, prompts_per_step=2, learning_rate=1e-2, **settings)
+    list(choose_trainable(network, 0))
+    return network, config
+
+
+def counted(network):
+    passes = []
+    network.backbone.register_forward_pre_hook(lambda *_: passes.append(1))
+    return passes
+
+
+@pytest.mark.parametrize("kernel", ["packed", "padded"])
+def test_the_head_learns_the_same_and_the_decoder_runs_once(kernel):
+    found = {}
+    for is_kept in (True, False):
+        network, config = frozen(kernel=kernel, tokens_per_forward=40)
+        passes, points = counted(network), []
+        with kept_features(network, EXAMPLES, config) as kept:
+            assert kept
+            asked = len(passes)
+            if not is_kept:
+                network.features = None
+            fit(
+                network,
+                EXAMPLES,
+                plan(EXAMPLES, config),
+                config,
+                after_step=lambda point, _, points=points: points.append(point) or True,
+            )
+            assert (len(passes) == asked) is is_kept
+        assert network.features is None
+        found[is_kept] = ([point.loss for point in points], network.head.weight.detach().clone())
+    assert found[True][0] == pytest.approx(found[False][0], abs=1e-6)
+    assert len(found[True][0]) == 8
+    assert found[True][0][0] != found[True][0][-1]
+    assert torch.allclose(found[True][1], found[False][1], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["packed", "padded"])
+def test_each_row_has_its_own_features(kernel):
+    network, config = frozen(kernel=kernel, tokens_per_forward=40)
+    read = head_inputs(network, [one.rows for one in EXAMPLES], config)
+    rows = [row for one in EXAMPLES for row in one.rows]
+    for row, features in zip(rows, read, strict=True):
+        hidden = network.backbone(input_ids=torch.tensor([row])).last_hidden_state[0, -1]
+        assert torch.allclose(features, hidden, rtol=0, atol=1e-5)
+
+
+def test_rows_that_are_not_known_are_worked_out():
+    network, config = frozen()
+    other = training_examples.answers(range(5, 9), (200,), (201,), pairs=[(0, 1, 1.0, 0.0)])
+    expected = score_prompts(network, [other.rows], config, is_packed=True)
+    with kept_features(network, EXAMPLES, config):
+        assert torch.equal(score_prompts(network, [other.rows], config, is_packed=True), expected)
+
+
+def test_nothing_is_kept_that_changes():
+    network, config = frozen()
+    assert is_constant(network, config)
+    assert not is_constant(training_examples.network(), Config())
+    network.classifier.config.attention_dropout = 0.1
+    assert not is_constant(network, config)
+    adapted = training_examples.network()
+    settings = Config(adapter="lora", adapter_rank=4)
+    put_adapter(adapted, adapter_of(settings), seed=0)
+    assert not is_constant(adapted, settings)
+    once, config = frozen()
+    with kept_features(once, EXAMPLES, Config(trainable="head", epochs=1)) as kept:
+        assert not kept
+
+
+def test_what_does_not_fit_in_memory_is_not_kept(monkeypatch):
+    from steelyard.stages.train import frozen as module
+
+    network, config = frozen()
+    monkeypatch.setattr(module, "main_memory", lambda: 1000)  # 7 rows of 32 numbers are 896 bytes: over a quarter
+    with kept_features(network, EXAMPLES, config) as kept:
+        assert not kept
+
+
+class StoppedError(RuntimeError):
+    pass
+
+
+def test_a_whole_run_is_the_same_kept_or_not_and_resumed(tmp_path, monkeypatch):
+    made = [
+        Case(
+            prompt=case(id=f"p{index}", text=f"question {index}").prompt,
+            responses=(Response(id="g", text=f"Yes {index}"), Response(id="b", text="no")),
+            ranking=(("g",), ("b",)),
+        )
+        for index in range(9)
+    ]
+    write_cases(tmp_path / "train.jsonl", made[:6])
+    write_cases(tmp_path / "held.jsonl", made[6:])
+    base = tiny.save_base(tmp_path / "base")
+    config = Config(trainable="head", epochs=3, prompts_per_step=3, learning_rate=1e-2, checkpoint_every=1)
+
+    def run(name):
+        train(tmp_path / "train.jsonl", tmp_path / name, config, model=base, held_out=tmp_path / "held.jsonl")
+        return [json.loads(line) for line in (tmp_path / name / "curve.jsonl").read_text().splitlines()]
+
+    def stop(self, point, state, real=following.Follower.after_step):
+        goes_on = real(self, point, state)
+        if point.step == 3:
+            raise StoppedError
+        return goes_on
+
+    kept = run("kept")
+    with monkeypatch.context() as patched:
+        patched.setattr(following.Follower, "after_step", stop)
+        with pytest.raises(StoppedError):
+            run("cut")
+    assert run("cut") == kept
+
+    @contextmanager
+    def nothing_kept(*_):
+        yield False
+
+    monkeypatch.setattr(fitting, "kept_features", nothing_kept)
+    plain = run("plain")
+    assert [line["step"] for line in plain] == [line["step"] for line in kept]
+    for one, other in zip(kept, plain, strict=True):
+        assert one.get("loss", 0.0) == pytest.approx(other.get("loss", 0.0), abs=1e-6)
+        assert one.get("held_out") == other.get("held_out")
+    from safetensors.torch import load_file
+
+    one, other = (load_file(tmp_path / name / "model.safetensors") for name in ("kept", "plain"))
+    assert one.keys() == other.keys()
+    assert all(torch.allclose(one[name], other[name], rtol=0, atol=1e-6) for name in one)
