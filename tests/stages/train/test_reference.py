@@ -20,6 +20,7 @@ class FirstToken(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.head = torch.nn.Linear(1, 1)
+        self.features = None
 
     def forward(self, ids, attended):
         return ids[:, 0].float()
