@@ -35,6 +35,8 @@ RUNS = [
     ("wide", {"recompute": "none", "trainable": "last:2"}),
     ("deep", {"recompute": "none", "kernel": "padded"}),
 ]
+CLOSED = [("wide", {"recompute": "none"}), ("wide", {"recompute": "layers"}), ("words", {"recompute": "none"})]
+"""Runs that are repeated as where memory is scarce: without holes in the heap."""
 
 
 def network_of(shape, settings):
@@ -79,25 +81,27 @@ def examples_of(number, vocabulary, prompt=200, answer=100):
     return found
 
 
-def trained(shape, settings, examples):
+def trained(shape, settings, examples, *, is_closed):
     """Train; gives the estimate in bytes and the peak on a GPU or null."""
     import torch
 
     from steelyard.methods.training.memory import estimate
     from steelyard.stages.train.loop import fit, plan
-    from steelyard.stages.train.memory import asked_of, choose_modes, decoder_of
+    from steelyard.stages.train.memory import asked_of, choose_modes, close_holes, decoder_of, device_memory, in_heap
     from steelyard.stages.train.sharded import spread
 
     network = network_of(shape, settings)
     steps = plan(examples, settings)
     decoder, asked = decoder_of(network, settings), asked_of(network, examples, steps, settings)
+    assert not is_closed or close_holes(), "this needs the GNU C library"
     mode = choose_modes(network, examples, steps, settings)
     network = spread(network, dtype=settings.dtype)
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     fit(network, examples, steps, settings, after_step=lambda point, state: True)
     measured = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None
-    return estimate(decoder, asked._replace(recompute=mode)).total, measured
+    needed = estimate(decoder, asked._replace(recompute=mode)).total
+    return needed if is_closed else in_heap(needed, device_memory()), measured
 
 
 def resident():
@@ -105,12 +109,12 @@ def resident():
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def one(name, asked):
+def one(name, asked, *, is_closed):
     from steelyard.stages.train.settings import Config
 
     settings = Config(epochs=1, prompts_per_step=12, tokens_per_forward=3600, **asked)
     small = {"hidden": 64, "inner": 64, "layers": 2, "vocabulary": 200}
-    trained(small, settings, examples_of(4, 200, 20, 10))
+    trained(small, settings, examples_of(4, 200, 20, 10), is_closed=is_closed)
     before, top, is_over = resident(), [0], threading.Event()
 
     def watch():
@@ -120,43 +124,55 @@ def one(name, asked):
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    needed, on_gpu = trained(SHAPES[name], settings, examples_of(36, SHAPES[name]["vocabulary"]))
+    began = time.monotonic()
+    needed, on_gpu = trained(SHAPES[name], settings, examples_of(24, SHAPES[name]["vocabulary"]), is_closed=is_closed)
+    seconds = time.monotonic() - began
     is_over.set()
     watcher.join()
     top[0] = max(top[0], resident())
     measured = on_gpu if on_gpu is not None else top[0] - before
-    print(json.dumps({"estimate": needed, "measured": measured, "high_water": resource.getrusage(0).ru_maxrss * 1024}))
+    high_water = resource.getrusage(0).ru_maxrss * 1024
+    print(json.dumps({"estimate": needed, "measured": measured, "high_water": high_water, "seconds": seconds}))
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--one", nargs=2)
+    parser.add_argument("--one", nargs=3)
+    parser.add_argument("--only", type=int, nargs="*", help="these of the runs, counted from 0")
     given = parser.parse_args()
     if given.one:
-        one(given.one[0], json.loads(given.one[1]))
+        one(given.one[0], json.loads(given.one[1]), is_closed=given.one[2] == "closed")
         return
     import torch
 
     has_gpu = torch.cuda.is_available()
     print(torch.cuda.get_device_name() if has_gpu else "no GPU: peak resident memory on the CPU")
     rows = []
-    for name, asked in RUNS:
-        command = [sys.executable, __file__, "--one", name, json.dumps(asked)]
+    runs = [*((*run, "holes") for run in RUNS), *((*run, "closed") for run in CLOSED)]
+    for name, asked, heap in [runs[place] for place in given.only or range(len(runs))]:
+        command = [sys.executable, __file__, "--one", name, json.dumps(asked), heap]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(done.stderr)
         found = json.loads(done.stdout.splitlines()[-1])
-        row = {"shape": name, **SHAPES[name], "settings": asked, **found}
+        row = {"shape": name, **SHAPES[name], "settings": asked, "heap": heap, **found}
         row["ratio"] = row["estimate"] / row["measured"]
         rows.append(row)
-        print(f"{name:6} {json.dumps(asked):55} estimate {row['estimate'] / 2**20:6.0f} MiB, measured "
+        print(f"{name:6} {heap:6} {json.dumps(asked):55} estimate {row['estimate'] / 2**20:6.0f} MiB, measured "
               f"{row['measured'] / 2**20:6.0f} MiB, ratio {row['ratio']:.2f}", flush=True)  # fmt: skip
-    if given.out:
-        machine = {"cores": os.cpu_count(), "machine": platform.machine(), "torch": torch.__version__, "gpu": has_gpu}
-        with tempfile.NamedTemporaryFile("w", dir=given.out.parent, delete=False) as file:
-            json.dump({"command": "python speed/memory.py", "machine": machine, "runs": rows}, file, indent=1)
-        Path(file.name).replace(given.out)
+        if given.out:
+            write(given.out, rows, has_gpu)
+
+
+def write(path, rows, has_gpu):
+    import torch
+
+    machine = {"cores": os.cpu_count(), "machine": platform.machine(), "torch": torch.__version__, "gpu": has_gpu}
+    machine |= {"load": os.getloadavg(), "threads": torch.get_num_threads()}
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+        json.dump({"command": "python " + " ".join(sys.argv), "machine": machine, "runs": rows}, file, indent=1)
+    Path(file.name).replace(path)
 
 
 if __name__ == "__main__":
