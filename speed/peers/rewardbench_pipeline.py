@@ -33,7 +33,8 @@ def main():
     inner = Tokenizer(models.WordLevel(vocabulary, unk_token="t1"))
     inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, pad_token="t0", padding_side="left")
-    model = AutoModelForSequenceClassification.from_pretrained(sys.argv[2], dtype=torch.float32)
+    tokenizer.model_input_names = ["input_ids", "attention_mask"]
+    model = AutoModelForSequenceClassification.from_pretrained(sys.argv[2]).float()
     model.config.pad_token_id = 0
     pipeline = pipeline_class()("text-classification", model, tokenizer)
     texts = [" ".join(f"t{one}" for one in row) for rows in task["prompts"] for row in rows]

@@ -36,6 +36,7 @@ from steelyard.plugins.models._self_test import (
 from steelyard.plugins.models.classifier import Config
 
 _CASES_AT_A_TIME = 64
+_KEPT: dict[str, Any] = {"strip": False}
 
 
 class Classifier:
@@ -190,7 +191,7 @@ def rendering_of(config: Config, manifest: Manifest | None, tokenizer: Any) -> R
         asked |= {"template": template, "special_tokens": choose_special_tokens(tokenizer, template)}
     if manifest is None:
         # A head is trained at the template's very last token, as others write it: white space and all.
-        return Rendering(**({"strip": False} | asked))
+        return Rendering(**_KEPT | asked)
     _check_protocol(config, manifest, asked)
     return msgspec.structs.replace(manifest.rendering, **asked)
 
