@@ -98,6 +98,12 @@ def test_what_is_wrong_with_a_recipe_is_said_with_its_place(tmp_path, text, foun
     refused(tmp_path, text, found)
 
 
+def test_a_recipe_s_own_result_folder_does_not_stand_in_its_way(tmp_path, monkeypatch):
+    (tmp_path / "demo").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert find_recipe("demo").name == "demo.toml"
+
+
 def test_recipes_that_come_with_the_package_go_by_name():
     assert find_recipe("demo").name == "demo.toml"
     with pytest.raises(

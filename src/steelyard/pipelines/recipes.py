@@ -72,8 +72,11 @@ class Recipe(NamedTuple):
 
 
 def find_recipe(name: str) -> Path:
-    """The file of this name, or the recipe that comes with Steelyard. Raises FileError naming those that do."""
-    if Path(name).exists() or Path(name).suffix == ".toml":
+    """The file of this name, or the recipe that comes with Steelyard. Raises FileError naming those that do.
+
+    A folder of that name is none of these: it is where an earlier run of the recipe lies.
+    """
+    if Path(name).is_file() or Path(name).suffix == ".toml":
         check_readable(Path(name))
         return Path(name)
     shipped = {path.stem: path for folder in _SHIPPED for path in sorted(folder.glob("*.toml"))}

@@ -66,7 +66,7 @@ def test_a_run_s_own_model_shows_its_tokens_when_asked(cases, tmp_path, model):
     assert "tokens: --tokens shows what the model model reads" in page.looked_up
     page = inspect_item(tmp_path / "scored", "p1", Beside(with_tokens=True))
     one = page.opened.case
-    own = encode(tiny.tokenizer(), Rendering(template=tiny.CHATML), one, one.responses[1]).ids
+    own = encode(tiny.tokenizer(), Rendering(template=tiny.CHATML, strip=False), one, one.responses[1]).ids
     assert [number for piece in page.tokens[1].pieces for number in piece.ids] == list(own)
     assert page.looked_up[-1] == f"tokens: those that the model in {model} reads"
 
