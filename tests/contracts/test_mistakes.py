@@ -60,6 +60,7 @@ MISTAKES = {
     "report resolved --out out.html --language fr": ["report: language is 'fr'", "allowed: en, zh"],
     "debias sim/cases.jsonl --out out": ["sim/cases.jsonl: no case has a pair", "do: rank the cases first"],
     "debias resolved/cases.jsonl --out out --by colour": ["by is 'colour'", "allowed: author, length, markdown"],
+    "debias resolved/cases.jsonl --out out --set matched=0.05": ["there are no scores", "do: give --scores FILE"],
     "merge sim/cases.jsonl --out out": ["there is one file to merge", "do: name two case files or more"],
     "inspect sim/cases.jsonl --id nope": ["no item with id 'nope'", "do: without --id the command lists the items"],
     "languages resolved --out out": ["resolved: a run of resolve", "allowed: the --out folder of `evaluate`"],

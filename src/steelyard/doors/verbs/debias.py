@@ -36,7 +36,7 @@ def command(
     instead, `--by author` balances every two authors. The pairs that stay are listed in OUT/cases.jsonl for training.
 
     Balanced counts alone do not show that a bias is gone: with --scores the model's accuracy is measured before and
-    after, on all pairs and on those of about equal length (10 %, or `--set matched=0.05`).
+    after, on all pairs and on those of about equal length (10 %, or beside --scores `--set matched=0.05`).
 
     Example: `steelyard debias resolved/cases.jsonl --out debiased --within language`
 

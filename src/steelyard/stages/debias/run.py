@@ -28,9 +28,10 @@ def debias(
 ) -> Run:
     """Write ``cases.jsonl``, in which ``pairs`` are those that stay; ``scores`` measure accuracy before and after.
 
-    Raises EvidenceError for a file without pairs, or in which nothing would stay.
+    Raises ConfigError for a setting that could do nothing; EvidenceError for a file without pairs, or in which nothing
+    would stay.
     """
-    check_settings(config)
+    check_settings(config, with_scores=scores is not None)
     inputs = {"cases": cases, **({"scores": scores} if scores else {})}
     for path in inputs.values():
         check_readable(path)

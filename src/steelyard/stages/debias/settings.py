@@ -7,25 +7,41 @@ from steelyard.core.errors import ConfigError
 from steelyard.methods.curation.debiasing import Within
 from steelyard.methods.ranking.pairs import PairChoice
 
+DEFAULT_MATCHED = 0.1
+
 
 class Config(BaseConfig, frozen=True):
     """``by`` is the feature, ``within`` what it is balanced within, ``pairs`` which pairs of a case are meant.
 
     ``tokenizer`` (a folder or hub name) counts length in its tokens rather than in characters. Pairs whose lengths
-    differ by at most ``matched`` of the longer one are length-matched: accuracy on them is measured before and after.
+    differ by at most ``matched`` of the longer one (null is 0.1) are length-matched: a model's accuracy on them is
+    measured before and after, where its scores are given.
     """
 
     by: Literal["length", "markdown", "author"] = "length"
     within: Within = "overall"
     tokenizer: str | None = None
     pairs: PairChoice | None = None
-    matched: float = 0.1
+    matched: float | None = None
     seed: int = 0
 
+    @property
+    def closeness(self) -> float:
+        """``matched``, or what it is where nobody says."""
+        return DEFAULT_MATCHED if self.matched is None else self.matched
 
-def check_settings(config: Config) -> None:
-    """Raises ConfigError for a tokenizer where nothing is measured in tokens, and for a share that is none."""
+
+def check_settings(config: Config, *, with_scores: bool) -> None:
+    """Raises ConfigError for a setting that could do nothing, and for a share that is none."""
     if config.tokenizer is not None and config.by == "author":
         raise ConfigError("--tokenizer with --by author", do="a tokenizer measures length")
+    if config.matched is None:
+        return
+    if not with_scores:
+        raise ConfigError(
+            f"matched is {config.matched}, and there are no scores",
+            where="debias",
+            do="give --scores FILE: matched says on which pairs their accuracy is measured",
+        )
     if not 0 <= config.matched < 1:
         raise ConfigError(f"matched is {config.matched}", where="debias", allowed="0 or more, and below 1")

@@ -64,7 +64,7 @@ def _accuracy(found: Survey, stages: dict[str, NDArray[np.bool_]], config: Confi
     }
     return {
         "num_unscored": int((~is_scored).sum()),
-        "matched": config.matched,
+        "matched": config.closeness,
         **{
             part: {name: _share(found, own & counted, is_right, config) for name, own in stages.items()}
             for part, counted in parts.items()

@@ -79,7 +79,7 @@ def survey(cases: Iterable[tuple[Case, Scores | None]], config: Config, length: 
             group.append(groups.setdefault(sided.group, len(groups)))
             priority.append(debiasing.priority(case, pair, seed=config.seed))
             prompt.append(prompts.setdefault(case.prompt.id, len(prompts)))
-            matched.append(debiasing.is_matched(pair, lengths, config.matched))
+            matched.append(debiasing.is_matched(pair, lengths, config.closeness))
             longer.append(lengths[pair.better] > lengths[pair.worse])
             margin.append(_margin(case, pair, scores))
     return Survey(
