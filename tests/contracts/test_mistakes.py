@@ -69,6 +69,10 @@ MISTAKES = {
     "list format": ["there is no room 'format'", "did you mean 'formats'?"],
     "supervise sim/llm.jsonl --out out": ["neither --model nor --scores", "do: "],
     "supervise sim/llm.jsonl --model longer --out out --precision 0.9": ["go together", "do: give both, or neither"],
+    "supervise sim/llm.jsonl --model longer --out out --only judge=gtp": [
+        "judge=gtp admits no judgment",
+        "allowed: judge",
+    ],
     "sweep nothere.toml": ["nothere.toml: there is no such file", "do: check the path"],
     "ablate nothere.toml": ["nothere.toml: there is no such file", "do: check the path"],
 }

@@ -1,8 +1,8 @@
 import pytest
 
 from steelyard.core.config import resolve_config
-from steelyard.core.errors import ConfigError
-from steelyard.methods.ranking.evidence import Only, gather, parse_only
+from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.methods.ranking.evidence import Only, check_admits, gather, parse_only
 from strategies import case, judgment
 
 JUDGMENTS = (
@@ -77,3 +77,34 @@ def test_a_key_that_is_not_there_is_refused(given, message):
 def test_a_kind_that_is_not_there_is_refused():
     with pytest.raises(ConfigError, match=r"kind is 'humn'\n  allowed: did you mean 'human'"):
         resolve_config(Only, parse_only(["kind=humn"]), where="only")
+
+
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [
+        (Only(judge=("an",)), "--only judge=an admits no judgment\n  allowed: judge: ann, m, 甲"),
+        (
+            Only(judge=("m",), kind=("human",)),
+            "kind=human judge=m admits no judgment\n  allowed: kind: human, llm, model",
+        ),
+        (Only(batch=("third",)), "  allowed: batch: first, second"),
+    ],
+)
+def test_what_is_admitted_nowhere_is_refused_with_the_names_that_there_are(only, said):
+    cases = [case(id="p"), case(id="q", responses="abc", judgments=JUDGMENTS)]
+    with pytest.raises(EvidenceError) as error:
+        check_admits(only, cases, where="c.jsonl")
+    assert str(error.value).startswith("c.jsonl: --only ")
+    assert said in str(error.value)
+    check_admits(Only(), cases, where="c.jsonl")
+    with pytest.raises(EvidenceError, match="allowed: batch: the file has none"):
+        check_admits(Only(batch=("first",)), cases[:1], where="c.jsonl")
+
+
+def test_of_many_names_twenty_are_listed_and_reading_stops_at_what_is_admitted():
+    many = [judgment("a>b", judge=f"judge {number:02}") for number in range(21)]
+    with pytest.raises(EvidenceError, match="judge 18, judge 19, …"):
+        check_admits(Only(judge=("x",)), [case(responses="ab", judgments=many)], where="c.jsonl")
+    left = iter([case(id="p", responses="ab", judgments=many), case(id="q")])
+    check_admits(Only(judge=("judge 20",)), left, where="c.jsonl")
+    assert [one.prompt.id for one in left] == ["q"]

@@ -10,6 +10,7 @@ import tiny
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, ModelError, OutputError, RecordError
 from steelyard.files.cases import read_cases, write_cases
 from steelyard.files.trained_on import TRAINED_ON_FILE
+from steelyard.methods.ranking.evidence import Only
 from steelyard.stages.score import score
 from steelyard.stages.supervise import Config, Files, supervise
 from steelyard.stages.train import Config as Training
@@ -136,6 +137,18 @@ def test_a_tau_that_drops_everything_is_refused_with_what_others_keep(cases, tmp
         supervise(write(tmp_path / "ties.jsonl", [judged("p", llm=("b=a",))]), tmp_path / "out3", **LONGER._asdict())
     disagreeing = supervise(tmp_path / "one.jsonl", tmp_path / "out4", Config(policy="cycles"), **LONGER._asdict())
     assert disagreeing.counts.num_used == 1
+
+
+def test_a_judge_that_is_not_there_is_refused_before_anything_is_scored(cases, tmp_path):
+    with pytest.raises(
+        EvidenceError, match="--only judge=gtp admits no judgment\n  allowed: judge: gpt, person 0, person 1"
+    ):
+        supervise(cases, tmp_path / "out", Config(only=Only(judge=("gtp",))), **LONGER._asdict())
+    with pytest.raises(EvidenceError, match="kind=llm kind=model admits no judgment\n  allowed: kind: human"):
+        supervise(
+            write(tmp_path / "h.jsonl", [judged("p", llm=(), human=("a>b",))]), tmp_path / "out", **LONGER._asdict()
+        )
+    assert not (tmp_path / "out").exists()
 
 
 def test_scores_that_do_not_fit_and_judgments_across_prompts_are_refused(cases, tmp_path):

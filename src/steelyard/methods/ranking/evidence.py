@@ -1,13 +1,14 @@
 """The evidence of many cases as integer columns: which judgments count, who made them, and on which responses."""
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from steelyard.core.config import Config
-from steelyard.core.errors import ConfigError, choices
+from steelyard.core.errors import ConfigError, EvidenceError, choices
 from steelyard.core.types import Case, Judgment, Kind, Ranking
 from steelyard.methods.measures.aggregation import UNCATEGORISED
 from steelyard.methods.ranking.graph import LEFT, NONE, RIGHT, TIE, Integers, Verdicts
@@ -15,6 +16,7 @@ from steelyard.methods.ranking.graph import LEFT, NONE, RIGHT, TIE, Integers, Ve
 _CODES = {"left": LEFT, "right": RIGHT, "tie": TIE, "none": NONE}
 
 NO_LANGUAGE = "unspecified"
+_MOST_NAMES = 20
 
 
 class Only(Config, frozen=True):
@@ -80,6 +82,35 @@ def parse_only(assignments: Iterable[str]) -> dict[str, list[str]]:
             raise ConfigError(f"--only {assignment!r} names no {key}", do=f"write --only {key}=NAME")
         settings.setdefault(key, []).append(name)
     return settings
+
+
+def check_admits(only: Only, cases: Iterable[Case], *, where: str) -> None:
+    """Raises EvidenceError, with the names that there are, if ``only`` admits no judgment of all the cases.
+
+    They are taken one by one, up to the first judgment that is admitted.
+    """
+    asked = {name: names for name, names in msgspec.structs.asdict(only).items() if names}
+    present: dict[str, set[str]] = {name: set() for name in asked}
+    for case in cases:
+        for judgment in case.judgments:
+            if only.admits(judgment):
+                return
+            own = {"kind": judgment.kind, "judge": judgment.judge, "batch": judgment.batch}
+            for name, found in present.items():
+                found.update({own[name]} - {None})
+    if asked:
+        raise EvidenceError(
+            "--only "
+            + " ".join(f"{key}={one}" for key, names in asked.items() for one in names)
+            + " admits no judgment",
+            where=where,
+            allowed="; ".join(f"{name}: {_listed(names)}" for name, names in present.items()),
+        )
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = sorted(names)
+    return (", ".join(shown[:_MOST_NAMES]) + (", …" if len(shown) > _MOST_NAMES else "")) or "the file has none"
 
 
 Look = Callable[[Case, dict[str, int], Sequence[Judgment]], None]

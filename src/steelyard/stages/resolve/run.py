@@ -23,7 +23,7 @@ from steelyard.files.splicing import Opened, close_line, open_line
 from steelyard.files.tables import is_parquet
 from steelyard.files.talk import bar, say
 from steelyard.methods.ranking.conflicts import NO_TABLES, Tables, report
-from steelyard.methods.ranking.evidence import Evidence, Only, gather
+from steelyard.methods.ranking.evidence import Evidence, check_admits, gather
 from steelyard.methods.ranking.quality import Quality, quality_of
 from steelyard.methods.ranking.resolution import Noted, resolve_evidence
 from steelyard.methods.ranking.traits import Seen
@@ -164,7 +164,8 @@ def _resolve_file(path: Path, out: Path, config: Config, engine: Engine) -> Tota
         if not digests:
             raise EvidenceError("the file holds no cases", where=str(path))
         _check_keys(path, digests)
-        _check_evidence(path, config.only, tables)
+        if not tables.overall:
+            check_admits(config.only, read_cases(path), where=str(path))
     return Total(len(digests) // _DIGEST_BYTES, tables, noted, quality)
 
 
@@ -203,27 +204,6 @@ def _check_keys(path: Path, digests: bytearray) -> None:
     if len(np.unique(found)) < len(found):
         for _ in read_cases(path):
             pass
-
-
-def _check_evidence(path: Path, only: Only, tables: Tables) -> None:
-    if only.admits_all or tables.overall:
-        return
-    asked = {name: names for name, names in msgspec.structs.asdict(only).items() if names}
-    present = {name: set() for name in asked}
-    for case in read_cases(path):
-        for judgment in case.judgments:
-            for name in asked:
-                present[name].add(getattr(judgment, name))
-    raise EvidenceError(
-        "--only " + " ".join(f"{name}={one}" for name, names in asked.items() for one in names) + " admits no judgment",
-        where=str(path),
-        allowed="; ".join(f"{name}: {_listed(names)}" for name, names in present.items()),
-    )
-
-
-def _listed(names: set[str | None], most: int = 20) -> str:
-    shown = sorted(name for name in names if name is not None)
-    return (", ".join(shown[:most]) + (", …" if len(shown) > most else "")) or "the file has none"
 
 
 def _named(noted: Noted) -> dict[str, int]:

@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard.core.types import Run
+from steelyard.files.cases import read_cases
 from steelyard.files.ledger import LEDGER_FILE
 from steelyard.files.lines import check_readable
 from steelyard.files.results import Result, read_run, result_folder
 from steelyard.files.talk import say
 from steelyard.methods.curation.calibration import Calibration, candidate_taus
+from steelyard.methods.ranking.evidence import check_admits
 from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, forget_lines
 from steelyard.stages.supervise.filtering import Filtered, write_supervised
 from steelyard.stages.supervise.scoring import read_batches_scored, write_scores
@@ -67,6 +69,7 @@ def supervise(
 
 
 def _run(result: Result, cases: Path, config: Config, files: Files, choice: ModelChoice | None) -> None:
+    check_admits(config.only, read_cases(cases), where=str(cases))
     supervisor, files = _scored(result, cases, config, files, choice)
     assert files.scores is not None
     seen = survey(read_batches_scored(cases, files.scores, config.only), config)
