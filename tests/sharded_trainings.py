@@ -9,9 +9,11 @@ from pathlib import Path
 import torch
 
 from steelyard.core.errors import ConfigError
+from steelyard.plugins.models._adapter import put_adapter
 from steelyard.stages.train.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from steelyard.stages.train.held_out import measure
 from steelyard.stages.train.loop import fit, plan
+from steelyard.stages.train.modes import adapter_of, set_recompute
 from steelyard.stages.train.optimisers import make_optimiser
 from steelyard.stages.train.processes import joined
 from steelyard.stages.train.scoring import score_within
@@ -37,8 +39,14 @@ SETTINGS = {
     "fewer prompts than processes": {"prompts_per_step": 1},
     "answers apart, a learned number": {"batching": "greedy", "slots": 5, "loss": "davidson"},
     "the head alone": {"trainable": "head"},
+    "lora": {"adapter": "lora", "adapter_rank": 4, "epochs": 2},
+    "dora, two passes, layers again": {
+        "adapter": "dora", "adapter_rank": 3, "adapter_layers": "q_proj", "tokens_per_forward": 30,
+        "recompute": "layers",
+    },
+    "norms and feed-forward parts again": {"recompute": "mlp", "tokens_per_forward": 64},
     "bfloat16": {"dtype": "bfloat16"},
-}
+}  # fmt: skip
 
 
 def trained(name, *, start=None, stop_after=None, folder=None):
@@ -49,8 +57,11 @@ def trained(name, *, start=None, stop_after=None, folder=None):
     if config.trainable == "head":
         for weight in model.backbone.parameters():
             weight.requires_grad_(False)
+    if config.adapter is not None:
+        put_adapter(model, adapter_of(config), seed=0)
     put_tie_parameter(model, config)
     shape = shape_of(model)
+    set_recompute(model, "none" if config.recompute == "auto" else config.recompute)
     spread(model, dtype=config.dtype)
     curve = []
 

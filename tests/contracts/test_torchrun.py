@@ -65,7 +65,16 @@ def curve(folder):
     return [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()]
 
 
-def test_two_processes_killed_and_started_again_end_where_one_does(words, tmp_path):
+WAYS = {
+    "all weights": ({}, "model.safetensors"),
+    "an adapter and the head": ({"adapter": "lora", "save_adapter": "adapter"}, "adapter_model.safetensors"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_two_processes_killed_and_started_again_end_where_one_does(words, tmp_path, way):
+    settings, file = WAYS[way]
+    words = [*words, *(word for name, value in settings.items() for word in ("--set", f"{name}={value}"))]
     (tmp_path / "dies.py").write_text(DIES)
     two, one = tmp_path / "two", tmp_path / "one"
     killed = launched(tmp_path / "dies.py", *words, "--out", two)
@@ -75,15 +84,17 @@ def test_two_processes_killed_and_started_again_end_where_one_does(words, tmp_pa
     assert again.returncode == 0, again.stderr
     assert len(re.findall("going on after step [12] of 4", again.stderr)) == 1, again.stderr
     assert again.stdout.count("trained on 7 pairs") == 1
-    config = Config(epochs=2, learning_rate=3e-3, prompts_per_step=4, checkpoint_every=1, track=())
+    config = Config(epochs=2, learning_rate=3e-3, prompts_per_step=4, checkpoint_every=1, track=(), **settings)
     alone_run = train(Path(words[1]), one, config, model=words[3], held_out=Path(words[5]))
     assert {path.name for path in one.iterdir()} == {path.name for path in two.iterdir()}
     for ours, theirs in zip(curve(one), curve(two), strict=True):
         assert ours.keys() == theirs.keys()
         assert all(theirs[key] == pytest.approx(ours[key], abs=1e-6) for key in ours if key != "held_out")
         assert theirs.get("held_out") == ours.get("held_out")
-    weights = load_file(two / "model.safetensors")
-    for name, weight in load_file(one / "model.safetensors").items():
+    weights, expected = load_file(two / file), load_file(one / file)
+    assert weights.keys() == expected.keys()
+    assert any("score" in name for name in expected)
+    for name, weight in expected.items():
         assert (weight - weights[name]).abs().max() < 1e-5, name
     assert json.loads((two / "run.json").read_text())["summary"]["num_pairs"] == alone_run.summary["num_pairs"]
 
