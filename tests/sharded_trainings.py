@@ -15,12 +15,13 @@ from steelyard.stages.train.held_out import measure
 from steelyard.stages.train.loop import fit, plan
 from steelyard.stages.train.modes import adapter_of, set_recompute
 from steelyard.stages.train.optimisers import make_optimiser
+from steelyard.stages.train.policy import ask_reference
 from steelyard.stages.train.processes import joined
 from steelyard.stages.train.scoring import score_within
 from steelyard.stages.train.settings import Config
 from steelyard.stages.train.sharded import gathered, shape_of, spread
 from steelyard.stages.train.tie_parameter import put_tie_parameter
-from training_examples import answers, network
+from training_examples import answers, network, policy
 
 PROMPT = tuple(range(7, 30))
 EXAMPLES = tuple(
@@ -44,6 +45,14 @@ SETTINGS = {
         "adapter": "dora", "adapter_rank": 3, "adapter_layers": "q_proj", "tokens_per_forward": 30,
         "recompute": "layers",
     },
+    "a policy": {"kind": "implicit", "epochs": 2, "regulariser": 0.01},
+    "a policy of means, its head the words, padded, two passes": {
+        "kind": "implicit", "answer_reduction": "avg", "kernel": "padded", "tokens_per_forward": 40,
+        "recompute": "mlp",
+    },
+    "a policy without a reference, a learned number": {
+        "kind": "implicit", "reference_free": True, "tokens_per_forward": 30, "loss": "rao-kupper",
+    },
     "norms and feed-forward parts again": {"recompute": "mlp", "tokens_per_forward": 64},
     "bfloat16": {"dtype": "bfloat16"},
 }  # fmt: skip
@@ -53,7 +62,12 @@ def trained(name, *, start=None, stop_after=None, folder=None):
     """The curve, the whole weights, the rewards and what was measured at the end."""
     config = Config(**{**_fields(BASE), **SETTINGS[name]})
     is_double = config.dtype == "float32"
-    model = network(double=is_double)
+    packed = config.kernel != "padded"
+    if config.kind == "implicit":
+        is_mean = config.answer_reduction == "avg"
+        model = policy(is_tied=is_mean, is_mean=is_mean)
+    else:
+        model = network(double=is_double)
     if config.trainable == "head":
         for weight in model.backbone.parameters():
             weight.requires_grad_(False)
@@ -63,6 +77,9 @@ def trained(name, *, start=None, stop_after=None, folder=None):
     shape = shape_of(model)
     set_recompute(model, "none" if config.recompute == "auto" else config.recompute)
     spread(model, dtype=config.dtype)
+    if config.kind == "implicit":
+        starts = {row: len(PROMPT) - index for index, one in enumerate(EXAMPLES) for row in one.rows}
+        ask_reference(model, EXAMPLES, starts, config, is_packed=packed)
     curve = []
 
     def after_step(point, state):
@@ -72,7 +89,7 @@ def trained(name, *, start=None, stop_after=None, folder=None):
         return point.step != stop_after
 
     fit(model, EXAMPLES, plan(EXAMPLES, config), config, after_step=after_step, start=start)
-    rewards = score_within(model, [one.rows for one in EXAMPLES], config, is_packed=config.kernel != "padded")
+    rewards = score_within(model, [one.rows for one in EXAMPLES], config, is_packed=packed)
     measured = measure(model, EXAMPLES, config)
     model = gathered(model, shape)
     weights = {key: weight.detach().clone() for key, weight in model.named_parameters()}

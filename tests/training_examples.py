@@ -4,6 +4,7 @@ import torch
 
 import tiny
 from steelyard.methods.ranking.pairs import IndexedPair
+from steelyard.plugins.models._policy import PolicyNetwork
 from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.examples import Example
 
@@ -25,12 +26,26 @@ def network(seed=0, *, double=False):
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         made = RewardNetwork(Qwen2ForSequenceClassification(tiny.config(num_labels=1, pad_token_id=0)))
-    if double:
-        made.double()
-        for name, module in list(made.classifier.named_modules()):
-            if type(module).__name__ == "Qwen2RMSNorm":
-                parent = made.classifier.get_submodule(name.rpartition(".")[0])
-                setattr(parent, name.rpartition(".")[2], RMSNorm64(module))
+    return doubled(made) if double else made
+
+
+def policy(seed=0, *, is_tied, is_mean):
+    """A policy in float64, whose head may be its embedding."""
+    from transformers import Qwen2ForCausalLM
+
+    settings = tiny.config()
+    settings.tie_word_embeddings = is_tied
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return doubled(PolicyNetwork(Qwen2ForCausalLM(settings), beta=0.5, is_mean=is_mean))
+
+
+def doubled(made):
+    made.double()
+    for name, module in list(made.classifier.named_modules()):
+        if type(module).__name__ == "Qwen2RMSNorm":
+            parent = made.classifier.get_submodule(name.rpartition(".")[0])
+            setattr(parent, name.rpartition(".")[2], RMSNorm64(module))
     return made
 
 

@@ -35,17 +35,17 @@ class Known(NamedTuple):
 
 
 class PolicyNetwork(RewardNetwork):
-    """Rewards of rows that it was told of (`know`); a row that it was not told of is scored from its second token."""
+    """Rewards of rows that are ``known`` (`know`); a row that is not is scored from its second token."""
 
     def __init__(self, policy: Any, *, beta: float, is_mean: bool) -> None:
         super().__init__(policy, head=policy.get_output_embeddings())
         self.beta = beta
         self.is_mean = is_mean
-        self._known: dict[Row, Known] = {}
+        self.known: dict[Row, Known] = {}
 
     def know(self, rows: Mapping[Row, Known]) -> None:
         """Tell where answers start and how likely the reference finds them."""
-        self._known.update(rows)
+        self.known.update(rows)
 
     def forward(self, ids: Int[Tensor, "row token"], attended: Bool[Tensor, "row token"]) -> Float[Tensor, " row"]:
         """One implied reward a row of a padded batch; positions count attended tokens only."""
@@ -67,7 +67,7 @@ class PolicyNetwork(RewardNetwork):
     def _rewards(
         self, hidden: Float[Tensor, "token size"], rows: Sequence[Row], places: Sequence[np.ndarray]
     ) -> Float[Tensor, " row"]:
-        known = [self._known.get(row, Known(1, 0.0)) for row in rows]
+        known = [self.known.get(row, Known(1, 0.0)) for row in rows]
         before = np.concatenate([own[one.start - 1 : -1] for own, one in zip(places, known, strict=True)])
         targets = [token for row, one in zip(rows, known, strict=True) for token in row[one.start :]]
         counts = torch.tensor([len(row) - one.start for row, one in zip(rows, known, strict=True)])

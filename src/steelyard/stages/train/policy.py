@@ -1,7 +1,8 @@
 """Implicit reward models: a policy trained on the same pairs, packs and passes (DPO; Rafailov et al., 2023, eq. 7).
 
 The reference is what the training began from: it says once, before the first step, how likely it finds each answer, and
-no second model is kept. Without a reference the answers' own log-probabilities are compared.
+no second model is kept. Many processes divide the asking as they divide any scoring. Without a reference the answers'
+own log-probabilities are compared.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +21,6 @@ from steelyard.plugins.models._conversation import Rendering
 from steelyard.plugins.models._network import load_causal
 from steelyard.plugins.models._policy import Known, PolicyNetwork, Row
 from steelyard.stages.train.examples import Example
-from steelyard.stages.train.processes import current
 from steelyard.stages.train.scoring import score_within
 from steelyard.stages.train.settings import Config
 from steelyard.stages.train.terms import pairs_in
@@ -30,9 +30,7 @@ _NEARLY_ZERO = {"float32": 1e-4, "bfloat16": 0.05}
 
 
 def load_policy_network(model: str, config: Config) -> PolicyNetwork:
-    """The language model to be trained. Raises ModelError for anything else, ConfigError with many processes."""
-    if not current().is_alone:
-        raise ConfigError("kind=implicit with many processes", where="train", do="start it without torchrun")
+    """The language model to be trained. Raises ModelError for anything else."""
     policy = load_causal(model, dtype="float32")
     return PolicyNetwork(policy, beta=config.beta, is_mean=config.answer_reduction == "avg")
 

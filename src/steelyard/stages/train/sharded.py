@@ -13,6 +13,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from steelyard.core.errors import ModelError
 from steelyard.plugins.models._network import best_device
+from steelyard.plugins.models._policy import PolicyNetwork
 from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.processes import current
 
@@ -28,7 +29,7 @@ def spread(network: RewardNetwork, *, dtype: str) -> RewardNetwork:
     gradients stay in float32. Raises ModelError when the decoder's layers cannot be told.
     """
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard, register_fsdp_forward_method
 
     processes = current()
     if processes.is_alone:
@@ -38,10 +39,20 @@ def spread(network: RewardNetwork, *, dtype: str) -> RewardNetwork:
     in_layers = MixedPrecisionPolicy(computed, torch.float32 if computed else None, cast_forward_inputs=False)
     for layer in _layers(network):
         _sum_up(fully_shard(layer, mesh=mesh, mp_policy=in_layers))
-    for module in (network.backbone, network.head):
+    ignored = {network.tie} if network.tie is not None else set()
+    for module in _outside_layers(network):
         # Weights are let go after each pass: else an evaluation would leave some that the next step makes stale.
-        _sum_up(fully_shard(module, mesh=mesh, reshard_after_forward=True))
+        _sum_up(fully_shard(module, mesh=mesh, reshard_after_forward=True, ignored_params=ignored))
+    register_fsdp_forward_method(network, "packed_rewards")
     return network.to(best_device())
+
+
+def _outside_layers(network: RewardNetwork) -> tuple[nn.Module, ...]:
+    """What gathers the weights that are in no decoder layer.
+
+    Of a policy it is all of it: its head may be the embedding, and works its chunks out again in the backward pass.
+    """
+    return (network,) if isinstance(network, PolicyNetwork) else (network.backbone, network.head)
 
 
 def _sum_up(module: Any) -> None:
@@ -58,19 +69,29 @@ def _layers(network: RewardNetwork) -> list[nn.Module]:
 
 
 def shape_of(network: RewardNetwork) -> RewardNetwork | None:
-    """The network without its weights, to gather them into after training; of one process alone null."""
+    """The network without its weights, to gather them into after training; of one process alone null.
+
+    What a policy knows of its rows is not copied but known to both.
+    """
     if current().is_alone:
         return None
-    empty = {id(weight): nn.Parameter(weight.to("meta"), weight.requires_grad) for weight in network.parameters()}
-    return copy.deepcopy(network, empty)
+    kept: dict[int, Any] = {id(weight): _empty(weight) for weight in network.parameters()}
+    if isinstance(network, PolicyNetwork):
+        kept[id(network.known)] = network.known
+    return copy.deepcopy(network, kept)
+
+
+def _empty(weight: nn.Parameter) -> nn.Parameter:
+    return nn.Parameter(weight.to("meta"), weight.requires_grad)
 
 
 def gathered(network: RewardNetwork, shape: RewardNetwork | None) -> RewardNetwork:
     """The network with its weights whole, in main memory, on every process; of one process alone the network itself."""
     if shape is None:
         return network
-    weights = {name: whole(weight.detach()).cpu() for name, weight in network.named_parameters(remove_duplicate=False)}
-    shape.load_state_dict(weights, strict=False, assign=True)
+    gathered = {weight: nn.Parameter(whole(weight.detach()).cpu()) for weight in network.parameters()}
+    names = network.named_parameters(remove_duplicate=False)  # one weight of several names stays one
+    shape.load_state_dict({name: gathered[weight] for name, weight in names}, strict=False, assign=True)
     return shape
 
 
