@@ -38,8 +38,10 @@ def test_a_judge_that_always_says_the_first_is_seen_at_once():
     for number in range(20):
         report.add(prompt(str(number)), {"m": Answer(verdicts=(both("left", "right"),))})
     found = report.records(seed=0)["m"]
-    assert found["first_preferred"] == {"value": 1.0, "low": 1.0, "high": 1.0, "n": 40}
-    assert found["inconsistent"] == {"value": 1.0, "low": 1.0, "high": 1.0, "n": 20}
+    # Twenty prompts of twenty: all is what a share p says of them as often as p^20.
+    sure = {"value": 1.0, "low": pytest.approx(0.025 ** (1 / 20)), "high": 1.0, "method": "clopper-pearson"}
+    assert found["first_preferred"] == {**sure, "n": 40}
+    assert found["inconsistent"] == {**sure, "n": 20}
 
 
 def test_ratings_are_told_by_value_and_missing_ones_by_reason():

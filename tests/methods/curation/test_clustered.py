@@ -25,7 +25,7 @@ def test_a_fraction_of_right_counts_as_such_and_each_column_may_have_its_own():
 
 def test_nothing_counted_has_no_share():
     found = shares(np.array([0, 1]), np.array([[1, 0], [1, 0]]), np.array([True, False]), seed=0)
-    assert found.of(1) == (None, None, None, 0)
+    assert found.of(1) == (None, None, None, 0, None)
     assert found.minus(0, 1).value is None
 
 
@@ -60,3 +60,12 @@ def test_the_area_counts_pairs_of_right_and_wrong(entries):
         assert 0 <= found.low <= found.high <= 1
     else:
         assert found.value is None
+
+
+def test_all_right_of_three_units_is_no_certainty():
+    counted = np.array([[1, 0], [1, 0], [1, 1], [1, 1], [0, 1]])
+    found = shares(np.array([0, 0, 1, 2, 3]), counted, np.ones(5, bool), seed=0)
+    # A share p has all of three right as often as p^3, which is 0.025 at the lower end.
+    assert found.of(0) == (1.0, pytest.approx(0.025 ** (1 / 3)), 1.0, 4, "clopper-pearson")
+    assert found.of(1) == (1.0, pytest.approx(0.025 ** (1 / 3)), 1.0, 3, "clopper-pearson")
+    assert found.minus(0, 1) == (0.0, 0.0, 0.0, 4, None)

@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 
-from steelyard.methods.curation.ratios import Ratio, numbered, share_of
+from steelyard.methods.curation.ratios import numbered, share_of
+from steelyard.methods.measures.estimates import Estimate
+
+NOTHING = Estimate(None, None, None, 0)
 
 
 def test_a_share_of_entries_drawn_by_unit():
@@ -20,14 +23,24 @@ def test_units_of_one_entry_have_the_binomial_s_spread():
     spread = 1.96 * (0.75 * 0.25 / 400) ** 0.5
     assert found.low == pytest.approx(0.75 - spread, abs=0.01)
     assert found.high == pytest.approx(0.75 + spread, abs=0.01)
+    # One unit says nothing of the spread between units: 400 entries of one prompt are no more than one outcome.
     whole = share_of(np.zeros(400, int), np.ones(400, bool), right, seed=1)
-    assert (whole.low, whole.high) == (0.75, 0.75)
+    assert (whole.value, whole.n, whole.method) == (0.75, 400, "clopper-pearson")
+    assert whole.high - whole.low > 0.9
+
+
+@pytest.mark.parametrize(("right", "low", "high"), [(True, 0.025**0.25, 1.0), (False, 0.0, 1 - 0.025**0.25)])
+def test_all_or_none_of_four_units_is_no_certainty(right, low, high):
+    # Six entries of four units count; a share p has all of four right as often as p^4.
+    unit, counted = np.array([0, 0, 1, 1, 2, 3, 4]), np.array([1, 1, 1, 1, 1, 1, 0], bool)
+    found = share_of(unit, counted, np.full(7, right), seed=0)
+    assert found == (float(right), pytest.approx(low), pytest.approx(high), 6, "clopper-pearson")
 
 
 def test_nothing_counted_has_no_share():
-    assert share_of(np.array([0]), np.array([False]), np.array([True]), seed=0) == Ratio(None, None, None, 0)
+    assert share_of(np.array([0]), np.array([False]), np.array([True]), seed=0) == NOTHING
     empty = np.array([], int)
-    assert share_of(empty, empty.astype(bool), empty.astype(bool), seed=0) == Ratio(None, None, None, 0)
+    assert share_of(empty, empty.astype(bool), empty.astype(bool), seed=0) == NOTHING
 
 
 def test_names_are_numbered_as_they_come():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from steelyard.methods.measures.resampling import Totals
-from steelyard.methods.measures.tallies import FEWEST_UNITS, MOST_UNITS, Entries, Tally, estimates, ratio
+from steelyard.methods.measures.tallies import FEWEST_UNITS, MOST_UNITS, Entries, Tally, estimates, ratio, shares
 
 
 def entries(groups, unit, column, amount=None):
@@ -110,3 +110,24 @@ def test_a_value_without_any_resample_has_no_interval():
 def test_a_ratio_of_nothing_is_nan():
     assert np.isnan(ratio(np.array([0.0]), np.array([0.0])))[0]
     assert ratio(np.array([1.0]), np.array([4.0]))[0] == 0.25
+
+
+def test_a_share_without_spread_has_an_exact_interval_over_the_units_that_count():
+    tally = Tally(4)
+    # Ten units have three judgments each, of which none is wrong; two units have only something else, in column 3.
+    tally.add(entries([("a",)], [*range(10), *range(12)], [0] * 10 + [3] * 12, [3.0] * 10 + [1.0] * 12))
+    totals = tally.drawn(seed=0).totals([("a",)])
+    wrong, right, none = shares(totals, lambda sums: (sums[..., [1, 0, 1]], sums[..., [0, 0, 2]]))
+    # 0 of 10: a share p says that as often as (1 - p)^10, which is 0.025 at the upper end.
+    assert wrong == (0.0, 0.0, pytest.approx(1 - 0.025**0.1), 30, "clopper-pearson")
+    assert right == (1.0, pytest.approx(0.025**0.1), 1.0, 30, "clopper-pearson")
+    assert none == (None, None, None, 0, None)
+
+
+def test_a_share_with_spread_has_the_percentiles():
+    tally = Tally(2)
+    tally.add(entries([("a",)], range(12), [0] * 3 + [1] * 9))
+    totals = tally.drawn(seed=1).totals([("a",)])
+    (found,) = shares(totals, lambda sums: (sums[..., :1], sums.sum(axis=-1, keepdims=True)))
+    low, high = np.percentile(totals.resampled[:, 0] / 12, [2.5, 97.5])
+    assert found == (0.25, pytest.approx(low), pytest.approx(high), 12, None)

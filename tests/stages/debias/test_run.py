@@ -75,7 +75,10 @@ def test_accuracy_before_and_after_on_length_matched_pairs(cases, tmp_path):
     # Length-matched: e, whose scores are equal and so wrong, and close (19 of 20), which is right, if it is kept.
     assert (accuracy["length_matched"]["before"]["value"], accuracy["length_matched"]["before"]["n"]) == (0.5, 2)
     assert accuracy["length_matched"]["after"]["n"] == 1 + ("close" in kept(tmp_path / "out"))
-    assert accuracy["better_is_longer"]["after"] == {"value": 1.0, "low": 1.0, "high": 1.0, "n": 3}
+    # Three of three: an exact interval, whose lower end is the share that says so in 25 of 1,000 times.
+    assert accuracy["better_is_longer"]["after"] == {
+        "value": 1.0, "low": pytest.approx(0.025 ** (1 / 3)), "high": 1.0, "n": 3, "method": "clopper-pearson"
+    }  # fmt: skip
     assert accuracy["better_is_not_longer"]["after"]["value"] == 0.0
     assert debias(cases, tmp_path / "plain").summary["accuracy"] is None
 

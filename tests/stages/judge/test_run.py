@@ -6,6 +6,7 @@ import sys
 import time
 
 import pytest
+from scipy.stats import binomtest
 
 from chat_server import chatting, completion, preferring, record
 from steelyard.core.errors import EvidenceError, ModelError, OutputError
@@ -51,7 +52,12 @@ def test_verdicts_join_the_evidence(cases, tmp_path):
                 assert (one.verdict, one.reason) == ("none", "unreadable: no verdict")
             assert (one.kind, one.judge, one.shown) == ("llm", "m", None)
     # Of each case two pairs have a verdict from two readable replies, and one has none.
-    assert run.summary["judges"]["m"]["first_preferred"] == {"value": 0.5, "low": 0.5, "high": 0.5, "n": 16}
+    # Half in each of four prompts, in which there is no spread: two of four, with an exact interval.
+    exact = binomtest(2, 4).proportion_ci()
+    assert run.summary["judges"]["m"]["first_preferred"] == {
+        "value": 0.5, "low": pytest.approx(exact.low), "high": pytest.approx(exact.high), "n": 16,
+        "method": "clopper-pearson",
+    }  # fmt: skip
     assert sum(run.summary["judges"]["m"]["outcomes"].values()) == 12
     assert run.summary["judges"]["m"]["outcomes"]["unreadable"] == 4
     assert run.counts.noted["questions"] == 24
@@ -67,8 +73,9 @@ def test_a_judge_that_always_says_the_first(cases, tmp_path):
         run = judge(cases, tmp_path / "out", at(server))
     own = run.summary["judges"]["m"]
     assert own["outcomes"] == {"tie": 12}
-    assert own["inconsistent"] == {"value": 1.0, "low": 1.0, "high": 1.0, "n": 12}
-    assert own["first_preferred"] == {"value": 1.0, "low": 1.0, "high": 1.0, "n": 24}
+    always = {"value": 1.0, "low": pytest.approx(0.025**0.25), "high": 1.0, "method": "clopper-pearson"}
+    assert own["inconsistent"] == {**always, "n": 12}
+    assert own["first_preferred"] == {**always, "n": 24}
     added = [one for case in read_cases(tmp_path / "out" / "cases.jsonl") for one in case.judgments[1:]]
     assert len(added) == 12
     assert all(one.meta["inconsistent"] for one in added)

@@ -10,7 +10,7 @@ from steelyard.core.asking import OUTCOMES, Answer
 from steelyard.core.types import Prompt
 from steelyard.methods.annotation.verdicts import pull_of_first
 from steelyard.methods.measures.accuracy import Floats
-from steelyard.methods.measures.tallies import MOST_UNITS, Entries, Group, Tally, estimates, ratio
+from steelyard.methods.measures.tallies import MOST_UNITS, Entries, Group, Tally, shares
 
 _FIRST, _INCONSISTENT = "first", "inconsistent"
 
@@ -47,9 +47,7 @@ class JudgeReport:
         drawn = self._tally.drawn(seed=seed, num_resamples=num_resamples)
 
         def share(group: Group) -> dict[str, Any]:
-            totals = drawn.table([group])
-            found = estimates(totals, lambda sums: ratio(sums[..., 0], sums[..., 1]), totals.point[:, 1])
-            return found[0].record()
+            return shares(drawn.table([group]), lambda sums: (sums[..., 0], sums[..., 1]))[0].record()
 
         return {
             name: {

@@ -1,6 +1,7 @@
 """Shares of entries under several choices at once, drawn together: intervals of each share and of every difference.
 
 A bootstrap over units (prompts), 95 % percentile intervals; all choices see the same draws, so differences are paired.
+A share of which all resamples are equal (all are right, or none) has an exact interval over its units.
 """
 
 from collections.abc import Iterator
@@ -10,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.seeds import generator
-from steelyard.methods.curation.ratios import Ratio
 from steelyard.methods.curation.supervision import Floats
+from steelyard.methods.measures.estimates import Estimate, interval, widened
 from steelyard.methods.ranking.graph import Integers
 
 _NUM_RESAMPLES = 2000
@@ -19,20 +20,22 @@ _NUMBERS_AT_A_TIME = 20_000_000
 
 
 class Shares(NamedTuple):
-    """For each choice (column) the share, its resamples of shape (resample, column), and of how many entries it is."""
+    """For each choice (column) the share, its resamples of shape (resample, column), of how many entries and units."""
 
     value: Floats
     drawn: Floats
     total: Floats
+    num_units: Floats
 
-    def of(self, column: int) -> Ratio:
+    def of(self, column: int) -> Estimate:
         """The share of one choice."""
-        return _ratio(self.value[column], self.drawn[:, column], self.total[column])
+        found = _estimate(self.value[column], self.drawn[:, column], self.total[column])
+        return widened(found, self.num_units[column])
 
-    def minus(self, column: int, other: int) -> Ratio:
+    def minus(self, column: int, other: int) -> Estimate:
         """The share of one choice minus that of another; n is how many entries the first has."""
         difference = self.drawn[:, column] - self.drawn[:, other]
-        return _ratio(self.value[column] - self.value[other], difference, self.total[column])
+        return _estimate(self.value[column] - self.value[other], difference, self.total[column])
 
 
 def shares(unit: Integers, counted: NDArray, right: NDArray, *, seed: int) -> Shares:
@@ -43,10 +46,11 @@ def shares(unit: Integers, counted: NDArray, right: NDArray, *, seed: int) -> Sh
     below = _by_unit(unit, counted)
     above = _by_unit(unit, counted * (right if right.ndim > 1 else right[:, None]))
     drawn = [_divided(counts @ above, counts @ below) for counts in _counts(len(below), below.shape[1], seed)]
-    return Shares(_divided(above.sum(0), below.sum(0)), np.concatenate(drawn), counted.sum(0).astype(np.float64))
+    value, num_units = _divided(above.sum(0), below.sum(0)), (below > 0).sum(0).astype(np.float64)
+    return Shares(value, np.concatenate(drawn), counted.sum(0).astype(np.float64), num_units)
 
 
-def area(unit: Integers, margin: Floats, is_right: NDArray[np.bool_], *, seed: int) -> Ratio:
+def area(unit: Integers, margin: Floats, is_right: NDArray[np.bool_], *, seed: int) -> Estimate:
     """The area under the ROC curve: how likely a right entry has a larger margin than a wrong one, a tie counting half.
 
     Null where all are right, or none. ``margin`` must be finite.
@@ -56,7 +60,7 @@ def area(unit: Integers, margin: Floats, is_right: NDArray[np.bool_], *, seed: i
     right, owner = is_right[order], unit[order]
     num_units = int(unit.max(initial=-1)) + 1
     if right.all() or not right.any():
-        return Ratio(None, None, None, len(margin))
+        return Estimate(None, None, None, len(margin))
 
     def areas(counts: Floats) -> Floats:
         weight = counts[:, owner]
@@ -66,7 +70,7 @@ def area(unit: Integers, margin: Floats, is_right: NDArray[np.bool_], *, seed: i
         return _divided((good * below).sum(1), good.sum(1) * bad.sum(1))
 
     drawn = np.concatenate([areas(counts) for counts in _counts(num_units, len(margin), seed)])
-    return _ratio(areas(np.ones((1, num_units)))[0], drawn, len(margin))
+    return _estimate(areas(np.ones((1, num_units)))[0], drawn, len(margin))
 
 
 def _counts(num_units: int, width: int, seed: int) -> Iterator[Floats]:
@@ -88,9 +92,7 @@ def _divided(above: Floats, below: Floats) -> Floats:
     return np.where(below > 0, above, np.nan) / np.where(below > 0, below, 1.0)
 
 
-def _ratio(value: float, drawn: Floats, total: float) -> Ratio:
-    known = drawn[~np.isnan(drawn)]
-    if np.isnan(value) or not len(known):
-        return Ratio(None, None, None, round(total))
-    low, high = np.percentile(known, [2.5, 97.5]).tolist()
-    return Ratio(float(value), low, high, round(total))
+def _estimate(value: float, drawn: Floats, total: float) -> Estimate:
+    if np.isnan(value) or np.isnan(drawn).all():
+        return Estimate(None, None, None, round(total))
+    return interval(float(value), drawn, round(total))

@@ -83,7 +83,7 @@ def discrimination(asked: Asked, is_right: Kept, *, seed: int) -> dict[str, Any]
     known = ~np.isnan(asked.margin)
     own = asked.where(known)
     of_margin, of_length = (area(own.prompt, column, is_right[known], seed=seed) for column in (own.margin, own.longer))
-    return {"margin": of_margin._asdict(), "length": of_length._asdict()}
+    return {"margin": of_margin.record(), "length": of_length.record()}
 
 
 def by_preference(asked: Asked, is_right: Kept, agrees: Kept, *, seed: int) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def by_preference(asked: Asked, is_right: Kept, agrees: Kept, *, seed: int) -> l
     for name, group in (("prefers the longer", is_longer), ("prefers one not longer", ~is_longer)):
         found = shares(asked.prompt, np.stack([group, group & agrees], axis=1), is_right, seed=seed)
         before, after, gain = found.of(0), found.of(1), found.minus(1, 0)
-        rows.append({"group": name, "all": before._asdict(), "agrees": after._asdict(), "gain": gain._asdict()})
+        rows.append({"group": name, "all": before.record(), "agrees": after.record(), "gain": gain.record()})
     return rows
 
 
@@ -107,11 +107,11 @@ def _row(name: str, kept: Kept, found: Shares, own: int, every: int) -> dict[str
         "filter": name,
         "num_kept": int(kept.sum()),
         "coverage": float(kept.mean()),
-        "precision": found.of(own)._asdict(),
-        "gain": found.minus(own, every)._asdict(),
-        "precision_of_dropped": found.of(own + 1)._asdict(),
-        "over_random": found.minus(own, own + 2)._asdict(),
-        "over_length": found.minus(own, own + 3)._asdict(),
+        "precision": found.of(own).record(),
+        "gain": found.minus(own, every).record(),
+        "precision_of_dropped": found.of(own + 1).record(),
+        "over_random": found.minus(own, own + 2).record(),
+        "over_length": found.minus(own, own + 3).record(),
     }
 
 

@@ -111,17 +111,6 @@ def coincidences(labels: Labels, group: Integers, num_groups: int) -> Floats:
     return np.stack([np.bincount(own, column, num_groups) for column in pairs.T], axis=1).astype(np.float64)
 
 
-def observed(cells: Floats) -> Floats:
-    """The share of items on which both gave one label: confusion matrices laid flat, ``[…, cell]``, to ``[…]``."""
-    return ratio(_same(cells), cells.sum(axis=-1))
-
-
-def observed_of_strict(cells: Floats) -> Floats:
-    """The same over the items on which neither said tie: ``[…, 9]`` to ``[…]``."""
-    strict = cells[..., _STRICT]
-    return ratio(strict[..., 0] + strict[..., 3], strict.sum(axis=-1))
-
-
 def kappa(cells: Floats) -> Floats:
     """Cohen's kappa of confusion matrices ``[…, cell]``: agreement beyond what the two raters' own habits would give.
 
@@ -129,7 +118,7 @@ def kappa(cells: Floats) -> Floats:
     """
     matrix, total = _squares(cells), cells.sum(axis=-1)
     by_chance = (matrix.sum(axis=-1) * matrix.sum(axis=-2)).sum(axis=-1)
-    return ratio(total * _same(cells) - by_chance, total**2 - by_chance)
+    return ratio(total * num_same(cells) - by_chance, total**2 - by_chance)
 
 
 def alpha(cells: Floats) -> Floats:
@@ -139,7 +128,18 @@ def alpha(cells: Floats) -> Floats:
     """
     each, total = _squares(cells).sum(axis=-1), cells.sum(axis=-1)
     expected = total**2 - (each**2).sum(axis=-1)
-    return 1.0 - ratio((total - 1.0) * (total - _same(cells)), expected)
+    return 1.0 - ratio((total - 1.0) * (total - num_same(cells)), expected)
+
+
+def num_same(cells: Floats) -> Floats:
+    """On how many items both gave one label: ``[…, cell]`` to ``[…]``."""
+    return np.asarray(np.trace(_squares(cells), axis1=-2, axis2=-1))
+
+
+def num_same_strict(cells: Floats) -> Floats:
+    """On how many items both gave one label that is no tie: ``[…, 9]`` to ``[…]``."""
+    strict = cells[..., _STRICT]
+    return strict[..., 0] + strict[..., 3]
 
 
 def num_strict(cells: Floats) -> Floats:
@@ -150,7 +150,3 @@ def num_strict(cells: Floats) -> Floats:
 def _squares(cells: Floats) -> Floats:
     size = isqrt(cells.shape[-1])
     return cells.reshape(*cells.shape[:-1], size, size)
-
-
-def _same(cells: Floats) -> Floats:
-    return np.asarray(np.trace(_squares(cells), axis1=-2, axis2=-1))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from steelyard.core.seeds import generator
 from steelyard.methods.measures.accuracy import Floats
-from steelyard.methods.measures.aggregation import Estimate
+from steelyard.methods.measures.estimates import Estimate, is_degenerate, widened
 from steelyard.methods.measures.resampling import Totals
 
 MOST_UNITS = 2048
@@ -100,6 +100,14 @@ class Tally:
         self._cells = grown
 
 
+class Summed(NamedTuple):
+    """The sums of groups: ``point`` [column], of each resample [resample, column], and ``by_unit`` [unit, column]."""
+
+    point: Floats
+    resampled: Floats
+    by_unit: Floats
+
+
 class Draws(NamedTuple):
     """Resamples of a tally: how often each unit is drawn, [resample, unit]."""
 
@@ -113,20 +121,20 @@ class Draws(NamedTuple):
         """The groups of the tally."""
         return tuple(self.place)
 
-    def totals(self, groups: Sequence[Group]) -> Totals:
-        """The sums over the groups: ``point`` [column], ``resampled`` [resample, column]."""
+    def totals(self, groups: Sequence[Group]) -> Summed:
+        """The sums over the groups, by column."""
         return self._summed(self._columns(groups).sum(axis=1))
 
-    def totals_each(self, several: Sequence[Sequence[Group]]) -> Iterator[Totals]:
+    def totals_each(self, several: Sequence[Sequence[Group]]) -> Iterator[Summed]:
         """The `totals` of each of several lists of groups, in order; many are drawn by one product of matrices."""
         step = max(1, _COLUMNS_AT_A_TIME // self.width)
         for start in range(0, len(several), step):
             own = np.stack([self._columns(groups).sum(axis=1) for groups in several[start : start + step]], axis=1)
             drawn = self._summed(own)
-            yield from (Totals((), drawn.point[index], drawn.resampled[:, index]) for index in range(own.shape[1]))
+            yield from (Summed(drawn.point[at], drawn.resampled[:, at], own[:, at]) for at in range(own.shape[1]))
 
-    def table(self, groups: Sequence[Group]) -> Totals:
-        """The sums of each group: ``point`` [group, column], ``resampled`` [resample, group, column]."""
+    def table(self, groups: Sequence[Group]) -> Summed:
+        """The sums of each group by itself: columns become [group, column]."""
         return self._summed(self._columns(groups))
 
     def point(self, groups: Sequence[Group]) -> Floats:
@@ -138,12 +146,12 @@ class Draws(NamedTuple):
         start = np.array([self.place[group] for group in groups], np.int64) * self.width
         return self.cells[:, start[:, None] + np.arange(self.width)]
 
-    def _summed(self, own: Floats) -> Totals:
+    def _summed(self, own: Floats) -> Summed:
         flat = own.reshape(len(own), prod(own.shape[1:])).astype(np.float32)  # drawn sums need no more digits
         used = np.flatnonzero(flat.any(axis=0))  # most columns of most tables hold nothing
         resampled = np.zeros((len(self.times), flat.shape[1]))
         resampled[:, used] = self.times @ flat[:, used]
-        return Totals((), own.sum(axis=0), resampled.reshape(len(resampled), *own.shape[1:]))
+        return Summed(own.sum(axis=0), resampled.reshape(len(resampled), *own.shape[1:]), own)
 
 
 @lru_cache(maxsize=1)
@@ -157,7 +165,7 @@ def _times(seed: int, num_resamples: int, num_units: int) -> npt.NDArray[np.floa
     return times
 
 
-def estimates(totals: Totals, formula: Callable[[Floats], Floats], n: Floats) -> list[Estimate]:
+def estimates(totals: Totals | Summed, formula: Callable[[Floats], Floats], n: Floats) -> list[Estimate]:
     """Several values at once with their 95 % percentile intervals; ``formula`` maps (…, column) to (…, value).
 
     NaN is "nothing to measure": a value that is NaN is null, resamples in which it is NaN are passed over.
@@ -177,6 +185,20 @@ def estimates(totals: Totals, formula: Callable[[Floats], Floats], n: Floats) ->
         else Estimate(float(one), _or_none(low), _or_none(high), int(number))
         for one, low, high, number in zip(value, *ends, n, strict=True)
     ]
+
+
+def shares(summed: Summed, part: Callable[[Floats], tuple[Floats, Floats]]) -> list[Estimate]:
+    """Several shares at once; ``part`` maps (…, column) to what is counted and what of, each (…, value).
+
+    Where all resamples of a share are equal (0 of n, n of n), its interval is that of Clopper and Pearson over the
+    units that have something to count: at most so many are told apart, so that it is rather too wide than too narrow.
+    """
+    below = part(summed.point)[1]
+    found = estimates(summed, lambda sums: ratio(*part(sums)), below)
+    if not any(map(is_degenerate, found)):
+        return found
+    num_units = (part(summed.by_unit)[1] > 0).sum(axis=0)
+    return [widened(one, float(units)) for one, units in zip(found, num_units, strict=True)]
 
 
 def ratio(above: Floats, below: Floats) -> Floats:

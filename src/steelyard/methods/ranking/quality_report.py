@@ -9,8 +9,7 @@ from steelyard.methods.measures import agreement, bias
 from steelyard.methods.measures.accuracy import Floats
 from steelyard.methods.measures.aggregation import Estimate
 from steelyard.methods.measures.bias import Chosen
-from steelyard.methods.measures.resampling import Totals
-from steelyard.methods.measures.tallies import Draws, Group, estimates
+from steelyard.methods.measures.tallies import Draws, Group, Summed, estimates, shares
 from steelyard.methods.ranking.others import AGAINST, AGREES, UNORDERED
 from steelyard.methods.ranking.quality import CONFLICT, CONFLICTING, KEPT, LENGTH, OTHERS, POSITION, RANKING, TIED
 
@@ -57,9 +56,9 @@ def conflict_intervals(drawn: Drawn) -> dict[str, dict[str, dict[str, Any]]]:
     }
 
 
-def conflict_estimates(totals: Totals) -> dict[str, Any]:
+def conflict_estimates(totals: Summed) -> dict[str, Any]:
     """The conflict ratio over all readable judgments and over the strict ones, from `quality.conflict_states`."""
-    found = _estimated(totals, lambda sums: _conflicts(sums, start=0))
+    found = shares(totals, lambda sums: _conflicts(sums, start=0))
     return {"conflict_ratio": found[0].record(), "conflict_ratio_of_strict": found[1].record()}
 
 
@@ -84,17 +83,22 @@ def agreement_report(draws: Draws) -> dict[str, Any]:
     }
 
 
-def _two(totals: Totals) -> dict[str, Any]:
-    def formula(cells: Floats) -> Floats:
-        values = (agreement.observed(cells), agreement.observed_of_strict(cells), agreement.kappa(cells))
-        return np.stack(values, axis=-1)
+def _two(totals: Summed) -> dict[str, Any]:
+    all_items = totals.point.sum(keepdims=True)
+    found = [
+        *shares(totals, _same_label),
+        *estimates(totals, lambda cells: agreement.kappa(cells)[..., None], all_items),
+    ]
+    return _recorded(("agreement", "agreement_of_strict", "kappa"), found)
 
-    all_items, strict = totals.point.sum(), agreement.num_strict(totals.point)
-    found = estimates(totals, formula, np.array([all_items, strict, all_items]))
-    return {name: one.record() for name, one in zip(("agreement", "agreement_of_strict", "kappa"), found, strict=True)}
+
+def _same_label(cells: Floats) -> Chosen:
+    """Items with one label from both among all, and among those on which neither said tie."""
+    below = np.stack([cells.sum(axis=-1), agreement.num_strict(cells)], axis=-1)
+    return Chosen(np.stack([agreement.num_same(cells), agreement.num_same_strict(cells)], axis=-1), below)
 
 
-def _alpha(totals: Totals) -> Estimate:
+def _alpha(totals: Summed) -> Estimate:
     number = np.array([round(float(totals.point.sum()))])
     return estimates(totals, lambda cells: agreement.alpha(cells)[..., None], number)[0]
 
@@ -105,7 +109,7 @@ def _raters(draws: Draws, members: Mapping[str, list[Group]]) -> dict[str, dict[
     return {name: _rater(totals) for name, totals in zip(names, each, strict=True)}
 
 
-def _rater(totals: Totals) -> dict[str, Any]:
+def _rater(totals: Summed) -> dict[str, Any]:
     sums = totals.point
     parts = {
         "conflict": lambda own: _conflicts(own, start=CONFLICT),
@@ -117,7 +121,7 @@ def _rater(totals: Totals) -> dict[str, Any]:
         "longer": lambda own: bias.overall(bias.longer(_length(own))),
         "length": lambda own: bias.longer(_length(own)),
     }
-    flat = _estimated(totals, lambda own: _joined([part(own) for part in parts.values()]))
+    flat = shares(totals, lambda own: _joined([part(own) for part in parts.values()]))
     ends = np.cumsum([part(sums).given.shape[-1] for part in parts.values()]).tolist()
     found = dict(zip(parts, (flat[start:end] for start, end in zip([0, *ends], ends, strict=False)), strict=True))
     return {
@@ -169,10 +173,6 @@ def _bins(found: Sequence[Estimate]) -> list[Mapping[str, Any]]:
         for low, high, estimate in zip(ends, bias.LENGTH_EDGES, found, strict=False)
         if estimate.n
     ]
-
-
-def _estimated(totals: Totals, part: Any) -> list[Estimate]:
-    return estimates(totals, lambda sums: part(sums).share, part(totals.point).given)
 
 
 def _conflicts(sums: Floats, *, start: int) -> Chosen:

@@ -9,8 +9,7 @@ import numpy as np
 from steelyard.methods.measures.accuracy import Floats
 from steelyard.methods.measures.aggregation import Estimate
 from steelyard.methods.measures.agreement import FIRST, SECOND, TIED
-from steelyard.methods.measures.resampling import Totals
-from steelyard.methods.measures.tallies import MOST_UNITS, Entries, Tally, estimates, ratio
+from steelyard.methods.measures.tallies import MOST_UNITS, Entries, Summed, Tally, estimates, ratio, shares
 from steelyard.methods.ranking.mean_ratings import Key
 from steelyard.methods.ranking.raters import Pairs, Votes, by_accuracy, by_dawid_skene, by_majority, by_tiers
 
@@ -140,16 +139,17 @@ def _entries(one: _Foretold, model: str, rater: str) -> Entries:
     return Entries(((rater, model),), unit, column, one.columns[model].reshape(-1))
 
 
-def _compared(rater: str, model: str, totals: Totals, base: Totals, *, told: Sequence[_Foretold]) -> Compared:
-    both = Totals(
-        (), np.concatenate([totals.point, base.point]), np.concatenate([totals.resampled, base.resampled], axis=1)
-    )
+def _compared(rater: str, model: str, totals: Summed, base: Summed, *, told: Sequence[_Foretold]) -> Compared:
+    both = Summed(*(np.concatenate(columns, axis=-1) for columns in zip(totals, base, strict=True)))
 
-    def formula(sums: Floats) -> Floats:
-        own, of_all, other = (ratio(sums[..., at], sums[..., at + 1]) for at in (0, 2, _COLUMNS))
-        return np.stack([own, own - other, of_all], axis=-1)
+    def difference(sums: Floats) -> Floats:
+        own, other = (ratio(sums[..., at], sums[..., at + 1]) for at in (0, _COLUMNS))
+        return (own - other)[..., None]
 
     sizes = np.array([len(one.prompt) for one in told])
-    accuracy, gain, of_all = estimates(both, formula, np.full(3, sizes.sum()))
+    number = int(sizes.sum())
+    rights = shares(totals, lambda sums: (sums[..., [0, 2]], sums[..., [1, 3]]))
+    accuracy, of_all = (one._replace(n=number) for one in rights)
+    (gain,) = estimates(both, difference, np.array([number]))
     coverage = float(np.average([one.coverage[model] for one in told], weights=sizes))
     return Compared(rater, model, accuracy, gain, coverage, float(totals.point[1] / sizes.sum()), of_all)

@@ -72,7 +72,5 @@ def _accuracy(found: Survey, stages: dict[str, NDArray[np.bool_]], config: Confi
     }
 
 
-def _share(
-    found: Survey, counted: NDArray[np.bool_], right: NDArray[np.bool_], config: Config
-) -> dict[str, float | int | None]:
-    return share_of(found.prompt, counted, right, seed=config.seed)._asdict()
+def _share(found: Survey, counted: NDArray[np.bool_], right: NDArray[np.bool_], config: Config) -> dict[str, Any]:
+    return share_of(found.prompt, counted, right, seed=config.seed).record()

@@ -74,9 +74,9 @@ class Trial:
         rows = []
         for column, name in enumerate(self.arms):
             row: dict[str, Any] = {"arm": name, "num_pairs": float(np.mean(self.num_pairs[name]))}
-            row["accuracy"] = found.of(column)._asdict()
+            row["accuracy"] = found.of(column).record()
             for other in REFERENCES:
-                row[f"minus {other}"] = found.minus(column, self.arms.index(other))._asdict()
+                row[f"minus {other}"] = found.minus(column, self.arms.index(other)).record()
             rows.append(row)
         return {"human_share": self.share, "human_prompts": float(np.mean(self.num_prompts)), "arms": rows}
 

@@ -81,7 +81,7 @@ def by_tau(cases: Survey, trial: Trial, taus: Sequence[float], *, seed: int) -> 
     for tau in sorted(set(taus)):
         num_kept = int(is_kept(cases.margins, tau).sum())
         precision = share_of(trial.prompt, is_kept(trial.margin, tau), trial.is_right, seed=seed)
-        rows.append({"tau": tau, "num_kept": num_kept, "coverage": num_kept / total, "precision": precision._asdict()})
+        rows.append({"tau": tau, "num_kept": num_kept, "coverage": num_kept / total, "precision": precision.record()})
     return rows
 
 
