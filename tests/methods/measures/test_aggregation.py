@@ -172,6 +172,13 @@ def test_half_credits_by_hand():
     assert (found["accuracy"]["n"], found["accuracy_micro"]["n"]) == (6, 6)
 
 
+def test_half_credits_without_spread_have_an_exact_interval():
+    # four prompts of two pairs, all right: a share p of prompts is right four times of four as often as p^4
+    found = half_accuracy(totals_of([("code", (2, 2, 1, 1, 4))] * 4))
+    sure = {"value": 1.0, "low": pytest.approx(0.025**0.25), "high": 1.0, "n": 8, "method": "clopper-pearson"}
+    assert found == {"accuracy": sure, "accuracy_micro": sure, "by_category": {"code": {"accuracy": sure}}}
+
+
 def test_no_prompt_right_has_an_exact_interval_over_prompts():
     # 0 of 10 prompts with 3 pairs each: the upper end is 1 - 0.025 ** (1 / 10), whatever the number of pairs
     totals = totals_of([("code", plain_row([(0.0, 1.0)] * 3))] * 10)

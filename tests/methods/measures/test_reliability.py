@@ -46,6 +46,14 @@ def test_brier_and_log_loss_by_hand():
     ]
 
 
+def test_a_bin_of_right_pairs_only_has_an_exact_interval_and_ties_have_none_to_tell():
+    # two prompts with two pairs each are sure and right, one is tied: two of two, and a half by what a tie is
+    found = report([2.0, 2.0, 2.0, 2.0, 0.0], prompts=[0, 0, 1, 1, 2])
+    tied, sure = (one["accuracy"] for one in found["curve"])
+    assert tied == {"value": 0.5, "low": 0.5, "high": 0.5, "n": 1}
+    assert sure == {"value": 1.0, "low": pytest.approx(0.025**0.5), "high": 1.0, "n": 4, "method": "clopper-pearson"}
+
+
 def test_the_steepness_is_scipys_minimum():
     margin = simulated(500, 2.5)
     expected = minimize_scalar(lambda a: np.logaddexp(0, -a * margin).mean(), bounds=(0.001, 10), method="bounded")

@@ -139,8 +139,9 @@ def half_accuracy(totals: Totals) -> dict[str, Any]:
     share = Share(NUM_COLUMNS, PAIRS)
 
     def estimated(groups: Groups) -> dict[str, Any]:
-        n = (groups.members @ totals.point)[..., PAIRS].sum()
-        return estimate(totals, lambda sums: macro(sums, groups, share) / 2, n).record()
+        below = (groups.members @ totals.point)[..., PAIRS]
+        found = estimate(totals, lambda sums: macro(sums, groups, share) / 2, below.sum())
+        return widened(found, effective_units(_num_units(totals, groups)[below > 0])).record()
 
     categories = by_category(totals.cells)
     return {

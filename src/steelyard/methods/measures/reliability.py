@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.core.seeds import generator
 from steelyard.methods.measures.accuracy import Floats, Integers
 from steelyard.methods.measures.blocks import Blocks, Sums, Terms, add_up, one_group
-from steelyard.methods.measures.estimates import Estimate
+from steelyard.methods.measures.estimates import Estimate, widened
 from steelyard.methods.measures.logistic import sigmoid, softplus
 from steelyard.methods.measures.prompt_means import estimate_total, known
 from steelyard.methods.measures.tallies import ratio
@@ -113,15 +113,18 @@ def _reliability(blocks: Blocks, margins: Margins) -> dict[str, Any]:
     right = np.where(margins.margin > 0, 1.0, np.where(margins.margin == 0, 0.5, 0.0))
     place, num_bins = equal_mass_bins(confidence)
     sums = add_up(blocks, Terms(margins.prompt, place, [confidence, right, np.ones(len(place))]), num_bins)
-    curve = [
-        {
-            "confidence": float(sums.point[one, 0] / sums.point[one, 2]),
-            "accuracy": estimate_total(
-                Sums(sums.point[one : one + 1, 1:], sums.resampled[:, one : one + 1, 1:]), sums.point[one, 2]
-            ).record(),
-        }
-        for one in range(num_bins)
-    ]
+    curve = []
+    for one in range(num_bins):
+        own = Sums(sums.point[one : one + 1, 1:], sums.resampled[:, one : one + 1, 1:])
+        accuracy = estimate_total(own, sums.point[one, 2])
+        is_tied = not margins.margin[place == one].any()  # a half each by what a tie is: there is nothing to know
+        num_units = 0 if is_tied else len(np.unique(blocks.unit[margins.prompt[place == one]]))
+        curve.append(
+            {
+                "confidence": float(sums.point[one, 0] / sums.point[one, 2]),
+                "accuracy": widened(accuracy, num_units).record(),
+            }
+        )
     return {"expected_calibration_error": _error(sums).record(), "curve": curve}
 
 
