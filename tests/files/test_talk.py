@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from steelyard.files import talk
-from steelyard.files.talk import bar, say, track
+from steelyard.files.talk import bar, say, told_time, track
 
 
 def test_talk_goes_to_stderr_and_never_to_stdout(capsys):
@@ -21,7 +21,36 @@ def test_a_log_gets_a_line_now_and_then(capsys, monkeypatch):
     with bar("training", 5) as one:
         one.advance(2)
         one.advance(2, note="loss 0.5")
-    assert capsys.readouterr().err == "training: 4 of 5, loss 0.5 (31 s)\ntraining: 4 of 5, loss 0.5 (40 s)\n"
+    assert capsys.readouterr().err == "training: 4 of 5, loss 0.5 (31 s, 8 s left)\ntraining: 4 of 5, loss 0.5 (40 s)\n"
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(12, "12 s"), (600, "10 min"), (9000, "2.5 h")])
+def test_the_time_left_is_told_in_the_unit_that_fits(seconds, told):
+    assert told_time(seconds) == told
+
+
+def test_the_time_left_is_told_once_by_whoever_knows_it_better(capsys, monkeypatch):
+    clock = iter([0.0, 31.0, 31.0, 40.0])
+    monkeypatch.setattr(talk.time, "monotonic", lambda: next(clock, 40.0))
+    with bar("training", 4) as one:
+        one.advance(2, note="loss 0.5", seconds_left=7200)
+    assert capsys.readouterr().err.splitlines()[0] == "training: 2 of 4, loss 0.5 (31 s, 2.0 h left)"
+    with bar("of unknown length") as one:
+        assert one.advance(2) is None
+
+
+def test_a_long_note_is_cut_and_the_time_left_is_not(monkeypatch):
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, width=100, color_system=None)
+    monkeypatch.setattr(talk, "Console", lambda **_: terminal)
+    with bar("training", 30) as one:
+        one.advance(
+            2, note="loss 0.693, 1,234 pairs/s, 123,456 tokens/s, MFU 12% of the measured peak", seconds_left=3600
+        )
+    last = screen.getvalue().split("training")[-1].split("\n")[0]
+    assert "━ 2/30 60 min left loss 0.6" in " ".join(last.split())
+    assert last.endswith("…")
+    assert len("- training" + last) <= 100
 
 
 def test_a_terminal_gets_a_bar_that_leaves_nothing_behind(monkeypatch):

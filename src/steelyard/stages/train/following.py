@@ -86,7 +86,7 @@ class Follower:
         if goes_on and self._is_saved(point):
             save_checkpoint(self._folder, Checkpoint(state(), self.lines, self.best))
             self._saved, self._saved_step = time.monotonic(), point.step
-        self._advance(1, note=note)
+        self._advance(1, note=note, seconds_left=self._pace.figures()["seconds_left"] if self._pace else None)
         if not goes_on:
             say(f"stopped after step {point.step}: {self._config.patience} evaluations without a better one")
         if self._pace:

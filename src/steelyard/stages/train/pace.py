@@ -56,12 +56,12 @@ class Pace:
         }
 
     def note(self) -> str:
-        """The figures in one line; MFU says when it is a share of what was measured here."""
+        """The speed in one line; MFU says when it is a share of what was measured here."""
         told = self.figures()
         of = " of the measured peak" if self._peak.is_measured else ""
         return (
             f"{told['pairs_per_second']:,.0f} pairs/s, {told['tokens_per_second']:,.0f} tokens/s, "
-            f"MFU {told['mfu']:.0%}{of}, {_told_time(told['seconds_left'])} left"
+            f"MFU {told['mfu']:.0%}{of}"
         )
 
 
@@ -96,9 +96,3 @@ def _in_order(network: RewardNetwork) -> list[nn.Module]:
 
 def _num(part: nn.Module, *, is_trained: bool) -> int:
     return sum(weight.numel() for weight in part.parameters() if weight.requires_grad or not is_trained)
-
-
-def _told_time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
