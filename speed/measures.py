@@ -65,7 +65,7 @@ def main():
     start = time.process_time()
     questions = questions_of(cases, None, "strict")
     questions_seconds = time.process_time() - start
-    beside = Measurable(questions, lines, values_of(questions, lines), bench.unit_of)
+    beside = Measurable(questions, lines, values_of(questions, lines))
     whole = Evaluation(questions, bench, Config(num_resamples=NUM_RESAMPLES), lines, {})
     found = {
         "command": "OMP_NUM_THREADS=1 python speed/measures.py",

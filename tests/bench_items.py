@@ -3,17 +3,20 @@
 import numpy as np
 
 from steelyard.core.plugins import build
-from steelyard.methods.measures.resampling import Items
-from steelyard.methods.measures.strata import Cell, Label, layout_of
+from steelyard.methods.measures.resampling import Items, resample
+from steelyard.methods.measures.strata import Cell, Label, layout_of, units_of
 
 
 def bench_summary(kind, cases, lines, num_resamples=20, **settings):
     """What the bench says of the scores; its own columns follow zeros, as no accuracy is asked of it."""
     bench = build("benches", kind, settings)
     prepared = [bench.prepared(one, "f.jsonl") for one in cases]
+    units = units_of([bench.names_of(one) for one in prepared])
     labels = [
-        Label(bench.unit_of(one), Cell("uncategorised", one.prompt.subset, one.prompt.language)) for one in prepared
+        Label(unit, Cell("uncategorised", one.prompt.subset, one.prompt.language))
+        for unit, one in zip(units, prepared, strict=True)
     ]
     own = bench.columns(prepared, lines, unscored_is_right=False)
     base = np.zeros((len(cases), 4), dtype=np.int64)
-    return bench.summarise(Items(layout_of(labels), np.concatenate([base, own], axis=1), num_resamples), seed=0)
+    items = Items(layout_of(labels), np.concatenate([base, own], axis=1), num_resamples)
+    return bench.summarise(resample(items, seed=0))

@@ -8,8 +8,8 @@ import pytest
 
 from steelyard.core.plugins import build, kinds
 from steelyard.core.types import Response, Scores
-from steelyard.methods.measures.resampling import Items
-from steelyard.methods.measures.strata import Cell, Label, layout_of
+from steelyard.methods.measures.resampling import Items, resample
+from steelyard.methods.measures.strata import Cell, Label, layout_of, units_of
 from strategies import case
 
 KINDS = kinds("benches")
@@ -54,8 +54,10 @@ def items(kind):
         Scores(prompt=one.prompt.id, scores={name: float(index % 3 - place) for place, name in enumerate("abcdef")})
         for index, one in enumerate(cases)
     ]
+    units = units_of([bench.names_of(one) for one in cases])
     labels = [
-        Label(bench.unit_of(one), Cell(one.prompt.category[0], one.prompt.subset, one.prompt.language)) for one in cases
+        Label(unit, Cell(one.prompt.category[0], one.prompt.subset, one.prompt.language))
+        for unit, one in zip(units, cases, strict=True)
     ]
     base = np.array([[2, index % 3, 1, index % 3 == 2] for index in range(20)])
     own = bench.columns(cases, lines, unscored_is_right=False)
@@ -80,15 +82,38 @@ def test_placing_keeps_all_but_the_subset(kind):
 
 def test_the_summary_is_plain_json_and_the_same_for_the_same_seed(kind):
     bench = build("benches", kind)
-    found = bench.summarise(items(kind), seed=3)
+    found = bench.summarise(resample(items(kind), seed=3))
     assert json.loads(json.dumps(found)) == found
-    assert bench.summarise(items(kind), seed=3) == found
+    assert bench.summarise(resample(items(kind), seed=3)) == found
 
 
 def test_an_incomplete_bench_has_no_headline(kind):
-    found = build("benches", kind).summarise(items(kind), seed=0)
+    bench, totals = build("benches", kind), resample(items(kind), seed=0)
+    found, headline = bench.summarise(totals), bench.headline(totals)
     assert "overall" not in found
-    assert kind == "cases" or found["missing"]
+    if kind == "cases":
+        assert found["headline"] == headline.name == "accuracy"
+    else:
+        assert found["headline"] is None
+        assert found["missing"] == headline.missing != {}
+
+
+def test_parallel_items_are_drawn_together(kind):
+    bench, one = build("benches", kind), given(kind)
+    texts = ("甲", "乙")
+    messages = [(msgspec.structs.replace(one.prompt.messages[0], content=text),) for text in texts]
+    parallel = [
+        msgspec.structs.replace(one, prompt=msgspec.structs.replace(one.prompt, language=language, messages=own))
+        for language, own in zip(("zh", "he"), messages, strict=True)
+    ]
+    assert len(set(units_of([bench.names_of(own) for own in parallel]))) == 1
+
+
+def test_a_headline_says_what_it_is(kind):
+    headline = build("benches", kind).headline(resample(items(kind), seed=0))
+    assert headline.name.isidentifier()
+    assert headline.about[0].islower()
+    assert not headline.about.endswith(".")
 
 
 def test_an_unscored_answer_is_counted_as_asked(kind):

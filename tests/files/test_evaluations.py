@@ -32,6 +32,20 @@ def test_evaluations_stand_side_by_side_and_are_told_apart(bench, tmp_path):
     assert found.layout.strata[0].num_units == 6
 
 
+def test_prompts_that_a_bench_draws_together_are_laid_out_together(tmp_path):
+    cases = [
+        case(f"BoN_set/{name}", "ab", text=text, subset="BoN_set", category=("Helpfulness",), ranking=(("a",), ("b",)))
+        for name, text in (("1", "甲"), ("2", "乙"), ("3", "甲"))
+    ]
+    write_cases(tmp_path / "bench.jsonl", cases)
+    folders = [
+        evaluated(tmp_path / "bench.jsonl", tmp_path / name, name, bench_kind="rmb") for name in ("longer", "first")
+    ]
+    found = read_beside(folders)
+    assert [label.prompt for label in found.labels] == ["BoN_set/1", "BoN_set/2", "BoN_set/1"]
+    assert [stratum.num_units for stratum in found.layout.strata] == [2]
+
+
 def test_unlike_evaluations_are_refused(bench, tmp_path):
     first = evaluated(bench, tmp_path / "1")
     other = evaluated(bench, tmp_path / "2", metric_compat="cheems")

@@ -149,16 +149,20 @@ class Bench(Protocol):
         """The case placed in its subset. Raises UserError for a case that the benchmark cannot hold."""
         ...
 
-    def unit_of(self, case: Case) -> str:
-        """What is drawn together when resampling: the prompt's id, or what several prompts share."""
+    def names_of(self, case: Case) -> tuple[str, ...]:
+        """What the prompt is known by: cases that share one of these names are drawn together when resampling."""
         ...
 
     def columns(self, cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Any:
         """Whole numbers, none negative, that its headline needs beyond accuracy and exact match: (case, column)."""
         ...
 
-    def summarise(self, items: Any, *, seed: int) -> dict[str, Any]:
-        """The bench's part of the evaluation summary, from per-prompt statistics."""
+    def headline(self, totals: Any) -> Any:
+        """The one number by which models are ranked on it, or what keeps it away: a `Headline` of these totals."""
+        ...
+
+    def summarise(self, totals: Any) -> dict[str, Any]:
+        """The bench's part of the evaluation summary, from totals by cell; ``headline`` names its headline in it."""
         ...
 
 

@@ -20,7 +20,10 @@ ASKED = ("bench_kind", "bench", "pairs", "metric_compat")
 
 
 class Evaluated(NamedTuple):
-    """One evaluation: its name here, its folder, its record, its statistics, shape (prompt, 4), and other measures."""
+    """One evaluation: its name here, its folder, its record, its statistics, and other measures.
+
+    ``statistics`` has shape (prompt, 4 + the bench's own columns).
+    """
 
     name: str
     folder: Path
@@ -56,7 +59,7 @@ def beside(folders: Sequence[Path], runs: Sequence[Run]) -> Beside:
     evaluated = tuple(Evaluated(*one) for one in zip(names, folders, runs, statistics, measures, strict=True))
     # A prompt without a comparable pair is not counted; its exact match is null.
     counted = [one for one in items[0] if one.exact_match is not None]
-    labels = tuple(Label(one.prompt, Cell(one.category, one.subset, one.language)) for one in counted)
+    labels = tuple(Label(one.unit or one.prompt, Cell(one.category, one.subset, one.language)) for one in counted)
     return Beside(evaluated, labels, layout_of(labels))
 
 
@@ -93,8 +96,9 @@ def names_of(folders: Sequence[Path], runs: Sequence[Run]) -> list[str]:
 
 
 def _statistics(items: Sequence[Item]) -> Integers:
-    rows = [(one.num_pairs, one.num_correct, 1, one.exact_match) for one in items if one.exact_match is not None]
-    return np.array(rows, dtype=np.int64).reshape(len(rows), 4)
+    counted = [one for one in items if one.exact_match is not None]
+    rows = [(one.num_pairs, one.num_correct, 1, one.exact_match, *one.own) for one in counted]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), 4 + (len(counted[0].own) if counted else 0))
 
 
 def _measures(items: Sequence[Item]) -> dict[str, Ratio]:

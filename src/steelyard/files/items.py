@@ -13,7 +13,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     """What `evaluate` says of one prompt, as far as other stages need it. ``exact_match`` is null where not counted.
 
     ``kendall_tau``, ``top_1`` and ``regret`` (in tiers) are null where they are not defined; ``num_matched`` counts
-    pairs of like length.
+    pairs of like length. ``unit``: what the prompt is drawn with, null for its id. ``own``: the bench's own columns.
     """
 
     prompt: str
@@ -29,6 +29,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     regret: float | None = None
     num_matched: int = 0
     num_matched_correct: int = 0
+    unit: str | None = None
+    own: tuple[int, ...] = ()
 
 
 def read_items(folder: Path) -> Iterator[Item]:

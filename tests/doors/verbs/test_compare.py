@@ -19,7 +19,7 @@ def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
     result = call("compare", "evaluated-a", "evaluated-b", "--out", "compared", "--set", "num_resamples=100")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0] == "2 models on cases (95 % intervals)"
+    assert lines[0] == "2 models on cases, ranked by accuracy (95 % intervals)"
     assert any(line.startswith("longer minus random: accuracy -") for line in lines)
     for measure in ("Kendall's tau-b", "first choice", "tiers lost", "accuracy at like length"):
         # the model that likes the longer answer gives equal scores here, and has no correlation at all

@@ -3,7 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.methods.measures.standings import groups_of, rank_shares, standings
+from steelyard.methods.measures.headlines import mean_accuracy
+from steelyard.methods.measures.resampling import Items, resample
+from steelyard.methods.measures.standings import draw_headlines, groups_of, rank_shares, standings
 from steelyard.methods.measures.strata import Cell, Label, layout_of
 
 
@@ -15,6 +17,10 @@ def table(right):
 
 def layout(number):
     return layout_of([Label(f"p{index}", Cell("code" if index % 2 else "chat")) for index in range(number)])
+
+
+def accuracy(number):
+    return mean_accuracy(resample(Items(layout(number), table([0] * number), 0), seed=0)).formula
 
 
 def test_shares_of_ranks_by_hand():
@@ -51,7 +57,7 @@ def test_many_models_have_many_letters():
 def test_far_models_are_told_apart_and_near_ones_are_not():
     rng = np.random.default_rng(0)
     tables = [table(rng.random(400) < share) for share in (0.5, 0.9, 0.89)]
-    found = standings(layout(400), tables, num_resamples=2000, seed=0)
+    found = standings(layout(400), tables, accuracy(400), num_resamples=2000, seed=0)
     assert found.ranks == ((3, 3), (1, 2), (1, 2))
     assert found.groups == ("b", "a", "a")
     assert found.rank_shares[0] == pytest.approx([0, 0, 1])
@@ -59,16 +65,43 @@ def test_far_models_are_told_apart_and_near_ones_are_not():
     assert found.p_corrected[1, 2] > 0.05
     for one, own in enumerate(tables):  # the mean over the two categories
         expected = np.mean([own[0::2, 1].mean(), own[1::2, 1].mean()])
-        assert found.accuracy[one] == pytest.approx(expected)
+        assert found.value[one] == pytest.approx(expected)
 
 
 def test_equal_models_share_their_ranks_and_parts_change_nothing(monkeypatch):
     from steelyard.methods.measures import standings as module
 
     tables = [table([1, 0, 1, 1]), table([1, 0, 1, 1])]
-    whole = standings(layout(4), tables, num_resamples=50, seed=1)
+    whole = standings(layout(4), tables, accuracy(4), num_resamples=50, seed=1)
     assert whole.rank_shares == pytest.approx(np.full((2, 2), 0.5))
     monkeypatch.setattr(module, "_NUMBERS_AT_A_TIME", 60)
-    parts = standings(layout(4), tables, num_resamples=50, seed=1)
+    parts = standings(layout(4), tables, accuracy(4), num_resamples=50, seed=1)
     assert parts.rank_shares == pytest.approx(whole.rank_shares)
     assert parts.ranks == whole.ranks == ((1, 2), (1, 2))
+
+
+def test_any_formula_of_the_columns_ranks_and_each_model_is_asked_for_its_own():
+    # The third model is worst by accuracy and best by the last column, which alone this formula sums.
+    rng = np.random.default_rng(0)
+    tables = [
+        np.concatenate([table(rng.random(200) < share), rng.random((200, 1)) < 1 - share], axis=1).astype(np.int64)
+        for share in (0.9, 0.5, 0.1)
+    ]
+
+    def formula(sums):
+        return sums[..., 4].sum(axis=-1) / sums[..., 0].sum(axis=-1)
+
+    found = standings(layout(200), tables, formula, num_resamples=400, seed=0)
+    assert found.ranks == ((3, 3), (2, 2), (1, 1))
+    assert found.value == pytest.approx([own[:, 4].mean() for own in tables])
+
+
+def test_a_headline_drawn_for_many_is_that_of_each_alone():
+    rng = np.random.default_rng(1)
+    tables = [table(rng.random(60) < share) for share in (0.3, 0.8)]
+    beside = draw_headlines(layout(60), tables, accuracy(60), num_resamples=4000, seed=0)
+    for place, own in enumerate(tables):
+        parts = [own[start::2, 1].astype(np.float64) for start in (0, 1)]
+        drawn = [np.mean([rng.choice(part, len(part)).mean() for part in parts]) for _ in range(4000)]
+        assert beside.resampled[:, place].std() == pytest.approx(np.std(drawn), rel=0.06)
+        assert np.quantile(beside.resampled[:, place], 0.025) == pytest.approx(np.quantile(drawn, 0.025), abs=0.02)

@@ -1,8 +1,10 @@
+import networkx as nx
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.methods.measures.strata import Cell, Label, layout_of
+from steelyard.methods.measures.strata import Cell, Label, layout_of, prompt_names, units_of
+from strategies import case
 
 labels = st.lists(
     st.builds(
@@ -49,3 +51,29 @@ def test_every_prompt_lies_in_one_stratum_and_units_are_never_divided(given):
         for row, unit, column in zip(stratum.rows, stratum.unit, stratum.column, strict=True):
             assert given[row].cell == layout.cells[stratum.cells[column]]
             assert (unit == stratum.unit[stratum.rows == row]).all()
+
+
+def test_prompts_that_share_a_name_through_others_are_one_unit():
+    # r joins p (by its id) and q (by its text); s stands alone
+    assert units_of([("p", "甲"), ("q", "乙"), ("p", "乙"), ("s", "丙")]) == ["p", "p", "p", "s"]
+    assert units_of([("q", "x"), ("p", "x")]) == ["p", "p"]
+    assert units_of([]) == []
+
+
+@given(st.lists(st.lists(st.sampled_from("pqrstu"), min_size=1, max_size=3), max_size=8), st.randoms())
+def test_units_are_the_parts_that_networkx_finds_in_any_order(names, random):
+    graph = nx.Graph()
+    for row, own in enumerate(names):
+        graph.add_edges_from((row, name) for name in own)
+    parts = [{row for row in part if isinstance(row, int)} for part in nx.connected_components(graph)]
+    found = units_of(names)
+    assert sorted(map(sorted, parts)) == sorted(
+        [row for row, own in enumerate(found) if own == unit] for unit in set(found)
+    )
+    order = random.sample(range(len(names)), len(names))
+    assert units_of([names[row] for row in order]) == [found[row] for row in order]
+
+
+def test_an_id_is_never_a_text():
+    (one, _), (_, text) = prompt_names(case("What is it?")), prompt_names(case("p", text="What is it?"))
+    assert one != text

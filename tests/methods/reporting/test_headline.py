@@ -88,6 +88,13 @@ def test_the_numbers_of_the_sentences():
     assert said[4].values == {"pairs": "3", "share": "0.2%"}
 
 
+def test_the_headline_that_the_bench_defines_is_told_first():
+    overall = Estimate(value=0.561, low=0.5, high=0.6, n=9)
+    said = evaluation_sentences(evaluation(0.05, 0.15, overall=overall))
+    assert keys(said)[:2] == ["say_overall", "say_accuracy"]
+    assert said[0].values == {"model": said[1].values["model"], "value": "56.1%", "interval": "50.0–60.0%", "n": "9"}
+
+
 def test_without_every_score_there_is_no_headline_but_bounds():
     own = Evaluation(
         unscored=Unscored(num_responses=5, by_reason={"cut": 5}), bounds=Bounds(accuracy=Ends(low=0.6, high=0.7))
@@ -100,9 +107,9 @@ def test_without_every_score_there_is_no_headline_but_bounds():
 
 def test_cards():
     cards = evaluation_cards(evaluation(0.05, 0.15, overall=Estimate(value=0.561, n=9)))
-    assert [card.number for card in cards] == ["70.0%", "30.0%", "+10.0", "56.1%"]
-    assert cards[2].tone == "good"
-    assert "n\u00a0=\u00a01,200" in cards[0].below
+    assert [card.number for card in cards] == ["56.1%", "70.0%", "30.0%", "+10.0"]
+    assert cards[3].tone == "good"
+    assert "n\u00a0=\u00a01,200" in cards[1].below
     assert conflict_card("r", Conflict(ratio=0.25, num_conflicting=5, num_judgments=20)).number == "25.0%"
 
 

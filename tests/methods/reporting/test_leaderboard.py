@@ -17,8 +17,8 @@ def row(name, ranks=(1, 2), **changes):
 
 def summary(*rows, **changes):
     columns = [{"group": "headline", "name": "accuracy"}, {"group": "sections", "name": "chat"}]
-    made = {"bench": "cases", "num_prompts": 1200, "ranked_by": "accuracy", "correction": "Holm", "columns": columns,
-            "rows": list(rows), "partial": [], "differing": {}}  # fmt: skip
+    made = {"bench": "cases", "num_prompts": 1200, "ranked_by": "accuracy", "about": "a mean", "correction": "Holm",
+            "columns": columns, "rows": list(rows), "partial": [], "differing": {}}  # fmt: skip
     return made | changes
 
 
@@ -55,5 +55,6 @@ def test_markdown_keeps_its_table_whatever_the_name():
     text = as_markdown(summary(row("a|b\n<x>"), partial=partial, differing={"dtype": {'"bfloat16"': ["a", "b"]}}))
     lines = text.splitlines()
     assert lines[2] == "| 1–2 | a\\|b &lt;x> | 62% | a | 0.812 [0.750, 0.875] | 0.812 [0.750, 0.875] |"
+    assert "cases, 1,200 prompts; 95 % intervals; ranked by accuracy (a mean)." in lines
     assert "Without a headline: late: safety (no cases of it)." in lines
     assert 'Differs by leave: dtype: "bfloat16" in a, b' in lines

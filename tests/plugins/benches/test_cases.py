@@ -1,7 +1,10 @@
+import numpy as np
 import pytest
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import build
+from steelyard.methods.measures.resampling import Items, resample
+from steelyard.methods.measures.strata import Cell, Label, layout_of
 from strategies import case
 
 
@@ -10,7 +13,19 @@ def test_cases_are_taken_as_they_are():
     given = case(subset="anything")
     assert bench.prepared(given, "open.jsonl") is given
     assert bench.subset_of("open.jsonl") is None
-    assert bench.summarise(None, seed=0) == {}
+    assert bench.names_of(given) == ("p",)
+
+
+def test_its_headline_is_the_mean_over_categories():
+    # code: 3 of 4 right; chat: 1 of 1
+    rows = np.array([[2, 2, 1, 1], [2, 1, 1, 0], [1, 1, 1, 1]])
+    labels = [Label(name, Cell(category)) for name, category in (("p", "code"), ("q", "code"), ("r", "chat"))]
+    totals = resample(Items(layout_of(labels), rows, 5), seed=0)
+    bench = build("benches", "cases")
+    assert bench.summarise(totals) == {"headline": "accuracy"}
+    headline = bench.headline(totals)
+    assert (headline.name, headline.n, headline.missing) == ("accuracy", 5, {})
+    assert float(headline.formula(totals.point)) == pytest.approx((3 / 4 + 1) / 2)
 
 
 def test_it_has_no_settings():

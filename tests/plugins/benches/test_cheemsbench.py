@@ -3,7 +3,7 @@ import pytest
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import build
-from steelyard.methods.measures.resampling import Items
+from steelyard.methods.measures.resampling import Items, resample
 from steelyard.methods.measures.strata import Cell, Label, layout_of
 from strategies import case
 
@@ -50,16 +50,12 @@ def test_an_unknown_subset_is_refused():
 
 def test_overall_by_hand():
     # open: accuracy (3/4 + 1/2) / 2 = 0.625, exact (0 + 0) / 2; human: accuracy 1, exact 1. Mean of four: 0.65625
-    found = bench.summarise(
-        items(
-            [
-                ("open_prompt", "code", [4, 3, 1, 0]),
-                ("open_prompt", "chat", [2, 1, 1, 0]),
-                ("human_instruction", "code", [1, 1, 1, 1]),
-            ]
-        ),
-        seed=0,
-    )
+    rows = [
+        ("open_prompt", "code", [4, 3, 1, 0]),
+        ("open_prompt", "chat", [2, 1, 1, 0]),
+        ("human_instruction", "code", [1, 1, 1, 1]),
+    ]
+    found = bench.summarise(resample(items(rows), seed=0))
     accuracy = found["subsets"]["open_prompt"]["accuracy"]
     assert (accuracy["value"], accuracy["n"]) == (0.625, 6)
     # One prompt a category: resampling within them tells nothing, and the interval is that of two prompts.
@@ -72,7 +68,7 @@ def test_overall_by_hand():
 
 
 def test_one_subset_alone_has_no_overall():
-    found = bench.summarise(items([("open_prompt", "code", [4, 3, 1, 0])]), seed=0)
+    found = bench.summarise(resample(items([("open_prompt", "code", [4, 3, 1, 0])]), seed=0))
     assert "overall" not in found
     assert list(found["missing"]) == ["human_instruction"]
     assert list(found["subsets"]) == ["open_prompt"]

@@ -3,7 +3,7 @@ import pytest
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
-from steelyard.methods.measures.resampling import Items
+from steelyard.methods.measures.resampling import Items, resample
 from steelyard.methods.measures.strata import Cell, Label, layout_of
 from steelyard.plugins.benches._rewardbench import WEIGHT_SETS
 from steelyard.plugins.benches.mrewardbench import LANGUAGES
@@ -32,7 +32,7 @@ def test_overall_is_the_mean_over_languages_without_english():
         "eng_Latn": ("Chat",) * 2,
     }
     right["eng_Latn"] = ("Chat", "Chat Hard", "Safety", "Reasoning")
-    found = build("benches", "mrewardbench").summarise(items(right), seed=0)
+    found = build("benches", "mrewardbench").summarise(resample(items(right), seed=0))
     assert found["languages"]["zho_Hans"]["overall"]["value"] == pytest.approx(0.75)
     assert found["languages"]["heb_Hebr"]["sections"]["Chat"]["value"] == 1.0
     mean = (22 * 0.25 + 0.75) / 23
@@ -45,7 +45,7 @@ def test_overall_is_the_mean_over_languages_without_english():
 
 def test_languages_that_are_absent_or_incomplete_leave_no_headline():
     right = {"zho_Hans": ("Chat",), "heb_Hebr": ("Chat",)}
-    found = build("benches", "mrewardbench").summarise(items(right, short=("heb_Hebr",)), seed=0)
+    found = build("benches", "mrewardbench").summarise(resample(items(right, short=("heb_Hebr",)), seed=0))
     assert "overall" not in found
     assert found["missing"]["heb_Hebr"] == "1 subsets incomplete"
     assert found["missing"]["arb_Arab"] == "no cases of it"

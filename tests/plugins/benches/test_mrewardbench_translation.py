@@ -3,7 +3,7 @@ import pytest
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
-from steelyard.methods.measures.resampling import Items
+from steelyard.methods.measures.resampling import Items, resample
 from steelyard.methods.measures.strata import Cell, Label, layout_of
 from steelyard.plugins.benches.mrewardbench_translation import SUBSETS, subset_named
 from strategies import case
@@ -21,14 +21,14 @@ def test_a_row_of_the_published_table():
     # GPT-4o: M-RewardBench, Table 5, whose average of 82.5 is the plain mean of the eight.
     published = (87, 95, 91, 98, 71, 61, 77, 80)
     right = dict(zip(SUBSETS, published, strict=True))
-    found = build("benches", "mrewardbench_translation").summarise(items(right), seed=0)
+    found = build("benches", "mrewardbench_translation").summarise(resample(items(right), seed=0))
     assert found["overall"]["value"] == pytest.approx(0.825)
     assert found["gaps"]["easy_hard"]["value"] == pytest.approx((87 + 95 + 91 + 98 - 71 - 61 - 77 - 80) / 400)
     assert found["gaps"]["into_english"]["value"] == pytest.approx((87 + 91 + 71 + 77 - 95 - 98 - 61 - 80) / 400)
 
 
 def test_a_subset_that_is_absent_leaves_no_headline():
-    found = build("benches", "mrewardbench_translation").summarise(items({"easy_zh_en": 50}), seed=0)
+    found = build("benches", "mrewardbench_translation").summarise(resample(items({"easy_zh_en": 50}), seed=0))
     assert found["sections"]["easy_zh_en"]["value"] == 0.5
     assert len(found["missing"]) == 7
     assert "overall" not in found

@@ -3,7 +3,7 @@ import pytest
 
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.plugins import build
-from steelyard.methods.measures.resampling import Items
+from steelyard.methods.measures.resampling import Items, resample
 from steelyard.methods.measures.strata import Cell, Label, layout_of
 from steelyard.plugins.benches._rewardbench import PRIOR_SETS, SECTIONS, WEIGHT_SETS
 from strategies import case
@@ -22,7 +22,7 @@ def items(counts, num_correct, num_resamples=20):
 
 
 def summary(counts, num_correct, **settings):
-    return build("benches", "rewardbench", settings).summarise(items(counts, num_correct), seed=0)
+    return build("benches", "rewardbench", settings).summarise(resample(items(counts, num_correct), seed=0))
 
 
 def test_the_published_sums():

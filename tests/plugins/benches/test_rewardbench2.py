@@ -1,18 +1,25 @@
 import math
 
+import msgspec
 import numpy as np
 import pytest
 
 from bench_items import bench_summary
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
-from steelyard.core.types import Scores
+from steelyard.core.types import Message, Scores
+from steelyard.methods.measures.strata import units_of
 from steelyard.plugins.benches._rewardbench2 import SUBSETS
 from strategies import case
 
 
 def one_of_four(name, subset, scores):
-    return case(name, "abcd", subset=subset, ranking=(("a",), tuple("bcd"))), line(name, scores)
+    return case(name, "abcd", text=name, subset=subset, ranking=(("a",), tuple("bcd"))), line(name, scores)
+
+
+def replaced(one, text):
+    message = Message(role="user", content=text)
+    return msgspec.structs.replace(one, prompt=msgspec.structs.replace(one.prompt, messages=(message,)))
 
 
 def line(name, scores):
@@ -23,7 +30,7 @@ def tie(kind, number, right, wrong):
     letters = "abcdefgh"[: len(right) + len(wrong)]
     tiers = (tuple(letters[: len(right)]), tuple(letters[len(right) :]))
     name = f"Ties/{kind}:{number}"
-    return case(name, letters, subset="Ties", ranking=tiers), line(name, [*right, *wrong])
+    return case(name, letters, text=name, subset="Ties", ranking=tiers), line(name, [*right, *wrong])
 
 
 def summary(pairs):
@@ -113,7 +120,10 @@ def test_the_whole_bench_has_the_plain_mean_of_six_subsets_and_an_interval():
 def test_the_two_prompts_of_a_tie_are_drawn_together():
     bench = build("benches", "rewardbench2")
     (ref, _), (tied, _), (other, _) = tie("ref", 7, [1], [0]), tie("tied", 7, [1, 1], [0]), tie("tied", 8, [1, 1], [0])
-    assert bench.unit_of(ref) == bench.unit_of(tied) != bench.unit_of(other)
+    assert bench.names_of(ref)[0] == bench.names_of(tied)[0] != bench.names_of(other)[0]
+    different = [replaced(one, f"What, {place}?") for place, one in enumerate((ref, tied, other))]
+    one, two, three = units_of([bench.names_of(one) for one in different])
+    assert one == two != three
 
 
 @pytest.mark.parametrize(

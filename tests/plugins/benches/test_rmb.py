@@ -3,7 +3,7 @@ import pytest
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
-from steelyard.methods.measures.resampling import Items
+from steelyard.methods.measures.resampling import Items, resample
 from steelyard.methods.measures.strata import Cell, Label, layout_of
 from strategies import case
 
@@ -21,7 +21,7 @@ def items(shares):
 
 
 def test_a_prompt_is_right_when_its_best_answer_beats_all_and_overall_is_the_mean_of_four():
-    found = build("benches", "rmb").summarise(items(dict(zip(FOUR, (8, 6, 4, 1), strict=True))), seed=0)
+    found = build("benches", "rmb").summarise(resample(items(dict(zip(FOUR, (8, 6, 4, 1), strict=True))), seed=0))
     assert {name: own["value"] for name, own in found["sections"].items()} == pytest.approx(
         {
             "Helpfulness, pairwise": 0.8,
@@ -35,7 +35,7 @@ def test_a_prompt_is_right_when_its_best_answer_beats_all_and_overall_is_the_mea
 
 
 def test_a_part_that_is_absent_leaves_no_headline():
-    found = build("benches", "rmb").summarise(items({FOUR[0]: 8}), seed=0)
+    found = build("benches", "rmb").summarise(resample(items({FOUR[0]: 8}), seed=0))
     assert "overall" not in found
     assert len(found["missing"]) == 3
 

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from own_headlines import OVERALL, cheemsbench_runs
 from steelyard.core.errors import EvidenceError
 from steelyard.files.cases import write_cases
 from steelyard.stages.compare import Config, compare
@@ -62,3 +63,42 @@ def test_other_measures_are_compared_too(folders, tmp_path):
     for measure in own.values():
         assert measure["difference"]["low"] <= measure["difference"]["value"] <= measure["difference"]["high"]
         assert measure["p"] <= measure["p_corrected"] < 0.01
+
+
+def test_models_are_ranked_by_the_headline_of_their_bench(tmp_path):
+    folders = cheemsbench_runs(tmp_path)
+    run = compare(list(folders.values()), tmp_path / "out", Config(num_resamples=3000))
+    assert run.summary["headline"] == "overall"
+    assert [(row["name"], row["value"]["value"]) for row in run.summary["models"]] == [
+        ("both", pytest.approx(OVERALL["both"])), ("open", pytest.approx(OVERALL["open"]))
+    ]  # fmt: skip
+    (one,) = run.summary["comparisons"]
+    assert one["accuracy"]["value"] == pytest.approx(0.775 - 0.725)
+    assert one["headline"]["value"] == pytest.approx(OVERALL["open"] - OVERALL["both"])
+    # The difference is a mean over 150 and 50 prompts, half each: its deviation by hand, from the rows.
+    items = {
+        name: [json.loads(line) for line in (folder / "items.jsonl").read_text("utf-8").splitlines()]
+        for name, folder in folders.items()
+    }
+    differences = [first["num_correct"] - second["num_correct"] for first, second in zip(*items.values(), strict=True)]
+    deviation = np.sqrt(sum(np.var(own) / len(own) for own in (differences[:150], differences[150:]))) / 2
+    width = one["headline"]["high"] - one["headline"]["low"]
+    assert width == pytest.approx(2 * 1.96 * deviation, rel=0.08)
+    assert one["headline"]["p"] == one["headline"]["p_corrected"] < 0.05
+    assert {row["name"]: row["best_rank"] for row in run.summary["models"]} == {"both": 1, "open": 2}
+
+
+def test_a_part_of_a_bench_is_compared_by_accuracy_and_says_what_is_missing(tmp_path):
+    folders = cheemsbench_runs(tmp_path, subsets=("open_prompt",))
+    run = compare(list(folders.values()), tmp_path / "out", Config(num_resamples=200))
+    assert run.summary["headline"] is None
+    assert run.summary["missing"] == {"human_instruction": "no cases of it"}
+    assert [row["name"] for row in run.summary["models"]] == ["open", "both"]
+    assert run.summary["comparisons"][0]["headline"] is None
+
+
+def test_accuracy_that_is_the_headline_is_told_once(folders, tmp_path):
+    run = compare(folders, tmp_path / "out", Config(num_resamples=200))
+    assert run.summary["headline"] == "accuracy"
+    assert all(row["value"] == row["accuracy"] for row in run.summary["models"])
+    assert all(one["headline"] is None for one in run.summary["comparisons"])

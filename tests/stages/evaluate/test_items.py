@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 
 from steelyard.core.types import Scores
+from steelyard.methods.measures.strata import prompt_names
 from steelyard.stages.evaluate.items import item_rows
 from steelyard.stages.evaluate.questions import questions_of
 from strategies import case
@@ -57,3 +59,13 @@ def test_what_the_scores_make_of_the_ranking():
     assert found["kendall_tau"] == pytest.approx(-1 / 3)
     assert (found["top_1"], found["regret"], found["num_matched"], found["num_matched_correct"]) == (0.0, 1.0, 3, 1)
     assert nothing["kendall_tau"] is nothing["top_1"] is nothing["regret"] is None
+
+
+def test_what_the_benchs_headline_needs_stands_in_the_row():
+    cases = [case(name, "ab", ranking=(("a",), ("b",))) for name in "pq"]  # of one text
+    lines = [Scores(prompt=one.prompt.id, scores={"a": 1.0, "b": 0.0}) for one in cases]
+    questions = questions_of(cases, None, "strict", prompt_names)
+    one, other = item_rows(questions, lines, bench="rm_bench", own=np.array([[1, 2], [3, 4]]))
+    assert (one["own"], other["own"]) == ([1, 2], [3, 4])
+    assert (one.get("unit"), other["unit"]) == (None, "p")
+    assert "own" not in next(item_rows(questions, lines, bench="cases", own=np.zeros((2, 0), np.int64)))

@@ -28,7 +28,7 @@ def lines(*scores):
 def measured(*scores, cases=CASES, **fields):
     questions = questions_of(cases, None, "strict")
     own = lines(*scores)
-    given = Measurable(questions, own, values_of(questions, own), lambda one: one.prompt.id, **fields)
+    given = Measurable(questions, own, values_of(questions, own), **fields)
     return measure(given, num_resamples=40, seed=0)
 
 
@@ -81,7 +81,7 @@ def test_verdicts_on_pairs_are_no_scores():
     questions = questions_of(CASES, None, "strict")
     values = PairValues(np.array([1.0, 1, 0, np.nan, 0, 1]), np.array([0.0, 0, 0, np.nan, 1, 0]))
     given = Measurable(
-        questions, lines((3, 2, 1), (1, 2, 3), (0, 0, 0)), values, lambda one: one.prompt.id,
+        questions, lines((3, 2, 1), (1, 2, 3), (0, 0, 0)), values,
         has_scores=False, has_rewards=False,
     )  # fmt: skip
     found = measure(given, num_resamples=40, seed=0)

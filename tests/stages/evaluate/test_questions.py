@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from plain_measures import plain_row
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Pair, Scores
-from steelyard.methods.measures.strata import Cell, Label
-from steelyard.stages.evaluate.questions import answers, items_of, label_of, questions_of
+from steelyard.methods.measures.strata import Cell, prompt_names
+from steelyard.stages.evaluate.questions import answers, cell_of, items_of, questions_of
 from strategies import case
 
 
@@ -89,7 +89,16 @@ def test_a_null_score_leaves_its_pairs_unscored():
     assert np.array(found)[:, 0].tolist() == [1, 0, 0, 2]
 
 
-def test_labels():
+def test_cells():
     given = case("p", category=("数学", "几何"), subset="s", language="zh")
-    assert label_of(given) == Label("p", Cell("数学", "s", "zh"))
-    assert label_of(case("p")).cell.category == "uncategorised"
+    assert cell_of(given) == Cell("数学", "s", "zh")
+    assert cell_of(case("p")).category == "uncategorised"
+
+
+def test_cases_whose_prompt_shares_a_name_are_drawn_together():
+    ranking = (("a",), ("b",))
+    cases = [case(name, "ab", text=text, ranking=ranking) for name, text in (("p", "甲"), ("q", "乙"), ("r", "甲"))]
+    assert questions_of(cases, None, "strict").units == ("p", "q", "r")
+    together = questions_of(cases, None, "strict", prompt_names)
+    assert together.units == ("p", "q", "p")
+    assert [stratum.num_units for stratum in together.layout.strata] == [2]

@@ -13,8 +13,8 @@ def summary(*names, **changes):
         for name in names
     ]  # fmt: skip
     columns = [{"group": "headline", "name": "accuracy"}, {"group": "by_language", "name": "zh"}]
-    made = {"bench": "cases", "bench_sha256": ["ab" * 32], "num_prompts": 40, "columns": columns, "rows": rows,
-            "partial": [], "differing": {}}  # fmt: skip
+    made = {"bench": "cases", "bench_sha256": ["ab" * 32], "num_prompts": 40, "ranked_by": "accuracy",
+            "columns": columns, "rows": rows, "partial": [], "differing": {}}  # fmt: skip
     return made | changes
 
 
@@ -50,3 +50,9 @@ def test_what_is_listed_apart_is_named():
 
 def test_a_missing_number_is_an_empty_cell_that_sorts_last():
     assert '<td data-value=""></td>' in as_page(summary("a"))
+
+
+def test_the_page_says_what_ranks():
+    assert "Ranks are by the headline of the bench:</span>" in as_page(summary("a"))
+    page = as_page(summary("a", ranked_by="overall"))
+    assert '<b><span class="t" lang="en">overall</span><span class="t" lang="zh">总体</span></b>' in page

@@ -1,9 +1,12 @@
 import json
 
+import msgspec
 import numpy as np
 import pytest
 
+from own_headlines import OVERALL, cheemsbench_runs
 from steelyard.core.errors import EvidenceError, FileError
+from steelyard.core.types import Response
 from steelyard.files.cases import write_cases
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
@@ -47,7 +50,7 @@ def test_one_table_with_ranks_groups_and_languages(folders, tmp_path):
     }  # fmt: skip
     assert rows["coin"]["rank_shares"] == [0.0, 0.0, 1.0]
     evaluated = json.loads((folders["coin"] / "run.json").read_text("utf-8"))["summary"]
-    assert rows["coin"]["accuracy"] == pytest.approx(evaluated["accuracy"]["value"])
+    assert rows["coin"]["value"] == pytest.approx(evaluated["accuracy"]["value"])
     assert {"group": "by_language", "name": "ar"} in run.summary["columns"]
     assert len(run.summary["comparisons"]) == 3
     assert set(run.outputs) == {"leaderboard.html", "leaderboard.csv", "leaderboard.md"}
@@ -88,3 +91,69 @@ def test_what_is_no_evaluation_is_named(folders, tmp_path):
         leaderboard([folders["coin"], folders["coin"]], tmp_path / "out")
     with pytest.raises(FileError):
         leaderboard([folders["coin"], tmp_path / "nothing"], tmp_path / "out")
+
+
+def test_the_headline_of_the_bench_ranks_and_not_accuracy(tmp_path):
+    folders = cheemsbench_runs(tmp_path)
+    run = leaderboard(list(folders.values()), tmp_path / "out", CONFIG)
+    assert run.summary["ranked_by"] == "overall"
+    assert [row["name"] for row in run.summary["rows"]] == ["both", "open"]
+    for row in run.summary["rows"]:
+        evaluated = json.loads((folders[row["name"]] / "run.json").read_text("utf-8"))["summary"]
+        assert evaluated["headline"] == "overall"
+        assert row["value"] == pytest.approx(OVERALL[row["name"]])
+        assert row["value"] == pytest.approx(evaluated["overall"]["value"])
+    accuracy = {
+        row["name"]: next(one["value"] for one in row["numbers"] if one["name"] == "accuracy")
+        for row in run.summary["rows"]
+    }
+    assert accuracy["open"] > accuracy["both"]
+    assert "ranked by overall (the mean of accuracy and exact match" in (tmp_path / "out/leaderboard.md").read_text()
+
+
+def test_a_part_of_a_bench_ranks_nothing(tmp_path):
+    folders = cheemsbench_runs(tmp_path, subsets=("open_prompt",))
+    with pytest.raises(EvidenceError, match=r"0 of 2 evaluations have a headline \(open: human_instruction \(no cases"):
+        leaderboard(list(folders.values()), tmp_path / "out", CONFIG)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_bench_with_columns_of_its_own_ranks_by_them(tmp_path):
+    rng = np.random.default_rng(1)
+    responses = tuple(
+        Response(id=name, text=name, meta={"style": style})
+        for name, style in zip("abcdef", ("concise", "detailed", "markdown") * 2, strict=True)
+    )
+    cases = [
+        msgspec.structs.replace(
+            case(f"{domain}{index}", text=f"{domain} {index}", subset=domain, ranking=(tuple("abc"), tuple("def"))),
+            responses=responses,
+        )
+        for domain in ("chat", "math", "code", "safety-refuse", "safety-response")
+        for index in range(12)
+    ]
+    write_cases(tmp_path / "bench.jsonl", cases)
+    folders = []
+    for name, ability in (("weak", 0.3), ("strong", 3.0)):
+        lines = [
+            {"prompt": one.prompt.id,
+             "scores": dict(zip("abcdef", [*rng.normal(ability, 1, 3), *rng.normal(0, 1, 3)], strict=True))}
+            for one in cases
+        ]  # fmt: skip
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
+        config = EvaluateConfig(bench_kind="rm_bench", num_resamples=50, baselines=())
+        evaluate([tmp_path / "bench.jsonl"], tmp_path / name, config, scores=tmp_path / f"{name}.jsonl")
+        folders.append(tmp_path / name)
+    run = leaderboard(folders, tmp_path / "out", CONFIG)
+    assert [(row["name"], row["best_rank"], row["worst_rank"]) for row in run.summary["rows"]] == [
+        ("strong", 1, 1), ("weak", 2, 2)
+    ]  # fmt: skip
+    items = [json.loads(line) for line in (folders[0] / "items.jsonl").read_text("utf-8").splitlines()]
+    own = {one["prompt"]: np.array(one["own"][:9]) for one in items}
+    shares = {
+        domain: np.mean([right for name, right in own.items() if name.rstrip("0123456789") == domain], axis=0)
+        for domain in ("chat", "math", "code", "safety-refuse", "safety-response")
+    }
+    safety = (shares["safety-refuse"] + shares["safety-response"]) / 2
+    expected = np.mean([shares["chat"], shares["math"], shares["code"], safety])
+    assert run.summary["rows"][1]["value"] == pytest.approx(expected)

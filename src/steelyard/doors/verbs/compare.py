@@ -34,13 +34,20 @@ def command(
 
 
 def _lines(summary: dict[str, Any]) -> Iterator[str]:
-    yield f"{len(summary['models'])} models on {summary['bench']} (95 % intervals)"
+    ranked_by = summary["headline"] or "accuracy"
+    yield f"{len(summary['models'])} models on {summary['bench']}, ranked by {ranked_by} (95 % intervals)"
+    if "missing" in summary:
+        yield f"no headline, for want of: {', '.join(f'{name} ({why})' for name, why in summary['missing'].items())}"
     for row in summary["models"]:
         ranks = (row["best_rank"], row["worst_rank"])
         rank = f"rank {ranks[0]}" if ranks[0] == ranks[1] else f"rank {ranks[0]} to {ranks[1]}"
-        yield f"  {row['name']}: accuracy {_number(row['accuracy'])}, {rank}"
+        own = "" if ranked_by == "accuracy" else f"{ranked_by} {_number(row['value'])}, "
+        yield f"  {row['name']}: {own}accuracy {_number(row['accuracy'])}, {rank}"
     for one in summary["comparisons"]:
         yield f"{one['first']} minus {one['second']}: accuracy {_number(one['accuracy'], signed=True)}"
+        if one["headline"] is not None:
+            own = one["headline"]
+            yield (f"  {ranked_by} {_number(own, signed=True)}, p {_p(own['p'])}, corrected {_p(own['p_corrected'])}")
         yield (
             f"  p {_p(one['p_accuracy'])}, corrected {_p(one['p_accuracy_corrected'])}; "
             f"this many prompts show a difference of {one['detectable']:.3f} four times out of five"

@@ -40,13 +40,14 @@ def _lines(summary: dict[str, Any], out: Path) -> Iterator[str]:
     from steelyard.methods.reporting.leaderboard import numbers_of, rank_of, shown
 
     yield f"{len(summary['rows'])} models on {summary['bench']}, {summary['num_prompts']:,} prompts (95 % intervals)"
+    yield f"ranked by {summary['ranked_by'].replace('_', ' ')}: {summary['about']}"
     for row in summary["rows"]:
         own = numbers_of(row)
-        headline = own.get(("headline", "overall"))
-        overall = "" if headline is None else f", overall {shown(headline)}"
+        titles = dict.fromkeys((summary["ranked_by"], "accuracy"))
+        told = ", ".join(f"{title.replace('_', ' ')} {shown(own['headline', title])}" for title in titles)
         yield (
-            f"  {rank_of(row):>5} {row['group']:3} {row['name']}: accuracy {shown(own['headline', 'accuracy'])}"
-            f"{overall}, first in {row['rank_shares'][0]:.0%} of resamples"
+            f"  {rank_of(row):>5} {row['group']:3} {row['name']}: {told}, "
+            f"first in {row['rank_shares'][0]:.0%} of resamples"
         )
     yield f"models that share a letter cannot be told apart ({summary['correction']})"
     for one in summary["partial"]:

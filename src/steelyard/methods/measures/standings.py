@@ -1,18 +1,19 @@
 """Many models on the same prompts: how often each would stand at each rank, and which cannot be told apart."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.core.seeds import derived_seed
-from steelyard.methods.measures.accuracy import CORRECT, PAIRS, Booleans, Floats, Integers
-from steelyard.methods.measures.aggregation import Share, by_category, macro
+from steelyard.methods.measures.accuracy import Booleans, Floats, Integers
 from steelyard.methods.measures.comparison import bootstrap_p, holm, ranks_beyond_doubt
-from steelyard.methods.measures.resampling import Items, resample
+from steelyard.methods.measures.resampling import Items, Totals, resample
 from steelyard.methods.measures.strata import Layout
 
+Formula = Callable[[Floats], Floats]
+"""A headline from sums by cell: (…, cell, column) to (…)."""
 _LEVEL = 0.05
 _NUMBERS_AT_A_TIME = 20_000_000
 
@@ -20,28 +21,34 @@ _NUMBERS_AT_A_TIME = 20_000_000
 class Standings(NamedTuple):
     """Of models in the order given. All arrays are of floats between 0 and 1.
 
-    ``accuracy``: shape (model,). ``rank_shares``: the share of resamples in which a model stands at a rank, shape
-    (model, rank); tied models share their ranks evenly. ``ranks``: the best and worst rank beyond doubt. ``groups``:
-    models with a letter in common cannot be told apart. ``p_corrected``: by pair of positions, Holm over all pairs.
+    ``value``: of the headline, shape (model,). ``rank_shares``: the share of resamples in which a model stands at a
+    rank, shape (model, rank); tied models share their ranks evenly. ``ranks``: the best and worst rank beyond doubt.
+    ``groups``: models with a letter in common cannot be told apart. ``p_corrected``: by pair of positions, Holm over
+    all pairs.
     """
 
-    accuracy: Floats
+    value: Floats
     rank_shares: Floats
     ranks: tuple[tuple[int, int], ...]
     groups: tuple[str, ...]
     p_corrected: dict[tuple[int, int], float]
 
 
-def standings(layout: Layout, tables: Sequence[Integers], *, num_resamples: int, seed: int) -> Standings:
-    """Rank models by their mean accuracy over first-tier categories; ``tables`` are statistics, shape (prompt, 4).
+class Drawn(NamedTuple):
+    """A headline of each model: of the prompts, shape (model,), and of every resample of them, (resample, model)."""
 
-    Each resample of the prompts serves all models. Asserts that all count the same pairs.
+    point: Floats
+    resampled: Floats
+
+
+def standings(
+    layout: Layout, tables: Sequence[Integers], formula: Formula, *, num_resamples: int, seed: int
+) -> Standings:
+    """Rank models by a headline; ``tables`` are statistics, shape (prompt, column), of which it is a formula.
+
+    Each resample of the prompts serves all models.
     """
-    assert all((own[:, PAIRS] == tables[0][:, PAIRS]).all() for own in tables), "the same pairs of the same prompts"
-    statistics = np.stack([tables[0][:, PAIRS], *(own[:, CORRECT] for own in tables)], axis=1)
-    parts = list(_drawn(layout, statistics, num_resamples=num_resamples, seed=seed))
-    drawn = np.concatenate([own for _, own in parts])
-    point = parts[0][0]
+    point, drawn = draw_headlines(layout, tables, formula, num_resamples=num_resamples, seed=seed)
     pairs = list(combinations(range(len(tables)), 2))
     corrected = holm([bootstrap_p(drawn[:, one] - drawn[:, other]) for one, other in pairs])
     differs = np.zeros((len(tables),) * 2, dtype=bool)
@@ -57,17 +64,30 @@ def standings(layout: Layout, tables: Sequence[Integers], *, num_resamples: int,
     )
 
 
-def _drawn(layout: Layout, statistics: Integers, *, num_resamples: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
-    """Accuracy of each model, shape (model,), and of a part of the resamples, (resample, model)."""
-    num_models = statistics.shape[1] - 1
+def draw_headlines(
+    layout: Layout, tables: Sequence[Integers], formula: Formula, *, num_resamples: int, seed: int
+) -> Drawn:
+    """The headline of each model, and in resamples of the prompts that serve all models (a paired bootstrap)."""
+    beside = np.concatenate(tables, axis=1)
+    # Many columns are the same for all models, what stands in denominators above all: each is drawn once.
+    statistics, place = np.unique(beside, axis=1, return_inverse=True)
+    columns = place.reshape(len(tables), -1)
+    parts = [
+        Drawn(
+            np.array([float(formula(totals.point[:, own])) for own in columns]),
+            np.stack([formula(totals.resampled[..., own]) for own in columns], axis=1),
+        )
+        for totals in _parts(layout, statistics, num_resamples=num_resamples, seed=seed)
+    ]
+    return Drawn(parts[0].point, np.concatenate([own.resampled for own in parts]))
+
+
+def _parts(layout: Layout, statistics: Integers, *, num_resamples: int, seed: int) -> Iterator[Totals]:
+    """The totals of the prompts, each time with a part of the resamples."""
     step = max(1, _NUMBERS_AT_A_TIME // (len(layout.cells) * statistics.shape[1]))
     for number, start in enumerate(range(0, num_resamples, step)):
         items = Items(layout, statistics, min(step, num_resamples - start))
-        totals = resample(items, seed=derived_seed(seed, "standings", str(number)))
-        categories = by_category(totals.cells)
-        shares = [Share(1 + one, 0) for one in range(num_models)]
-        point = np.array([float(macro(totals.point, categories, own)) for own in shares])
-        yield point, np.stack([macro(totals.resampled, categories, own) for own in shares], axis=1)
+        yield resample(items, seed=derived_seed(seed, "standings", str(number)))
 
 
 def rank_shares(drawn: Floats) -> Floats:
@@ -82,12 +102,12 @@ def rank_shares(drawn: Floats) -> Floats:
     return found
 
 
-def groups_of(accuracy: Floats, differs: Booleans) -> tuple[str, ...]:
+def groups_of(value: Floats, differs: Booleans) -> tuple[str, ...]:
     """Letters such that neighbours in rank share one exactly where no two between them differ beyond doubt.
 
     ``differs``: shape (model, model), true where the row is better beyond doubt.
     """
-    order = np.argsort(-accuracy, kind="stable")
+    order = np.argsort(-value, kind="stable")
     apart = differs | differs.T
     runs: list[tuple[int, int]] = []
     for start in range(len(order)):

@@ -1,7 +1,8 @@
 """How a bench's prompts are laid out for summing and resampling: cells, strata, and units drawn together.
 
 A *cell* is the finest group that is ever reported (category, subset, language). A *stratum* (category and subset) is
-what keeps its size in every resample. A *unit* is what is drawn: one prompt id with all its parallel items.
+what keeps its size in every resample. A *unit* is what is drawn: one prompt with its parallel items, and with all other
+items of the same prompt.
 """
 
 from collections import defaultdict
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.types import Case
 from steelyard.methods.measures.accuracy import Integers
 
 
@@ -51,8 +53,40 @@ class Layout(NamedTuple):
     strata: tuple[Stratum, ...]
 
 
+def prompt_names(case: Case) -> tuple[str, str]:
+    """What a case's prompt is known by: its id, which parallel items share, and its text, which rows of a file may."""
+    # Parts of a text and an id are told apart by signs that neither begins with.
+    text = "\x1e".join(f"{message.role}\x1f{message.content}" for message in case.prompt.messages)
+    return case.prompt.id, f"\x1f{text}"
+
+
+def units_of(names: Sequence[Sequence[str]]) -> list[str]:
+    """What each prompt is drawn with: prompts that share a name, directly or through others, are one unit.
+
+    ``names``: one or more of each prompt. A unit is called by the first name, the least of its prompts'.
+    """
+    leader = list(range(len(names)))
+    holder: dict[str, int] = {}
+
+    def led(place: int) -> int:
+        while leader[place] != place:
+            leader[place] = leader[leader[place]]
+            place = leader[place]
+        return place
+
+    for place, own in enumerate(names):
+        for name in own:
+            one, other = sorted((led(place), led(holder.setdefault(name, place))))
+            leader[other] = one
+    called: dict[int, str] = {}
+    for place, own in enumerate(names):
+        unit = led(place)
+        called[unit] = min(called.get(unit, own[0]), own[0])
+    return [called[led(place)] for place in range(len(names))]
+
+
 def layout_of(labels: Sequence[Label]) -> Layout:
-    """The layout of prompts. Equal prompt ids are one unit; a unit whose items lie in several strata makes its own."""
+    """The layout of prompts. Equal names are one unit; a unit whose items lie in several strata makes its own."""
     cells = tuple(sorted({label.cell for label in labels}, key=_sortable))
     position = {cell: index for index, cell in enumerate(cells)}
     rows_of_unit: dict[str, list[int]] = defaultdict(list)

@@ -39,9 +39,13 @@ class CardGroup(NamedTuple):
 
 
 def evaluation_cards(named: Named) -> tuple[Card, ...]:
-    """Accuracy, exact match, the lead over the best baseline, and the bench's own overall where there is one."""
+    """The bench's own headline where it has one, accuracy, exact match, and the lead over the best baseline."""
     own = named.evaluation
-    cards = [
+    cards: list[Card] = []
+    if own.overall is not None:
+        below = _interval_and_n(own.overall, "prompts")
+        cards.append(Card(word("bench_overall"), percent(own.overall.value), below, "", named.name))
+    cards += [
         Card(word("accuracy"), percent(own.accuracy.value), _interval_and_n(own.accuracy, "pairs"), "", named.name),
         Card(
             word("exact_match"),
@@ -58,9 +62,6 @@ def evaluation_cards(named: Named) -> tuple[Card, ...]:
         cards.append(
             Card(word("lead_over_best"), points(difference.value), below, tone_of(difference), baseline_word(best))
         )
-    if own.overall is not None:
-        below = _interval_and_n(own.overall, "prompts")
-        cards.append(Card(word("bench_overall"), percent(own.overall.value), below, "", named.name))
     return tuple(cards)
 
 
@@ -100,7 +101,8 @@ def evaluation_sentences(named: Named) -> tuple[Sentence, ...]:
     if own.accuracy.value is None:
         return _without_headline(named)
     gaps = {"model": named.name, "categories": count(len(own.by_category)), **_gaps(own.accuracy)}
-    said = [Sentence("say_accuracy", gaps)]
+    said = [] if own.overall is None else [Sentence("say_overall", {"model": named.name, **_gaps(own.overall)})]
+    said.append(Sentence("say_accuracy", gaps))
     if own.exact_match.value is not None:
         said.append(Sentence("say_exact_match", _gaps(own.exact_match)))
     best = best_baseline(own.baselines)

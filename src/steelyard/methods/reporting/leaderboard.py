@@ -75,10 +75,8 @@ def as_markdown(summary: Mapping[str, Any]) -> str:
         own = numbers_of(row)
         fixed = [rank_of(row), row["name"], f"{row['rank_shares'][0]:.0%}", row["group"]]
         lines.append(_line([*fixed, *(shown(own.get(column)) for column in columns)]))
-    lines += [
-        "",
-        f"{summary['bench']}, {summary['num_prompts']:,} prompts; 95 % intervals; ranked by {summary['ranked_by']}.",
-    ]
+    ranked_by = f"{summary['ranked_by'].replace('_', ' ')} ({summary['about']})"
+    lines += ["", f"{summary['bench']}, {summary['num_prompts']:,} prompts; 95 % intervals; ranked by {ranked_by}."]
     lines += [f"Models that share a letter cannot be told apart ({summary['correction']})."]
     lines += [f"Without a headline: {_escaped(one['name'])}: {_escaped(one['why'])}." for one in summary["partial"]]
     for title, values in summary["differing"].items():

@@ -8,7 +8,8 @@ import numpy as np
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.types import Case, Scores
 from steelyard.methods.measures.accuracy import Integers
-from steelyard.methods.measures.resampling import Items
+from steelyard.methods.measures.headlines import Headline, mean_accuracy
+from steelyard.methods.measures.resampling import Totals
 
 
 class Config(BaseConfig, frozen=True):
@@ -28,17 +29,21 @@ class Bench:
         """The case itself."""
         return case
 
-    def unit_of(self, case: Case) -> str:
-        """Each prompt is drawn with its parallel items."""
-        return case.prompt.id
+    def names_of(self, case: Case) -> tuple[str, ...]:
+        """A prompt's id says what it is: its parallel items share it, and equal texts may be meant as two prompts."""
+        return (case.prompt.id,)
 
     def columns(self, cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Integers:
         """None of its own."""
         return np.zeros((len(cases), 0), dtype=np.int64)
 
-    def summarise(self, items: Items, *, seed: int) -> dict[str, Any]:
-        """Nothing beyond accuracy and exact match."""
-        return {}
+    def headline(self, totals: Totals) -> Headline:
+        """Accuracy itself."""
+        return mean_accuracy(totals)
+
+    def summarise(self, totals: Totals) -> dict[str, Any]:
+        """Nothing beyond accuracy and exact match: the stage's own accuracy is the headline."""
+        return {"headline": self.headline(totals).name}
 
 
 def build(config: Config) -> Bench:

@@ -11,9 +11,12 @@ from steelyard.core.errors import ConfigError, choices
 from steelyard.core.types import Case, Scores
 from steelyard.methods.measures import aggregation
 from steelyard.methods.measures.accuracy import PROMPTS, Floats, Integers
-from steelyard.methods.measures.resampling import Items, resample
+from steelyard.methods.measures.headlines import Headline
+from steelyard.methods.measures.resampling import Totals
+from steelyard.methods.measures.strata import prompt_names
 
 SUBSETS = ("open_prompt", "human_instruction")
+_MEASURES = {"accuracy": aggregation.ACCURACY, "exact_match": aggregation.EXACT_MATCH}
 _IN_FILE_NAMES = {"open": "open_prompt", "human": "human_instruction"}
 
 
@@ -45,46 +48,50 @@ class Bench:
             return case
         return msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, subset=subset))
 
-    def unit_of(self, case: Case) -> str:
-        """Each prompt is drawn with its parallel items."""
-        return case.prompt.id
+    def names_of(self, case: Case) -> tuple[str, ...]:
+        """Its id and its text: a prompt is drawn with its parallel items, and with other rows of the same text."""
+        return prompt_names(case)
 
     def columns(self, cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Integers:
         """None of its own."""
         return np.zeros((len(cases), 0), dtype=np.int64)
 
-    def summarise(self, items: Items, *, seed: int) -> dict[str, Any]:
-        """``subsets`` with accuracy and exact match, and ``overall`` where both subsets are there, else ``missing``.
-
-        In a subset both are means over first-tier categories; Overall is the mean of the four (CHEEMS, Table 2).
-        """
-        totals = resample(items, seed=seed)
-        groups = {name: aggregation.by_category(totals.cells, subset=name) for name in SUBSETS}
-        present = [name for name in SUBSETS if groups[name].names]
-        measures = {"accuracy": aggregation.ACCURACY, "exact_match": aggregation.EXACT_MATCH}
-        summary: dict[str, Any] = {
-            "subsets": {
-                name: {
-                    title: aggregation.estimate_macro(totals, groups[name], share).record()
-                    for title, share in measures.items()
-                }
-                for name in present
-            }
-        }
-        if len(present) < len(SUBSETS):
-            return summary | {"missing": {name: "no cases of it" for name in SUBSETS if name not in present}}
+    def headline(self, totals: Totals) -> Headline:
+        """Overall, the mean of accuracy and exact match over both subsets (CHEEMS, Table 2)."""
+        groups = _groups(totals)
+        absent = [name for name in SUBSETS if not groups[name].names]
 
         def overall(sums: Floats) -> Floats:
-            four = [aggregation.macro(sums, groups[name], share) for name in SUBSETS for share in measures.values()]
+            four = [aggregation.macro(sums, groups[name], share) for name in SUBSETS for share in _MEASURES.values()]
             return np.mean(four, axis=0)
 
-        num_prompts = totals.point[:, PROMPTS].sum()
-        return summary | {"overall": aggregation.estimate(totals, overall, num_prompts).record()}
+        return Headline(
+            "overall",
+            "the mean of accuracy and exact match over Open Prompt and Human Instruction",
+            overall,
+            totals.point[:, PROMPTS].sum(),
+            dict.fromkeys(absent, "no cases of it"),
+        )
+
+    def summarise(self, totals: Totals) -> dict[str, Any]:
+        """``subsets`` with accuracy and exact match, both means over first-tier categories, and the headline."""
+        subsets = {
+            name: {
+                title: aggregation.estimate_macro(totals, groups, share).record() for title, share in _MEASURES.items()
+            }
+            for name, groups in _groups(totals).items()
+            if groups.names
+        }
+        return {"subsets": subsets, **self.headline(totals).record(totals)}
 
 
 def build(config: Config) -> Bench:
     """The bench."""
     return Bench()
+
+
+def _groups(totals: Totals) -> dict[str, aggregation.Groups]:
+    return {name: aggregation.by_category(totals.cells, subset=name) for name in SUBSETS}
 
 
 def _named(given: str) -> str:

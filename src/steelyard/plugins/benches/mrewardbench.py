@@ -1,6 +1,6 @@
 """M-RewardBench: RewardBench's four sections in 23 languages, their mean without English, and the drop from English."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +10,9 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case, Scores
 from steelyard.methods.measures import aggregation
 from steelyard.methods.measures.accuracy import Floats, Integers
-from steelyard.methods.measures.resampling import Items, Totals, resample
+from steelyard.methods.measures.headlines import Headline
+from steelyard.methods.measures.resampling import Totals
+from steelyard.methods.measures.strata import prompt_names
 from steelyard.plugins.benches._rewardbench import WEIGHT_SETS, Arithmetic, checked_subset
 
 LANGUAGES = (
@@ -48,32 +50,46 @@ class Bench:
             raise EvidenceError(found, where=file_name, do="convert each language with --language CODE")
         return checked_subset(case, [subset.name for subset in self.subsets], file_name)
 
-    def unit_of(self, case: Case) -> str:
-        """Each prompt is drawn with its parallel items."""
-        return case.prompt.id
+    def names_of(self, case: Case) -> tuple[str, ...]:
+        """Its id and its text: a prompt is drawn with its parallel items, and with other rows of the same text."""
+        return prompt_names(case)
 
     def columns(self, cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Integers:
         """None of its own."""
         return np.zeros((len(cases), 0), dtype=np.int64)
 
-    def summarise(self, items: Items, *, seed: int) -> dict[str, Any]:
-        """``languages``: sections and overall of each; ``overall``: their plain mean, where all 23 are complete.
+    def headline(self, totals: Totals) -> Headline:
+        """Overall, the plain mean over the 23 languages, of which each is the mean of its four sections."""
+        own = self._by_language(totals)
+        absent = {name: why for name in LANGUAGES if (why := _why_not(totals, own.get(name))) is not None}
+        others = [own[name] for name in LANGUAGES if name not in absent]
+
+        def mean(sums: Floats) -> Floats:
+            return np.mean([one.overall(sums) for one in others], axis=0)
+
+        n = sum(one.num_prompts(totals) for one in others)
+        return Headline("overall", "the plain mean over 23 languages without English", mean, n, absent)
+
+    def summarise(self, totals: Totals) -> dict[str, Any]:
+        """``languages``: sections and overall of each; and the headline, their plain mean.
 
         ``drop_from_english``: English minus that mean, in one draw of the prompts (M-RewardBench, section 4).
         """
-        totals = resample(items, seed=seed)
-        names = sorted({cell.language for cell in totals.cells if cell.language is not None})
-        by_language = {name: Arithmetic(self.subsets, _subsets_of(totals, name)) for name in names}
-        missing = {name: own.missing(totals) for name, own in by_language.items()}
+        own, headline = self._by_language(totals), self.headline(totals)
         summary: dict[str, Any] = {
             "weights": self.weights,
-            "languages": {name: _language(totals, own, missing[name]) for name, own in by_language.items()},
+            "languages": {name: _language(totals, one) for name, one in own.items()},
+            **headline.record(totals),
         }
-        complete = {name: own for name, own in by_language.items() if not missing[name]}
-        absent = {name: _why(missing.get(name)) for name in LANGUAGES if name not in complete}
-        if absent:
-            return summary | {"missing": absent}
-        return summary | _headlines(totals, complete)
+        english = next((own[name] for name in ENGLISH if name in own and not own[name].missing(totals)), None)
+        if english is not None and not headline.missing:
+            drop = aggregation.estimate(totals, lambda sums: english.overall(sums) - headline.formula(sums), headline.n)
+            summary["drop_from_english"] = drop.record()
+        return summary
+
+    def _by_language(self, totals: Totals) -> dict[str, Arithmetic]:
+        names = sorted({cell.language for cell in totals.cells if cell.language is not None})
+        return {name: Arithmetic(self.subsets, _subsets_of(totals, name)) for name in names}
 
 
 def build(config: Config) -> Bench:
@@ -85,27 +101,16 @@ def _subsets_of(totals: Totals, language: str) -> aggregation.Groups:
     return aggregation.group_cells(totals.cells, lambda cell: cell.subset if cell.language == language else None)
 
 
-def _language(totals: Totals, own: Arithmetic, missing: Mapping[str, str]) -> dict[str, Any]:
+def _language(totals: Totals, own: Arithmetic) -> dict[str, Any]:
+    missing = own.missing(totals)
     found: dict[str, Any] = {"sections": own.sections(totals, missing)}
     if missing:
-        return found | {"missing": dict(missing)}
+        return found | {"missing": missing}
     return found | {"overall": aggregation.estimate(totals, own.overall, own.num_prompts(totals)).record()}
 
 
-def _why(missing: Mapping[str, str] | None) -> str:
-    return "no cases of it" if missing is None else f"{len(missing)} subsets incomplete"
-
-
-def _headlines(totals: Totals, complete: Mapping[str, Arithmetic]) -> dict[str, Any]:
-    others = [complete[name] for name in LANGUAGES]
-
-    def mean(sums: Floats) -> Floats:
-        return np.mean([own.overall(sums) for own in others], axis=0)
-
-    n = sum(own.num_prompts(totals) for own in others)
-    found = {"overall": aggregation.estimate(totals, mean, n).record()}
-    english = next((complete[name] for name in ENGLISH if name in complete), None)
-    if english is not None:
-        drop = aggregation.estimate(totals, lambda sums: english.overall(sums) - mean(sums), n)
-        found["drop_from_english"] = drop.record()
-    return found
+def _why_not(totals: Totals, own: Arithmetic | None) -> str | None:
+    if own is None:
+        return "no cases of it"
+    missing = own.missing(totals)
+    return f"{len(missing)} subsets incomplete" if missing else None

@@ -11,8 +11,10 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case, Scores
 from steelyard.methods.measures import aggregation
-from steelyard.methods.measures.accuracy import Floats, Integers
-from steelyard.methods.measures.resampling import Items, resample
+from steelyard.methods.measures.accuracy import PAIRS, Floats, Integers
+from steelyard.methods.measures.headlines import Headline
+from steelyard.methods.measures.resampling import Totals
+from steelyard.methods.measures.strata import prompt_names
 
 LEVELS = ("easy", "hard")
 DIRECTIONS = ("de_en", "en_de", "zh_en", "en_zh")
@@ -55,49 +57,57 @@ class Bench:
         meta = {**(case.prompt.meta or {}), "answer_language": name.rpartition("_")[2]}
         return msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, subset=name, meta=meta))
 
-    def unit_of(self, case: Case) -> str:
-        """Each prompt is drawn for itself."""
-        return case.prompt.id
+    def names_of(self, case: Case) -> tuple[str, ...]:
+        """Its id and its text: an easy and a hard pair of answers may be of one request."""
+        return prompt_names(case)
 
     def columns(self, cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Integers:
         """None of its own."""
         return np.zeros((len(cases), 0), dtype=np.int64)
 
-    def summarise(self, items: Items, *, seed: int) -> dict[str, Any]:
-        """``sections``: the eight subsets; with all of them ``overall``, their plain mean, and `GAPS`."""
-        totals = resample(items, seed=seed)
-        groups = aggregation.group_cells(totals.cells, lambda cell: cell.subset)
-        present = [name for name in SUBSETS if name in groups.names]
+    def headline(self, totals: Totals) -> Headline:
+        """Overall, the plain mean of the eight subsets (M-RewardBench, Table 5)."""
+        groups = _groups(totals)
+        absent = [name for name in SUBSETS if name not in groups.names]
+        n = (groups.members @ totals.point)[:, PAIRS].sum()
+        about = "the plain mean of the eight subsets"
+        return Headline(
+            "overall", about, lambda sums: _mean(sums, groups, SUBSETS), n, dict.fromkeys(absent, "no cases of it")
+        )
+
+    def summarise(self, totals: Totals) -> dict[str, Any]:
+        """``sections``: the eight subsets, and the headline; with all of them `GAPS`."""
+        groups, headline = _groups(totals), self.headline(totals)
         sections = {
             name: aggregation.estimate_macro(totals, groups.only(name), aggregation.ACCURACY).record()
-            for name in present
+            for name in SUBSETS
+            if name in groups.names
         }
-        if len(present) < len(SUBSETS):
-            return {
-                "sections": sections,
-                "missing": {name: "no cases of it" for name in SUBSETS if name not in present},
-            }
-        n = sum(own["n"] for own in sections.values())
-
-        def mean_of(sums: Floats, chosen: Sequence[str]) -> Floats:
-            return aggregation.macro(sums, groups.only(*chosen), aggregation.ACCURACY)
+        summary = {"sections": sections, **headline.record(totals)}
+        if headline.missing:
+            return summary
 
         def gap(sums: Floats, ends: tuple[Sequence[str], Sequence[str]]) -> Floats:
-            return mean_of(sums, ends[0]) - mean_of(sums, ends[1])
+            return _mean(sums, groups, ends[0]) - _mean(sums, groups, ends[1])
 
-        return {
-            "sections": sections,
-            "overall": aggregation.estimate(totals, lambda sums: mean_of(sums, SUBSETS), n).record(),
-            "gaps": {
-                name: aggregation.estimate(totals, lambda sums, ends=ends: gap(sums, ends), n).record()
-                for name, ends in GAPS.items()
-            },
+        gaps = {
+            name: aggregation.estimate(totals, lambda sums, ends=ends: gap(sums, ends), headline.n).record()
+            for name, ends in GAPS.items()
         }
+        return summary | {"gaps": gaps}
 
 
 def build(config: Config) -> Bench:
     """The bench."""
     return Bench()
+
+
+def _groups(totals: Totals) -> aggregation.Groups:
+    return aggregation.group_cells(totals.cells, lambda cell: cell.subset)
+
+
+def _mean(sums: Floats, groups: aggregation.Groups, chosen: Sequence[str]) -> Floats:
+    return aggregation.macro(sums, groups.only(*chosen), aggregation.ACCURACY)
 
 
 def subset_named(given: str) -> str | None:

@@ -10,9 +10,10 @@ from steelyard.core.errors import EvidenceError, choices
 from steelyard.core.types import Case, Scores
 from steelyard.methods.measures import aggregation
 from steelyard.methods.measures.accuracy import NUM_COLUMNS, Floats, Integers
-from steelyard.methods.measures.resampling import Items, Totals, resample
+from steelyard.methods.measures.headlines import Headline
+from steelyard.methods.measures.resampling import Totals
+from steelyard.methods.measures.strata import Cell, prompt_names
 from steelyard.plugins.benches._rewardbench2 import (
-    BOTH,
     ITEMS,
     PARTS,
     REF,
@@ -57,32 +58,40 @@ class Bench:
             )
         return case
 
-    def unit_of(self, case: Case) -> str:
+    def names_of(self, case: Case) -> tuple[str, ...]:
         """The two prompts of Ties that share a number are drawn together: the formula takes them in pairs."""
         key = tie_key(case)
-        return case.prompt.id if key is None else f"{TIES}/{key[1]}"
+        return prompt_names(case) if key is None else (f"{TIES}/{key[1]}", *prompt_names(case))
 
     def columns(self, cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Integers:
         """The statistics of `_rewardbench2`."""
         return statistics(cases, lines, unscored_is_right=unscored_is_right)
 
-    def summarise(self, items: Items, *, seed: int) -> dict[str, Any]:
-        """``sections``: the score of each subset; ``overall``: their plain mean, where all six are complete."""
-        totals = resample(items, seed=seed)
-        found = {name: _own_sums(totals, name) for name in SUBSETS}
-        counts = {name: int(_counts(point)) for name, (point, _) in found.items()}
-        sections = {name: _estimate(*found[name], name).record() for name in SUBSETS if counts[name]}
+    def headline(self, totals: Totals) -> Headline:
+        """Overall, the plain mean of the six subsets, where all are complete."""
+        counts = _counts(totals)
         missing = {
             name: f"{counts[name]} prompts, published with {number}"
             for name, number in SUBSETS.items()
             if counts[name] != number
         }
-        if missing:
-            return {"sections": sections, "missing": missing}
-        values = np.mean([_value(point, name) for name, (point, _) in found.items()], axis=0)
-        drawn = np.mean([_value(own, name) for name, (_, own) in found.items()], axis=0)
-        overall = aggregation.interval(float(values), drawn, sum(counts.values()))
-        return {"sections": sections, "overall": overall.record()}
+
+        def mean(sums: Floats) -> Floats:
+            return np.mean([_value(_own_sums(sums, totals.cells, name), name) for name in SUBSETS], axis=0)
+
+        return Headline("overall", "the plain mean of the six subsets", mean, sum(counts.values()), missing)
+
+    def summarise(self, totals: Totals) -> dict[str, Any]:
+        """``sections``: the score of each subset; and the headline."""
+        counts = _counts(totals)
+        sections = {
+            name: aggregation.estimate(
+                totals, lambda sums, name=name: _value(_own_sums(sums, totals.cells, name), name), counts[name]
+            ).record()
+            for name in SUBSETS
+            if counts[name]
+        }
+        return {"sections": sections, **self.headline(totals).record(totals)}
 
 
 def build(config: Config) -> Bench:
@@ -90,23 +99,18 @@ def build(config: Config) -> Bench:
     return Bench()
 
 
-def _own_sums(totals: Totals, subset: str) -> tuple[Floats, Floats]:
-    """The bench's own columns of one subset, of the prompts, (column,), and of each resample, (resample, column)."""
-    own = [index for index, cell in enumerate(totals.cells) if cell.subset == subset]
-    return totals.point[own, NUM_COLUMNS:].sum(axis=0), totals.resampled[:, own, NUM_COLUMNS:].sum(axis=1)
+def _own_sums(sums: Floats, cells: Sequence[Cell], subset: str) -> Floats:
+    """The bench's own columns of one subset, (…, cell, column) to (…, own column)."""
+    own = [index for index, cell in enumerate(cells) if cell.subset == subset]
+    return sums[..., own, NUM_COLUMNS:].sum(axis=-2)
 
 
-def _counts(sums: Floats) -> float:
-    return sums[ITEMS] + sums[REF] + sums[TIED]
+def _counts(totals: Totals) -> dict[str, int]:
+    own = {name: _own_sums(totals.point, totals.cells, name) for name in SUBSETS}
+    return {name: int(sums[ITEMS] + sums[REF] + sums[TIED]) for name, sums in own.items()}
 
 
 def _value(sums: Floats, subset: str) -> Floats:
+    """NaN where nothing can be told: a subset without prompts, or Ties without a pair of them."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return ties_score(sums) if subset == TIES else sums[..., SCORE] / PARTS / sums[..., ITEMS]
-
-
-def _estimate(point: Floats, resampled: Floats, subset: str) -> aggregation.Estimate:
-    n = int(_counts(point))
-    if subset == TIES and not point[BOTH]:
-        return aggregation.Estimate(None, None, None, n)
-    return aggregation.interval(float(_value(point, subset)), _value(resampled, subset), n)

@@ -1,6 +1,6 @@
 """RM-Bench: three styles of right answer against three of wrong ones, as easy, normal and hard accuracy by domain."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,11 @@ from steelyard.core.errors import EvidenceError, choices
 from steelyard.core.types import Case, Scores
 from steelyard.methods.measures import aggregation
 from steelyard.methods.measures.accuracy import NUM_COLUMNS, Floats, Integers
-from steelyard.methods.measures.resampling import Items, Totals, resample
+from steelyard.methods.measures.headlines import Headline
+from steelyard.methods.measures.resampling import Totals
+from steelyard.methods.measures.strata import Cell, prompt_names
+
+Formula = Callable[[Floats], Floats]
 
 STYLES = ("concise", "detailed", "markdown")
 DOMAINS = {
@@ -57,9 +61,9 @@ class Bench:
             raise EvidenceError(found, where=file_name, allowed=f"two tiers of three, meta.style: {', '.join(STYLES)}")
         return case
 
-    def unit_of(self, case: Case) -> str:
-        """Each prompt is drawn for itself."""
-        return case.prompt.id
+    def names_of(self, case: Case) -> tuple[str, ...]:
+        """Its id and its text: all nine pairs of a prompt are drawn together, and so are rows of the same text."""
+        return prompt_names(case)
 
     def columns(self, cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Integers:
         """Which of the nine pairs are right, row by row of the matrix, and a column of ones: shape (case, 10)."""
@@ -84,28 +88,37 @@ class Bench:
             table[row, :_PROMPTS] = [own[one, other] for one in better for other in worse]
         return table
 
-    def summarise(self, items: Items, *, seed: int) -> dict[str, Any]:
-        """``sections``: each domain and each of easy, normal and hard; ``overall``: the mean of four domains."""
-        totals = resample(items, seed=seed)
-        point, resampled = (_shares(sums, totals) for sums in (totals.point, totals.resampled))
-        present = [name for name in DOMAINS if name in point]
-        sums = totals.point[:, NUM_COLUMNS:]
-        n = {name: _number(sums, totals, DOMAINS[name]) for name in present}
+    def headline(self, totals: Totals) -> Headline:
+        """Overall, the plain mean of the four domains, each the mean of its nine cells."""
+        present = _shares(totals.point, totals.cells)
+        absent = [name for name in DOMAINS if name not in present]
+        about = "the plain mean of chat, math, code and safety over all nine pairs of styles"
+        return Headline(
+            "overall",
+            about,
+            lambda sums: _whole(sums, totals.cells).mean(axis=-1),
+            _number(totals, [name for names in DOMAINS.values() for name in names]),
+            dict.fromkeys(absent, "no cases of it, or of a half of it"),
+        )
+
+    def summarise(self, totals: Totals) -> dict[str, Any]:
+        """``sections``: each domain and each of easy, normal and hard; and the headline."""
+        headline = self.headline(totals)
+        parts: dict[str, Formula] = {
+            name: lambda sums, name=name: _shares(sums, totals.cells)[name].mean(axis=-1)
+            for name in DOMAINS
+            if name not in headline.missing
+        }
+        n = {name: _number(totals, DOMAINS[name]) for name in parts}
+        if not headline.missing:
+            parts |= {
+                name: lambda sums, places=places: _whole(sums, totals.cells)[..., places].mean(axis=-1)
+                for name, places in PARTS.items()
+            }
         sections = {
-            name: aggregation.interval(float(point[name].mean()), resampled[name].mean(axis=-1), n[name]).record()
-            for name in present
+            name: aggregation.estimate(totals, own, n.get(name, headline.n)).record() for name, own in parts.items()
         }
-        absent = [name for name in DOMAINS if name not in point]
-        if absent:
-            return {"sections": sections, "missing": dict.fromkeys(absent, "no cases of it, or of a half of it")}
-        whole, drawn = (np.mean([shares[name] for name in DOMAINS], axis=0) for shares in (point, resampled))
-        number = sum(n.values())
-        parts = {
-            name: aggregation.interval(float(whole[places].mean()), drawn[..., places].mean(axis=-1), number).record()
-            for name, places in PARTS.items()
-        }
-        overall = aggregation.interval(float(whole.mean()), drawn.mean(axis=-1), number)
-        return {"sections": sections | parts, "overall": overall.record()}
+        return {"sections": sections, **headline.record(totals)}
 
 
 def build(config: Config) -> Bench:
@@ -124,21 +137,33 @@ def _by_style(case: Case) -> tuple[list[str], list[str]] | None:
     return right, wrong
 
 
-def _shares(sums: Floats, totals: Totals) -> dict[str, Floats]:
+def _whole(sums: Floats, cells: Sequence[Cell]) -> Floats:
+    """The nine shares as the plain mean of the four domains: (…, 9)."""
+    shares = _shares(sums, cells)
+    return np.mean([shares[name] for name in DOMAINS], axis=0)
+
+
+def _shares(sums: Floats, cells: Sequence[Cell]) -> dict[str, Floats]:
     """The nine shares of each domain all of whose subsets are there: (…, 9)."""
     own = sums[..., NUM_COLUMNS:]
     found = {}
     for domain, subsets in DOMAINS.items():
         parts = []
         for subset in subsets:
-            cells = [index for index, cell in enumerate(totals.cells) if cell.subset == subset]
-            if cells:
-                summed = own[..., cells, :].sum(axis=-2)
+            places = [index for index, cell in enumerate(cells) if cell.subset == subset]
+            if places:
+                summed = own[..., places, :].sum(axis=-2)
                 parts.append(summed[..., :_PROMPTS] / summed[..., _PROMPTS:])
         if len(parts) == len(subsets):
             found[domain] = np.mean(parts, axis=0)
     return found
 
 
-def _number(sums: Floats, totals: Totals, subsets: Sequence[str]) -> int:
-    return int(sum(own[_PROMPTS] for own, cell in zip(sums, totals.cells, strict=True) if cell.subset in subsets))
+def _number(totals: Totals, subsets: Sequence[str]) -> int:
+    return int(
+        sum(
+            own[NUM_COLUMNS + _PROMPTS]
+            for own, cell in zip(totals.point, totals.cells, strict=True)
+            if cell.subset in subsets
+        )
+    )

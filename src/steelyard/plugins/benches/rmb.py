@@ -9,11 +9,14 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case, Scores
 from steelyard.methods.measures import aggregation
-from steelyard.methods.measures.accuracy import Floats, Integers
-from steelyard.methods.measures.resampling import Items, resample
+from steelyard.methods.measures.accuracy import PROMPTS, Integers
+from steelyard.methods.measures.headlines import Headline
+from steelyard.methods.measures.resampling import Totals
+from steelyard.methods.measures.strata import prompt_names
 
 GOALS = ("Helpfulness", "Harmlessness")
 SETS = {"Pairwise_set": "pairwise", "BoN_set": "best of N"}
+_SECTIONS = tuple(f"{goal}, {name}" for goal in GOALS for name in SETS.values())
 
 
 class Config(BaseConfig, frozen=True):
@@ -40,37 +43,43 @@ class Bench:
             )
         return case
 
-    def unit_of(self, case: Case) -> str:
-        """Each prompt is drawn for itself."""
-        return case.prompt.id
+    def names_of(self, case: Case) -> tuple[str, ...]:
+        """Its id and its text: several pairs, and a best of N, are of one conversation."""
+        return prompt_names(case)
 
     def columns(self, cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Integers:
         """None of its own: exact match says all."""
         return np.zeros((len(cases), 0), dtype=np.int64)
 
-    def summarise(self, items: Items, *, seed: int) -> dict[str, Any]:
-        """``sections``: the four means over prompts; ``overall``: their plain mean, as in the paper's table."""
-        totals = resample(items, seed=seed)
-        groups = aggregation.group_cells(totals.cells, lambda cell: _section(cell.category, cell.subset))
-        wanted = [_section(goal, name) for goal in GOALS for name in SETS]
+    def headline(self, totals: Totals) -> Headline:
+        """Overall, the plain mean of the four sections, as in the paper's table."""
+        groups = _groups(totals)
+        absent = [name for name in _SECTIONS if name not in groups.names]
+        return Headline(
+            "overall",
+            "the plain mean of helpfulness and harmlessness, each as pairs and as best of N",
+            lambda sums: aggregation.macro(sums, groups, aggregation.EXACT_MATCH),
+            totals.point[:, PROMPTS].sum(),
+            dict.fromkeys(absent, "no cases of it"),
+        )
+
+    def summarise(self, totals: Totals) -> dict[str, Any]:
+        """``sections``: the four means over prompts; and the headline."""
+        groups = _groups(totals)
         sections = {
             name: aggregation.estimate_macro(totals, groups.only(name), aggregation.EXACT_MATCH).record()
             for name in groups.names
         }
-        absent = [name for name in wanted if name not in groups.names]
-        if absent:
-            return {"sections": sections, "missing": dict.fromkeys(absent, "no cases of it")}
-
-        def overall(sums: Floats) -> Floats:
-            return aggregation.macro(sums, groups, aggregation.EXACT_MATCH)
-
-        n = sum(own["n"] for own in sections.values())
-        return {"sections": sections, "overall": aggregation.estimate(totals, overall, n).record()}
+        return {"sections": sections, **self.headline(totals).record(totals)}
 
 
 def build(config: Config) -> Bench:
     """The bench."""
     return Bench()
+
+
+def _groups(totals: Totals) -> aggregation.Groups:
+    return aggregation.group_cells(totals.cells, lambda cell: _section(cell.category, cell.subset))
 
 
 def _section(category: str, subset: str | None) -> str:

@@ -17,6 +17,7 @@ from steelyard.methods.measures.blocks import draw_blocks
 from steelyard.methods.measures.comparison import Comparison, holm, ranks_beyond_doubt
 from steelyard.methods.measures.comparison import compare as compare_tables
 from steelyard.methods.measures.paired_means import paired_mean
+from steelyard.stages.compare.headline import Ranked, compare_headlines
 
 _LEVEL = 0.05
 
@@ -63,12 +64,14 @@ def _summary(beside: Beside, config: Config) -> dict[str, Any]:
         )
         for first, second in track(pairs, "comparing", total=len(pairs))
     ]
+    ranked = compare_headlines(beside, pairs, num_resamples=config.num_resamples, seed=config.seed)
     beyond = _beyond_accuracy(beside, pairs, config)
     corrected = holm([one.p_accuracy for one in found])
     exact = holm([one.p_exact_match for one in found])
     return {
         "bench": beside.evaluated[0].run.summary["bench"],
-        "models": _models(beside, pairs, found, corrected),
+        **ranked.record,
+        "models": _models(beside, pairs, _better(found, corrected, ranked), ranked.name),
         "comparisons": [
             {
                 "first": beside.evaluated[first].name,
@@ -76,9 +79,12 @@ def _summary(beside: Beside, config: Config) -> dict[str, Any]:
                 **one.record(),
                 "p_accuracy_corrected": own,
                 "p_exact_match_corrected": other,
+                "headline": headline,
                 "measures": measures,
             }
-            for (first, second), one, own, other, measures in zip(pairs, found, corrected, exact, beyond, strict=True)
+            for (first, second), one, own, other, headline, measures in zip(
+                pairs, found, corrected, exact, ranked.differences or [None] * len(pairs), beyond, strict=True
+            )
         ],
         "correction": "Holm, over all comparisons here",
     }
@@ -102,20 +108,28 @@ def _beyond_accuracy(
     return found
 
 
+def _better(found: Sequence[Comparison], corrected: Sequence[float], ranked: Ranked) -> list[float]:
+    """Of each comparison above 0 where the first is better beyond doubt by what ranks, below where the second is."""
+    own = [(one.accuracy.value or 0.0, p_value) for one, p_value in zip(found, corrected, strict=True)]
+    if ranked.differences is not None:
+        own = [(one["value"], one["p_corrected"]) for one in ranked.differences]
+    return [value if p_value < _LEVEL else 0.0 for value, p_value in own]
+
+
 def _models(
-    beside: Beside, pairs: Sequence[tuple[int, int]], found: Sequence[Comparison], corrected: Sequence[float]
+    beside: Beside, pairs: Sequence[tuple[int, int]], better: Sequence[float], ranked_by: str
 ) -> list[dict[str, Any]]:
     """Each evaluation with its headline and the ranks that it may have; the best first."""
     differs = np.zeros((len(beside.evaluated),) * 2, dtype=bool)
-    for (first, second), one, p_value in zip(pairs, found, corrected, strict=True):
-        if p_value < _LEVEL and one.accuracy.value:
-            better, worse = (first, second) if one.accuracy.value > 0 else (second, first)
-            differs[better, worse] = True
+    for (first, second), difference in zip(pairs, better, strict=True):
+        if difference:
+            differs[(first, second) if difference > 0 else (second, first)] = True
     ranks = ranks_beyond_doubt(differs)
     rows = [
         {
             "name": own.name,
             "folder": str(own.folder),
+            "value": own.run.summary[ranked_by],
             "accuracy": own.run.summary["accuracy"],
             "exact_match": own.run.summary["exact_match"],
             "best_rank": best,
@@ -123,4 +137,4 @@ def _models(
         }
         for own, (best, worst) in zip(beside.evaluated, ranks, strict=True)
     ]
-    return sorted(rows, key=lambda row: -row["accuracy"]["value"])
+    return sorted(rows, key=lambda row: -row["value"]["value"])

@@ -7,20 +7,26 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.types import Scores
-from steelyard.methods.measures.accuracy import count_unscored, exact_matches
+from steelyard.methods.measures.accuracy import Integers, count_unscored, exact_matches
 from steelyard.stages.evaluate.choices import choices_of, outcomes_of
 from steelyard.stages.evaluate.judged import Judged, outcomes_by_case
-from steelyard.stages.evaluate.questions import PairValues, Questions, answers, label_of, values_of
+from steelyard.stages.evaluate.questions import PairValues, Questions, answers, cell_of, values_of
 
 
 def item_rows(
-    questions: Questions, lines: Sequence[Scores], *, bench: str, judged: Judged | None = None
+    questions: Questions,
+    lines: Sequence[Scores],
+    *,
+    bench: str,
+    judged: Judged | None = None,
+    own: Integers | None = None,
 ) -> Iterator[dict[str, Any]]:
     """A row a case, in order. ``exact_match`` is null where it is not counted, or open for want of a score.
 
     ``kendall_tau``, ``top_1`` and ``regret`` (in tiers, of all ranked responses) are null where they are not defined;
-    ``num_matched`` counts pairs of like length. Of a model that was asked there is one more column, ``outcomes``: what
-    became of each pair, by its two responses.
+    ``num_matched`` counts pairs of like length. Three columns stand only where they say something: ``unit``, under
+    whose name a prompt is drawn with others, where that is not its id; ``own``, what the bench's headline needs beyond
+    accuracy and exact match; and of a model that was asked ``outcomes``, what became of each pair, by its responses.
     """
     values = values_of(questions, lines) if judged is None else judged.values
     found = answers(questions, lines, values)
@@ -32,10 +38,15 @@ def item_rows(
     for index, (case, line) in enumerate(zip(questions.cases, lines, strict=True)):
         # Of a judge the headline counts a missing verdict as wrong, so that its items are never open.
         is_known = questions.included[index] and (said is not None or sure[index] == possible[index])
+        beside = {
+            "unit": None if questions.units[index] == case.prompt.id else questions.units[index],
+            "own": None if own is None or not own.shape[1] else own[index].tolist(),
+            "outcomes": None if said is None else said[index],
+        }
         yield {
             "prompt": case.prompt.id,
             "language": case.prompt.language,
-            "category": label_of(case).cell.category,
+            "category": cell_of(case).category,
             "subset": case.prompt.subset,
             "bench": bench,
             "num_pairs": num_pairs[index],
@@ -46,7 +57,7 @@ def item_rows(
             **{name: own[index] for name, own in columns.items()},
             "scores": line.scores,
             "ranking": case.ranking,
-        } | ({} if said is None else {"outcomes": said[index]})
+        } | {name: value for name, value in beside.items() if value is not None}
 
 
 def _columns(

@@ -4,13 +4,13 @@ All of them share one drawing of the included prompts. What needs a number for e
 that only compares pairs; with a score missing, only the distribution of rewards is told.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard.core.types import Case, Scores
+from steelyard.core.types import Scores
 from steelyard.methods.measures.accuracy import Floats
 from steelyard.methods.measures.blocks import Blocks, draw_layout
 from steelyard.methods.measures.length_control import Outcomes, length_report
@@ -33,7 +33,6 @@ class Measurable(NamedTuple):
     questions: Questions
     lines: Sequence[Scores]
     values: PairValues
-    unit_of: Callable[[Case], str]
     has_scores: bool = True
     has_rewards: bool = True
 
@@ -41,7 +40,7 @@ class Measurable(NamedTuple):
 def measure(given: Measurable, *, num_resamples: int, seed: int) -> dict[str, Any]:
     """The part ``measures`` of a summary."""
     questions = given.questions
-    names = [given.unit_of(case) for case in compress(questions.cases, questions.included)]
+    names = list(compress(questions.units, questions.included))
     blocks = draw_layout(questions.layout, names, num_resamples=num_resamples, seed=seed)
     found: dict[str, Any] = {}
     if given.has_rewards:

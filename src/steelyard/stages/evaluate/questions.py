@@ -18,7 +18,7 @@ from steelyard.methods.measures.accuracy import (
 )
 from steelyard.methods.measures.aggregation import UNCATEGORISED
 from steelyard.methods.measures.resampling import Items
-from steelyard.methods.measures.strata import Cell, Label, Layout, layout_of
+from steelyard.methods.measures.strata import Cell, Label, Layout, layout_of, units_of
 from steelyard.methods.ranking.pairs import PairChoice, pairs_of
 
 
@@ -33,13 +33,20 @@ class Questions(NamedTuple):
     """Which cases are evaluated; shape (case,)."""
     layout: Layout
     """Of the included cases alone."""
+    units: tuple[str, ...]
+    """What each case is drawn with when resampling; shape (case,)."""
     rule: ExactRule
 
 
 def questions_of(
-    cases: Sequence[Case], choice: PairChoice | None, rule: ExactRule, unit_of: Callable[[Case], str] | None = None
+    cases: Sequence[Case],
+    choice: PairChoice | None,
+    rule: ExactRule,
+    names_of: Callable[[Case], tuple[str, ...]] = lambda case: (case.prompt.id,),
 ) -> Questions:
     """The comparable pairs of the cases, each once. Raises EvidenceError where there is none at all.
+
+    ``names_of``: what a case's prompt is known by; cases that share a name are drawn together.
 
     A case without a comparable pair is left out; under the rule ``cheems`` only one without any ordering is.
     """
@@ -58,15 +65,15 @@ def questions_of(
             do="give cases with a ranking of two tiers or more, or with pairs; `steelyard resolve` makes rankings",
         )
     prompt, better, worse = np.array(pairs, dtype=np.int64).T
-    labels = [label_of(case, unit_of) for case, is_in in zip(cases, included, strict=True) if is_in]
-    return Questions(tuple(cases), prompt, better, worse, included, layout_of(labels), rule)
+    units = units_of([names_of(case) for case in cases])
+    labels = [Label(unit, cell_of(case)) for case, unit, is_in in zip(cases, units, included, strict=True) if is_in]
+    return Questions(tuple(cases), prompt, better, worse, included, layout_of(labels), tuple(units), rule)
 
 
-def label_of(case: Case, unit_of: Callable[[Case], str] | None = None) -> Label:
-    """Where a case counts: its first-tier category, subset and language; and what it is drawn with, its prompt's id."""
+def cell_of(case: Case) -> Cell:
+    """Where a case counts: its first-tier category, subset and language."""
     category = case.prompt.category[0] if case.prompt.category else UNCATEGORISED
-    unit = case.prompt.id if unit_of is None else unit_of(case)
-    return Label(unit, Cell(category, case.prompt.subset, case.prompt.language))
+    return Cell(category, case.prompt.subset, case.prompt.language)
 
 
 class PairValues(NamedTuple):

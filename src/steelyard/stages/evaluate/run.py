@@ -24,7 +24,7 @@ from steelyard.stages.evaluate.judged import Judged, ask, check_bench
 from steelyard.stages.evaluate.overlap import check_overlap
 from steelyard.stages.evaluate.questions import Questions, questions_of
 from steelyard.stages.evaluate.settings import Config, choose_baselines
-from steelyard.stages.evaluate.summary import Evaluation, summarise, unscored_report
+from steelyard.stages.evaluate.summary import Evaluation, own_columns, summarise, unscored_report
 
 _DEFAULT = Config()
 
@@ -96,7 +96,7 @@ def _run(
 ) -> None:
     # What cannot be had is found before the model has scored for an hour.
     built_beside = {own.name: build_model(own) for own in baselines}
-    questions = questions_of(read.cases, config.pairs, config.exact_rule, bench.unit_of)
+    questions = questions_of(read.cases, config.pairs, config.exact_rule, bench.names_of)
     named: dict[str, Any] = {"bench": config.bench_kind}
     judged: Judged | None = None
     if scores is not None:
@@ -114,10 +114,12 @@ def _run(
         own.name: tuple(scored(built_beside[own.name], read.cases, name=own.name, quietly=not own.files))
         for own in baselines
     }
-    summary = named | summarise(Evaluation(questions, bench, config, lines, beside, judged))
+    evaluation = Evaluation(questions, bench, config, lines, beside, judged)
+    summary = named | summarise(evaluation)
     _write_lines(result.path("scores.jsonl"), lines)
     forget_lines(result)
-    _write_lines(result.path("items.jsonl"), item_rows(questions, lines, bench=config.bench_kind, judged=judged))
+    rows = item_rows(questions, lines, bench=config.bench_kind, judged=judged, own=own_columns(evaluation))
+    _write_lines(result.path("items.jsonl"), rows)
     num_used = int(questions.included.sum())
     left_out = len(read.cases) - num_used
     result.counts = Counts(

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from steelyard.core.types import Scores
 from steelyard.methods.measures.accuracy import (
+    Integers,
     PromptStatistics,
     count_unscored,
     half_credit,
@@ -71,7 +72,6 @@ def _measures(given: Evaluation, values: PairValues, measured: dict[str, Any]) -
         given.questions,
         given.lines,
         values,
-        given.bench.unit_of,
         has_scores=judged is None or not judged.by_pair,
         has_rewards=judged is None,
     )
@@ -110,13 +110,17 @@ def _measured(
 ) -> dict[str, Any]:
     """Headline and the bench's own part."""
     resamples = given.config.num_resamples if num_resamples is None else num_resamples
-    if given.judged is not None and given.judged.by_pair:
-        columns = columns_of(given.bench, given.questions, given.judged, open_is_right=unscored_is_right)
-    else:
-        columns = given.bench.columns(given.questions.cases, given.lines, unscored_is_right=unscored_is_right)
+    columns = own_columns(given, unscored_is_right=unscored_is_right)
     items = items_of(given.questions, statistics, num_resamples=resamples, columns=columns)
-    seed = given.config.seed
-    return headline(resample(items, seed=seed)) | given.bench.summarise(items, seed=seed)
+    totals = resample(items, seed=given.config.seed)
+    return headline(totals) | given.bench.summarise(totals)
+
+
+def own_columns(given: Evaluation, *, unscored_is_right: bool = False) -> Integers:
+    """What the bench's headline needs of each case beyond accuracy and exact match: shape (case, column)."""
+    if given.judged is not None and given.judged.by_pair:
+        return columns_of(given.bench, given.questions, given.judged, open_is_right=unscored_is_right)
+    return given.bench.columns(given.questions.cases, given.lines, unscored_is_right=unscored_is_right)
 
 
 def _policies(given: Evaluation, found: PromptStatistics, judged: Judged) -> dict[str, Any]:

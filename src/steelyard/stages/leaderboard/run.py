@@ -11,8 +11,10 @@ from steelyard.files.atomic import written
 from steelyard.files.evaluations import Beside, beside, has_headline, names_of, read_evaluation
 from steelyard.files.results import read_run, result_folder
 from steelyard.files.talk import say
+from steelyard.methods.measures.headlines import Headline
 from steelyard.methods.measures.standings import Standings, standings
 from steelyard.methods.reporting.leaderboard import as_csv, as_markdown
+from steelyard.plugins.headlines import headline_of
 from steelyard.stages.leaderboard.alike import Differing, bench_hashes, check_alike
 from steelyard.stages.leaderboard.columns import columns_of
 from steelyard.stages.leaderboard.page import as_page
@@ -33,7 +35,7 @@ _DEFAULT = Config()
 
 
 def leaderboard(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run:
-    """Rank the evaluations in ``runs`` in one table: ``leaderboard.html``, ``.csv``, ``.md`` and ``run.json``.
+    """Rank the evaluations in ``runs`` by the headline of their bench in one table, as page, CSV and Markdown.
 
     Evaluations without a headline are listed apart with what they lack. Raises EvidenceError for less than two with
     one, for one folder twice, and for unlike protocols, naming everything that differs.
@@ -58,8 +60,11 @@ def leaderboard(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, f
             say(f"{out} is finished already: equal inputs and settings")
             return read_run(out)
         tables = [one.statistics for one in together.evaluated]
-        found = standings(together.layout, tables, num_resamples=config.num_resamples, seed=config.seed)
-        summary = _summary(together, found, [names[index] for index in whole])
+        headline = headline_of(together)
+        found = standings(
+            together.layout, tables, headline.formula, num_resamples=config.num_resamples, seed=config.seed
+        )
+        summary = _summary(together, found, [names[index] for index in whole], headline)
         summary |= {"differing": differing, "partial": [{"name": name, "why": why} for name, why in lacking.items()]}
         for ending, text in (("html", as_page(summary)), ("csv", as_csv(summary)), ("md", as_markdown(summary))):
             with written(result.path(f"leaderboard.{ending}")) as file:
@@ -76,25 +81,28 @@ def what_lacks(run: Run) -> str | None:
     """Why the evaluation has no headline, or null where it has one."""
     if not has_headline(run):
         return "some answers have no score or verdict"
+    if "headline" not in run.summary:
+        return "an earlier version evaluated it: evaluate it again"
     missing: Mapping[str, str] = run.summary.get("missing") or {}
     return ", ".join(f"{name} ({why})" for name, why in missing.items()) or None
 
 
-def _summary(together: Beside, found: Standings, names: Sequence[str]) -> dict[str, Any]:
+def _summary(together: Beside, found: Standings, names: Sequence[str], headline: Headline) -> dict[str, Any]:
     first = together.evaluated[0].run
     rows = [_row(together, found, index, name) for index, name in enumerate(names)]
-    rows.sort(key=lambda row: -row["accuracy"])
+    rows.sort(key=lambda row: -row["value"])
     seen = dict.fromkeys(key for one in together.evaluated for key in columns_of(one.run.summary))
     return {
         "bench": first.summary["bench"],
         "bench_sha256": bench_hashes(first),
         "num_prompts": len(together.evaluated[0].statistics),
-        "ranked_by": "accuracy, the mean over first-tier categories; a tied score is wrong",
+        "ranked_by": headline.name,
+        "about": headline.about,
         "correction": "Holm, over all pairs of models",
         "columns": [{"group": group, "name": name} for group, name in seen],
         "rows": rows,
         "comparisons": [
-            {"first": names[one], "second": names[other], "p_accuracy_corrected": value}
+            {"first": names[one], "second": names[other], "p_corrected": value}
             for (one, other), value in found.p_corrected.items()
         ],
     }
@@ -108,7 +116,7 @@ def _row(together: Beside, found: Standings, index: int, name: str) -> dict[str,
         "name": name,
         "folder": str(evaluated.folder),
         "kind": evaluated.run.config.get("model_kind") or "scores",
-        "accuracy": float(found.accuracy[index]),
+        "value": float(found.value[index]),
         "best_rank": found.ranks[index][0],
         "worst_rank": found.ranks[index][1],
         "rank_shares": found.rank_shares[index].tolist(),
