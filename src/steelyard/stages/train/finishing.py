@@ -54,7 +54,7 @@ def finish(
     in_storage_type(parts.network, config.dtype)
     shape = shape_of(parts.network)
     parts = parts._replace(network=spread(parts.network, dtype=config.dtype))
-    final = measure(parts.network, parts.held_out.examples, config) if parts.held_out else None
+    final = measure(parts.network, parts.held_out.examples, config, title="held-out cases") if parts.held_out else None
     reference, calibration = calibrated(reference_of(parts.network, parts.reference, config), config)
     say(f"rewards of {reference.name}: mean {reference.mean:.3f}, spread {reference.spread:.3f}")
     whole = parts._replace(network=gathered(parts.network, shape))

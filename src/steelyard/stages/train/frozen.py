@@ -66,7 +66,7 @@ def head_inputs(network: RewardNetwork, prompts: Sequence[tuple[tuple[int, ...],
     hook = network.head.register_forward_pre_hook(see)
     network.eval()
     try:
-        score_within(network, prompts, config, is_packed=packed)
+        score_within(network, prompts, config, is_packed=packed, title="what the head reads")
     finally:
         hook.remove()
         network.train(was_training)

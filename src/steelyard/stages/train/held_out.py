@@ -24,12 +24,14 @@ _NUM_TOLD = 3
 _MEASURES = ("accuracy", "exact_match")
 
 
-def measure(network: RewardNetwork, examples: Sequence[Example], config: Config) -> dict[str, Any]:
+def measure(
+    network: RewardNetwork, examples: Sequence[Example], config: Config, *, title: str | None = None
+) -> dict[str, Any]:
     """Micro accuracy (over pairs) and exact match (over prompts), with their counts; so for each category and language.
 
-    ``by_language`` has only the cases that name one.
+    ``by_language`` has only the cases that name one. A ``title`` is that of a progress bar.
     """
-    statistics = prompt_statistics_of(rewards_of(network, examples, config), examples)
+    statistics = prompt_statistics_of(rewards_of(network, examples, config, title=title), examples)
     categories = {example.category for example in examples if example.category}
     languages = {example.language for example in examples if example.language}
     return {
@@ -45,12 +47,15 @@ def measure(network: RewardNetwork, examples: Sequence[Example], config: Config)
     }
 
 
-def rewards_of(network: RewardNetwork, examples: Sequence[Example], config: Config) -> list[Floats]:
+def rewards_of(
+    network: RewardNetwork, examples: Sequence[Example], config: Config, *, title: str | None = None
+) -> list[Floats]:
     """The rewards of each example's rows, as they are in evaluation: without dropout."""
     was_training = network.training
     network.eval()
     packed = is_packed(network, config)
-    found = score_within(network, [example.rows for example in examples], config, is_packed=packed).double().cpu()
+    rows = [example.rows for example in examples]
+    found = score_within(network, rows, config, is_packed=packed, title=title).double().cpu()
     network.train(was_training)
     return [one.numpy() for one in found.split([len(example.rows) for example in examples])]
 

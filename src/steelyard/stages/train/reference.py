@@ -49,7 +49,7 @@ def beginning(given: Examples, path: Path, *, what: str) -> ReferenceSet:
 
 def reference_of(network: RewardNetwork, given: ReferenceSet, config: Config) -> Reference:
     """Mean and spread of the set's rewards by this network. Raises ModelError where they are not finite."""
-    rewards = rewards_of(network, given.examples, config)
+    rewards = rewards_of(network, given.examples, config, title="rewards of the reference set")
     every: Floats = np.concatenate(rewards)
     if not np.isfinite(every).all():
         raise ModelError("the trained model gives rewards that are not finite", do="lower --learning-rate")

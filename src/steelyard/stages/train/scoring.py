@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from steelyard.files.talk import track
 from steelyard.methods.training.batching import forward_groups
 from steelyard.methods.training.sharding import shares
 from steelyard.methods.training.sharing import num_packed_tokens, pack, pack_groups
@@ -55,10 +56,12 @@ def score_idly(network: RewardNetwork, row: Sequence[int], config: Config, *, is
     return score_prompts(network, [(tuple(row[:_IDLE_TOKENS]),)], config, is_packed=is_packed)
 
 
-def score_within(network: RewardNetwork, prompts: Sequence[Rows], config: Config, *, is_packed: bool) -> Tensor:
+def score_within(
+    network: RewardNetwork, prompts: Sequence[Rows], config: Config, *, is_packed: bool, title: str | None = None
+) -> Tensor:
     """As `score_prompts`, within the memory bound and without gradients; many processes divide the prompts.
 
-    Each process is given the rewards of all prompts.
+    Each process is given the rewards of all prompts. A ``title`` is that of a progress bar; null inside another's.
     """
     processes = current()
     sizes = [] if processes.is_alone else [num_tokens(rows, is_packed=is_packed) for rows in prompts]
@@ -68,7 +71,8 @@ def score_within(network: RewardNetwork, prompts: Sequence[Rows], config: Config
     num_runs = len(passes) if is_packed else len(_padded_groups(given, config))
     num_idle = processes.most([num_runs])[0] - num_runs
     with torch.no_grad():
-        found = [score_prompts(network, rows, config, is_packed=is_packed) for rows in passes]
+        shown = passes if title is None else track(passes, title, len(passes))
+        found = [score_prompts(network, rows, config, is_packed=is_packed) for rows in shown]
         for _ in range(num_idle):
             score_idly(network, prompts[0][0], config, is_packed=is_packed)
     if processes.is_alone:
