@@ -8,8 +8,10 @@ from pathlib import Path
 
 import torch
 
-from steelyard.core.errors import ConfigError
-from steelyard.plugins.models._adapter import put_adapter
+import packed_models
+from steelyard.core.errors import ConfigError, ModelError, UserError
+from steelyard.plugins.models._adapter import put_adapter, store_frozen
+from steelyard.plugins.models._network import load_network
 from steelyard.stages.train.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from steelyard.stages.train.held_out import measure
 from steelyard.stages.train.loop import fit, plan
@@ -19,7 +21,7 @@ from steelyard.stages.train.policy import ask_reference
 from steelyard.stages.train.processes import joined
 from steelyard.stages.train.scoring import score_within
 from steelyard.stages.train.settings import Config
-from steelyard.stages.train.sharded import gathered, shape_of, spread
+from steelyard.stages.train.sharded import from_first, gathered, shape_of, spread
 from steelyard.stages.train.tie_parameter import put_tie_parameter
 from training_examples import answers, network, policy
 
@@ -55,24 +57,22 @@ SETTINGS = {
     },
     "norms and feed-forward parts again": {"recompute": "mlp", "tokens_per_forward": 64},
     "bfloat16": {"dtype": "bfloat16"},
+    "bfloat16, an adapter": {"dtype": "bfloat16", "adapter": "lora"},
 }  # fmt: skip
 
 
 def trained(name, *, start=None, stop_after=None, folder=None):
     """The curve, the whole weights, the rewards and what was measured at the end."""
     config = Config(**{**_fields(BASE), **SETTINGS[name]})
-    is_double = config.dtype == "float32"
     packed = config.kernel != "padded"
-    if config.kind == "implicit":
-        is_mean = config.answer_reduction == "avg"
-        model = policy(is_tied=is_mean, is_mean=is_mean)
-    else:
-        model = network(double=is_double)
+    model = from_first(lambda: _made(config))
     if config.trainable == "head":
         for weight in model.backbone.parameters():
             weight.requires_grad_(False)
     if config.adapter is not None:
         put_adapter(model, adapter_of(config), seed=0)
+    if config.dtype == "bfloat16":
+        store_frozen(model)
     put_tie_parameter(model, config)
     shape = shape_of(model)
     set_recompute(model, "none" if config.recompute == "auto" else config.recompute)
@@ -101,8 +101,51 @@ def everything(folder):
     folder.mkdir(exist_ok=True)
     found = {name: trained(name) for name in SETTINGS}
     trained("plain", stop_after=2, folder=folder)
+    found["families"] = {kind: rewards_of_family(kind) for kind in ("gemma3_text", "llama", "qwen3_moe")}
     found["gone on"] = trained("plain", start=load_checkpoint(folder).state)
     return found
+
+
+def _made(config):
+    if config.kind == "implicit":
+        is_mean = config.answer_reduction == "avg"
+        return policy(is_tied=is_mean, is_mean=is_mean)
+    return network(double=config.dtype == "float32")
+
+
+def rewards_of_family(kind):
+    """Of a family whose buffers, norms or experts differ."""
+    model = from_first(lambda: packed_models.network(kind, torch.float32))
+    return score_within(spread(model, dtype="float32"), [EXAMPLES[0].rows], BASE, is_packed=True)
+
+
+def refusal():
+    """What each process has to say where the first finds no model to load."""
+
+    def load():
+        raise ModelError("no model")
+
+    try:
+        from_first(load)
+    except UserError as error:
+        return str(error)
+
+
+def peak_of_loading(path):
+    """The whole weights as the first process has them after loading, dividing and gathering; bytes of the peak."""
+    before = _memory("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    model = from_first(lambda: load_network(str(path), dtype="float32")[0])
+    shape = shape_of(model)
+    spread(model, dtype="float32")
+    peak = _memory("VmHWM") - before
+    weights = dict(gathered(model, shape).named_parameters())
+    return peak, {name: weight.detach().clone() for name, weight in weights.items() if not weight.is_meta}
+
+
+def _memory(name):
+    lines = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+    return int(lines[name].split()[0]) * 1024
 
 
 def _fields(config):
@@ -113,6 +156,13 @@ if __name__ == "__main__":
     work = Path(sys.argv[1])
     with joined() as processes:
         result = everything(work / "many")
+        own, weights = peak_of_loading(work / "large")
+        result["loaded"] = {
+            "peaks": processes.everyone(own),
+            "named": processes.everyone(len(weights)),
+            "weights": weights,
+        }
+        result["refused"] = processes.everyone(refusal())
         result["gone on elsewhere"] = trained("plain", start=load_checkpoint(work / "one").state)
         try:
             make_optimiser(network(), Config(optimiser="adamw-8bit"))

@@ -47,10 +47,11 @@ def tokenizer(template=CHATML, **settings):
 def config(vocab_size=400, **settings):
     from transformers import Qwen2Config
 
-    return Qwen2Config(
-        vocab_size=vocab_size, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=512, tie_word_embeddings=False, **settings,
-    )  # fmt: skip
+    sizes = {
+        "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "max_position_embeddings": 512, "tie_word_embeddings": False,
+    }  # fmt: skip
+    return Qwen2Config(vocab_size=vocab_size, **{**sizes, **settings})
 
 
 def save_base(folder, *, template=CHATML, seed=0, vocab_size=400, **settings):

@@ -33,8 +33,7 @@ def policy(seed=0, *, is_tied, is_mean):
     """A policy in float64, whose head may be its embedding."""
     from transformers import Qwen2ForCausalLM
 
-    settings = tiny.config()
-    settings.tie_word_embeddings = is_tied
+    settings = tiny.config(tie_word_embeddings=is_tied)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return doubled(PolicyNetwork(Qwen2ForCausalLM(settings), beta=0.5, is_mean=is_mean))

@@ -75,7 +75,7 @@ def curve(folder):
 WAYS = {
     "all weights": ({}, "model.safetensors", "score.weight"),
     "an adapter and the head": (
-        {"adapter": "lora", "save_adapter": "adapter"}, "adapter_model.safetensors", "base_model.model.score.weight",
+        {"adapter": "dora", "save_adapter": "adapter"}, "adapter_model.safetensors", "base_model.model.score.weight",
     ),
     "a policy whose head is its embedding": ({"kind": "implicit"}, "model.safetensors", "model.embed_tokens.weight"),
 }  # fmt: skip

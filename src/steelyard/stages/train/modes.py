@@ -13,6 +13,7 @@ from steelyard.files.talk import say
 from steelyard.plugins.models._adapter import Adapter, Saved, merge_adapter, saved_adapter
 from steelyard.plugins.models._network import best_device
 from steelyard.plugins.models._reward_network import RewardNetwork
+from steelyard.stages.train.processes import current
 from steelyard.stages.train.settings import Config
 
 Recompute = Literal["none", "mlp", "layers"]
@@ -28,10 +29,14 @@ def adapter_of(config: Config) -> Adapter | None:
 
 
 def fold_adapter(network: RewardNetwork, config: Config, *, base: str) -> Saved | None:
-    """Fold the adapter, if there is one, into the weights; gives it apart where it is to be saved apart."""
+    """Fold the adapter, if there is one, into the weights; gives it apart where it is to be saved apart.
+
+    Of many processes the first alone has the weights, and saves.
+    """
     if config.adapter is None:
         return None
-    saved = saved_adapter(network, base=base) if config.save_adapter == "adapter" else None
+    is_apart = config.save_adapter == "adapter" and current().is_first
+    saved = saved_adapter(network, base=base) if is_apart else None
     merge_adapter(network)
     return saved
 

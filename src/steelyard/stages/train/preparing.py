@@ -18,8 +18,10 @@ from steelyard.stages.train.held_out import check_apart
 from steelyard.stages.train.loop import choose_trainable
 from steelyard.stages.train.modes import adapter_of
 from steelyard.stages.train.policy import answer_starts, load_policy_network
+from steelyard.stages.train.processes import current
 from steelyard.stages.train.reference import ReferenceSet, beginning, every_answer
 from steelyard.stages.train.settings import Config, num_last_layers
+from steelyard.stages.train.sharded import from_first
 from steelyard.stages.train.template_check import check_template
 from steelyard.stages.train.tie_parameter import put_tie_parameter
 
@@ -27,8 +29,9 @@ from steelyard.stages.train.tie_parameter import put_tie_parameter
 class Parts(NamedTuple):
     """The tokenizer and how it is used, what is trained on and held out, and the network in main memory.
 
-    ``fingerprint`` is that of its backbone before training: what an adapter stands on. ``starts`` says of a policy's
-    rows where their answers begin, null for a classifier.
+    Of many processes the first alone has the network's weights, and its ``fingerprint``: that of the backbone before
+    training, which an adapter stands on. ``starts`` says of a policy's rows where their answers begin, null for a
+    classifier.
     """
 
     tokenizer: Any
@@ -72,10 +75,10 @@ def prepare(cases: Path, held_out: Path | None, model: str, config: Config, *, r
         named = ReferenceSet(reference.name, file_hash(reference), answers)
     elif held_out is not None and held_out_examples is not None:
         named = beginning(held_out_examples, held_out, what="held out")
-    network = _load(model, config)
+    network = from_first(partial(_load, model, config))
     for given in (train_examples.examples, held_out_examples.examples if held_out_examples else (), named.examples):
         check_rows([row for example in given for row in example.rows], network, where=model)
-    fingerprint = fingerprint_of(network)
+    fingerprint = fingerprint_of(network) if current().is_first else ""
     adapter = adapter_of(config)
     if adapter is not None:
         put_adapter(network, adapter, seed=config.seed)

@@ -4,14 +4,14 @@ Every function is called by all processes at the same place. Of one process alon
 """
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from steelyard.core.errors import ModelError
+from steelyard.core.errors import ModelError, UserError
 from steelyard.plugins.models._network import best_device
 from steelyard.plugins.models._policy import PolicyNetwork
 from steelyard.plugins.models._reward_network import RewardNetwork
@@ -24,6 +24,7 @@ _TINY = 1e-6
 def spread(network: RewardNetwork, *, dtype: str) -> RewardNetwork:
     """The network on its device; of many processes each keeps a part of every decoder layer, in place.
 
+    What the first process has is divided: the others may have the network without its weights (`from_first`).
     Gradients are summed over the processes and not averaged: what is divided by is known to the loss. In bfloat16 the
     layers are gathered in the number type in which they compute; all else, the master weights and the sums of
     gradients stay in float32. Raises ModelError when the decoder's layers cannot be told.
@@ -35,6 +36,7 @@ def spread(network: RewardNetwork, *, dtype: str) -> RewardNetwork:
     if processes.is_alone:
         return network.to(best_device())
     mesh = init_device_mesh(best_device().type, (processes.number,))
+    held = _taken_off(network)
     computed = torch.bfloat16 if dtype == "bfloat16" else None
     in_layers = MixedPrecisionPolicy(computed, torch.float32 if computed else None, cast_forward_inputs=False)
     for layer in _layers(network):
@@ -44,7 +46,55 @@ def spread(network: RewardNetwork, *, dtype: str) -> RewardNetwork:
         # Weights are let go after each pass: else an evaluation would leave some that the next step makes stale.
         _sum_up(fully_shard(module, mesh=mesh, reshard_after_forward=True, ignored_params=ignored))
     register_fsdp_forward_method(network, "packed_rewards")
+    _hand_out(held, network)
     return network.to(best_device())
+
+
+def from_first(load: Callable[[], RewardNetwork]) -> RewardNetwork:
+    """What the first process loads; the others are given it without its weights, which take no memory before `spread`.
+
+    Raises UserError in the others where the first is refused.
+    """
+    processes = current()
+    if not processes.is_first:
+        shape = processes.from_first(None)
+        if shape is None:
+            raise UserError("the first process was refused, and says why")
+        return shape
+    try:
+        network = load()
+    except UserError:
+        processes.from_first(None)
+        raise
+    processes.from_first(shape_of(network))
+    return network
+
+
+def _taken_off(network: RewardNetwork) -> dict[str, Tensor]:
+    """The weights by name, which the network then no longer has."""
+    held = {name: weight.data for name, weight in network.named_parameters() if weight is not network.tie}
+    empty = {weight: _empty(weight) for weight in network.parameters() if weight is not network.tie}
+    _put_in(empty, network, network)
+    return held
+
+
+def _hand_out(held: dict[str, Tensor], network: RewardNetwork) -> None:
+    """Divide what the first process holds, one weight after another, each let go as it is divided."""
+    divided: dict[nn.Parameter, nn.Parameter] = {}
+    for name, weight in network.named_parameters():
+        if isinstance(weight, DTensor):
+            full, there = held.pop(name), weight.device_mesh.device_type
+            full = full.to(there) if current().is_first else torch.empty_like(full, device=there)
+            part = distribute_tensor(full, weight.device_mesh, weight.placements)
+            divided[weight] = nn.Parameter(part, weight.requires_grad)
+    _put_in(divided, network, network)
+
+
+def _put_in(weights: Mapping[nn.Parameter, nn.Parameter], named: RewardNetwork, network: RewardNetwork) -> None:
+    """Give the network the weights in the places of those that another names; one of several places stays one."""
+    names = named.named_parameters(remove_duplicate=False)
+    found = {name: weights[weight] for name, weight in names if weight in weights}
+    network.load_state_dict(found, strict=False, assign=True)
 
 
 def _outside_layers(network: RewardNetwork) -> tuple[nn.Module, ...]:
@@ -86,12 +136,18 @@ def _empty(weight: nn.Parameter) -> nn.Parameter:
 
 
 def gathered(network: RewardNetwork, shape: RewardNetwork | None) -> RewardNetwork:
-    """The network with its weights whole, in main memory, on every process; of one process alone the network itself."""
+    """The network with its weights whole, in the main memory of the first process; of one alone the network itself.
+
+    The others are given it without its weights.
+    """
     if shape is None:
         return network
-    gathered = {weight: nn.Parameter(whole(weight.detach()).cpu()) for weight in network.parameters()}
-    names = network.named_parameters(remove_duplicate=False)  # one weight of several names stays one
-    shape.load_state_dict({name: gathered[weight] for name, weight in names}, strict=False, assign=True)
+    found: dict[nn.Parameter, nn.Parameter] = {}
+    for weight in network.parameters():
+        full = whole(weight.detach())
+        if current().is_first or weight is network.tie:
+            found[weight] = nn.Parameter(full.cpu(), weight.requires_grad)
+    _put_in(found, network, shape)
     return shape
 
 
