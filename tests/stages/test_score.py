@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from steelyard.core.errors import EvidenceError, FileError, OutputError
+import tiny
+from steelyard.core.errors import EvidenceError, FileError, ModelError, OutputError
 from steelyard.files.cases import write_cases
 from steelyard.stages.score import Config, score
 from strategies import case
@@ -33,7 +34,7 @@ def test_a_line_a_case_in_order(cases, tmp_path):
     assert (run.counts.num_in, run.counts.num_used) == (2, 2)
     assert run.summary["num_responses"] == 5
     assert run.summary["unscored"] == {"num_responses": 0, "by_reason": {}}
-    assert run.config == {"kind": "first", "model": {}}
+    assert run.config == {"kind": "first", "model": {}, "self_test": True}
 
 
 def test_an_equal_run_is_not_repeated_and_another_one_is_refused(cases, tmp_path):
@@ -86,7 +87,7 @@ def outside(tmp_path, monkeypatch):
 
 
 def test_a_model_from_outside_may_leave_responses_unscored_with_a_reason(cases, tmp_path, outside):
-    run = score(cases, tmp_path / "out", model=outside)
+    run = score(cases, tmp_path / "out", Config(self_test=False), model=outside)
     assert lines(tmp_path / "out")[1]["scores"] == {"x": 1.0, "y": None, "z": None}
     assert lines(tmp_path / "out")[1]["unscored"] == {"y": "cut", "z": "cut"}
     assert run.summary["unscored"] == {"num_responses": 3, "by_reason": {"cut": 3}}
@@ -95,9 +96,49 @@ def test_a_model_from_outside_may_leave_responses_unscored_with_a_reason(cases, 
 
 def test_a_score_that_is_no_number_leaves_nothing_behind(cases, tmp_path, outside):
     with pytest.raises(EvidenceError, match="nan for response 'a' of prompt 'p'"):
-        score(cases, tmp_path / "out", Config(model={"score": float("nan")}), model=outside)
+        score(cases, tmp_path / "out", Config(model={"score": float("nan")}, self_test=False), model=outside)
     assert not (tmp_path / "out" / "scores.jsonl").exists()
     assert not (tmp_path / "out" / "run.json").exists()
+
+
+def test_a_model_is_tested_before_it_scores(cases, tmp_path, outside):
+    with pytest.raises(ModelError, match=r"1 of 1 self-tests failed.*finite: 2 of 4 scores are NaN or infinite"):
+        score(cases, tmp_path / "out", Config(model={"score": float("nan")}), model=outside)
+    # It gives a number to the first answer of a case alone, so that each answer by itself has one.
+    with pytest.raises(ModelError, match=r"alone: prompt 'q', answer 'z' scores nothing with others and 1 by itself"):
+        score(cases, tmp_path / "out", model=outside)
+    assert not (tmp_path / "out" / "scores.jsonl").exists()
+    tested = score(cases, tmp_path / "first", model="longer").summary["self_test"]
+    assert tested["state"] == "passed"
+    assert {name: own["state"] for name, own in tested["tests"].items()} == dict.fromkeys(
+        ("finite", "alone", "order"), "passed"
+    )
+
+
+def test_a_run_says_that_its_model_was_not_tested(cases, tmp_path, outside):
+    run = score(cases, tmp_path / "out", Config(self_test=False), model=outside)
+    assert run.summary["self_test"] == {"state": "off"}
+    assert run.config["self_test"] is False
+
+
+def test_answers_that_do_not_fit_are_counted_by_language_and_scored_as_null(tmp_path):
+    folder = tiny.save_classifier(tmp_path / "model")
+    long = [case("p", "ab", language="zh"), case("q", "a", text="很长的问题。" * 60, language="he")]
+    write_cases(tmp_path / "long.jsonl", long)
+    run = score(tmp_path / "long.jsonl", tmp_path / "out", Config(model={"max_length": 100}), model=str(folder))
+    figures = run.summary["self_test"]["tests"]["length"]["figures"]
+    assert figures == {
+        "num_cut": 1,
+        "by_language": {"he": {"num_cut": 1, "num_answers": 1}, "zh": {"num_cut": 0, "num_answers": 2}},
+    }
+    assert set(run.summary["self_test"]["tests"]) >= {
+        "alone",
+        "packing",
+        "beginning_mark",
+        "last_token",
+        "trained_head",
+    }
+    assert run.summary["unscored"]["num_responses"] == 1
 
 
 def test_an_absent_file_is_the_users_error(tmp_path):
@@ -135,7 +176,8 @@ def test_nothing_is_scored_twice_after_a_kill(tmp_path, monkeypatch, stage):
     (tmp_path / "dying.py").write_text(DYING, encoding="utf-8")
     write_cases(tmp_path / "cases.jsonl", [case(f"p{index}", "ab", ranking=(("a",), ("b",))) for index in range(7)])
     log = tmp_path / "log.txt"
-    asked = ["cases.jsonl"] if stage == "score" else ["--bench", "cases.jsonl", "--baselines", "none", "--no-self-test"]
+    asked = ["cases.jsonl"] if stage == "score" else ["--bench", "cases.jsonl", "--baselines", "none"]
+    asked.append("--no-self-test")
     words = [stage, *asked, "--model", "my.dying", "--set", f"model.log={log}", "--out", "out"]
     (tmp_path / "my").mkdir()
     (tmp_path / "dying.py").rename(tmp_path / "my" / "dying.py")

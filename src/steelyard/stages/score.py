@@ -15,12 +15,17 @@ from steelyard.files.ledger import LEDGER_FILE
 from steelyard.files.results import read_run, result_folder
 from steelyard.files.talk import say
 from steelyard.plugins.reward_models import build_model, choose_model, forget_lines, scored, scored_once
+from steelyard.plugins.self_testing import self_tested
 
 
 class Config(BaseConfig, frozen=True):
-    """``model``: settings of the reward model's own Config."""
+    """``model``: settings of the reward model's own Config.
+
+    ``self_test``: the model is tested on a few of the cases before it scores them all.
+    """
 
     model: Meta = msgspec.field(default_factory=dict)
+    self_test: bool = True
 
 
 _DEFAULT = Config()
@@ -29,11 +34,11 @@ _DEFAULT = Config()
 def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, force: bool = False) -> Run:
     """Write ``scores.jsonl``, a line a case, in order. ``model`` is a trained model's folder or a kind of model.
 
-    Raises EvidenceError for a score that is NaN or infinite, ModelError where requests to a judge failed. A response
-    that cannot be scored is null with its reason.
+    Raises EvidenceError for a score that is NaN or infinite, ModelError for a model that fails its tests, or where
+    requests to a judge failed. A response that cannot be scored is null with its reason.
     """
     choice = choose_model(model, config.model)
-    asked: dict[str, Any] = {"kind": choice.kind, "model": choice.settings}
+    asked: dict[str, Any] = {"kind": choice.kind, "model": choice.settings, "self_test": config.self_test}
     inputs = {"cases": cases, **choice.inputs()}
     with result_folder(out, "score", config=asked, inputs=inputs, force=force) as result:
         if result.is_finished:
@@ -41,6 +46,8 @@ def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, forc
             return read_run(out)
         read = tuple(read_cases(cases))
         built = build_model(choice, ledger=None if choice.jury is None else result.path(LEDGER_FILE))
+        # What is too long is told here too, and gets no score: that is for the reader of the scores to judge.
+        tested = self_tested(built, read, name=choice.name, is_wanted=config.self_test, allow_unscored=True)
         num_responses, reasons = 0, Counter[str]()
         with written(result.path("scores.jsonl")) as file:
             # A judge keeps every reply by itself, and a request that failed is no line to keep.
@@ -58,6 +65,7 @@ def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, forc
         result.summary = {
             "model": choice.name,
             "protocol": built.protocol(),
+            "self_test": tested,
             "num_responses": num_responses,
             "unscored": {"num_responses": reasons.total(), "by_reason": dict(sorted(reasons.items()))},
         }

@@ -30,8 +30,14 @@ def test_it_says_how_many_responses_have_a_score(scored):
 def test_json_is_the_run(scored):
     found = json.loads(scored("--model", "random", "--set", "model.seed=4", "--json").stdout)
     assert found["stage"] == "score"
-    assert found["config"] == {"kind": "random", "model": {"seed": 4}}
+    assert found["config"] == {"kind": "random", "model": {"seed": 4}, "self_test": True}
     assert found["summary"]["num_responses"] == 5
+
+
+def test_the_self_test_can_be_left_out_and_the_run_says_so(scored):
+    assert json.loads(scored("--model", "longer", "--no-self-test", "--json").stdout)["summary"]["self_test"] == {
+        "state": "off"
+    }
 
 
 def test_a_misspelt_setting_is_refused(scored):

@@ -16,6 +16,9 @@ def command(
         typer.Option(autocompletion=complete_model, help="A trained model's folder, or a kind: steelyard list models."),
     ],
     out: Annotated[Path, typer.Option(help="The folder for scores.jsonl and run.json.")],
+    no_self_test: Annotated[
+        bool, typer.Option("--no-self-test", help="Skip the tests of the model before it scores; the run records it.")
+    ] = False,
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="model.KEY=VALUE for the model's own settings; repeat.")
     ] = None,
@@ -24,7 +27,8 @@ def command(
 ) -> None:
     """Score every response of a case file with a reward model.
 
-    OUT/scores.jsonl has one line for each case: the score of each response id, or null and the reason.
+    OUT/scores.jsonl has one line for each case: the score of each response id, or null and the reason. Before it
+    scores, a model is tested on a few of the cases: batches, packing, beginning mark, last token, head, length.
 
     Example: `steelyard score cases.jsonl --model my-model --out scored`
     """
@@ -32,7 +36,10 @@ def command(
     from steelyard.doors.shown import show
     from steelyard.stages.score import Config, score
 
-    config = resolve_config(Config, parse_settings(setting or ()), where="score")
+    settings = parse_settings(setting or ())
+    if no_self_test:
+        settings["self_test"] = False
+    config = resolve_config(Config, settings, where="score")
     run = score(cases, out, config, model=model, force=force)
     missing = run.summary["unscored"]["num_responses"]
     told = f"{run.summary['num_responses'] - missing:,} of {run.summary['num_responses']:,} responses have a score"
