@@ -19,6 +19,10 @@ from steelyard.files.results import read_run
 ROOT = Path(__file__).parents[2]
 HALLUQA = ROOT.parent / "shared" / "data" / "halluqa" / "HalluQA.json"
 PANDALM = ROOT.parent / "shared" / "data" / "pandalm" / "data"
+LLMBAR = ROOT.parent / "shared" / "data" / "llmbar" / "Dataset" / "LLMBar"
+XCOPA = ROOT.parent / "shared" / "data" / "xcopa"
+XL = ROOT.parent / "shared" / "data" / "humaneval_xl_python" / "data" / "python"
+PACK = ROOT.parent / "shared" / "data" / "humanevalpack" / "evaluation" / "create" / "humaneval-x" / "data" / "python"
 OASST = ROOT.parent / "shared" / "data" / "oasst1_zh_rm" / "oaast_rm_zh.json"
 pytestmark = [
     pytest.mark.field,
@@ -120,3 +124,35 @@ def test_pandalm_s_people_and_models_stand_apart(there):
     invoke(["convert", "testset.json", "cases.jsonl"])
     invoke(["convert", "cases.jsonl", "again.json", "--to", "pandalm"])
     assert json.loads((there / "again.json").read_text(encoding="utf-8")) == rows
+
+
+@pytest.mark.parametrize(
+    ("page", "words", "told"),
+    [
+        ("llmbar", (LLMBAR, "llmbar.jsonl"), ("  llmbar-", "accuracy  ", "tied scores, c", "first choice", "baseline")),
+        (
+            "xcopa",
+            (XCOPA, "xcopa.jsonl", "translated.jsonl"),
+            ("accuracy  ", "baseline shorter", "  exact match -0.009"),
+        ),
+        (
+            "parallel_code",
+            (PACK / "data" / "humanevalpack.jsonl", XL, "parallel.jsonl"),
+            ("accuracy  ", "tied scores, c", "baseline shorter", "mean without", "mean kappa"),
+        ),
+    ],
+)
+def test_what_length_says_of_the_benches_is_what_the_page_says(there, capfd, page, words, told):
+    run_script(f"{page}.py", *words)
+    assert capfd.readouterr().out in (text := (ROOT / "docs" / "howto" / f"{page}.md").read_text(encoding="utf-8"))
+    lines = []
+    for command in commands(f"{page}.md"):
+        if any("own" in word for word in command):
+            continue
+        result = CliRunner().invoke(build_app(), command)
+        assert result.exit_code == 0, (command, result.output, result.exception)
+        lines += [line for line in result.stdout.splitlines() if line.startswith(told)]
+    # The values, without their intervals. `longer` is the model here, and no baseline of the page.
+    values = [line.split(" [")[0] for line in lines if not line.startswith("baseline longer")]
+    assert len(values) >= len(told)
+    assert [value for value in values if value not in text] == []
