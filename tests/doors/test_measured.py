@@ -1,6 +1,9 @@
+from typing import get_args
+
 from steelyard.core.plugins import build
 from steelyard.core.types import Scores
 from steelyard.doors.measured import measure_lines
+from steelyard.methods.measures.length_control import WhyNot
 from steelyard.stages.evaluate.questions import questions_of
 from steelyard.stages.evaluate.settings import Config
 from steelyard.stages.evaluate.summary import Evaluation, summarise
@@ -32,6 +35,7 @@ def test_a_line_for_each_measure():
         "first choice in best tier  0.500; at random 0.333",
         "tiers lost by first choice 1.000; at random 1.000",
         "accuracy, lengths 1:1.1    0.500  n=6",
+        "  at no length difference  not told: all pairs have one ratio of lengths",
         "people with the others     1.000; the model on the same pairs 0.500",
         # four pairs at sigmoid(1) and two at sigmoid(2), half of each right: (4 x 0.231 + 2 x 0.381) / 6
         "calibration error          0.281; temperature none",
@@ -47,3 +51,11 @@ def test_tied_scores_show_the_other_policies():
 def test_with_a_score_missing_there_is_nothing_to_say():
     assert printed((3, None, 1)) == []
     assert list(measure_lines({})) == []
+
+
+def test_every_reason_of_the_regression_has_its_words():
+    length = {"matched_ratio": 1.1, "matched": {"macro": {"value": None}}, "raw": {}}
+    for why in get_args(WhyNot):
+        adjusted = {"value": None, "low": None, "high": None, "n": 4, "why": why}
+        (line,) = measure_lines({"measures": {"length": length | {"adjusted": adjusted}}})
+        assert line.startswith("  at no length difference  not told: ")

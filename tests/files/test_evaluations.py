@@ -51,6 +51,8 @@ def test_unlike_evaluations_are_refused(bench, tmp_path):
     other = evaluated(bench, tmp_path / "2", metric_compat="cheems")
     with pytest.raises(EvidenceError, match='2: evaluated by another metric_compat: "cheems", and null in '):
         read_beside([first, other])
+    with pytest.raises(EvidenceError, match=r"evaluated by another matched_ratio: 1\.5, and 1\.1 in "):
+        read_beside([first, evaluated(bench, tmp_path / "like", matched_ratio=1.5)])
     fewer = tmp_path / "fewer.jsonl"
     fewer.write_text("".join(bench.read_text("utf-8").splitlines(keepends=True)[1:]), encoding="utf-8")
     with pytest.raises(EvidenceError, match=r"not the same prompts as in .*: prompt 'p0' is in one of them alone"):

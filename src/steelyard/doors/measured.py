@@ -4,6 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 _WIDTH = 26
+_WHY_NOT = {
+    "length alone": "the model is length alone, which says which pairs are right",
+    "one length ratio": "all pairs have one ratio of lengths",
+    "all right": "all pairs are right",
+    "all wrong": "all pairs are wrong",
+}
 
 
 def measure_lines(summary: dict[str, Any]) -> Iterator[str]:
@@ -48,6 +54,8 @@ def _length(own: dict[str, Any]) -> Iterator[str]:
         yield _row(f"accuracy, lengths 1:{own['matched_ratio']:g}", matched, f"  n={matched['n']:,}")
     if adjusted["value"] is not None:
         yield _row("  at no length difference", adjusted, f"; as it is {_value(own['raw']['micro'])} over all pairs")
+    else:
+        yield f"{'  at no length difference':{_WIDTH}} not told: {_WHY_NOT[adjusted['why']]}"
 
 
 def _row(title: str, estimate: dict[str, Any], more: str = "") -> str:

@@ -15,7 +15,7 @@ from steelyard.methods.measures.accuracy import Integers
 from steelyard.methods.measures.prompt_means import Ratio, mean_of
 from steelyard.methods.measures.strata import Cell, Label, Layout, layout_of
 
-ASKED = ("bench_kind", "bench", "pairs", "metric_compat")
+ASKED = ("bench_kind", "bench", "pairs", "metric_compat", "matched_ratio")
 """The settings that must be equal for two numbers to mean the same."""
 
 

@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from steelyard.methods.measures.blocks import draw_blocks
-from steelyard.methods.measures.length_control import Outcomes, fit_logistic, length_report
+from steelyard.methods.measures.length_control import Outcomes, fit_logistic, length_report, num_misplaced, why_not
 from steelyard.methods.measures.strata import Cell, Label
 
 
@@ -78,7 +80,8 @@ def test_the_interval_is_that_of_fitting_each_resample_anew():
 def test_pairs_that_are_all_right_or_all_wrong_leave_no_regression(is_right):
     given = simulated(50, 0.0, 0.0)._replace(is_right=np.full(50, is_right))
     found = length_report(blocks_of(50), given)
-    assert found["adjusted"] == found["slope"] == {"value": None, "low": None, "high": None, "n": 50}
+    why = "all right" if is_right else "all wrong"
+    assert found["adjusted"] == found["slope"] == {"value": None, "low": None, "high": None, "n": 50, "why": why}
     assert found["raw"]["micro"]["method"] == "clopper-pearson"
 
 
@@ -94,4 +97,56 @@ def test_equal_lengths_everywhere_leave_no_regression():
     given = Outcomes(np.arange(3), np.array([True, False, True]), np.full(3, 7), np.full(3, 7))
     found = length_report(blocks_of(3), given)
     assert found["adjusted"]["value"] is None
+    assert found["adjusted"]["why"] == "one length ratio"
     assert found["matched"]["micro"]["value"] == pytest.approx(2 / 3)
+
+
+def length_alone(number, num_against=0, *, turned=False):
+    """A model that takes the longer answer (``turned``: the shorter), but for so many pairs chosen at random."""
+    found = simulated(number, 0.0, 0.0)
+    is_right = (found.better_length > found.worse_length) ^ turned
+    against = np.random.default_rng(1).choice(number, num_against, replace=False)
+    is_right[against] ^= True
+    return found._replace(is_right=is_right)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("num_against", [0, 2])
+def test_of_a_model_that_is_length_alone_nothing_is_told_where_no_answer_is_longer(turned, num_against):
+    found = length_report(blocks_of(400), length_alone(400, num_against, turned=turned))
+    nothing = {"value": None, "low": None, "high": None, "n": 400, "why": "length alone"}
+    assert found["adjusted"] == found["slope"] == nothing
+    assert found["better_longer"]["micro"]["value"] == pytest.approx(0 if turned else 1, abs=0.02)
+
+
+def test_a_model_that_merely_leans_on_length_has_its_number():
+    assert why_not(*ratio_and_right(length_alone(400, 60))) is None
+    assert why_not(*ratio_and_right(length_alone(30_000, 60))) is None
+    # Five wrong pairs of 200, anywhere: few, but no cut of the length ratio has them on one side.
+    few = simulated(200, 0.0, 0.0)
+    is_right = np.ones(200, bool)
+    is_right[[3, 50, 90, 120, 170]] = False
+    assert why_not(few.log_ratio, is_right) is None
+
+
+def ratio_and_right(found):
+    return found.log_ratio, found.is_right
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=12))
+def test_the_best_cut_is_that_of_a_plain_search(rows):
+    ratio, is_right = (np.array(column) for column in zip(*rows, strict=True))
+    cuts = [end for one in set(ratio.tolist()) for end in (one - 0.5, one, one + 0.5)]
+    fewest = len(rows)
+    for cut in cuts:
+        for above in (True, False):
+            wrong = sum(own != cut and is_one != ((own > cut) == above) for own, is_one in rows)
+            fewest = min(fewest, wrong)
+    assert num_misplaced(ratio.astype(np.float64), is_right) == fewest
+
+
+def test_another_ratio_of_like_lengths():
+    found = length_report(
+        blocks_of(3), outcomes([(0, 1, 110, 100), (1, 0, 150, 100), (2, 1, 151, 100)])._replace(matched_ratio=1.5)
+    )
+    assert (found["matched_ratio"], found["matched"]["micro"]["value"], found["matched"]["micro"]["n"]) == (1.5, 0.5, 2)

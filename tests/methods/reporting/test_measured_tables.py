@@ -1,5 +1,11 @@
+import tomllib
+from importlib.resources import files
+from typing import get_args
+
+from steelyard.methods.measures.length_control import WhyNot
 from steelyard.methods.reporting.contents import Estimate
 from steelyard.methods.reporting.measured_contents import (
+    Adjusted,
     Calibrated,
     Calibration,
     Ceiling,
@@ -43,7 +49,9 @@ MEASURES = Measures(
         tiers=Lost(of_all=Sides(model=means(0.4, zh=0.2, he=0.6), chance=means(1.5))),
         ratings={"helpful": Lost(of_all=Sides(model=means(0.3), chance=means(0.9)))},
     ),
-    length=Length(matched_ratio=1.1, raw=means(0.7), matched=means(0.65), adjusted=estimate(0.62)),
+    length=Length(
+        matched_ratio=1.1, raw=means(0.7), matched=means(0.65), adjusted=Adjusted(value=0.62, low=0.52, high=0.72, n=10)
+    ),
     human_ceiling=Ceiling(num_annotators=3, resolved=People(human=means(0.9), model=means(0.8))),
 )
 
@@ -112,3 +120,13 @@ def test_rewards_of_a_group_without_scores_are_dashes():
     assert row[0] == "zh"
     assert row[2] == DASH
     assert row[-1] == "100.0%"
+
+
+def test_a_measure_that_cannot_be_told_says_why_in_both_languages():
+    words = tomllib.loads((files("steelyard.stages.report") / "strings.toml").read_text("utf-8"))
+    for why in get_args(WhyNot):
+        own = Measures(length=Length(matched_ratio=1.1, raw=means(0.7), adjusted=Adjusted(n=10, why=why)))
+        row = by_title(measure_table(own))[word("no_difference")]
+        assert row[:2] == (DASH, DASH)
+        assert row[2] == word(f"why_{why.replace(' ', '_')}")
+        assert set(words[f"why_{why.replace(' ', '_')}"]) == {"en", "zh"}

@@ -1,7 +1,8 @@
+import msgspec
 import numpy as np
 import pytest
 
-from steelyard.core.types import Scores
+from steelyard.core.types import Response, Scores
 from steelyard.methods.measures.strata import prompt_names
 from steelyard.stages.evaluate.items import item_rows
 from steelyard.stages.evaluate.questions import questions_of
@@ -69,3 +70,13 @@ def test_what_the_benchs_headline_needs_stands_in_the_row():
     assert (one["own"], other["own"]) == ([1, 2], [3, 4])
     assert (one.get("unit"), other["unit"]) == (None, "p")
     assert "own" not in next(item_rows(questions, lines, bench="cases", own=np.zeros((2, 0), np.int64)))
+
+
+def test_like_lengths_are_those_of_the_ratio_asked_for():
+    responses = (Response(id="a", text="四个字长"), Response(id="b", text="三个字"))
+    one = msgspec.structs.replace(case("p", "ab", ranking=(("a",), ("b",))), responses=responses)
+    questions = questions_of([one], None, "strict")
+    line = [Scores(prompt="p", scores={"a": 1.0, "b": 0.0})]
+    for ratio, number in ((1.3, 0), (1.4, 1)):
+        (row,) = item_rows(questions, line, bench="cases", matched_ratio=ratio)
+        assert (row["num_matched"], row["num_matched_correct"]) == (number, number)

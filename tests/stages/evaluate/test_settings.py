@@ -1,7 +1,7 @@
 import pytest
 
 from steelyard.core.errors import ConfigError, FileError, KindError
-from steelyard.stages.evaluate.settings import Config, choose_baselines
+from steelyard.stages.evaluate.settings import Config, check_settings, choose_baselines
 
 
 def names(config, train_cases=None):
@@ -34,3 +34,10 @@ def test_what_cannot_be_is_refused(tmp_path):
 def test_the_rule_of_exact_match():
     assert Config().exact_rule == "strict"
     assert Config(metric_compat="cheems").exact_rule == "cheems"
+
+
+@pytest.mark.parametrize("ratio", [0.9, -1.0, float("nan"), float("inf")])
+def test_a_ratio_of_lengths_is_at_least_one(ratio):
+    with pytest.raises(ConfigError, match="matched_ratio is"):
+        check_settings(Config(matched_ratio=ratio))
+    check_settings(Config(matched_ratio=1.0))

@@ -7,7 +7,7 @@ The regression is a logistic one of "the pair is right" on the logarithm of the 
 over all pairs alike; at ratio 1 what it expects is the sigmoid of the intercept: accuracy if no answer were longer.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from steelyard.methods.measures.logistic import sigmoid, softplus
 from steelyard.methods.measures.prompt_means import Ratio, known, summarise
 
 MATCHED_RATIO = 1.1
-"""Two lengths match where the longer one is at most so many times the shorter."""
+"""Two lengths match where the longer one is at most so many times the shorter, unless another ratio is asked for."""
+_FEWEST, _SHARE, _GLANCE = 5, 0.25, 2000
 _PENALTY = 1e-3
 _STEPS = 60
 _MANY, _STRIDE = 20_000, 16
@@ -26,12 +27,16 @@ _ENOUGH, _NEAR = 1e-10, 1e-6
 
 
 class Outcomes(NamedTuple):
-    """Pairs: their prompt, whether they are right (a tie is wrong), and lengths in code points; shape (pair,)."""
+    """Pairs: their prompt, whether they are right (a tie is wrong), and lengths in code points; shape (pair,).
+
+    Two lengths match where the longer one is at most ``matched_ratio`` times the shorter.
+    """
 
     prompt: Integers
     is_right: Booleans
     better_length: Integers
     worse_length: Integers
+    matched_ratio: float = MATCHED_RATIO
 
     @property
     def log_ratio(self) -> Floats:
@@ -40,9 +45,12 @@ class Outcomes(NamedTuple):
 
     @property
     def is_matched(self) -> Booleans:
-        """Whether the two lengths are alike, within `MATCHED_RATIO`."""
+        """Whether the two lengths are alike."""
         longer = np.maximum(self.better_length, self.worse_length)
-        return longer <= MATCHED_RATIO * np.minimum(self.better_length, self.worse_length)
+        return longer <= self.matched_ratio * np.minimum(self.better_length, self.worse_length)
+
+
+WhyNot = Literal["one length ratio", "all right", "all wrong", "length alone"]
 
 
 class Fit(NamedTuple):
@@ -66,7 +74,7 @@ def length_report(blocks: Blocks, outcomes: Outcomes) -> dict[str, Any]:
         "better_longer": longer,
     }
     report = summarise(blocks, {name: _accuracy(blocks, outcomes, own) for name, own in chosen.items()})
-    return {"matched_ratio": MATCHED_RATIO, **report, **_adjusted(blocks, outcomes)}
+    return {"matched_ratio": outcomes.matched_ratio, **report, **_adjusted(blocks, outcomes)}
 
 
 def fit_logistic(ratio: Floats, is_right: Booleans) -> Fit:
@@ -88,6 +96,41 @@ def fit_logistic(ratio: Floats, is_right: Booleans) -> Fit:
     return Fit(float(beta[0]), float(beta[1]))
 
 
+def why_not(ratio: Floats, is_right: Booleans) -> WhyNot | None:
+    """What keeps the regression from telling anything: one length ratio, one outcome, or length alone; else null.
+
+    Length alone: some cut of the length ratio has all right pairs on one side and all wrong ones on the other, but for
+    a few (fewer than `_FEWEST`, and than `_SHARE` of the rarer outcome). Then the slope that fits best is without
+    bound, or rests on those few pairs, and the accuracy at ratio 1 is the penalty's and not the model's.
+    """
+    num_right = int(is_right.sum())
+    if not len(ratio) or np.ptp(ratio) == 0:
+        return "one length ratio"
+    if num_right in (0, len(ratio)):
+        return "all right" if num_right else "all wrong"
+    part = slice(None, None, max(1, len(ratio) // _GLANCE))
+    if num_misplaced(ratio[part], is_right[part]) >= _FEWEST:  # of all pairs no cut misplaces fewer than of a part
+        return None
+    rarer = min(num_right, len(ratio) - num_right)
+    num_beyond = num_misplaced(ratio, is_right)
+    return "length alone" if num_beyond < min(_FEWEST, _SHARE * rarer) else None
+
+
+def num_misplaced(ratio: Floats, is_right: Booleans) -> int:
+    """How many pairs the best cut of the length ratio has on the wrong side, whichever side is the right pairs'.
+
+    A pair at the cut itself may stand on either side, as in quasi-complete separation (Albert and Anderson, 1984).
+    """
+    fewest = len(ratio)
+    for above in (is_right, ~is_right):
+        # Of equal ratios those that belong below come first, so that a cut among them leaves each on its own side.
+        right = above[np.lexsort((above, ratio))]
+        right_below = np.concatenate([[0], np.cumsum(right)])
+        wrong_above = (~right).sum() - np.concatenate([[0], np.cumsum(~right)])
+        fewest = min(fewest, int((right_below + wrong_above).min()))
+    return fewest
+
+
 def _accuracy(blocks: Blocks, outcomes: Outcomes, chosen: Booleans) -> Ratio:
     num_prompts = len(blocks.block)
     right = np.bincount(outcomes.prompt[chosen & outcomes.is_right], minlength=num_prompts)
@@ -101,11 +144,12 @@ def _accuracy(blocks: Blocks, outcomes: Outcomes, chosen: Booleans) -> Ratio:
 def _adjusted(blocks: Blocks, outcomes: Outcomes) -> dict[str, Any]:
     """The regression; in each resample one Newton step is taken from the fit, which is exact to the order of 1 / n.
 
-    Null where all pairs are alike in length or in outcome: there is nothing to tell the one from the other by.
+    Null, with ``why``, where it can tell nothing of pairs of one length.
     """
     ratio, size = outcomes.log_ratio, len(outcomes.prompt)
-    if not size or np.ptp(ratio) == 0 or outcomes.is_right.all() or not outcomes.is_right.any():
-        nothing = Estimate(None, None, None, size).record()
+    why = why_not(ratio, outcomes.is_right)
+    if why is not None:
+        nothing = Estimate(None, None, None, size).record() | {"why": why}
         return {"adjusted": nothing, "slope": nothing}
     fit = fit_logistic(ratio, outcomes.is_right)
     expected = sigmoid(fit.intercept + fit.slope * ratio)

@@ -3,7 +3,15 @@
 from collections.abc import Callable, Mapping
 
 from steelyard.methods.reporting.contents import Estimate
-from steelyard.methods.reporting.measured_contents import Calibrated, Calibration, Means, Measures, MoreMeasured, Spread
+from steelyard.methods.reporting.measured_contents import (
+    Adjusted,
+    Calibrated,
+    Calibration,
+    Means,
+    Measures,
+    MoreMeasured,
+    Spread,
+)
 from steelyard.methods.reporting.tables import DASH, Table, count, decimal, percent, spread, table, word
 
 Shown = Callable[[float | None], str]
@@ -56,7 +64,7 @@ def measure_table(own: Measures) -> Table | None:
         rows += [
             _row(word("as_it_is"), own.length.raw, None, percent),
             _row(f"{word('like_length')} (1:{own.length.matched_ratio:g})", own.length.matched, None, percent),
-            _row(word("no_difference"), Means(micro=own.length.adjusted), None, percent),
+            _adjusted(own.length.adjusted),
             _row(word("better_not_longer"), own.length.better_not_longer, None, percent),
             _row(word("better_longer"), own.length.better_longer, None, percent),
         ]
@@ -125,6 +133,11 @@ def _row(title: str, own: Means, chance: Means | None, shown: Shown) -> tuple[st
     macro, micro = own.macro, own.micro
     beside = DASH if chance is None else shown(chance.macro.value)
     return (title, shown(macro.value), _ends(macro, shown), shown(micro.value), _ends(micro, shown), beside, _n(micro))
+
+
+def _adjusted(own: Adjusted) -> tuple[str, ...]:
+    row = _row(word("no_difference"), Means(micro=own), None, percent)
+    return row if own.why is None else (*row[:3], word(f"why_{own.why.replace(' ', '_')}"), *row[4:])
 
 
 def _n(estimate: Estimate) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from steelyard.core.types import Case, Scores
 from steelyard.methods.curation.debiasing import text_of
 from steelyard.methods.measures.accuracy import Booleans, Floats, Integers
-from steelyard.methods.measures.length_control import Outcomes
+from steelyard.methods.measures.length_control import MATCHED_RATIO, Outcomes
 from steelyard.methods.measures.ranked import Correlations, FirstChoice, Ranked, first_choice, kendall
 from steelyard.methods.measures.regret import Regret, budgets_up_to, regret
 from steelyard.stages.evaluate.questions import PairValues, Questions
@@ -84,7 +84,7 @@ def ratings_lost(cases: Sequence[Case], lines: Sequence[Scores]) -> dict[str, tu
     return measured
 
 
-def outcomes_of(questions: Questions, values: PairValues) -> Outcomes:
+def outcomes_of(questions: Questions, values: PairValues, matched_ratio: float = MATCHED_RATIO) -> Outcomes:
     """Which pairs are right, and how long their two answers are, in code points; ``prompt`` is the case."""
     lengths = np.array(
         [
@@ -95,7 +95,8 @@ def outcomes_of(questions: Questions, values: PairValues) -> Outcomes:
         np.int64,
     )
     is_right = values.better > values.worse
-    return Outcomes(questions.prompt, is_right, lengths[questions.better], lengths[questions.worse])
+    better, worse = lengths[questions.better], lengths[questions.worse]
+    return Outcomes(questions.prompt, is_right, better, worse, matched_ratio)
 
 
 def last_known(curve: Floats) -> Floats:

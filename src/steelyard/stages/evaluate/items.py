@@ -8,9 +8,10 @@ import numpy as np
 
 from steelyard.core.types import Scores
 from steelyard.methods.measures.accuracy import Integers, count_unscored, exact_matches
+from steelyard.methods.measures.length_control import MATCHED_RATIO, Outcomes
 from steelyard.stages.evaluate.choices import choices_of, outcomes_of
 from steelyard.stages.evaluate.judged import Judged, outcomes_by_case
-from steelyard.stages.evaluate.questions import PairValues, Questions, answers, cell_of, values_of
+from steelyard.stages.evaluate.questions import Questions, answers, cell_of, values_of
 
 
 def item_rows(
@@ -20,6 +21,7 @@ def item_rows(
     bench: str,
     judged: Judged | None = None,
     own: Integers | None = None,
+    matched_ratio: float = MATCHED_RATIO,
 ) -> Iterator[dict[str, Any]]:
     """A row a case, in order. ``exact_match`` is null where it is not counted, or open for want of a score.
 
@@ -30,7 +32,8 @@ def item_rows(
     """
     values = values_of(questions, lines) if judged is None else judged.values
     found = answers(questions, lines, values)
-    columns = _columns(questions, lines, values, has_scores=judged is None or not judged.by_pair)
+    outcomes = outcomes_of(questions, values, matched_ratio)
+    columns = _columns(questions, lines, outcomes, has_scores=judged is None or not judged.by_pair)
     said = None if judged is None else outcomes_by_case(questions, judged)
     num_pairs = found.num_pairs.tolist()
     sure = exact_matches(count_unscored(found, "wrong"), questions.rule)
@@ -61,7 +64,7 @@ def item_rows(
 
 
 def _columns(
-    questions: Questions, lines: Sequence[Scores], values: PairValues, *, has_scores: bool
+    questions: Questions, lines: Sequence[Scores], outcomes: Outcomes, *, has_scores: bool
 ) -> dict[str, list[Any]]:
     """What the measures beside accuracy say of each case."""
     num_cases = len(questions.cases)
@@ -70,7 +73,6 @@ def _columns(
         choices = choices_of(questions.cases, lines)
         measured = (choices.correlations.tau, choices.first.half, choices.lost_of_all)
         found = {name: _or_null(own.tolist()) for name, own in zip(found, measured, strict=True)}
-    outcomes = outcomes_of(questions, values)
     matched, right = outcomes.is_matched, outcomes.is_matched & outcomes.is_right
     for name, chosen in (("num_matched", matched), ("num_matched_correct", right)):
         found[name] = np.bincount(outcomes.prompt[chosen], minlength=num_cases).tolist()

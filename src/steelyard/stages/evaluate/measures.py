@@ -13,7 +13,7 @@ import numpy as np
 from steelyard.core.types import Scores
 from steelyard.methods.measures.accuracy import Floats
 from steelyard.methods.measures.blocks import Blocks, draw_layout
-from steelyard.methods.measures.length_control import Outcomes, length_report
+from steelyard.methods.measures.length_control import MATCHED_RATIO, Outcomes, length_report
 from steelyard.methods.measures.prompt_means import mean_of, summarise
 from steelyard.methods.measures.regret import Regret
 from steelyard.methods.measures.reliability import Margins, calibration_report
@@ -27,7 +27,7 @@ class Measurable(NamedTuple):
     """What is measured: the questions, the model's lines, and what it makes of the pairs.
 
     ``has_scores``: it has a number for each response, and not only verdicts on pairs. ``has_rewards``: these numbers
-    are rewards, and not the ratings or choices of a model that was asked.
+    are rewards, and not the ratings or choices of a model that was asked. ``matched_ratio``: see `Outcomes`.
     """
 
     questions: Questions
@@ -35,6 +35,7 @@ class Measurable(NamedTuple):
     values: PairValues
     has_scores: bool = True
     has_rewards: bool = True
+    matched_ratio: float = MATCHED_RATIO
 
 
 def measure(given: Measurable, *, num_resamples: int, seed: int) -> dict[str, Any]:
@@ -106,7 +107,7 @@ def _curve(blocks: Blocks, lost: Regret, budgets: Sequence[int], included: Any) 
 
 
 def _outcomes(given: Measurable) -> Outcomes:
-    own = outcomes_of(given.questions, given.values)
+    own = outcomes_of(given.questions, given.values, given.matched_ratio)
     return own._replace(prompt=_rows(given)[own.prompt])
 
 

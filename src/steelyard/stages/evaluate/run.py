@@ -23,7 +23,7 @@ from steelyard.stages.evaluate.items import item_rows
 from steelyard.stages.evaluate.judged import Judged, ask, check_bench
 from steelyard.stages.evaluate.overlap import check_overlap
 from steelyard.stages.evaluate.questions import Questions, questions_of
-from steelyard.stages.evaluate.settings import Config, choose_baselines
+from steelyard.stages.evaluate.settings import Config, check_settings, choose_baselines
 from steelyard.stages.evaluate.summary import Evaluation, own_columns, summarise, unscored_report
 
 _DEFAULT = Config()
@@ -49,6 +49,7 @@ def evaluate(
         raise ConfigError("give either a model or scores, and not both", do="say --model M, or --scores FILE")
     if not benches:
         raise ConfigError("no benchmark is given", do="say --bench FILE, or --bench KIND=FILE")
+    check_settings(config)
     bench = build("benches", config.bench_kind, config.bench)
     choice = None if model is None else choose_model(model, config.model)
     baselines = choose_baselines(config, train_cases)
@@ -118,7 +119,14 @@ def _run(
     summary = named | summarise(evaluation)
     _write_lines(result.path("scores.jsonl"), lines)
     forget_lines(result)
-    rows = item_rows(questions, lines, bench=config.bench_kind, judged=judged, own=own_columns(evaluation))
+    rows = item_rows(
+        questions,
+        lines,
+        bench=config.bench_kind,
+        judged=judged,
+        own=own_columns(evaluation),
+        matched_ratio=config.matched_ratio,
+    )
     _write_lines(result.path("items.jsonl"), rows)
     num_used = int(questions.included.sum())
     left_out = len(read.cases) - num_used

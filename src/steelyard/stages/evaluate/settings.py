@@ -1,5 +1,6 @@
 """The settings of `evaluate` that change its results, and which baselines they ask for."""
 
+from math import inf
 from pathlib import Path
 from typing import Literal
 
@@ -9,6 +10,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Meta
 from steelyard.methods.measures.accuracy import ExactRule
+from steelyard.methods.measures.length_control import MATCHED_RATIO
 from steelyard.methods.ranking.pairs import PairChoice
 from steelyard.plugins.reward_models import ModelChoice, choose_kind
 
@@ -22,7 +24,8 @@ class Config(BaseConfig, frozen=True):
     ``baselines``: null takes all that need no training cases, and the n-gram model where training cases are given.
     ``self_test``: the model is tested on a few of the cases before it scores them all.
     ``pairs``: null takes a case's listed pairs where it has them, else every pair across tiers. ``allow_overlap`` takes
-    prompts that the model was trained on, and counts them.
+    prompts that the model was trained on, and counts them. ``matched_ratio``: two answers are of like length where the
+    longer one has at most so many times the code points of the shorter.
     """
 
     bench_kind: str = "cases"
@@ -34,6 +37,7 @@ class Config(BaseConfig, frozen=True):
     allow_unscored: bool = False
     allow_overlap: bool = False
     self_test: bool = True
+    matched_ratio: float = MATCHED_RATIO
     num_resamples: int = 1000
     seed: int = 0
 
@@ -41,6 +45,16 @@ class Config(BaseConfig, frozen=True):
     def exact_rule(self) -> ExactRule:
         """The rule of exact match."""
         return self.metric_compat or "strict"
+
+
+def check_settings(config: Config) -> None:
+    """Raises ConfigError for a setting that asks for nothing."""
+    if not 1 <= config.matched_ratio < inf:
+        raise ConfigError(
+            f"matched_ratio is {config.matched_ratio:g}: the longer answer over the shorter one",
+            where="evaluate",
+            allowed="1 (equal lengths alone) or more",
+        )
 
 
 def choose_baselines(config: Config, train_cases: Path | None) -> tuple[ModelChoice, ...]:

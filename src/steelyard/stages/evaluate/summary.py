@@ -74,6 +74,7 @@ def _measures(given: Evaluation, values: PairValues, measured: dict[str, Any]) -
         values,
         has_scores=judged is None or not judged.by_pair,
         has_rewards=judged is None,
+        matched_ratio=given.config.matched_ratio,
     )
     found = measure(measurable, num_resamples=given.config.num_resamples, seed=given.config.seed)
     if "length" in found:
