@@ -1,17 +1,19 @@
 """Case files as Parquet, and foreign tables: Parquet files and Hugging Face datasets saved to disk.
 
 Inside a Parquet case file every ``meta`` and the keyed maps are JSON text: Arrow has no column type for free-form keys.
+What JSON cannot say (a number that is none, bytes, dates) is refused where it stands: else it would be read as null.
 """
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from math import isfinite
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from steelyard.core.errors import FileError
+from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.types import Case
 from steelyard.files.atomic import written
 
@@ -50,9 +52,16 @@ def read_table(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a Parquet case file, with their JSON columns unpacked and nulls left out."""
-    for row in read_table(path):
-        yield _unpacked(row)
+    """The rows of a Parquet case file, with their JSON columns unpacked and nulls left out.
+
+    Raises RecordError, with the row and the column, for a value that a case cannot hold.
+    """
+    for number, row in enumerate(read_table(path), 1):
+        try:
+            unpacked = _unpacked(row)
+        except (msgspec.DecodeError, _UnfitError) as error:
+            raise next(_unfit(row, Place(str(path), number), "")) from error
+        yield unpacked
 
 
 def write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> int:
@@ -83,14 +92,41 @@ def _packed(value: Any, key: str = "") -> Any:
     return value
 
 
+class _UnfitError(Exception):
+    """A value that JSON has no word for."""
+
+
 def _unpacked(value: Any, key: str = "") -> Any:
-    if key in _JSON_COLUMNS and value is not None:
-        return msgspec.json.decode(value)
+    if isinstance(value, str):
+        return msgspec.json.decode(value) if key in _JSON_COLUMNS else value
     if isinstance(value, dict):
         return {name: _unpacked(inner, name) for name, inner in value.items() if inner is not None}
     if isinstance(value, list):
         return [_unpacked(inner) for inner in value]
-    return value
+    if value is None or isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
+        return value
+    raise _UnfitError
+
+
+def _unfit(value: Any, row: Place, path: str, key: str = "") -> Iterator[RecordError]:
+    """What a case cannot hold in a row that was not unpacked, each with its column."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _unfit(inner, row, f"{path}.{name}".lstrip("."), name)
+        return
+    if isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _unfit(inner, row, f"{path}[{index}]")
+        return
+    try:
+        _unpacked(value, key)
+    except msgspec.DecodeError as error:
+        yield RecordError(f"no JSON text ({error})", where=row._replace(path=path), allowed="JSON text, or null")
+    except _UnfitError:
+        is_number = isinstance(value, float)
+        found = f"the value is {value}" if is_number else f"a value of type {type(value).__name__}"
+        allowed = "a finite number, or null" if is_number else "texts, numbers and lists, as in a .jsonl case file"
+        yield RecordError(found, where=row._replace(path=path), allowed=allowed)
 
 
 def _schema() -> Any:
