@@ -1,10 +1,13 @@
 import operator
 import os
 
+import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from steelyard.core.errors import ConfigError, UserError
 from steelyard.core.plugins import build
+from steelyard.plugins.engines import local
 from steelyard.plugins.engines.local import Config, LocalEngine, num_cores
 from steelyard.plugins.engines.local import build as build_local
 
@@ -21,6 +24,29 @@ def test_one_worker_is_this_process_and_more_are_not():
     assert (seen, kept) == (None, [1])
     (seen,) = LocalEngine(2).map(operator.methodcaller("append", 1), [kept := []])
     assert (seen, kept) == (None, [])
+
+
+ARITHMETIC = (
+    "__import__('numpy').linalg and [one['num_threads'] for one in __import__('threadpoolctl').threadpool_info()]"
+)
+
+
+def test_several_workers_do_their_arithmetic_in_one_thread_each(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    found = list(LocalEngine(2).map(eval, [ARITHMETIC] * 4))
+    assert all(found)
+    assert {number for threads in found for number in threads} == {1}
+    assert os.environ["OMP_NUM_THREADS"] == "3"  # this process keeps what it was told
+
+
+def test_what_is_loaded_already_is_held_to_one_thread_too(monkeypatch):
+    for name in local._THREADS:
+        monkeypatch.setenv(name, "3")
+    with threadpool_limits():  # puts back what this process had
+        np.ones((2, 2)) @ np.ones((2, 2))
+        local._take_one_thread()
+        assert {one["num_threads"] for one in threadpool_info()} == {1}
 
 
 def test_at_most_two_batches_a_worker_are_under_way():

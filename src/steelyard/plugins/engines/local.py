@@ -18,6 +18,7 @@ Given = TypeVar("Given")
 Returned = TypeVar("Returned")
 
 _AHEAD = 2
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class Config(BaseConfig, frozen=True):
@@ -27,7 +28,10 @@ class Config(BaseConfig, frozen=True):
 
 
 class LocalEngine:
-    """Maps over batches with processes that are started afresh (``spawn``): no thread or lock of ours is inherited."""
+    """Maps over batches with processes that are started afresh (``spawn``): no thread or lock of ours is inherited.
+
+    Each of several processes does its arithmetic in one thread: they are as many as there are cores already.
+    """
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
@@ -43,7 +47,8 @@ class LocalEngine:
 
     def _in_processes(self, function: Callable[[Given], Returned], batches: Iterator[Given]) -> Iterator[Returned]:
         waiting: deque[Future[Returned]] = deque()
-        with ProcessPoolExecutor(self.workers, multiprocessing.get_context("spawn")) as pool:
+        spawning = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(self.workers, spawning, initializer=_take_one_thread) as pool:
             try:
                 waiting.extend(pool.submit(function, batch) for batch in islice(batches, _AHEAD * self.workers))
                 while waiting:
@@ -72,6 +77,15 @@ def num_cores() -> int:
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _take_one_thread() -> None:
+    """What a worker does first: libraries that it loads from now on read this, those it has loaded are told."""
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    if "numpy" in sys.modules:  # a script that asks for workers may have imported it before
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(1)
 
 
 def _check_importable(function: Callable[..., object]) -> None:
