@@ -56,7 +56,7 @@ def test_ties_are_wrong_on_both_sides_and_no_verdict_is_left_out():
 def test_a_pair_that_the_model_does_not_answer_counts_for_neither():
     given = [judged("p", ann="a>b b>c", bob="a>b b>c")]
     found = ceiling(given, [[2, 1, np.nan]])["resolved"]
-    assert (found["num_verdicts"], found["human"]["micro"]["value"]) == (2, 1.0)
+    assert (found["num_verdicts"], found["num_left_out"], found["human"]["micro"]["value"]) == (2, 2, 1.0)
 
 
 def test_one_annotator_or_none_has_no_ceiling():

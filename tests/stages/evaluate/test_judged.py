@@ -12,7 +12,7 @@ from steelyard.stages.compare import compare
 from steelyard.stages.evaluate import Config, evaluate
 from steelyard.stages.evaluate.judged import local_pairs
 from steelyard.stages.evaluate.questions import questions_of
-from strategies import case
+from strategies import case, judgment
 
 CASES = [
     case("p", "abc", text="one", category=("code",), language="zh", ranking=(("a",), ("b",), ("c",))),
@@ -68,6 +68,20 @@ def test_pairs_count_as_they_were_judged(bench, tmp_path):
     assert (policies["wrong"]["exact_match"]["value"], policies["right"]["exact_match"]["value"]) == (0.5, 1.0)
     assert "exact_match" not in policies["half"]
     assert summary["protocol"]["members"]["m"]["judge"]["style"] == "plain"
+
+
+def test_people_are_held_against_each_other_beside_the_judge(tmp_path):
+    said = [judgment(short, judge=name) for name in ("ann", "bob") for short in ("a>b", "b>c")]
+    cases = [case("p", "abc", said, text="one", ranking=(("a",), ("b",), ("c",)))]
+    write_cases(tmp_path / "people.jsonl", cases)
+    with chatting(preferring("answer a")) as server:
+        found = evaluate([tmp_path / "people.jsonl"], tmp_path / "out", config(at(server)), model="judged").summary
+        assert len(server.questions) == 6  # the pairs of the bench, both ways, and nothing more for this
+    own = found["measures"]["human_ceiling"]["resolved"]
+    # It prefers a to b; of b and c it names neither, which is wrong.
+    assert own["human"]["micro"]["value"] == 1.0
+    assert own["model"]["micro"]["value"] == 0.5
+    assert "kendall_tau" not in found["measures"]
 
 
 def test_the_items_hold_what_was_said_of_each_pair(bench, tmp_path):

@@ -87,3 +87,47 @@ def test_verdicts_on_pairs_are_no_scores():
     found = measure(given, num_resamples=40, seed=0)
     assert set(found) == {"length"}
     assert found["length"]["raw"]["micro"]["value"] == pytest.approx(3 / 6)
+
+
+def asked(cases, verdicts):
+    """The ceiling of a judge; ``verdicts`` of the pairs of each case in order: 1 right, -1 wrong, 0 tie, None none."""
+    questions = questions_of(cases, None, "strict")
+    flat = [one for own in verdicts for one in own]
+    better, worse = (
+        np.array([np.nan if one is None else float(sign * one > 0) for one in flat], np.float64) for sign in (1, -1)
+    )
+    own = [Scores(prompt=one.prompt.id, scores=dict.fromkeys("abc", 0.0)) for one in cases]
+    given = Measurable(questions, own, PairValues(better, worse), has_scores=False, has_rewards=False)
+    return measure(given, num_resamples=40, seed=0)["human_ceiling"]["resolved"]
+
+
+def test_people_stand_beside_a_judge_on_the_pairs_that_it_was_asked_about():
+    # Each annotator has two verdicts that the other's ranking orders.
+    said = [judgment(short, judge=name) for name in ("ann", "bob") for short in ("a>b", "b>c")]
+    plain = case("o", "abc", ranking=None)  # left out of the bench: positions are those of all cases
+    cases = [plain, case("p", "abc", said, ranking=RANKING)]
+    # a > b is right, a > c is not judged by people, b > c has no verdict and is wrong.
+    found = asked(cases, [[], [1, 1, None]])
+    assert (found["num_verdicts"], found["num_left_out"]) == (4, 0)
+    assert found["human"]["micro"]["value"] == 1.0
+    assert found["model"]["micro"]["value"] == 0.5
+    assert found["difference"]["micro"]["value"] == -0.5
+
+
+def test_a_judge_is_held_against_the_others_ranking_and_not_the_benchs():
+    # The bench has b above a and c; ann and bob say a > b. The judge says b: right on the bench, wrong by the others.
+    said = [judgment("a>b", judge=name) for name in ("ann", "bob")]
+    cases = [case("p", "abc", said, ranking=(("b",), ("a",), ("c",)))]
+    assert asked(cases, [[1, 1, 1]])["model"]["micro"]["value"] == 0.0
+    assert asked(cases, [[-1, 1, 1]])["model"]["micro"]["value"] == 1.0
+    # A missing verdict is wrong whichever way the others have it, and a tie is counted.
+    assert asked(cases, [[None, 1, 1]])["model"]["micro"]["value"] == 0.0
+    assert asked(cases, [[0, 1, 1]])["num_model_ties"] == 2
+
+
+def test_what_a_judge_was_not_asked_counts_for_neither():
+    # The bench does not order b and c, so that the judge was never asked of them; people were.
+    said = [judgment(short, judge=name) for name in ("ann", "bob") for short in ("a>b", "b>c")]
+    found = asked([case("p", "abc", said, ranking=(("a",), ("b", "c")))], [[1, 1]])
+    assert (found["num_verdicts"], found["num_left_out"]) == (2, 2)
+    assert found["human"]["micro"]["value"] == found["model"]["micro"]["value"] == 1.0

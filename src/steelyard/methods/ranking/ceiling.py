@@ -62,7 +62,8 @@ def human_ceiling(
     """Agreement of people with the others' rankings, that of the model, and the model's minus the people's; by rule.
 
     ``cases`` are the prompts of the blocks. ``outcomes`` says what the model makes of pairs: above 0 right, 0 a tie,
-    below 0 wrong, NaN nothing. A tie is wrong, on both sides. Null where no case has two annotators.
+    below 0 wrong, NaN nothing: such pairs count for neither, and are in ``num_left_out``. A tie is wrong, on both
+    sides. Null where no case has two annotators.
     """
     evidence = gather(cases, Only(kind=("human",)))
     if len(evidence.judges) < 2:
@@ -87,5 +88,6 @@ def _report(blocks: Blocks, held_out: HeldOut, outcomes: Callable[[HeldOut], Flo
         "difference": Ratio(machine - people, below),
     }
     counts = {"num_verdicts": int(answered.sum()), "num_prompts": int((below > 0).sum())}
+    counts["num_left_out"] = int((~answered).sum())
     ties = {"num_human_ties": int((held_out.human[answered] == 0).sum())}
     return {**summarise(blocks, measured), **counts, **ties, "num_model_ties": int((model[answered] == 0).sum())}

@@ -1,11 +1,13 @@
 """The measures beside accuracy and exact match: rank correlation, first choice, regret, length, people, calibration.
 
 All of them share one drawing of the included prompts. What needs a number for each response is left out for a model
-that only compares pairs; with a score missing, only the distribution of rewards is told.
+that only compares pairs, and people stand beside it on the pairs that it was asked about; with a score missing, only
+the distribution of rewards is told.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import compress
+from math import isnan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ from steelyard.methods.measures.regret import Regret
 from steelyard.methods.measures.reliability import Margins, calibration_report
 from steelyard.methods.measures.reward_statistics import Rewards, reward_report
 from steelyard.methods.ranking.ceiling import HeldOut, human_ceiling
+from steelyard.methods.ranking.graph import Integers
 from steelyard.stages.evaluate.choices import Choices, choices_of, last_known, outcomes_of, ratings_lost, rows_of
 from steelyard.stages.evaluate.questions import PairValues, Questions
 
@@ -123,22 +126,40 @@ def _rewards(given: Measurable) -> Rewards:
 
 
 def _ceiling(blocks: Blocks, given: Measurable) -> dict[str, Any] | None:
-    cases = tuple(compress(given.questions.cases, given.questions.included))
-    if not given.has_scores or not any(case.judgments for case in cases):
+    questions = given.questions
+    cases = tuple(compress(questions.cases, questions.included))
+    if not any(case.judgments for case in cases):
         return None
-    lines = tuple(compress(given.lines, given.questions.included))
-    starts = np.cumsum([0, *(len(case.responses) for case in cases)])
-    flat = np.array(
-        [
-            np.nan if (score := line.scores[response.id]) is None else score
-            for case, line in zip(cases, lines, strict=True)
-            for response in case.responses
-        ],
-        np.float64,
-    )
+    starts = np.cumsum([0, *(len(case.responses) for case in questions.cases)])[:-1][questions.included]
+    outcome = _scored_pairs(given) if given.has_scores else _asked_pairs(given)
 
     def outcomes(held_out: HeldOut) -> Floats:
         start = starts[held_out.case]
-        return flat[start + held_out.better] - flat[start + held_out.worse]
+        return outcome(start + held_out.better, start + held_out.worse)
 
     return human_ceiling(cases, blocks, outcomes)
+
+
+def _scored_pairs(given: Measurable) -> Callable[[Integers, Integers], Floats]:
+    """What the scores make of pairs of responses, counted through the whole bench; one without a score is wrong."""
+    scores = [
+        np.nan if (score := line.scores[response.id]) is None else score
+        for case, line in zip(given.questions.cases, given.lines, strict=True)
+        for response in case.responses
+    ]
+    flat = np.array(scores, np.float64)
+    return lambda better, worse: np.nan_to_num(flat[better] - flat[worse], nan=-1.0)
+
+
+def _asked_pairs(given: Measurable) -> Callable[[Integers, Integers], Floats]:
+    """The same from verdicts: one that is missing is wrong, as in the headline; a pair never asked about is NaN."""
+    questions = given.questions
+    said: dict[tuple[int, int], float] = {}
+    differences = (given.values.better - given.values.worse).tolist()
+    for better, worse, difference in zip(questions.better.tolist(), questions.worse.tolist(), differences, strict=True):
+        has_verdict = not isnan(difference)
+        said[better, worse] = difference if has_verdict else -1.0
+        said[worse, better] = -difference if has_verdict else -1.0
+    return lambda better, worse: np.array(
+        [said.get(pair, np.nan) for pair in zip(better.tolist(), worse.tolist(), strict=True)], np.float64
+    )
