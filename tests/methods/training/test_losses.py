@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from steelyard.methods.training.losses import (
     PairBatch,
     bradley_terry_loss,
-    bradley_terry_sum,
     centring_sum,
     gaussian_regulariser,
-    loss_weight,
+    reduced_sum,
+    reduced_weight,
 )
 
 
@@ -88,12 +88,5 @@ def test_centring_by_hand():
 
 @pytest.mark.parametrize("reduction", ["pair", "prompt"])
 def test_no_pairs_sum_to_nothing(reduction):
-    none = pairs((0, 1, 1.0, 0.0, 0))._replace(
-        better=torch.zeros(0, dtype=torch.long),
-        worse=torch.zeros(0, dtype=torch.long),
-        weight=torch.zeros(0, dtype=torch.float64),
-        margin=torch.zeros(0, dtype=torch.float64),
-        prompt=torch.zeros(0, dtype=torch.long),
-    )
-    scores = torch.zeros(2, dtype=torch.float64)
-    assert bradley_terry_sum(scores, none, reduction) == loss_weight(none, reduction) == 0
+    none, prompt = torch.zeros(0, dtype=torch.float64), torch.zeros(0, dtype=torch.long)
+    assert reduced_sum(none, none, prompt, reduction) == reduced_weight(none, prompt, reduction) == 0

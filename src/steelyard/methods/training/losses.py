@@ -27,30 +27,16 @@ class PairBatch(NamedTuple):
 
 
 def bradley_terry_loss(
-    scores: Float[Tensor, " response"], pairs: PairBatch, reduction: Reduction = "pair", *, smoothing: float = 0.0
+    scores: Float[Tensor, " response"], pairs: PairBatch, reduction: Reduction = "pair"
 ) -> Float[Tensor, ""]:
     """The mean of -log sigmoid(r_better - r_worse - margin) (CHEEMS, eq. 3), in nats.
 
     ``pair`` is the weighted mean over all pairs of the step, as the published code has it: a prompt with more pairs
     weighs more. ``prompt`` is equation 3 as written: the mean over prompts of the weighted mean over their pairs.
-    ``smoothing`` is the probability with which a label is taken to be the wrong way round: the loss of a pair is then
-    (1 - smoothing) of its own and ``smoothing`` of that of the reversed pair (label smoothing; 0 to below 0.5).
     """
-    return bradley_terry_sum(scores, pairs, reduction, smoothing=smoothing) / loss_weight(pairs, reduction)
-
-
-def bradley_terry_sum(
-    scores: Float[Tensor, " response"], pairs: PairBatch, reduction: Reduction, *, smoothing: float = 0.0
-) -> Float[Tensor, ""]:
-    """What `bradley_terry_loss` is the mean of, summed; `loss_weight` is what it is divided by."""
-    ahead = differences(scores, pairs)
-    losses = (1 - smoothing) * softplus(-ahead) + smoothing * softplus(ahead)
-    return reduced_sum(losses, pairs.weight, pairs.prompt, reduction)
-
-
-def loss_weight(pairs: PairBatch, reduction: Reduction) -> Float[Tensor, ""]:
-    """The weight of all pairs, or the number of prompts with a pair that weighs anything."""
-    return reduced_weight(pairs.weight, pairs.prompt, reduction)
+    losses = softplus(-differences(scores, pairs))
+    total = reduced_sum(losses, pairs.weight, pairs.prompt, reduction)
+    return total / reduced_weight(pairs.weight, pairs.prompt, reduction)
 
 
 def differences(scores: Float[Tensor, " response"], pairs: PairBatch) -> Float[Tensor, " pair"]:
