@@ -174,17 +174,17 @@ def _compared(
     same = sameness(together, other, dtype=dtype)
     figures = {
         "largest_difference": same.largest if math.isfinite(same.largest) else None,
-        "tolerance": same.tolerance,
+        "tolerance": same.bound,
         "dtype": dtype,
         "num_answers": len(together),
     }
     if same.is_same:
-        return SelfTest(name=name, state="passed", figures=figures)
+        return SelfTest(name=name, state="passed", figures=figures, found=same.remark)
     assert same.place is not None, "something differs"
     way = "by itself" if name == "alone" else "with the cases and answers in the opposite order"
     found = (
         f"{sample.name_of(same.place)} scores {_number(together[same.place])} with others and "
-        f"{_number(other[same.place])} {way}, where rounding allows a difference of {same.tolerance:.3g}"
+        f"{_number(other[same.place])} {way}, where rounding allows a difference of {same.bound:.3g}"
     )
     return SelfTest(name=name, state="failed", figures=figures, found=found, do=_UNMOVED)
 
@@ -214,5 +214,6 @@ def _cut(model: SelfTested, cases: Sequence[Case], *, allow_unscored: bool) -> S
         state="failed",
         figures=figures,
         found=f"{found}, and would stay without a score",
-        do="set model.max_length higher, or model.over_length=left, or say --allow-unscored for bounds",
+        do="set model.max_length higher (and, if the model was trained with another, "
+        'model.allow_differing=["max_length"]), or model.over_length=left, or say --allow-unscored for bounds',
     )

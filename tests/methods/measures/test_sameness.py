@@ -22,6 +22,15 @@ def test_the_largest_difference_is_named_with_its_place():
     assert sameness([1.0, 5.0], [1.001, 5.0], dtype="float32").is_same
 
 
+def test_coarse_types_have_room_for_a_remark_and_exact_ones_have_none():
+    # Spread 1 and largest 2: 0.05 + 0.02 is expected of bfloat16, and four times that is the bound.
+    for moved, is_same, is_remarked in ((0.06, True, False), (0.2, True, True), (0.3, False, False)):
+        found = sameness([1.0, 2.0], [1.0, 2.0 + moved], dtype="bfloat16")
+        assert (found.is_same, found.remark is not None) == (is_same, is_remarked)
+    exact = sameness([1.0, 2.0], [1.0, 2.002], dtype="float32")
+    assert (exact.is_same, exact.remark) == (False, None)
+
+
 def test_a_score_that_only_one_way_gives_is_no_rounding():
     found = sameness([1.0, None, 3.0], [1.0, 2.0, 3.0], dtype="bfloat16")
     assert (math.isinf(found.largest), found.place, found.is_same) == (True, 1, False)

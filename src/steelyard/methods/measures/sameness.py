@@ -6,19 +6,35 @@ from typing import NamedTuple
 _SHARES = {"float32": (1e-3, 1e-5), "float64": (1e-6, 1e-9)}
 _COARSE = (5e-2, 1e-2)
 """Of the spread of the scores, and of the largest: what rounding may move. bfloat16 and unknown types are coarse."""
+_COARSE_ROOM = 4.0
+"""How often that a coarse type may exceed: short answers of one sample lie close, and their spread says too little."""
 
 
 class Sameness(NamedTuple):
-    """The largest difference, where it stands, and what is allowed; ``place`` is null where nothing was compared."""
+    """The largest difference, where it stands, and what rounding explains; no ``place``: nothing was compared.
+
+    Between ``tolerance`` and ``bound`` a difference is worth a word, and beyond the bound no rounding.
+    """
 
     largest: float
     tolerance: float
+    bound: float
     place: int | None
 
     @property
     def is_same(self) -> bool:
-        """Whether no score moved by more than rounding moves it."""
-        return self.largest <= self.tolerance
+        """Whether no score moved by more than rounding can move it."""
+        return self.largest <= self.bound
+
+    @property
+    def remark(self) -> str | None:
+        """What a person should know of scores that are the same but for much rounding; null where there is little."""
+        if self.largest <= self.tolerance or not self.is_same:
+            return None
+        return (
+            f"rounding moves scores by {self.largest:.3g}, over the {self.tolerance:.3g} expected of their spread: "
+            "model.dtype=float32 tells closer ones apart"
+        )
 
 
 def tolerance(scores: Sequence[float], dtype: str | None) -> float:
@@ -46,4 +62,5 @@ def sameness(one: Sequence[float | None], other: Sequence[float | None], *, dtyp
         moved = float("inf") if left is None or right is None else abs(left - right)
         if place is None or moved > largest:
             largest, place = moved, index
-    return Sameness(largest, tolerance(known, dtype), place)
+    expected = tolerance(known, dtype)
+    return Sameness(largest, expected, expected * (1.0 if dtype in _SHARES else _COARSE_ROOM), place)

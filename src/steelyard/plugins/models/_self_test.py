@@ -132,11 +132,11 @@ def _looks_drawn(weights: torch.Tensor, deviation: float) -> bool:
 def same_by(name: str, one: Sequence[float], other: Sequence[float], *, dtype: str, ways: str) -> SelfTest:
     """Two ways of computing the same rewards agree as far as the number type lets them. ``ways`` says which two."""
     found = sameness(one, other, dtype=dtype)
-    figures = {"largest_difference": found.largest, "tolerance": found.tolerance, "num_answers": len(one)}
+    figures = {"largest_difference": found.largest, "tolerance": found.bound, "num_answers": len(one)}
     if found.is_same:
-        return SelfTest(name=name, state="passed", figures=figures)
+        return SelfTest(name=name, state="passed", figures=figures, found=found.remark)
     return SelfTest(
         name=name, state="failed", figures=figures,
-        found=f"{ways} differ by {found.largest:.3g}, where rounding allows {found.tolerance:.3g}",
+        found=f"{ways} differ by {found.largest:.3g}, where rounding allows {found.bound:.3g}",
         do="set model.kernel=padded and model.batch_size=1, and report the model: its attention is not what it says",
     )  # fmt: skip
