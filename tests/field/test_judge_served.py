@@ -58,7 +58,7 @@ def chat():
         port = free.getsockname()[1]
     command = [python, "-m", "llama_cpp.server", "--model", model, "--port", str(port), "--n_ctx", "4096"]
     with subprocess.Popen(
-        [*command, "--logits_all", "true", "--n_threads", "2"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [*command, "--logits_all", "true", "--n_threads", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as server:
         try:
             _wait(f"http://127.0.0.1:{port}/v1/models", server)
