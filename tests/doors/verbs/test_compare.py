@@ -2,6 +2,7 @@ import json
 
 from typer.testing import CliRunner
 
+from own_headlines import cheemsbench_runs
 from steelyard.doors.cli import build_app
 from steelyard.files.cases import write_cases
 from strategies import case
@@ -28,3 +29,22 @@ def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
     told = json.loads(call("compare", "evaluated-a", "evaluated-b", "--out", "compared", "--set", "num_resamples=100",
                            "--json").stdout)  # fmt: skip
     assert told["summary"]["comparisons"][0]["only_first"] == 0
+
+
+def test_the_headline_of_the_bench_is_told_before_accuracy(tmp_path):
+    folders = cheemsbench_runs(tmp_path)
+    words = [*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=300"]
+    lines = call("compare", *words).stdout.splitlines()
+    assert lines[0] == "2 models on cheemsbench, ranked by overall (95 % intervals)"
+    assert lines[1].startswith("  both: overall 0.750 [")
+    assert lines[3].startswith("open minus both: overall -0.100 [")
+    assert lines[4].startswith("  accuracy +0.050 [")
+    assert lines[5].startswith("  p ")
+
+
+def test_a_part_of_a_bench_says_what_is_missing(tmp_path):
+    folders = cheemsbench_runs(tmp_path, subsets=("open_prompt",))
+    words = [*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=100"]
+    lines = call("compare", *words).stdout.splitlines()
+    assert lines[0] == "2 models on cheemsbench, ranked by accuracy (95 % intervals)"
+    assert lines[1] == "no headline, for want of: human_instruction (no cases of it)"

@@ -44,10 +44,12 @@ def _lines(summary: dict[str, Any]) -> Iterator[str]:
         own = "" if ranked_by == "accuracy" else f"{ranked_by} {_number(row['value'])}, "
         yield f"  {row['name']}: {own}accuracy {_number(row['accuracy'])}, {rank}"
     for one in summary["comparisons"]:
-        yield f"{one['first']} minus {one['second']}: accuracy {_number(one['accuracy'], signed=True)}"
-        if one["headline"] is not None:
-            own = one["headline"]
-            yield (f"  {ranked_by} {_number(own, signed=True)}, p {_p(own['p'])}, corrected {_p(own['p_corrected'])}")
+        start, own = f"{one['first']} minus {one['second']}:", one["headline"]
+        if own is not None:
+            told = f"{ranked_by} {_number(own, signed=True)}"
+            yield f"{start} {told}, p {_p(own['p'])}, corrected {_p(own['p_corrected'])}"
+            start = " "
+        yield f"{start} accuracy {_number(one['accuracy'], signed=True)}"
         yield (
             f"  p {_p(one['p_accuracy'])}, corrected {_p(one['p_accuracy_corrected'])}; "
             f"this many prompts show a difference of {one['detectable']:.3f} four times out of five"
