@@ -119,7 +119,14 @@ def test_the_server_gives_replies_lengths_and_odds(chat):
     }
 
 
-@pytest.mark.parametrize("judging", [{"style": "first_token"}, {"style": "llama", "form": "letter"}], ids=str)
+JUDGINGS = [
+    {"style": "first_token"},
+    {"style": "first_token", "least_odds": 0.05},
+    {"style": "llama", "form": "letter"},
+]
+
+
+@pytest.mark.parametrize("judging", JUDGINGS, ids=str)
 def test_a_small_judge_on_real_items(chat, bench, tmp_path, judging):
     # A model of 135 million parameters hardly judges: what is tested is that everything it does is counted.
     started = time.monotonic()

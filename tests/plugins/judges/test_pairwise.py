@@ -62,9 +62,15 @@ def test_the_odds_of_the_first_token_are_a_verdict():
     assert judged(first(A=0.6, B=0.3), first(A=0.2, B=0.7), style="first_token").outcome == "left"
     assert judged(first(A=0.6, B=0.3), first(A=0.6, B=0.3), style="first_token").is_inconsistent
     assert judged(first(The=0.9), first(A=0.2, B=0.7), style="first_token").outcome == "unreadable"
+    small = (first(The=0.7, A=0.2, B=0.1), first(The=0.6, A=0.1, B=0.3))
+    assert judged(*small, style="first_token").outcome == "unreadable"
+    assert judged(*small, style="first_token", least_odds=0.25).outcome == "left"
     failed = Reply(request="r", failure="failed", detail="timeout")
     assert judged(failed, first(A=0.2, B=0.7), style="first_token").outcome == "failed"
-    (question, _) = build("judges", "pairwise", {"style": "first_token"}).questions(comparison())
+    asked = build("judges", "pairwise", {"style": "first_token", "least_odds": 0.3})
+    assert asked.protocol()["least_odds"] == 0.3
+    assert "least_odds" not in build("judges", "pairwise", {"least_odds": 0.3}).protocol()
+    (question, _) = asked.questions(comparison())
     assert (question.max_tokens, question.alternatives) == (1, 20)
 
 

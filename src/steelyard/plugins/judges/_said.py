@@ -18,18 +18,23 @@ class Said(NamedTuple):
     detail: str | None = None
 
 
-def choice_of(reply: Reply, form: Form, labels: Sequence[str]) -> Said:
-    """The choice that a reply makes."""
+def choice_of(reply: Reply, form: Form, labels: Sequence[str], *, least_odds: float = 0.5) -> Said:
+    """The choice that a reply makes; for a first token all labels together must have ``least_odds`` of probability."""
     if form == "first_token":
         # The reply is as short as it can be: that it was cut off says nothing here.
         if reply.failure in ("refused", "failed"):
             return Said(None, reply.failure, reply.detail)
-        return _placed(read_first_token(reply.first_token, labels), labels, text="")
+        return _placed(read_first_token(reply.first_token, labels, least=least_odds), labels, text="")
     missing = why_missing(reply)
     if missing is not None:
         return missing
     text = reply.text or ""
     return _placed(read_choice(text, form, labels), labels, text=text)
+
+
+def odds_asked(form: Form, least_odds: float) -> dict[str, float]:
+    """What a protocol says of odds: nothing for a form that has none."""
+    return {"least_odds": least_odds} if form == "first_token" else {}
 
 
 def why_missing(reply: Reply) -> Said | None:

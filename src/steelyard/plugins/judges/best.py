@@ -9,7 +9,7 @@ from steelyard.core.protocols import Judge
 from steelyard.methods.annotation.reading import Form
 from steelyard.methods.annotation.verdicts import combine_orders
 from steelyard.plugins.judges._prompt import Orders, PromptLanguage, Wording, in_orders, question, worded
-from steelyard.plugins.judges._said import LABELS, Said, choice_of
+from steelyard.plugins.judges._said import LABELS, Said, choice_of, odds_asked
 
 
 class Config(BaseConfig, frozen=True):
@@ -22,6 +22,7 @@ class Config(BaseConfig, frozen=True):
     prompt_language: PromptLanguage = "item"
     criteria: bool = True
     orders: Orders = "both"
+    least_odds: float = 0.5
 
 
 class Best:
@@ -50,7 +51,8 @@ class Best:
         """
         names = tuple(response.id for response in comparison.responses)
         orders = in_orders(names, self.config.orders)
-        said = [choice_of(reply, self.wording.form, LABELS[: len(names)]) for reply in replies]
+        form, least_odds = self.wording.form, self.config.least_odds
+        said = [choice_of(reply, form, LABELS[: len(names)], least_odds=least_odds) for reply in replies]
         chosen = {shown[one.place] for shown, one in zip(orders, said, strict=True) if one.place is not None}
         is_read = all(one.place is not None for one in said)
         pairs = [
@@ -63,7 +65,8 @@ class Best:
 
     def protocol(self) -> dict[str, Any]:
         """The wording and the orders."""
-        return {"judge": "best", "orders": self.config.orders} | self.wording.protocol()
+        own = {"judge": "best", "orders": self.config.orders}
+        return own | self.wording.protocol() | odds_asked(self.wording.form, self.config.least_odds)
 
 
 def _verdict(left: str, right: str, orders: Sequence[tuple[str, ...]], said: Sequence[Said]) -> PairVerdict:

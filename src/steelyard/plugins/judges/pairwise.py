@@ -9,7 +9,7 @@ from steelyard.core.protocols import Judge
 from steelyard.methods.annotation.reading import Form
 from steelyard.methods.annotation.verdicts import combine_orders
 from steelyard.plugins.judges._prompt import Orders, PromptLanguage, Wording, in_orders, question, worded
-from steelyard.plugins.judges._said import LABELS, choice_of
+from steelyard.plugins.judges._said import LABELS, choice_of, odds_asked
 
 
 class Config(BaseConfig, frozen=True):
@@ -17,7 +17,8 @@ class Config(BaseConfig, frozen=True):
 
     ``orders``: ``both`` asks twice, with the answers in either order; ``one`` only in the order of the comparison.
     ``ties`` offers a tie as a third verdict. ``prompt_language``: ``item`` asks about Chinese items in Chinese and
-    about all others in English. ``criteria`` says what counts, by the item's category.
+    about all others in English. ``criteria`` says what counts, by the item's category. The form ``first_token`` is read
+    where the labels together have a probability of ``least_odds``: a small model may need less.
     """
 
     style: str = "plain"
@@ -28,6 +29,7 @@ class Config(BaseConfig, frozen=True):
     criteria: bool = True
     orders: Orders = "both"
     ties: bool = False
+    least_odds: float = 0.5
 
 
 class Pairwise:
@@ -59,10 +61,10 @@ class Pairwise:
     def protocol(self) -> dict[str, Any]:
         """The wording, the orders, and whether a tie is offered."""
         own = {"judge": "pairwise", "orders": self.config.orders, "ties": self.config.ties}
-        return own | self.wording.protocol()
+        return own | self.wording.protocol() | odds_asked(self.wording.form, self.config.least_odds)
 
     def _showing(self, shown: tuple[str, ...], left: str, reply: Reply) -> Showing:
-        said = choice_of(reply, self.wording.form, self.labels)
+        said = choice_of(reply, self.wording.form, self.labels, least_odds=self.config.least_odds)
         if said.place is None:
             assert said.outcome is not None, "a reason for none"
             return Showing(shown=shown, outcome=said.outcome, detail=said.detail)
