@@ -13,7 +13,7 @@ def summary(*names, **changes):
         for name in names
     ]  # fmt: skip
     columns = [{"group": "headline", "name": "accuracy"}, {"group": "by_language", "name": "zh"}]
-    made = {"bench": "cases", "bench_sha256": ["ab" * 32], "num_prompts": 40, "ranked_by": "accuracy",
+    made = {"bench": "cases", "bench_sha256": ["ab" * 32], "num_prompts": 40, "ranked_by": "accuracy", "about": "a mean",
             "columns": columns, "rows": rows, "partial": [], "differing": {}}  # fmt: skip
     return made | changes
 
@@ -54,5 +54,6 @@ def test_a_missing_number_is_an_empty_cell_that_sorts_last():
 
 def test_the_page_says_what_ranks():
     assert "Ranks are by the headline of the bench:</span>" in as_page(summary("a"))
-    page = as_page(summary("a", ranked_by="overall"))
+    page = as_page(summary("a", ranked_by="overall", about="the mean of <two> halves"))
+    assert '(<bdi lang="en">the mean of &lt;two&gt; halves</bdi>)' in page
     assert '<b><span class="t" lang="en">overall</span><span class="t" lang="zh">总体</span></b>' in page
