@@ -71,3 +71,10 @@ def test_scores_made_elsewhere_have_no_protocol_to_differ():
         summary={"model": "given", "protocol": None, "self_test": {"state": "not applicable"}},
     )
     assert check(run(), given) == {}
+
+
+def test_what_is_listed_apart_may_be_of_other_files_but_not_of_another_bench():
+    whole, part = run("a"), run("b", sha="2" * 64, state="off", protocol={"dtype": "bfloat16"})
+    assert check_alike({"a": whole, "b": part}, (), apart=("b",)) == {}
+    with pytest.raises(EvidenceError, match="bench_kind: "):
+        check_alike({"a": whole, "b": run("b", bench_kind="rewardbench")}, (), apart=("b",))

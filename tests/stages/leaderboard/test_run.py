@@ -118,6 +118,17 @@ def test_a_part_of_a_bench_ranks_nothing(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_an_evaluation_of_a_part_is_listed_apart_from_those_of_the_whole(tmp_path):
+    for name in ("whole", "part"):
+        (tmp_path / name).mkdir()
+    folders = list(cheemsbench_runs(tmp_path / "whole").values())
+    part = cheemsbench_runs(tmp_path / "part", subsets=("open_prompt",))["both"]
+    run = leaderboard([*folders, part], tmp_path / "out", CONFIG)
+    assert [row["name"] for row in run.summary["rows"]] == [f"both ({folders[1]})", "open"]
+    assert run.summary["partial"] == [{"name": f"both ({part})", "why": "human_instruction (no cases of it)"}]
+    assert "human_instruction (no cases of it)" in (tmp_path / "out/leaderboard.html").read_text("utf-8")
+
+
 def test_a_bench_with_columns_of_its_own_ranks_by_them(tmp_path):
     rng = np.random.default_rng(1)
     responses = tuple(

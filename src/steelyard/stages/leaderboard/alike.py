@@ -1,7 +1,7 @@
 """Whether evaluations may stand in one table: what must be equal, and exactly what differs where it is not."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
@@ -24,6 +24,9 @@ class Fact(NamedTuple):
     of: str
 
 
+_OF_THE_BENCH = (Fact("bench_kind", "bench"), Fact("bench", "bench"))
+
+
 def facts_of(run: Run) -> dict[Fact, Any]:
     """What of a run must be equal in the runs of its bench, its family of models, and its model."""
     bench = {f"bench file {number}": one for number, one in enumerate(bench_hashes(run), 1)}
@@ -42,11 +45,17 @@ def bench_hashes(run: Run) -> list[str]:
     return sorted(one.sha256 for role, one in run.inputs.items() if role.split(".")[0] == "bench")
 
 
-def check_alike(runs: Mapping[str, Run], allowed: Sequence[Differing]) -> dict[str, dict[str, list[str]]]:
-    """What differs by leave: for each fact its values, and the runs of each. Raises EvidenceError for anything else."""
+def check_alike(
+    runs: Mapping[str, Run], allowed: Sequence[Differing], *, apart: Collection[str] = ()
+) -> dict[str, dict[str, list[str]]]:
+    """What differs by leave: for each fact its values, and the runs of each. Raises EvidenceError for anything else.
+
+    Of the runs ``apart``, which are listed beside the table and not in it, the bench alone must be the same.
+    """
     by_fact: dict[Fact, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name, run in runs.items():
-        for fact, value in facts_of(run).items():
+        own = {fact: value for fact, value in facts_of(run).items() if name not in apart or fact in _OF_THE_BENCH}
+        for fact, value in own.items():
             by_fact[fact][msgspec.json.encode(value).decode()].append(name)
     differing = {fact: dict(values) for fact, values in by_fact.items() if len(values) > 1}
     refused = {

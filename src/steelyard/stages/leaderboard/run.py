@@ -44,8 +44,8 @@ def leaderboard(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, f
         raise EvidenceError("one folder is named twice", do="name each --out folder of `steelyard evaluate` once")
     records = [read_evaluation(folder) for folder in runs]
     names = names_of(runs, records)
-    differing = check_alike(dict(zip(names, records, strict=True)), config.allow_differing)
     lacking = {name: why for name, run in zip(names, records, strict=True) if (why := what_lacks(run)) is not None}
+    differing = check_alike(dict(zip(names, records, strict=True)), config.allow_differing, apart=lacking)
     whole = [index for index, name in enumerate(names) if name not in lacking]
     if len(whole) < 2:
         told = "; ".join(f"{name}: {why}" for name, why in lacking.items())
