@@ -20,7 +20,7 @@ import numpy as np
 from peers.published_metric import accuracy_and_exact_match
 
 from steelyard.methods.measures.accuracy import prompt_statistics, statistics_table
-from steelyard.methods.measures.aggregation import accuracy_difference, headline
+from steelyard.methods.measures.aggregation import accuracy_difference, means
 from steelyard.methods.measures.resampling import Items, resample
 from steelyard.methods.measures.strata import Cell, Label, layout_of
 
@@ -141,7 +141,7 @@ def measure(num_prompts):
     table = statistics_table(statistics, included)
     items = Items(layout, table, NUM_RESAMPLES)
     totals, bootstrap_seconds = timed(lambda: resample(items, seed=0))
-    found, headline_seconds = timed(headline, totals)
+    found, headline_seconds = timed(means, totals)
     both = Items(layout, np.concatenate([table, table[::-1]], axis=1), NUM_RESAMPLES)
     _, paired_seconds = timed(lambda: accuracy_difference(both, seed=0))
     row = {

@@ -16,9 +16,9 @@ from steelyard.methods.measures.aggregation import (
     estimate_macro,
     group_cells,
     half_accuracy,
-    headline,
     language_average,
     mean_over_groups,
+    means,
     shares,
 )
 from steelyard.methods.measures.resampling import Items, Totals, resample
@@ -42,9 +42,9 @@ def totals_of(labelled_rows, num_resamples=50):
 
 @given(benches)
 @settings(deadline=None)
-def test_the_headline_equals_a_plain_loop(bench):
+def test_the_means_equal_a_plain_loop(bench):
     rows = [(category, plain_row(pairs)) for category, pairs in bench]
-    found = headline(totals_of(rows))
+    found = means(totals_of(rows))
     plain = [row for _, row in rows]
     expected = {
         "accuracy": plain_macro(rows, CORRECT, PAIRS),
@@ -67,7 +67,7 @@ def test_the_headline_equals_a_plain_loop(bench):
 def test_macro_and_micro_differ_as_they_must():
     # code: 1 of 10 pairs right; chat: 2 of 2. Macro (0.1 + 1) / 2 = 0.55, micro 3 / 12.
     rows = [("code", (10, 1, 1, 0)), ("chat", (1, 1, 1, 1)), ("chat", (1, 1, 1, 1))]
-    found = headline(totals_of(rows))
+    found = means(totals_of(rows))
     assert found["accuracy"]["value"] == pytest.approx(0.55)
     assert found["accuracy_micro"]["value"] == pytest.approx(3 / 12)
     assert found["exact_match"]["value"] == pytest.approx(0.5)
@@ -77,12 +77,12 @@ def test_macro_and_micro_differ_as_they_must():
 def test_a_share_is_never_a_mean_of_batch_means():
     # Trap: 5 prompts in batches of 4 and 1 give (0.75 + 0) / 2 in a mean of means; the plain share is 3 / 5.
     rows = [("c", (1, correct, 1, correct)) for correct in (1, 1, 1, 0, 0)]
-    assert headline(totals_of(rows))["accuracy"]["value"] == pytest.approx(0.6)
+    assert means(totals_of(rows))["accuracy"]["value"] == pytest.approx(0.6)
 
 
 def test_a_category_without_pairs_has_no_accuracy_and_is_passed_over():
     totals = totals_of([("code", (2, 1, 1, 0)), ("chat", (0, 0, 1, 1))])
-    found = headline(totals)
+    found = means(totals)
     assert found["by_category"]["chat"]["accuracy"] == {"value": None, "low": None, "high": None, "n": 0}
     assert found["accuracy"]["value"] == pytest.approx(0.5)
     assert found["exact_match"]["value"] == pytest.approx(0.5)
@@ -91,7 +91,7 @@ def test_a_category_without_pairs_has_no_accuracy_and_is_passed_over():
 def test_languages_are_reported_beside_categories():
     labels = [Label("p", Cell("c", None, "zh")), Label("p", Cell("c", None, None)), Label("q", Cell("c", None, "zh"))]
     rows = np.array([[2, 2, 1, 1], [2, 0, 1, 0], [2, 1, 1, 0]])
-    found = headline(resample(Items(layout_of(labels), rows, 10), seed=0))["by_language"]
+    found = means(resample(Items(layout_of(labels), rows, 10), seed=0))["by_language"]
     assert {name: own["accuracy"]["value"] for name, own in found.items()} == {"unknown": 0.0, "zh": 0.75}
 
 
@@ -127,7 +127,7 @@ def test_the_interval_is_the_percentiles_of_the_resamples():
 
 
 def test_an_estimate_without_resamples_has_no_interval():
-    assert headline(totals_of([("c", (2, 1, 1, 0))], num_resamples=0))["accuracy"] == {
+    assert means(totals_of([("c", (2, 1, 1, 0))], num_resamples=0))["accuracy"] == {
         "value": 0.5,
         "low": None,
         "high": None,
@@ -144,7 +144,7 @@ def test_the_paired_difference_is_that_of_the_two_values_and_is_tighter():
     one = np.stack([pairs, good, np.ones_like(pairs), good == pairs], axis=1).astype(np.int64)
     two = np.stack([pairs, bad, np.ones_like(pairs), bad == pairs], axis=1).astype(np.int64)
     layout = layout_of([Label(str(index), Cell("ab"[index % 2])) for index in range(300)])
-    first, second = (headline(resample(Items(layout, table), seed=0))["accuracy"] for table in (one, two))
+    first, second = (means(resample(Items(layout, table), seed=0))["accuracy"] for table in (one, two))
     difference = accuracy_difference(Items(layout, np.concatenate([one, two], axis=1)), seed=0)
     assert difference.value == pytest.approx(first["value"] - second["value"], abs=1e-12)
     assert difference.low is not None

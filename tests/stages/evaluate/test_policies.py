@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from steelyard.core.types import Scores
-from steelyard.methods.measures.aggregation import headline
+from steelyard.methods.measures.aggregation import means
 from steelyard.methods.measures.resampling import resample
 from steelyard.stages.evaluate.policies import category_weights, tie_policies
 from steelyard.stages.evaluate.questions import answers, items_of, questions_of
@@ -24,7 +24,7 @@ def policies(*scores):
     ]
     questions = questions_of(CASES, None, "strict")
     found = answers(questions, lines)
-    measured = headline(resample(items_of(questions, found, num_resamples=50), seed=0))
+    measured = means(resample(items_of(questions, found, num_resamples=50), seed=0))
     return tie_policies(questions, found, measured, Config(num_resamples=50)), measured
 
 

@@ -120,7 +120,7 @@ def _num_units(totals: Totals, groups: Groups) -> Floats:
     return ((groups.members * totals.point[:, PROMPTS]) @ spoken).max(axis=-1)
 
 
-def headline(totals: Totals) -> dict[str, Any]:
+def means(totals: Totals) -> dict[str, Any]:
     """Accuracy and exact match as the mean over first-tier categories, both over everything, and by category."""
     categories, everything = by_category(totals.cells), all_cells(totals.cells)
     languages = group_cells(totals.cells, lambda cell: cell.language or "unknown")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.methods.measures.accuracy import PromptStatistics, half_credit, with_policy
-from steelyard.methods.measures.aggregation import half_accuracy, headline
+from steelyard.methods.measures.aggregation import half_accuracy, means
 from steelyard.methods.measures.resampling import resample
 from steelyard.stages.evaluate.questions import Questions, items_of
 from steelyard.stages.evaluate.settings import Config
@@ -16,26 +16,26 @@ def tie_policies(
 ) -> dict[str, Any]:
     """Accuracy with a tied score wrong, half and right, and exact match with it wrong and right.
 
-    ``measured`` is the headline, which stands for every policy where no score is tied.
+    ``measured`` has the means as they are, which stand for every policy where no score is tied.
     """
     if not found.num_tied.any():
         half = {name: measured[name] for name in ("accuracy", "accuracy_micro")}
         half["by_category"] = {name: {"accuracy": own["accuracy"]} for name, own in measured["by_category"].items()}
-        return {"wrong": _headline_of(measured), "half": half, "right": _headline_of(measured)}
+        return {"wrong": _means_of(measured), "half": half, "right": _means_of(measured)}
     seed, num_resamples = config.seed, config.num_resamples
     wrong, right = (
         items_of(questions, with_policy(found, policy), num_resamples=num_resamples) for policy in ("wrong", "right")
     )
     half = items_of(questions, with_policy(found, "wrong"), num_resamples=num_resamples, columns=half_credit(found))
     return {
-        "wrong": _headline_of(headline(resample(wrong, seed=seed))),
+        "wrong": _means_of(means(resample(wrong, seed=seed))),
         "half": half_accuracy(resample(half, seed=seed)),
-        "right": _headline_of(headline(resample(right, seed=seed))),
+        "right": _means_of(means(resample(right, seed=seed))),
     }
 
 
-def _headline_of(measured: dict[str, Any]) -> dict[str, Any]:
-    """The part of a headline that every policy has."""
+def _means_of(measured: dict[str, Any]) -> dict[str, Any]:
+    """The part of the means that every policy has."""
     names = ("accuracy", "exact_match", "accuracy_micro", "exact_match_micro", "by_category")
     return {name: measured[name] for name in names}
 

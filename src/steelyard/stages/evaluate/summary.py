@@ -12,7 +12,7 @@ from steelyard.methods.measures.accuracy import (
     half_credit,
     with_policy,
 )
-from steelyard.methods.measures.aggregation import accuracy_difference, half_accuracy, headline
+from steelyard.methods.measures.aggregation import accuracy_difference, half_accuracy, means
 from steelyard.methods.measures.resampling import resample
 from steelyard.stages.evaluate.judged import Judged, columns_of, is_withheld, outcome_report
 from steelyard.stages.evaluate.measures import Measurable, measure
@@ -114,7 +114,7 @@ def _measured(
     columns = own_columns(given, unscored_is_right=unscored_is_right)
     items = items_of(given.questions, statistics, num_resamples=resamples, columns=columns)
     totals = resample(items, seed=given.config.seed)
-    return headline(totals) | given.bench.summarise(totals)
+    return means(totals) | given.bench.summarise(totals)
 
 
 def own_columns(given: Evaluation, *, unscored_is_right: bool = False) -> Integers:
@@ -150,7 +150,7 @@ def _with_bounds(given: Evaluation, found: PromptStatistics) -> dict[str, Any]:
         for how in ("wrong", "right")
     )
     scored = items_of(given.questions, count_unscored(found, "left_out"), num_resamples=given.config.num_resamples)
-    over_scored = headline(resample(scored, seed=given.config.seed))
+    over_scored = means(resample(scored, seed=given.config.seed))
     return {
         "unscored": unscored_report(given.questions, given.lines),
         "bounds": _bounds(low, high),
@@ -165,7 +165,7 @@ def _with_bounds(given: Evaluation, found: PromptStatistics) -> dict[str, Any]:
 def _baseline(given: Evaluation, model: PromptStatistics, lines: Sequence[Scores], *, withheld: bool) -> dict[str, Any]:
     own = answers(given.questions, lines)
     seed, num_resamples = given.config.seed, given.config.num_resamples
-    measured = headline(resample(items_of(given.questions, own, num_resamples=num_resamples), seed=seed))
+    measured = means(resample(items_of(given.questions, own, num_resamples=num_resamples), seed=seed))
     del measured["by_language"]
     both = items_of(given.questions, model, own, num_resamples=num_resamples)
     difference = accuracy_difference(both, seed=seed)
