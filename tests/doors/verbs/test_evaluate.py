@@ -52,6 +52,7 @@ def test_json_is_the_run_and_every_option_arrives(files):
     write_cases(files / "train.jsonl", [ranked(f"train{index}", "abc") for index in range(4)])
     shown = run(
         files, "--bench", str(files / "open.jsonl"), "--model", "random", "--set", "model.seed=2", "--set", "seed=5",
+        "--set", "matched_ratio=1.25",
         "--train-cases", str(files / "train.jsonl"), "--baselines", "ngram,first", "--pairs", "tiers",
         "--metric-compat", "cheems", "--json",
     )  # fmt: skip
@@ -67,6 +68,7 @@ def test_json_is_the_run_and_every_option_arrives(files):
         "allow_unscored": False,
         "allow_overlap": False,
         "self_test": True,
+        "matched_ratio": 1.25,
         "num_resamples": 20,
         "seed": 5,
     }
