@@ -31,7 +31,7 @@ class Headline(NamedTuple):
 def mean_accuracy(totals: Totals) -> Headline:
     """The headline of a bench that has none of its own: accuracy, the mean over first-tier categories."""
     categories = by_category(totals.cells)
-    about = "accuracy, the mean over first-tier categories; a tied score is wrong"
+    about = "the mean over first-tier categories; a tied score is wrong"
     return Headline(
         "accuracy", about, lambda sums: macro(sums, categories, ACCURACY), float(totals.point[:, PAIRS].sum())
     )
