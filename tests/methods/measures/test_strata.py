@@ -34,9 +34,20 @@ def test_parallel_items_are_one_unit_with_a_cell_for_each_language():
     assert [layout.cells[index].language for index in stratum.cells[stratum.column]] == ["en", "zh", "en", "zh"]
 
 
-def test_a_unit_in_two_categories_is_drawn_apart_from_the_others():
-    layout = layout_of([Label("p", Cell("a")), Label("p", Cell("b")), Label("q", Cell("a")), Label("r", Cell("b"))])
-    assert sorted(stratum.rows.tolist() for stratum in layout.strata) == [[0, 1], [2], [3]]
+def test_units_in_two_categories_are_drawn_apart_from_the_others():
+    both = [Label(f"p{index}", Cell(name)) for index in range(5) for name in "ab"]
+    layout = layout_of([*both, Label("q", Cell("a")), Label("r", Cell("b"))])
+    assert sorted(stratum.rows.tolist() for stratum in layout.strata) == [list(range(10)), [10], [11]]
+
+
+def test_few_units_in_two_categories_are_drawn_with_the_larger_one():
+    plain = [Label("q", Cell("a")), Label("r", Cell("b")), Label("s", Cell("b"))]
+    layout = layout_of([Label("p", Cell("a")), Label("p", Cell("b")), *plain])
+    assert [(sorted(stratum.rows.tolist()), stratum.num_units) for stratum in layout.strata] == [
+        ([2], 1), ([0, 1, 3, 4], 3)
+    ]  # fmt: skip
+    alone = layout_of([Label("p", Cell("a")), Label("p", Cell("b"))])
+    assert [stratum.num_units for stratum in alone.strata] == [1]
 
 
 @given(labels)

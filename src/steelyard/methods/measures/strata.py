@@ -14,6 +14,9 @@ import numpy as np
 from steelyard.core.types import Case
 from steelyard.methods.measures.accuracy import Integers
 
+_FEWEST = 5
+_BETWEEN = "\x1e"
+
 
 class Cell(NamedTuple):
     """The groups that one prompt belongs to. ``category`` is its first tier."""
@@ -86,7 +89,10 @@ def units_of(names: Sequence[Sequence[str]]) -> list[str]:
 
 
 def layout_of(labels: Sequence[Label]) -> Layout:
-    """The layout of prompts. Equal names are one unit; a unit whose items lie in several strata makes its own."""
+    """The layout of prompts. Equal names are one unit; units whose items lie in the same several strata make their own.
+
+    Few such units (below `_FEWEST`) are drawn with the largest of these strata: alone they would hardly vary.
+    """
     cells = tuple(sorted({label.cell for label in labels}, key=_sortable))
     position = {cell: index for index, cell in enumerate(cells)}
     rows_of_unit: dict[str, list[int]] = defaultdict(list)
@@ -95,9 +101,19 @@ def layout_of(labels: Sequence[Label]) -> Layout:
     units_of_stratum: dict[str, list[list[int]]] = defaultdict(list)
     for rows in rows_of_unit.values():
         units_of_stratum[_stratum_name([labels[row].cell for row in rows])].append(rows)
+    _join_few(units_of_stratum)
     cell = np.array([position[label.cell] for label in labels], dtype=np.int64)
     strata = tuple(_stratum(name, units, cell) for name, units in sorted(units_of_stratum.items()))
     return Layout(cells, cell, strata)
+
+
+def _join_few(units_of_stratum: dict[str, list[list[int]]]) -> None:
+    """A bootstrap of n units has (n - 1) / n of their variance, and none of one: few units go where there are more."""
+    for name in sorted(name for name in units_of_stratum if _BETWEEN in name):
+        hosts = [part for part in name.split(_BETWEEN) if part in units_of_stratum]
+        if len(units_of_stratum[name]) < _FEWEST and hosts:
+            largest = max(hosts, key=lambda part: (len(units_of_stratum[part]), part))
+            units_of_stratum[largest] += units_of_stratum.pop(name)
 
 
 def _stratum(name: str, units: list[list[int]], cell: Integers) -> Stratum:
@@ -109,7 +125,7 @@ def _stratum(name: str, units: list[list[int]], cell: Integers) -> Stratum:
 
 def _stratum_name(cells: list[Cell]) -> str:
     names = {f"{cell.category}\x1f{cell.subset or ''}" for cell in cells}
-    return "\x1e".join(sorted(names))
+    return _BETWEEN.join(sorted(names))
 
 
 def _sortable(cell: Cell) -> tuple[tuple[bool, str], ...]:
