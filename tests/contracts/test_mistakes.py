@@ -1,6 +1,9 @@
 """Mistakes that people make: each is told with what was found, where, what is allowed, and what to do."""
 
+import gzip
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +26,13 @@ def folder(tmp_path_factory):
     (made / "broken.jsonl").write_text('{"prompt": 3}\n', encoding="utf-8")
     (made / "pointer.jsonl").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "utf-8")
     (made / "table.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    (made / "blank.jsonl").write_text("\n \n", encoding="utf-8")
+    (made / "packed.jsonl").write_bytes(gzip.compress((made / "sim" / "cases.jsonl").read_bytes()))
+    (made / "wide.jsonl").write_bytes((made / "sim" / "cases.jsonl").read_text("utf-8").encode("utf-16"))
+    (made / "array.jsonl").write_text("[" + ",".join([json.dumps(ONE_LINE)] * 2) + "]", encoding="utf-8")
+    (made / "deep.jsonl").write_text('{"a": ' + "[" * 10**5 + "]" * 10**5 + "}", encoding="utf-8")
+    (made / "deep.toml").write_bytes(b"\xff\xfea\x00")
+    (made / "loop").symlink_to("loop")
     (made / "latin.jsonl").write_bytes(json.dumps(ONE_LINE).encode() + b"\xe9\n")
     return made
 
@@ -33,6 +43,17 @@ MISTAKES = {
     "resolve broken.jsonl --out out": ["broken.jsonl:1 at prompt", "got `int`"],
     "resolve pointer.jsonl --out out": ["pointer.jsonl", "git-LFS pointer", "do: run `git lfs pull`"],
     "resolve latin.jsonl --out out": ["latin.jsonl:1", "UTF-8"],
+    "score blank.jsonl --model longer --out out": ["blank.jsonl: the file has blank lines only"],
+    "merge sim/cases.jsonl packed.jsonl --out out": ["packed.jsonl: this is gzip, not text", "do: unpack it first"],
+    "split wide.jsonl --out out": ["wide.jsonl: this is UTF-16, not text in UTF-8", "do: convert it: iconv"],
+    "split array.jsonl --out out": ["array.jsonl:1: an array where a case should be", "steelyard convert IN OUT"],
+    "convert deep.jsonl out.jsonl": ["deep.jsonl:1: lists within lists, too deep to be read"],
+    "evaluate --bench deep.jsonl --model longer --out out": ["deep.jsonl:1: lists within lists, too deep"],
+    "run deep.toml": ["deep.toml: this is UTF-16, not text in UTF-8"],
+    "ablate deep.toml --out out": ["deep.toml: this is UTF-16, not text in UTF-8"],
+    "report loop --out out.html": ["loop: this folder holds no finished run"],
+    "leaderboard resolved loop --out out": ["resolved: a run of resolve"],
+    "report sim/cases.jsonl --out out.html": ["sim/cases.jsonl: this is a file", "do: name the --out folder"],
     "resolve sim --out out": ["sim: this is a folder", "do: name a file in it"],
     "resolve sim/cases.jsonl --out out --aggregate vote": ["resolve: aggregate is 'vote'", "majority, none"],
     "resolve sim/cases.jsonl --out out --only people=human": ["unknown key 'people'", "allowed: batch, judge, kind"],
@@ -111,3 +132,33 @@ def test_at_the_door_a_mistake_is_one_message_without_a_traceback(folder):
     )  # fmt: skip
     assert (done_.returncode, done_.stdout) == (2, "")
     assert done_.stderr.startswith("error: there is no 'longr' in models\n  allowed: did you mean 'longer'?")
+
+
+# Who is root reads and writes anything: the right to do so is taken from what is started here.
+AS_ANYBODY = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may read anything")
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("evaluate --bench locked.jsonl --model longer --out out", "error: locked.jsonl: this file may not be read"),
+        ("run locked.toml", "error: locked.toml: this file may not be read"),
+        ("merge locked.jsonl sim/cases.jsonl --out out", "is not readable"),
+        ("resolve sim/cases.jsonl --out shut/out", "error: shut/out: permission denied\n  do: ask for the right"),
+        ("resolve sim/cases.jsonl --out table.csv/out", "error: table.csv/out: not a directory"),
+        ("convert sim/cases.jsonl table.csv/out.parquet", "error: table.csv: file exists\n  do: name another place"),
+    ],
+)
+def test_what_the_machine_refuses_is_one_message_without_a_traceback(command, said, folder):
+    for name in ("locked.jsonl", "locked.toml"):
+        (folder / name).write_text("seed = 0\n", encoding="utf-8")
+        (folder / name).chmod(0)
+    (folder / "shut").mkdir(mode=0o555, exist_ok=True)
+    done_ = subprocess.run(
+        [*AS_ANYBODY, STEELYARD, *command.split()], capture_output=True, text=True, check=False, cwd=folder
+    )
+    assert (done_.returncode, done_.stdout) == (2, "")
+    assert said in done_.stderr
+    assert "Traceback" not in done_.stderr
+    assert not (folder / "out").exists()

@@ -1,3 +1,4 @@
+import errno
 import subprocess
 import sys
 from importlib.metadata import version
@@ -62,6 +63,10 @@ def test_an_unknown_verb_ends_in_2():
         (ConfigError("wrong", do="so"), 2, "error: wrong\n  do: so"),
         (ModuleNotFoundError("no torch", name="torch"), 2, "pip install 'steelyard[train]'"),
         (ModuleNotFoundError("no such", name="inner"), 1, "a defect of ours"),
+        (PermissionError(errno.EACCES, "Permission denied", "out"), 2, "error: out: permission denied\n  do: ask for"),
+        (OSError(errno.ENOSPC, "No space left on device"), 2, "error: no space left on device\n  do: make room there"),
+        (FileExistsError(errno.EEXIST, "File exists", "c.jsonl"), 2, "error: c.jsonl: file exists\n  do: name another"),
+        (OSError(errno.EIO, "Input/output error", "c.jsonl"), 1, "Steelyard failed (OSError: [Errno 5]"),
         (ZeroDivisionError("division by zero"), 1, "Steelyard failed (ZeroDivisionError: division by zero)"),
     ],
 )

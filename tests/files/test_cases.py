@@ -37,7 +37,14 @@ def test_files_come_back_in_order(tmp_path):
     ("broken", "found"),
     [
         (line()[:-30], r"cases\.jsonl:7: the line is cut off"),
-        (b"[1, 2]", r"cases\.jsonl:7: Expected `object`, got `array`"),
+        (
+            b"[1, 2]",
+            r"cases\.jsonl:7: an array where a case should be\n.*\n  do: .* steelyard convert IN OUT --to cases",
+        ),
+        (
+            line(meta={"a": 0}).replace(b": 0}", b": " + b"[" * 10**5 + b"]" * 10**5 + b"}"),
+            r"cases\.jsonl:7: lists within",
+        ),
         (b'"text"', r"cases\.jsonl:7: Expected `object`, got `str`"),
         (b"{not json}", r"cases\.jsonl:7: the line is not JSON"),
         (line(prompt=3), r"cases\.jsonl:7 at prompt: Expected `object`, got `int`"),

@@ -1,3 +1,7 @@
+import bz2
+import gzip
+import lzma
+
 import pytest
 
 from steelyard.core.errors import FileError, Place
@@ -40,3 +44,31 @@ def test_the_first_bad_byte_is_named():
     assert check_utf8("杆秤".encode(), Place("f")) == "杆秤"
     with pytest.raises(FileError, match=r"f:3: byte 4 is not UTF-8 \(0xff\)"):
         check_utf8(b"abc\xff", Place("f", 3))
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (gzip.compress(b"{}"), "gzip"),
+        (bz2.compress(b"{}"), "bzip2"),
+        (lzma.compress(b"{}"), "xz"),
+        ("{}".encode("utf-16"), "UTF-16"),
+        (b"PAR1", "Parquet"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x28\xb5\x2f\xfd", "zstd"),
+    ],
+)
+def test_a_file_that_is_no_text_is_named_for_what_it_is(tmp_path, content, found):
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(content)
+    check_readable(path)  # a model's weights may begin with any bytes
+    with pytest.raises(FileError, match=rf"f\.jsonl: this is {found}.*, not text in UTF-8\n  do: "):
+        list(read_batches(path))
+
+
+@pytest.mark.parametrize("content", [b"\n", b" \n\r\n\t\n", b"\xef\xbb\xbf"])
+def test_a_file_of_blank_lines_is_as_good_as_empty(tmp_path, content):
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=r"f\.jsonl: the file has blank lines only"):
+        list(read_batches(path))

@@ -18,7 +18,7 @@ def test_rows_know_their_lines(tmp_path):
     write_rows(tmp_path / "r.jsonl", ROWS)
     assert [row.place.line for row in read_rows(tmp_path / "r.jsonl")] == [1, 2]
     write_rows(tmp_path / "r.json", ROWS)
-    assert str(list(read_rows(tmp_path / "r.json"))[1].place).endswith("r.json at [1]")
+    assert str(list(read_rows(tmp_path / "r.json"))[1].place._replace(path="n")).endswith("r.json[1] at n")
 
 
 def test_broken_rows_are_named(tmp_path):
@@ -34,6 +34,14 @@ def test_broken_rows_are_named(tmp_path):
         list(read_rows(path))
     path.write_bytes(b'[{"a": 1}, {"a"')
     with pytest.raises(FileError, match="broken or cut off"):
+        list(read_rows(path))
+
+
+@pytest.mark.parametrize("content", ['{"a": DEEP}', "DEEP"])
+def test_what_is_nested_too_deeply_is_refused(tmp_path, content):
+    path = tmp_path / "r.jsonl"
+    path.write_text(content.replace("DEEP", "[" * 100_000 + "]" * 100_000))
+    with pytest.raises((FileError, RecordError), match="too deep to be read"):
         list(read_rows(path))
 
 

@@ -1,5 +1,6 @@
 """The command line: the verbs are the files of ``doors/verbs``; errors of the user's end in exit code 2, ours in 1."""
 
+import errno
 import importlib
 import io
 import pkgutil
@@ -23,6 +24,18 @@ From raw verdicts to a conflict-free ranking, a trained reward model, a score wi
 
 Begin with `steelyard demo`: the whole path on built-in data, in minutes, on a CPU.
 """
+_OF_THE_MACHINE = {
+    errno.EACCES: "ask for the right to read or write there, or name another place",
+    errno.EPERM: "ask for the right to read or write there, or name another place",
+    errno.EROFS: "name a place that can be written to",
+    errno.ENOSPC: "make room there, or name another place; what was written before is intact",
+    errno.EDQUOT: "make room there, or name another place; what was written before is intact",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ELOOP: "name the file that the link should lead to",
+    errno.ENOTDIR: "name a folder where a folder is meant",
+    errno.EEXIST: "name another place: a file stands where a folder would have to be made",
+}
+"""What the machine refuses whoever asks it, and what a person can do about it."""
 _NARROW = 70  # below so many columns the framed help would cut the names of options
 _GROUPS = {
     "altair": "report",
@@ -71,6 +84,12 @@ def main() -> None:
         if group is None:
             _fail(error)
         _refuse(MissingPartError(f"this needs {error.name}", do=f"pip install 'steelyard[{group}]'"))
+    except OSError as error:
+        do = _OF_THE_MACHINE.get(error.errno or 0)
+        if do is None:
+            _fail(error)
+        where = None if error.filename is None else str(error.filename)
+        _refuse(FileError((error.strerror or str(error)).lower(), where=where, do=do))
     except Exception as error:
         _fail(error)
 

@@ -31,6 +31,8 @@ def decode_case(line: bytes, place: Place, check: Callable[[Case], Case] = check
     except UnicodeDecodeError as error:
         check_utf8(line, place)
         raise FileError("the line is not UTF-8", where=place) from error
+    except RecursionError as error:
+        raise RecordError("lists within lists, too deep to be read", where=place) from error
     except RecordError as error:
         raise error.at(place) from error
 
@@ -89,6 +91,9 @@ def _placed_cases(path: Path) -> Iterator[tuple[Place, Case]]:
 def _translated(message: str, place: Place) -> RecordError:
     found, _, path = message.partition(" - at `$")
     inside = path.rstrip("`").lstrip(".")
+    if found.startswith("Expected `object`, got `array`") and not inside:
+        do = "make a case file of a JSON array: steelyard convert IN OUT --to cases"
+        return RecordError("an array where a case should be", where=place, allowed="one case a line", do=do)
     allowed = None
     if "Invalid enum value" in found and inside.endswith("verdict"):
         found, allowed = found.replace("Invalid enum value", "unknown verdict"), "left, right, tie, none"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.files.lines import check_utf8, read_batches
+from steelyard.files.lines import check_text, check_utf8, read_batches
 
 _DELIMITERS = {".tsv": "\t", ".csv": ","}
 
@@ -54,6 +54,7 @@ def _plain_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
 
 
 def _quoted_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
+    check_text(path)
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, delimiter=_DELIMITERS[path.suffix], strict=True)
         number = 1

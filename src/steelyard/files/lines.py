@@ -10,6 +10,16 @@ MAX_LINE_BYTES = 64 * 2**20
 _READ_AHEAD_BYTES = 2**18
 _MOST_BATCH_BYTES = 8 * 2**20
 _LFS_POINTER = b"version https://git-lfs"
+_NO_TEXT = {
+    b"\x1f\x8b": ("gzip", "unpack it first: gunzip FILE"),
+    b"BZh": ("bzip2", "unpack it first: bunzip2 FILE"),
+    b"\xfd7zXZ": ("xz", "unpack it first: unxz FILE"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "unpack it first: unzstd FILE"),
+    b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
+    b"PAR1": ("Parquet", "cases and tables may be Parquet, under a name that ends in .parquet"),
+    b"\xff\xfe": ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE"),
+    b"\xfe\xff": ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE"),
+}
 
 
 class Batch(NamedTuple):
@@ -21,14 +31,16 @@ class Batch(NamedTuple):
 
 
 def check_readable(path: Path) -> None:
-    """Raises FileError if the file is absent, a folder, empty, or a pointer to what git LFS holds elsewhere."""
+    """Raises FileError if the file is absent, closed to us, a folder, empty, or a pointer to what git LFS holds."""
     place = str(path)
-    if not path.exists():
-        raise FileError("there is no such file", where=place, do="check the path")
-    if path.is_dir():
-        raise FileError("this is a folder", where=place, do="name a file in it")
-    with path.open("rb") as file:
-        start = file.read(len(_LFS_POINTER))
+    try:
+        if not path.exists():
+            raise FileError("there is no such file", where=place, do="check the path")
+        if path.is_dir():
+            raise FileError("this is a folder", where=place, do="name a file in it")
+        start = _start(path)
+    except PermissionError as error:
+        raise FileError("this file may not be read", where=place, do="ask for the right to read it") from error
     if not start:
         raise FileError("the file is empty", where=place)
     if start == _LFS_POINTER:
@@ -37,15 +49,29 @@ def check_readable(path: Path) -> None:
         )
 
 
+def check_text(path: Path) -> None:
+    """Raises FileError for what `check_readable` refuses, and for a file whose first bytes say that it is no text."""
+    check_readable(path)
+    start = _start(path)
+    for mark, (found, do) in _NO_TEXT.items():
+        if start.startswith(mark):
+            raise FileError(f"this is {found}, not text in UTF-8", where=str(path), do=do)
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(_LFS_POINTER))
+
+
 def read_batches(path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Batch]:
     """The non-blank lines in batches of ``size``, less where lines are long: a batch ends when it has 8 MiB.
 
-    Raises FileError with the line that is too long or not UTF-8.
+    Raises FileError with the line that is too long, and for a file that is no text or has nothing but blank lines.
     """
-    check_readable(path)
+    check_text(path)
     numbers: list[int] = []
     lines: list[bytes] = []
-    num_bytes = 0
+    num_bytes = number = 0
     for number, line in _numbered(path, max_line_bytes):
         numbers.append(number)
         lines.append(line)
@@ -55,6 +81,8 @@ def read_batches(path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_
             numbers, lines, num_bytes = [], [], 0
     if lines:
         yield Batch(str(path), tuple(numbers), tuple(lines))
+    if not number:
+        raise FileError("the file has blank lines only", where=str(path))
 
 
 def check_utf8(line: bytes, place: Place) -> str:

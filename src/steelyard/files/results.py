@@ -24,7 +24,10 @@ _PACKAGES = ("steelyard", "numpy", "torch", "transformers", "scikit-learn")
 
 
 def file_hash(path: Path) -> str:
-    """The SHA-256 of a file's bytes; of a folder, of its files' names and hashes. Raises FileError if it is absent."""
+    """The SHA-256 of a file's bytes; of a folder, of its files' names and hashes.
+
+    Raises FileError if it is absent or may not be read.
+    """
     digest = hashlib.sha256()
     if path.is_dir():
         for inner in sorted(item for item in path.rglob("*") if item.is_file()):
@@ -32,9 +35,12 @@ def file_hash(path: Path) -> str:
         return digest.hexdigest()
     if not path.exists():
         raise FileError("there is no such file", where=str(path), do="check the path")
-    with path.open("rb") as file:
-        while block := file.read(2**20):
-            digest.update(block)
+    try:
+        with path.open("rb") as file:
+            while block := file.read(2**20):
+                digest.update(block)
+    except PermissionError as error:
+        raise FileError("this file may not be read", where=str(path), do="ask for the right to read it") from error
     return digest.hexdigest()
 
 
@@ -42,7 +48,8 @@ def read_run(folder: Path) -> Run:
     """The record of a finished run. Raises FileError if the folder has none: then the stage did not finish."""
     path = folder / RUN_FILE
     if not path.is_file():
-        raise FileError("this folder holds no finished run", where=str(folder), do="name the --out folder of a stage")
+        found = "this is a file" if folder.is_file() else "this folder holds no finished run"
+        raise FileError(found, where=str(folder), do="name the --out folder of a stage")
     try:
         return msgspec.json.decode(path.read_bytes(), type=Run)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

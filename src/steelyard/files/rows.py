@@ -13,6 +13,8 @@ from steelyard.files.delimited import is_delimited, read_delimited
 from steelyard.files.lines import check_readable, check_utf8, read_batches
 from steelyard.files.tables import is_parquet, is_saved_dataset, read_table
 
+_TOO_DEEP = "lists within lists, too deep to be read"
+
 
 def read_rows(path: Path) -> Iterator[Row]:
     """The rows of a file or saved dataset. A row of a JSON array is placed by its index, for want of a line."""
@@ -24,7 +26,7 @@ def read_rows(path: Path) -> Iterator[Row]:
         yield from _placed(path, read_table(path))
     elif is_delimited(path):
         yield from read_delimited(path)
-    elif _is_array(path):
+    elif is_array(path):
         yield from _array_rows(path)
     else:
         for batch in read_batches(path):
@@ -64,7 +66,8 @@ def _placed(path: Path, rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
         yield Row(Place(str(path), number), row)
 
 
-def _is_array(path: Path) -> bool:
+def is_array(path: Path) -> bool:
+    """Whether the file is one JSON array rather than one object a line."""
     with path.open("rb") as file:
         return file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
 
@@ -77,8 +80,11 @@ def _array_rows(path: Path) -> Iterator[Row]:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         check_utf8(content, place)
         raise FileError(f"the JSON array is broken or cut off ({error})", where=place) from error
+    except RecursionError as error:
+        raise FileError(_TOO_DEEP, where=place) from error
     for index, row in enumerate(rows):
-        yield Row(place._replace(path=f"[{index}]"), _checked_row(row, place._replace(path=f"[{index}]")))
+        own = Place(f"{path}[{index}]")
+        yield Row(own, _checked_row(row, own))
 
 
 def _decoded(line: bytes, place: Place) -> Row:
@@ -89,6 +95,8 @@ def _decoded(line: bytes, place: Place) -> Row:
         raise RecordError(
             f"the line is not JSON, or cut off ({error})", where=place, allowed="one JSON object a line"
         ) from error
+    except RecursionError as error:
+        raise RecordError(_TOO_DEEP, where=place) from error
 
 
 def _checked_row(row: Any, place: Place) -> dict[str, Any]:

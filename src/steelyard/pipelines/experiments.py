@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.config import parse_toml, resolve_config
+from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Meta
+from steelyard.files.settings import read_toml
 
 _FEWEST_SEEDS = 3
 Tables = dict[str, dict[str, Any]]
@@ -36,7 +37,7 @@ def read_experiment(
 
     Raises ConfigError for an unknown setting or fewer than three different seeds: one seed shows no effect.
     """
-    content = parse_toml(path.read_text(encoding="utf-8"), where=str(path))
+    content = read_toml(path)
     for key, value in (settings or {}).items():
         both = isinstance(value, dict) and isinstance(content.get(key), dict)
         content[key] = content[key] | value if both else value

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steelyard.core.config import parse_toml, resolve_config
+from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, FileError, choices
 from steelyard.files.lines import check_readable
+from steelyard.files.settings import read_toml
 from steelyard.pipelines.callables import Parameter, StageCall, stage_call
 
 _SHIPPED = (Path(__file__).parents[1] / "recipes", Path(__file__).parents[3] / "recipes")
@@ -92,7 +93,7 @@ def read_recipe(path: Path, settings: Mapping[str, Any] | None = None, *, seed: 
 
     Raises ConfigError for an unknown stage, verb, input or setting, and for stages that wait for each other.
     """
-    content = parse_toml(path.read_text(encoding="utf-8"), where=str(path))
+    content = read_toml(path)
     return build_recipe(content, path, settings, seed=seed)
 
 

@@ -14,7 +14,7 @@ from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Format
 from steelyard.core.types import Case
 from steelyard.files.cases import read_cases, write_cases
-from steelyard.files.rows import read_rows, write_rows
+from steelyard.files.rows import is_array, read_rows, write_rows
 from steelyard.files.talk import track
 from steelyard.methods.annotation.derived import with_derived
 from steelyard.methods.curation.parts import only_kind
@@ -124,7 +124,7 @@ def _write_foreign(out: Path, rows: Iterable[dict[str, Any]]) -> int:
 
 
 def _read(source: Path, kind: str, reader: Format, noted: Counter[str]) -> Iterator[Case]:
-    if kind == OWN_KIND and source.suffix in _CASE_FILES and source.is_file():
+    if kind == OWN_KIND and source.suffix in _CASE_FILES and source.is_file() and not is_array(source):
         return read_cases(source)
     return reader.read(read_rows(source), noted)
 
@@ -132,7 +132,8 @@ def _read(source: Path, kind: str, reader: Format, noted: Counter[str]) -> Itera
 def _target(from_kind: str, source: Path, out: Path, config: Config) -> str:
     if config.to_kind is not None:
         return config.to_kind
-    changes_file = source.suffix != out.suffix and out.suffix in _CASE_FILES
+    is_other = source.suffix != out.suffix or (source.is_file() and is_array(source))
+    changes_file = is_other and out.suffix in _CASE_FILES
     changes_evidence = config.ratings_to_judgments or config.part is not None
     if from_kind == OWN_KIND and not changes_file and not changes_evidence:
         raise KindError(

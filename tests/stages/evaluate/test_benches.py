@@ -46,7 +46,7 @@ def test_foreign_rows_need_the_name_of_their_bench(tmp_path):
 
 
 def test_a_file_without_records_is_refused(tmp_path):
-    (tmp_path / "cases.jsonl").write_text("\n\n")
+    (tmp_path / "cases.jsonl").write_text("[]")
     with pytest.raises(FileError, match="no record"):
         read_benches([tmp_path / "cases.jsonl"], build("benches", "cases"))
 

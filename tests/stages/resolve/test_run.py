@@ -164,7 +164,7 @@ SHOWN = encode_case(case(id="shown", judgments=[judgment("a>b", shown=("a", "b")
         ),
         ([GOOD[0], b'{"prompt":{"id":"\xff"}}\n'], FileError, r"c\.jsonl:2: byte 18 is not UTF-8"),
         ([b""], FileError, "the file is empty"),
-        ([b" \n\n"], EvidenceError, "holds no cases"),
+        ([b" \n\n"], FileError, "blank lines only"),
         ([b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n"], FileError, "git-LFS pointer"),
     ],
 )
@@ -174,6 +174,12 @@ def test_a_broken_file_is_refused_with_its_line_and_nothing_is_left(tmp_path, li
         resolve(tmp_path / "c.jsonl", tmp_path / "out")
     left = list((tmp_path / "out").iterdir()) if (tmp_path / "out").exists() else []
     assert [path.name for path in left if path.name != "started.json"] == []
+
+
+def test_a_table_without_rows_is_refused(tmp_path):
+    write_cases(tmp_path / "c.parquet", [])
+    with pytest.raises(EvidenceError, match="holds no cases"):
+        resolve(tmp_path / "c.parquet", tmp_path / "out")
 
 
 def test_an_error_in_a_worker_names_the_line_too(tmp_path):

@@ -37,15 +37,14 @@ def command(
 
     A panel is a TOML file with a [[members]] table for each judge: `--config panel.toml`
     """
-    from steelyard.core.config import parse_settings, parse_toml, resolve_config
+    from steelyard.core.config import parse_settings, resolve_config
     from steelyard.doors.shown import show
-    from steelyard.files.lines import check_readable
+    from steelyard.files.settings import read_toml
     from steelyard.stages.judge import Config, judge
 
     settings: dict[str, Any] = {}
     if config_file is not None:
-        check_readable(config_file)
-        settings = parse_toml(config_file.read_text(encoding="utf-8"), where=str(config_file))
+        settings = read_toml(config_file)
     for key, value in parse_settings(setting or ()).items():
         both = isinstance(value, dict) and isinstance(settings.get(key), dict)
         settings[key] = settings[key] | value if both else value

@@ -50,16 +50,15 @@ def command(
     trainable (all, head, last:2), dtype, regulariser, centring, reduction, warm_up, schedule, weight_decay,
     pairs (tiers, reachable, judged, listed), evaluate_every, tokens_per_forward.
     """
-    from steelyard.core.config import parse_settings, parse_toml, resolve_config
+    from steelyard.core.config import parse_settings, resolve_config
     from steelyard.doors.shown import show
-    from steelyard.files.lines import check_readable
+    from steelyard.files.settings import read_toml
     from steelyard.stages.train import Config, joined, train
 
     with joined():
         from_file: dict[str, Any] = {}
         if config is not None:
-            check_readable(config)
-            from_file = parse_toml(config.read_text(encoding="utf-8"), where=str(config))
+            from_file = read_toml(config)
         flags = {
             "prompts_per_step": prompts_per_step,
             "epochs": epochs,

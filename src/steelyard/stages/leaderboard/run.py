@@ -40,9 +40,9 @@ def leaderboard(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, f
     Evaluations without a headline are listed apart with what they lack. Raises EvidenceError for less than two with
     one, for one folder twice, and for unlike protocols, naming everything that differs.
     """
+    records = [read_evaluation(folder) for folder in runs]
     if len({folder.resolve() for folder in runs}) < len(runs):
         raise EvidenceError("one folder is named twice", do="name each --out folder of `steelyard evaluate` once")
-    records = [read_evaluation(folder) for folder in runs]
     names = names_of(runs, records)
     lacking = {name: why for name, run in zip(names, records, strict=True) if (why := what_lacks(run)) is not None}
     differing = check_alike(dict(zip(names, records, strict=True)), config.allow_differing, apart=lacking)

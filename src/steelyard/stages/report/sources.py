@@ -51,9 +51,10 @@ def read_sources(folders: Sequence[Path]) -> tuple[Source, ...]:
     for folder in folders:
         if (folder / STARTED_FILE).is_file():
             raise FileError("this run did not finish", where=str(folder), do="run the same command again: it goes on")
+        run = read_run(folder)
         if any(folder.resolve() == source.folder.resolve() for source in found):
             raise FileError("this run is given twice", where=str(folder), do="name each folder once")
-        found.append(Source(_name(folder, found), folder, read_run(folder)))
+        found.append(Source(_name(folder, found), folder, run))
     return tuple(found)
 
 
