@@ -46,7 +46,8 @@ def command(
         bool, typer.Option("--no-self-test", help="Skip the tests of the model before it scores; the run records it.")
     ] = False,
     setting: Annotated[
-        list[str] | None, typer.Option("--set", help="seed=1, num_resamples=…, model.KEY=…, bench.KEY=…; repeat.")
+        list[str] | None,
+        typer.Option("--set", help="seed=1, num_resamples=…, matched_ratio=1.1, model.KEY=…, bench.KEY=…; repeat."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
