@@ -8,12 +8,12 @@ over the same prompts, pairs and weights on every side; TRL has its pairs in ran
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
 
 import torch
+from peers.memory import peak, resident
 from workload import SETTINGS, examples_of, interleaved, network, run_peer, times_faster, where_it_ran, write_results
 
 from steelyard.methods.training.batching import Slot, forward_groups
@@ -112,7 +112,7 @@ def check_equal(examples, setting):
 
 
 def peak_memory(name, setting_name, number):
-    """Megabytes beyond what one side holds before its first step, in a process of its own."""
+    """Megabytes of one step beyond what its side holds before it, optimiser included, in a process of its own."""
     command = [sys.executable, __file__, "--alone", name, setting_name, str(number)]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
@@ -120,9 +120,9 @@ def peak_memory(name, setting_name, number):
 def alone(name, setting_name, number):
     setting = SETTINGS[setting_name]
     model, examples = network(), examples_of(setting, int(number))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    held = resident()
     epoch(model, SIDES[name], examples, setting["prompts_a_step"])
-    print(round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024))
+    print(peak() - held)
 
 
 def measure(name, number, asked):
@@ -158,8 +158,7 @@ def measure(name, number, asked):
         "times_faster": times_faster(seconds, OURS),
         "last_layer_pruning": {"gain": round(pruned, 3)},
         "sharing": {"gain": round(gain, 3), "limit": round(repeated / once, 3)},
-        # 0 is less than what importing and loading took before: nothing is told of it.
-        "peak_memory_mb": {side: mb for side in SIDES if (mb := peak_memory(side, name, setting["prompts_a_step"]))},
+        "peak_memory_mb": {side: peak_memory(side, name, setting["prompts_a_step"]) for side in SIDES},
     }
 
 

@@ -86,12 +86,12 @@ def times_faster(seconds, name):
     }
 
 
-def run_peer(script, python, work, folder, *, memory_only=False):
+def run_peer(script, python, work, folder):
     """What a peer's script found, run by the Python of an environment where the peer is installed; null without one."""
     if python is None:
         return None
     task = Path(folder) / "task.json"
-    task.write_text(json.dumps(work | {"memory_only": memory_only}), encoding="utf-8")
+    task.write_text(json.dumps(work), encoding="utf-8")
     network().classifier.save_pretrained(Path(folder) / "model")
     done = subprocess.run(
         [python, str(HERE / "peers" / script), str(task), str(Path(folder) / "model")],
