@@ -12,7 +12,7 @@ import packed_models
 from steelyard.core.errors import ConfigError, ModelError, UserError
 from steelyard.plugins.models._adapter import put_adapter, store_frozen
 from steelyard.plugins.models._network import load_network
-from steelyard.stages.train.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from steelyard.stages.train.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, state_of
 from steelyard.stages.train.held_out import measure
 from steelyard.stages.train.loop import fit, plan
 from steelyard.stages.train.modes import adapter_of, set_recompute
@@ -133,14 +133,32 @@ def refusal():
 
 def peak_of_loading(path):
     """The whole weights as the first process has them after loading, dividing and gathering; bytes of the peak."""
-    before = _memory("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before = _new_peak()
     model = from_first(lambda: load_network(str(path), dtype="float32")[0])
     shape = shape_of(model)
     spread(model, dtype="float32")
     peak = _memory("VmHWM") - before
     weights = dict(gathered(model, shape).named_parameters())
     return peak, {name: weight.detach().clone() for name, weight in weights.items() if not weight.is_meta}
+
+
+def peak_of_saving(path):
+    """Bytes of the peak while a checkpoint of a model and its moments is written beside the model."""
+    model = spread(from_first(lambda: load_network(str(path), dtype="float32")[0]), dtype="float32")
+    optimiser = make_optimiser(model, BASE)
+    for weight in model.parameters():
+        weight.grad = torch.ones_like(weight)
+    optimiser.step()
+    optimiser.zero_grad()
+    before = _new_peak()
+    save_checkpoint(path, Checkpoint(state_of(model, optimiser, 1), [], None))
+    return _memory("VmHWM") - before
+
+
+def _new_peak():
+    """The peak begins anew, at what is in use."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return _memory("VmRSS")
 
 
 def _memory(name):
@@ -162,6 +180,7 @@ if __name__ == "__main__":
             "named": processes.everyone(len(weights)),
             "weights": weights,
         }
+        result["peaks of saving"] = processes.everyone(peak_of_saving(work / "large"))
         result["refused"] = processes.everyone(refusal())
         result["gone on elsewhere"] = trained("plain", start=load_checkpoint(work / "one").state)
         try:

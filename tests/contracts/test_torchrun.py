@@ -77,7 +77,9 @@ WAYS = {
     "an adapter and the head": (
         {"adapter": "dora", "save_adapter": "adapter"}, "adapter_model.safetensors", "base_model.model.score.weight",
     ),
-    "a policy whose head is its embedding": ({"kind": "implicit"}, "model.safetensors", "model.embed_tokens.weight"),
+    "the best of a policy whose head is its embedding": (
+        {"kind": "implicit", "keep": "best", "evaluate_every": 1}, "model.safetensors", "model.embed_tokens.weight",
+    ),
 }  # fmt: skip
 
 

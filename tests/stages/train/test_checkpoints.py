@@ -7,6 +7,7 @@ from steelyard.stages.train.checkpoints import (
     Best,
     Checkpoint,
     forget_checkpoint,
+    kept,
     load_checkpoint,
     put_weights,
     restore,
@@ -28,12 +29,15 @@ def test_what_is_restored_goes_on_as_if_it_had_never_stopped(tmp_path):
     optimisers = [torch.optim.AdamW(one.parameters(), lr=1e-2) for one in (model, other)]
     a_step(model, optimisers[0])
     line = {"step": 1, "loss": 0.5, "held_out": {"accuracy": 1.0}}
-    best = Best(1, 0.75, {"score.weight": torch.ones(1, 2)})
+    best = Best(1, 0.75, {"classifier.score.weight": torch.ones(1, 32)})
     save_checkpoint(tmp_path, Checkpoint(state_of(model, optimisers[0], 1), [line], best))
     a_step(model, optimisers[0])
     found = load_checkpoint(tmp_path)
     assert (found.state.step, found.lines) == (1, [line])
-    assert (found.best.step, found.best.value, found.best.weights["score.weight"].tolist()) == (1, 0.75, [[1, 1]])
+    assert (found.best.step, found.best.value) == (1, 0.75)
+    assert found.best.weights["classifier.score.weight"].read().tolist() == [[1] * 32]
+    in_memory = kept(found.best, other).weights["classifier.score.weight"]
+    assert in_memory.tolist() == [[1] * 32]
     restore(found.state, other, optimisers[1])
     a_step(other, optimisers[1])
     assert all(torch.equal(one, two) for one, two in zip(model.parameters(), other.parameters(), strict=True))

@@ -56,7 +56,7 @@ for step in range(1, 4):
     except OutputError as error:
         print("refused", step, error.found)
         break
-print("kept", load_checkpoint(disk).state.step, load_checkpoint(disk).state.weights["w"].unique().item())
+print("kept", load_checkpoint(disk).state.step, load_checkpoint(disk).state.weights["w"].read().unique().item())
 print("left", sorted(path.name for path in disk.iterdir()))
 try:
     with room_on_disk(disk):

@@ -7,7 +7,7 @@ import sharded_trainings
 import tiny
 from many_processes import ended_together
 from steelyard.stages.train.checkpoints import load_checkpoint
-from steelyard.stages.train.sharded import clip_gradient, gathered, put, shape_of, spread, whole, whole_on_first
+from steelyard.stages.train.sharded import clip_gradient, gathered, put, shape_of, spread, whole
 from training_examples import network
 
 
@@ -66,15 +66,16 @@ def test_a_training_goes_on_bit_for_bit_and_elsewhere_to_rounding(both):
             assert (weight - elsewhere["weights"][key]).abs().max() < 1e-9, key
 
 
-def test_only_the_first_process_holds_a_whole_model_while_it_is_loaded(both):
+def test_only_the_first_process_ever_holds_a_whole_model_and_none_a_whole_checkpoint(both):
     """The others hold their half; weights come out of it as they are in the file, bit for bit."""
-    one, many = (found["loaded"] for found in both)
+    (one, many), saving = (found["loaded"] for found in both), both[1]["peaks of saving"]
     assert one["weights"].keys() == many["weights"].keys()
     assert all(torch.equal(weight, many["weights"][name]) for name, weight in one["weights"].items())
     assert many["named"] == [len(one["weights"]), 0]
     size = sum(weight.nbytes for weight in one["weights"].values())
     assert one["peak"] > 0.9 * size, "else nothing is measured"
     assert many["peaks"][1] < 0.75 * size
+    assert max(saving) < 0.25 * size, "of weights and both moments one tensor at a time is whole"
 
 
 def test_families_are_handed_out_with_all_that_is_no_weight(both):
@@ -99,7 +100,6 @@ def test_one_process_alone_divides_nothing():
     assert gathered(model, None) is model
     tensor = torch.arange(3.0)
     assert whole(tensor) is tensor
-    assert whole_on_first({"a": tensor})["a"] is tensor
     there = torch.zeros(3)
     put(tensor, there)
     assert there.tolist() == [0, 1, 2]

@@ -1,7 +1,8 @@
 """Checkpoints: all that a training needs to go on as if it had never stopped, in one file that is always whole.
 
 It holds whole tensors, however many processes train: another number of them can go on. The first process writes and
-reads it. What is drawn at random is no part of it, being a function of the seed, the step and the process.
+reads it, one tensor at a time. What is drawn at random is no part of it, being a function of the seed, the step and the
+process.
 """
 
 import pickle
@@ -11,14 +12,14 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.distributed.tensor import DTensor
 
 from steelyard.core.errors import FileError
 from steelyard.files.atomic import written
 from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.disk import room_on_disk
 from steelyard.stages.train.processes import current
-from steelyard.stages.train.sharded import put, whole_on_first
+from steelyard.stages.train.sharded import put
+from steelyard.stages.train.stored import Stored, read_stored, write_stored
 
 CHECKPOINT_FILE = "checkpoint.pt"
 Line = dict[str, Any]
@@ -29,14 +30,14 @@ class Best(NamedTuple):
 
     step: int
     value: float
-    weights: Mapping[str, Tensor]
+    weights: Mapping[str, Tensor | Stored]
 
 
 class State(NamedTuple):
     """What the optimiser and the weights are after ``step`` steps."""
 
     step: int
-    weights: Mapping[str, Tensor]
+    weights: Mapping[str, Tensor | Stored]
     optimiser: Mapping[str, Any]
 
 
@@ -54,10 +55,8 @@ def trained_weights(network: RewardNetwork) -> dict[str, Tensor]:
 
 
 def state_of(network: RewardNetwork, optimiser: torch.optim.Optimizer, step: int) -> State:
-    """The state after ``step`` steps; of one process its tensors are those in use, to be written at once."""
-    found = optimiser.state_dict()
-    moments = {index: whole_on_first(values) for index, values in found["state"].items()}
-    return State(step, whole_on_first(trained_weights(network)), found | {"state": moments})
+    """The state after ``step`` steps; its tensors are those in use, or the parts in use, to be written at once."""
+    return State(step, trained_weights(network), optimiser.state_dict())
 
 
 def restore(state: State, network: RewardNetwork, optimiser: torch.optim.Optimizer) -> None:
@@ -72,7 +71,7 @@ def restore(state: State, network: RewardNetwork, optimiser: torch.optim.Optimiz
     optimiser.load_state_dict({**state.optimiser, "state": moments})
 
 
-def _check_same(kept: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
+def _check_same(kept: Mapping[str, Tensor | Stored], own: Mapping[str, Tensor]) -> None:
     names = [name for name in kept if name in own]
     differing = [*(kept.keys() ^ own.keys()), *(name for name in names if kept[name].shape != own[name].shape)]
     if differing:
@@ -83,48 +82,59 @@ def _check_same(kept: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
         )
 
 
-def put_weights(weights: Mapping[str, Tensor], network: RewardNetwork) -> None:
+def put_weights(weights: Mapping[str, Tensor | Stored], network: RewardNetwork) -> None:
     """Copy weights into the network's own."""
     own = trained_weights(network)
     for name, weight in weights.items():
-        put(weight, own[name])
+        _put(weight, own[name])
 
 
 def _like(value: Any, weight: Tensor) -> Any:
-    """What the optimiser keeps of a weight, divided as the weight is."""
-    if not isinstance(weight, DTensor) or not isinstance(value, Tensor) or value.shape != weight.shape:
+    """What is kept of a weight, in memory, divided as the weight is."""
+    if not isinstance(value, Stored):
         return value
     there = torch.empty_like(weight, dtype=value.dtype, requires_grad=False)
-    put(value, there)
+    _put(value, there)
     return there
+
+
+def kept(best: Best, network: RewardNetwork) -> Best:
+    """The best state of a checkpoint in memory, each weight divided as the network's own: the file may then go."""
+    own = trained_weights(network)
+    return best._replace(weights={name: _like(value, own[name]) for name, value in best.weights.items()})
+
+
+def _put(value: Tensor | Stored, there: Tensor) -> None:
+    if isinstance(value, Stored):
+        value = value.read() if current().is_first else torch.empty(value.shape, dtype=value.dtype, device="meta")
+    put(value, there)
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     """Write the checkpoint in the place of the one before, which stays until this one is whole."""
-    best = checkpoint.best
-    best = None if best is None else best._replace(weights=whole_on_first(best.weights))._asdict()
-    if current().is_first:
-        content = {"state": checkpoint.state._asdict(), "lines": list(checkpoint.lines), "best": best}
-        with room_on_disk(folder / CHECKPOINT_FILE), written(folder / CHECKPOINT_FILE) as file:
-            torch.save(content, file)
+    best = None if checkpoint.best is None else checkpoint.best._asdict()
+    content = {"state": checkpoint.state._asdict(), "lines": list(checkpoint.lines), "best": best}
+    if not current().is_first:
+        write_stored(content, None)
+        return
+    with room_on_disk(folder / CHECKPOINT_FILE), written(folder / CHECKPOINT_FILE) as file:
+        write_stored(content, file)
 
 
 def load_checkpoint(folder: Path) -> Checkpoint | None:
     """The checkpoint in the folder of an unfinished run, if it has one. Raises FileError for a broken file.
 
-    Other processes than the first are given all but what the tensors hold.
+    Its tensors stay in the file, for the first process to read when they are wanted.
     """
     processes = current()
-    found = _read(folder / CHECKPOINT_FILE) if processes.is_first else None
-    told = processes.from_first(None if processes.is_alone else _outline(found))
-    return found if processes.is_first else told
+    return processes.from_first(_read(folder / CHECKPOINT_FILE) if processes.is_first else None)
 
 
 def _read(path: Path) -> Checkpoint | None:
     if not path.is_file():
         return None
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        content = read_stored(path)
         best = None if content["best"] is None else Best(**content["best"])
         return Checkpoint(State(**content["state"]), content["lines"], best)
     except (RuntimeError, KeyError, TypeError, EOFError, ValueError, pickle.UnpicklingError) as error:
@@ -133,17 +143,6 @@ def _read(path: Path) -> Checkpoint | None:
             where=str(path),
             do="remove it, to train from the beginning",
         ) from error
-
-
-def _outline(value: Any) -> Any:
-    """The same with tensors of more than one number emptied of what they hold."""
-    if isinstance(value, Tensor):
-        return value.to("meta") if value.numel() > 1 else value
-    if isinstance(value, Mapping):
-        return {name: _outline(one) for name, one in value.items()}
-    if isinstance(value, State | Checkpoint | Best):
-        return type(value)(*map(_outline, value))
-    return [_outline(one) for one in value] if isinstance(value, list) else value
 
 
 def forget_checkpoint(folder: Path) -> None:

@@ -14,6 +14,7 @@ from steelyard.stages.train.checkpoints import (
     Checkpoint,
     Line,
     State,
+    kept,
     put_weights,
     save_checkpoint,
     trained_weights,
@@ -62,7 +63,7 @@ class Follower:
     def resume(self, checkpoint: Checkpoint) -> None:
         """Take up what a killed run had done."""
         self.lines = list(checkpoint.lines)
-        self.best = checkpoint.best
+        self.best = checkpoint.best and kept(checkpoint.best, self._network)
         evaluated = [line["step"] for line in self.lines if "held_out" in line]
         self._num_since_best = sum(self.best is not None and step > self.best.step for step in evaluated)
         self._losses = [line["loss"] for line in self.lines if "loss" in line]

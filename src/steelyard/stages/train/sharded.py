@@ -156,19 +156,6 @@ def whole(tensor: Tensor) -> Tensor:
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
-def whole_on_first(tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """Tensors by name, whole and in main memory on the first process, and absent on the others; one after another."""
-    processes = current()
-    if processes.is_alone:
-        return dict(tensors)
-    found: dict[str, Any] = {}
-    for name, value in tensors.items():
-        full = whole(value) if isinstance(value, Tensor) else value
-        if processes.is_first:
-            found[name] = full.cpu() if isinstance(full, Tensor) else full
-    return found
-
-
 def put(tensor: Tensor, there: Tensor) -> None:
     """Copy a tensor into one that lies whole, or in parts: then what the first process has is divided."""
     if isinstance(there, DTensor) and not isinstance(tensor, DTensor):
