@@ -90,6 +90,13 @@ def test_the_ngram_baseline_comes_with_training_cases_and_is_an_input(bench, tmp
     assert run.inputs["train_cases"].sha256 == file_hash(tmp_path / "train.jsonl")
 
 
+def test_training_cases_that_are_broken_are_found_before_the_model_has_scored(bench, tmp_path):
+    (tmp_path / "train.jsonl").write_text("{}\n")
+    with pytest.raises(RecordError, match=r"train\.jsonl:1: Object missing required field"):
+        evaluate([bench], tmp_path / "out", model="longer", train_cases=tmp_path / "train.jsonl")
+    assert not (tmp_path / "out").exists()
+
+
 def test_unscored_responses_are_refused_unless_asked_for(bench, tmp_path):
     lines = [{"prompt": one.prompt.id, "scores": dict.fromkeys("abc", 1.0)} for one in CASES]
     lines.append({"prompt": "alone", "scores": {"a": None, "b": 1.0}, "unscored": {"a": "cut"}})

@@ -8,7 +8,7 @@ import pytest
 
 import tiny
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, ModelError, OutputError, RecordError
-from steelyard.files.cases import read_cases, write_cases
+from steelyard.files.cases import encode_case, read_cases, write_cases
 from steelyard.files.trained_on import TRAINED_ON_FILE
 from steelyard.methods.ranking.evidence import Only
 from steelyard.stages.score import score
@@ -148,6 +148,23 @@ def test_a_judge_that_is_not_there_is_refused_before_anything_is_scored(cases, t
         supervise(
             write(tmp_path / "h.jsonl", [judged("p", llm=(), human=("a>b",))]), tmp_path / "out", **LONGER._asdict()
         )
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("held_out", "error", "said"),
+    [
+        (b"{}\n", RecordError, r"held_out\.jsonl:1: Object missing required field"),
+        (encode_case(judged("h")), EvidenceError, "no pair is judged strictly both by people and"),
+    ],
+)
+def test_calibration_cases_that_cannot_serve_are_refused_before_anything_is_scored(
+    cases, tmp_path, held_out, error, said
+):
+    (tmp_path / "held_out.jsonl").write_bytes(held_out)
+    files = Files("longer", calibrate=tmp_path / "held_out.jsonl")
+    with pytest.raises(error, match=said):
+        supervise(cases, tmp_path / "out", Config(precision=0.9), **files._asdict())
     assert not (tmp_path / "out").exists()
 
 

@@ -97,6 +97,11 @@ def _run(
 ) -> None:
     # What cannot be had is found before the model has scored for an hour.
     built_beside = {own.name: build_model(own) for own in baselines}
+    # A baseline that reads files has to learn or load first: that may take a while, so it shows its progress.
+    beside = {
+        own.name: tuple(scored(built_beside[own.name], read.cases, name=own.name, quietly=not own.files))
+        for own in baselines
+    }
     questions = questions_of(read.cases, config.pairs, config.exact_rule, bench.names_of)
     named: dict[str, Any] = {"bench": config.bench_kind}
     judged: Judged | None = None
@@ -110,11 +115,6 @@ def _run(
         named |= {"model": name, "protocol": protocol, "self_test": tested}
     if not config.allow_unscored:
         _refuse_unscored(questions, lines, judged)
-    # A baseline that reads files has to learn or load first: that may take a while, so it shows its progress.
-    beside = {
-        own.name: tuple(scored(built_beside[own.name], read.cases, name=own.name, quietly=not own.files))
-        for own in baselines
-    }
     evaluation = Evaluation(questions, bench, config, lines, beside, judged)
     summary = named | summarise(evaluation)
     _write_lines(result.path("scores.jsonl"), lines)

@@ -15,10 +15,18 @@ from steelyard.methods.curation.calibration import Calibration, candidate_taus
 from steelyard.methods.ranking.evidence import check_admits
 from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, forget_lines
 from steelyard.stages.supervise.filtering import Filtered, write_supervised
-from steelyard.stages.supervise.scoring import read_batches_scored, write_scores
+from steelyard.stages.supervise.scoring import read_batches_scored, read_batches_unscored, write_scores
 from steelyard.stages.supervise.settings import DEFAULT_CONFIDENCE, Config, Files, check_settings
 from steelyard.stages.supervise.supervisor import Supervisor, check_fits, of_model, of_scores
-from steelyard.stages.supervise.thresholds import Survey, by_tau, calibrated, check_judged, check_some_kept, survey
+from steelyard.stages.supervise.thresholds import (
+    Survey,
+    by_tau,
+    calibrated,
+    check_judged,
+    check_key,
+    check_some_kept,
+    survey,
+)
 
 _DEFAULT = Config()
 
@@ -70,6 +78,8 @@ def supervise(
 
 def _run(result: Result, cases: Path, config: Config, files: Files, choice: ModelChoice | None) -> None:
     check_admits(config.only, read_cases(cases), where=str(cases))
+    if files.calibrate:
+        check_key(survey(read_batches_unscored(files.calibrate, config.only), config), where=str(files.calibrate))
     supervisor, files = _scored(result, cases, config, files, choice)
     assert files.scores is not None
     seen = survey(read_batches_scored(cases, files.scores, config.only), config)

@@ -8,7 +8,7 @@ import msgspec
 
 from steelyard.core.errors import ModelError
 from steelyard.core.protocols import AskedModel, RewardModel
-from steelyard.core.types import Case
+from steelyard.core.types import Case, Scores
 from steelyard.files.atomic import written
 from steelyard.files.cases import read_cases
 from steelyard.files.results import Result
@@ -50,6 +50,18 @@ def write_scores(model: RewardModel, cases: Path, result: Result, *, name: str, 
             found = f"{num_failed} responses have no score because requests failed"
             raise ModelError(found, do="run the same command again: what was answered is kept")
     return out
+
+
+def read_batches_unscored(cases: Path, only: Only) -> Iterator[Batch]:
+    """The cases as if nothing of them had a score: what the judgments alone say, before an hour of scoring."""
+    read = read_cases(cases)
+    while batch := list(islice(read, _CASES_A_BATCH)):
+        yield margins(batch, [_without_scores(case) for case in batch], only)
+
+
+def _without_scores(case: Case) -> Scores:
+    none = dict.fromkeys([response.id for response in case.responses])
+    return Scores(prompt=case.prompt.id, language=case.prompt.language, scores=none)
 
 
 def read_batches_scored(cases: Path, scores: Path, only: Only) -> Iterator[Batch]:

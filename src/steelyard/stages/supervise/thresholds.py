@@ -50,12 +50,7 @@ def calibrated(cases: Survey, held_out: Survey, config: Config, *, where: str) -
 
     The candidate taus are taken from the margins of the cases to be supervised: the labels have no part in them.
     """
-    if not len(held_out.trial.prompt):
-        raise EvidenceError(
-            "no pair is judged strictly both by people and by the supervised judges",
-            where=where,
-            do="bring both into one file: steelyard merge HUMAN LLM, on the same held-out prompts",
-        )
+    check_key(held_out, where=where)
     assert config.precision is not None
     confidence = config.confidence or DEFAULT_CONFIDENCE
     taus = candidate_taus(cases.margins)
@@ -83,6 +78,16 @@ def by_tau(cases: Survey, trial: Trial, taus: Sequence[float], *, seed: int) -> 
         precision = share_of(trial.prompt, is_kept(trial.margin, tau), trial.is_right, seed=seed)
         rows.append({"tau": tau, "num_kept": num_kept, "coverage": num_kept / total, "precision": precision.record()})
     return rows
+
+
+def check_key(held_out: Survey, *, where: str) -> None:
+    """Raises EvidenceError if people say nothing of what the supervised judges said in the calibration cases."""
+    if not len(held_out.trial.prompt):
+        raise EvidenceError(
+            "no pair is judged strictly both by people and by the supervised judges",
+            where=where,
+            do="bring both into one file: steelyard merge HUMAN LLM, on the same held-out prompts",
+        )
 
 
 def check_judged(cases: Survey, *, where: str) -> None:
