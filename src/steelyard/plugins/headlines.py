@@ -2,12 +2,22 @@
 
 from steelyard.core.plugins import build
 from steelyard.files.evaluations import Beside
-from steelyard.methods.measures.headlines import Headline
-from steelyard.methods.measures.resampling import Items, resample
+from steelyard.methods.measures.headlines import Headline, mean_accuracy
+from steelyard.methods.measures.resampling import Items, Totals, resample
 
 
 def headline_of(beside: Beside) -> Headline:
     """The headline by which these evaluations are ranked, or what keeps it away: they hold the same prompts."""
     first = beside.evaluated[0]
     bench = build("benches", first.run.config["bench_kind"], first.run.config["bench"])
-    return bench.headline(resample(Items(beside.layout, first.statistics, num_resamples=0), seed=0))
+    return bench.headline(_totals(beside))
+
+
+def ranking_of(beside: Beside) -> Headline:
+    """The headline; of a part of a bench, which has none, accuracy on that part, with what is ``missing``."""
+    own = headline_of(beside)
+    return mean_accuracy(_totals(beside))._replace(missing=own.missing) if own.missing else own
+
+
+def _totals(beside: Beside) -> Totals:
+    return resample(Items(beside.layout, beside.evaluated[0].statistics, num_resamples=0), seed=0)

@@ -18,7 +18,7 @@ def row(name, ranks=(1, 2), **changes):
 def summary(*rows, **changes):
     columns = [{"group": "headline", "name": "accuracy"}, {"group": "sections", "name": "chat"}]
     made = {"bench": "cases", "num_prompts": 1200, "ranked_by": "accuracy", "about": "a mean", "correction": "Holm",
-            "columns": columns, "rows": list(rows), "partial": [], "differing": {}}  # fmt: skip
+            "columns": columns, "rows": list(rows), "partial": [], "missing": {}, "differing": {}}  # fmt: skip
     return made | changes
 
 

@@ -111,11 +111,16 @@ def test_the_headline_of_the_bench_ranks_and_not_accuracy(tmp_path):
     assert "ranked by overall (the mean of accuracy and exact match" in (tmp_path / "out/leaderboard.md").read_text()
 
 
-def test_a_part_of_a_bench_ranks_nothing(tmp_path):
+def test_the_same_part_of_a_bench_has_no_headline_and_ranks_by_accuracy(tmp_path):
     folders = cheemsbench_runs(tmp_path, subsets=("open_prompt",))
-    with pytest.raises(EvidenceError, match=r"0 of 2 evaluations have a headline \(open: human_instruction \(no cases"):
-        leaderboard(list(folders.values()), tmp_path / "out", CONFIG)
-    assert not (tmp_path / "out").exists()
+    run = leaderboard(list(folders.values()), tmp_path / "out", CONFIG)
+    assert (run.summary["ranked_by"], run.summary["missing"]) == ("accuracy", {"human_instruction": "no cases of it"})
+    for row in run.summary["rows"]:
+        evaluated = json.loads((folders[row["name"]] / "run.json").read_text("utf-8"))["summary"]
+        assert evaluated["headline"] is None
+        assert row["value"] == pytest.approx(evaluated["accuracy"]["value"])
+    for name in ("leaderboard.html", "leaderboard.md"):
+        assert "human_instruction" in (tmp_path / "out" / name).read_text("utf-8")
 
 
 def test_an_evaluation_of_a_part_is_listed_apart_from_those_of_the_whole(tmp_path):

@@ -41,6 +41,8 @@ def _lines(summary: dict[str, Any], out: Path) -> Iterator[str]:
 
     yield f"{len(summary['rows'])} models on {summary['bench']}, {summary['num_prompts']:,} prompts (95 % intervals)"
     yield f"ranked by {summary['ranked_by'].replace('_', ' ')}: {summary['about']}"
+    if summary["missing"]:
+        yield f"a part of the bench, which has no headline for want of {len(summary['missing'])} parts: see the page"
     for row in summary["rows"]:
         own = numbers_of(row)
         titles = dict.fromkeys((summary["ranked_by"], "accuracy"))

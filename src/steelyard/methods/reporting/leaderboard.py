@@ -76,6 +76,8 @@ def as_markdown(summary: Mapping[str, Any]) -> str:
         fixed = [rank_of(row), row["name"], f"{row['rank_shares'][0]:.0%}", row["group"]]
         lines.append(_line([*fixed, *(shown(own.get(column)) for column in columns)]))
     ranked_by = f"{summary['ranked_by'].replace('_', ' ')} ({summary['about']})"
+    if summary["missing"]:
+        ranked_by += f"; a part of the bench, which has no headline for want of {', '.join(summary['missing'])}"
     lines += ["", f"{summary['bench']}, {summary['num_prompts']:,} prompts; 95 % intervals; ranked by {ranked_by}."]
     lines += [f"Models that share a letter cannot be told apart ({summary['correction']})."]
     lines += [f"Without a headline: {_escaped(one['name'])}: {_escaped(one['why'])}." for one in summary["partial"]]

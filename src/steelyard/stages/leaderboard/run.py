@@ -14,7 +14,7 @@ from steelyard.files.talk import say
 from steelyard.methods.measures.headlines import Headline
 from steelyard.methods.measures.standings import Standings, standings
 from steelyard.methods.reporting.leaderboard import as_csv, as_markdown
-from steelyard.plugins.headlines import headline_of
+from steelyard.plugins.headlines import ranking_of
 from steelyard.stages.leaderboard.alike import Differing, bench_hashes, check_alike
 from steelyard.stages.leaderboard.columns import columns_of
 from steelyard.stages.leaderboard.page import as_page
@@ -32,19 +32,23 @@ class Config(BaseConfig, frozen=True):
 
 
 _DEFAULT = Config()
+_MOST_TOLD = 3
 
 
 def leaderboard(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run:
     """Rank the evaluations in ``runs`` by the headline of their bench in one table, as page, CSV and Markdown.
 
-    Evaluations without a headline are listed apart with what they lack. Raises EvidenceError for less than two with
-    one, for one folder twice, and for unlike protocols, naming everything that differs.
+    Evaluations without a headline are listed apart with what they lack; where all are of the same part of a bench, they
+    are ranked by accuracy on that part. Raises EvidenceError for less than two to rank, for one folder twice, and for
+    unlike protocols, naming everything that differs.
     """
     records = [read_evaluation(folder) for folder in runs]
     if len({folder.resolve() for folder in runs}) < len(runs):
         raise EvidenceError("one folder is named twice", do="name each --out folder of `steelyard evaluate` once")
     names = names_of(runs, records)
     lacking = {name: why for name, run in zip(names, records, strict=True) if (why := what_lacks(run)) is not None}
+    if all(map(_is_part, records)):
+        lacking = {}
     differing = check_alike(dict(zip(names, records, strict=True)), config.allow_differing, apart=lacking)
     whole = [index for index, name in enumerate(names) if name not in lacking]
     if len(whole) < 2:
@@ -60,7 +64,7 @@ def leaderboard(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, f
             say(f"{out} is finished already: equal inputs and settings")
             return read_run(out)
         tables = [one.statistics for one in together.evaluated]
-        headline = headline_of(together)
+        headline = ranking_of(together)
         found = standings(
             together.layout, tables, headline.formula, num_resamples=config.num_resamples, seed=config.seed
         )
@@ -84,20 +88,29 @@ def what_lacks(run: Run) -> str | None:
     if "headline" not in run.summary:
         return "an earlier version evaluated it: evaluate it again"
     missing: Mapping[str, str] = run.summary.get("missing") or {}
-    return ", ".join(f"{name} ({why})" for name, why in missing.items()) or None
+    told = [f"{name} ({why})" for name, why in missing.items()]
+    more = f" and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
+    return ", ".join(told[:_MOST_TOLD]) + more or None
+
+
+def _is_part(run: Run) -> bool:
+    """Whether nothing but parts of the bench keeps the headline away."""
+    return has_headline(run) and "headline" in run.summary and bool(run.summary.get("missing"))
 
 
 def _summary(together: Beside, found: Standings, names: Sequence[str], headline: Headline) -> dict[str, Any]:
     first = together.evaluated[0].run
     rows = [_row(together, found, index, name) for index, name in enumerate(names)]
     rows.sort(key=lambda row: -row["value"])
-    seen = dict.fromkeys(key for one in together.evaluated for key in columns_of(one.run.summary))
+    every = [columns_of(one.run.summary) for one in together.evaluated]
+    seen = dict.fromkeys(key for one in every for key, own in one.items() if own["value"] is not None)
     return {
         "bench": first.summary["bench"],
         "bench_sha256": bench_hashes(first),
         "num_prompts": len(together.evaluated[0].statistics),
         "ranked_by": headline.name,
         "about": headline.about,
+        "missing": dict(headline.missing),
         "correction": "Holm, over all pairs of models",
         "columns": [{"group": group, "name": name} for group, name in seen],
         "rows": rows,
