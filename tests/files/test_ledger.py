@@ -30,6 +30,20 @@ def test_what_is_kept_comes_back_after_reopening(tmp_path):
         assert list(ledger.replies()) == [FULL]
 
 
+@pytest.mark.parametrize("replies", [(), (FULL,)])
+def test_a_ledger_that_a_users_error_ends_stays_if_it_holds_a_reply(tmp_path, replies):
+    def use():
+        with open_ledger(tmp_path / "l.sqlite") as ledger:
+            ledger.keep(Reply(request="r2", failure="failed", detail="timeout: 5 s"))
+            for one in replies:
+                ledger.keep(one)
+            raise FileError("broken later")
+
+    with pytest.raises(FileError, match="later"):
+        use()
+    assert [path.name for path in tmp_path.iterdir()] == ["l.sqlite"] * len(replies)
+
+
 def test_a_failure_is_no_reply_and_is_forgiven_by_one(tmp_path):
     with open_ledger(tmp_path / "l.sqlite") as ledger:
         ledger.keep(Reply(request="r1", failure="failed", detail="http_500: busy"))

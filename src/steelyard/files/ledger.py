@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from steelyard.core.asking import Reply
-from steelyard.core.errors import FileError, OutputError
+from steelyard.core.errors import FileError, OutputError, UserError
 
 LEDGER_FILE = "replies.sqlite"
 
@@ -78,8 +78,10 @@ class Ledger:
 def open_ledger(path: Path | None) -> Iterator[Ledger]:
     """The ledger in that file, made if it is not there; without a path, one that lives in memory only.
 
+    A file that has no reply yet goes again where a user's error ends its use: the corrected call finds its place free.
     Raises OutputError while another run writes it, and FileError for a file that is no ledger.
     """
+    is_wanted = True
     connection = sqlite3.connect(":memory:" if path is None else path, timeout=0.5)
     try:
         try:
@@ -94,6 +96,13 @@ def open_ledger(path: Path | None) -> Iterator[Ledger]:
         except sqlite3.DatabaseError as error:
             found = f"not a ledger of replies ({error})"
             raise FileError(found, where=str(path), do="name another --out") from error
-        yield Ledger(connection)
+        ledger = Ledger(connection)
+        try:
+            yield ledger
+        except UserError:
+            is_wanted = len(ledger) > 0
+            raise
     finally:
         connection.close()
+        if path is not None and not is_wanted:
+            path.unlink()

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from chat_server import chatting, completion, preferring, record
-from steelyard.core.errors import EvidenceError, ModelError, OutputError
+from steelyard.core.errors import EvidenceError, ModelError, OutputError, RecordError
 from steelyard.files.cases import read_cases, write_cases
 from steelyard.files.ledger import open_ledger
 from steelyard.plugins.judging import Member
@@ -133,6 +133,19 @@ def test_cases_that_a_design_cannot_show_stay_and_are_counted(tmp_path):
     write_cases(tmp_path / "few.jsonl", [case("few", "ab")])
     with chatting() as server, pytest.raises(EvidenceError, match="none of 1 cases"):
         judge(tmp_path / "few.jsonl", tmp_path / "none", at(server, compare="triples"))
+
+
+def test_a_call_that_got_no_reply_leaves_the_place_free_for_the_corrected_one(cases, tmp_path):
+    (tmp_path / "broken.jsonl").write_text("{}\n")
+    with chatting("[[A]]") as server:
+        with pytest.raises(RecordError, match=r"broken\.jsonl:1"):
+            judge(tmp_path / "broken.jsonl", tmp_path / "out", at(server))
+        assert not (tmp_path / "out").exists()
+        elsewhere = {"base_url": "http://127.0.0.1:9/v1", "model": "m", "num_tries": 1}
+        with pytest.raises(ModelError):
+            judge(cases, tmp_path / "out", Config(chat=elsewhere))
+        assert not (tmp_path / "out").exists()
+        assert judge(cases, tmp_path / "out", at(server)).counts.num_used == 4
 
 
 def test_requests_that_fail_leave_the_run_open_and_are_asked_again(cases, tmp_path):
