@@ -7,7 +7,7 @@ import sharded_trainings
 import tiny
 from many_processes import ended_together
 from steelyard.stages.train.checkpoints import load_checkpoint
-from steelyard.stages.train.sharded import clip_gradient, gathered, put, shape_of, spread, whole
+from steelyard.stages.train.sharded import clip_gradient, from_first, gathered, put, shape_of, spread, whole
 from training_examples import network
 
 
@@ -95,6 +95,7 @@ def test_moments_that_cannot_be_gathered_are_refused(both):
 
 def test_one_process_alone_divides_nothing():
     model = network()
+    assert from_first(lambda: model) is model
     assert shape_of(model) is None
     assert spread(model, dtype="float32") is model
     assert gathered(model, None) is model

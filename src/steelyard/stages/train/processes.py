@@ -8,6 +8,7 @@ import io
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from datetime import timedelta
@@ -28,6 +29,7 @@ Value = TypeVar("Value")
 _TIMEOUT = timedelta(minutes=30)
 """How long a process waits for the others: longer than rank 0 may need to read, measure or save alone."""
 _PATIENCE_WITH_THE_FIRST = timedelta(seconds=10)
+_SECONDS_TO_LET_GO = 0.2
 _SET_PARENT_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG, as prctl(2) numbers it."""
 
@@ -121,8 +123,18 @@ def joined() -> Iterator[Processes]:
             yield Processes(rank, number)
     except UserError as error:
         _say_once(error, PrefixStore("steelyard", store), rank)
-        dist.destroy_process_group()
+        _part()
         raise SystemExit(2) from error
+    _part()
+
+
+def _part() -> None:
+    """Leave the others. Threads of gloo then have had the time to let go of the last tensors.
+
+    They need Python's lock for that: one that still waits for it when Python ends would abort the process, after all
+    was done.
+    """
+    time.sleep(_SECONDS_TO_LET_GO)
     dist.destroy_process_group()
 
 
