@@ -14,7 +14,8 @@ def summary(*names, **changes):
     ]  # fmt: skip
     columns = [{"group": "headline", "name": "accuracy"}, {"group": "by_language", "name": "zh"}]
     made = {"bench": "cases", "bench_sha256": ["ab" * 32], "num_prompts": 40, "ranked_by": "accuracy",
-            "about": "a mean", "columns": columns, "rows": rows, "partial": [], "missing": {}, "differing": {}}  # fmt: skip
+            "about": "a mean", "columns": columns, "rows": rows, "partial": [], "missing": {},
+            "differing": {}}  # fmt: skip
     return made | changes
 
 
