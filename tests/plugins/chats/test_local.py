@@ -90,6 +90,12 @@ def test_a_base_model_without_template_is_refused(tmp_path):
         chat(tiny.save_base(tmp_path / "m", template=None))
 
 
+def test_a_template_that_is_no_text_is_refused_with_its_first_wrong_byte(folder, tmp_path):
+    (tmp_path / "t.jinja").write_bytes("模板".encode("gb18030"))
+    with pytest.raises(FileError, match=r"t\.jinja[\s\S]*byte 3 is not UTF-8"):
+        chat(folder, chat_template=str(tmp_path / "t.jinja"))
+
+
 def test_a_template_can_be_given(tmp_path):
     (tmp_path / "t.jinja").write_text("Q: {{ messages[0].content }}\nA:")
     own = chat(tiny.save_base(tmp_path / "m", template=None), chat_template=str(tmp_path / "t.jinja"))

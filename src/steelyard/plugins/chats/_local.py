@@ -12,8 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from steelyard.core.asking import Alternative, Reply, Request
-from steelyard.core.errors import ModelError
-from steelyard.files.lines import check_readable
+from steelyard.core.errors import ModelError, Place
+from steelyard.files.lines import check_text, check_utf8
 from steelyard.plugins.chats.local import Config
 from steelyard.plugins.rendering import TODAY, hidden, stand_ins, tokenise, without_clock
 
@@ -144,8 +144,8 @@ def _end_ids(model: Any, tokenizer: Any) -> set[int]:
 
 def _template(config: Config, tokenizer: Any) -> str:
     if config.chat_template is not None:
-        check_readable(Path(config.chat_template))
-        return Path(config.chat_template).read_text(encoding="utf-8")
+        check_text(Path(config.chat_template))
+        return check_utf8(Path(config.chat_template).read_bytes(), Place(config.chat_template))
     if not isinstance(tokenizer.chat_template, str):
         do = "name a Jinja file: chat.chat_template=FILE"
         raise ModelError("the model has no chat template: it was not made to be asked", where=config.path, do=do)
