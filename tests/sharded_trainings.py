@@ -3,6 +3,7 @@
 Run by each of many processes as a script: the first leaves what it found in a file.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from steelyard.plugins.models._network import load_network
 from steelyard.stages.train.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, state_of
 from steelyard.stages.train.held_out import measure
 from steelyard.stages.train.loop import fit, plan
-from steelyard.stages.train.modes import adapter_of, set_recompute
+from steelyard.stages.train.modes import adapter_of, compile_layers, set_recompute
 from steelyard.stages.train.optimisers import make_optimiser
 from steelyard.stages.train.policy import ask_reference
 from steelyard.stages.train.processes import joined
@@ -75,6 +76,8 @@ def trained(name, *, start=None, stop_after=None, folder=None):
         store_frozen(model)
     put_tie_parameter(model, config)
     shape = shape_of(model)
+    if config.compile:
+        assert compile_layers(model)
     set_recompute(model, "none" if config.recompute == "auto" else config.recompute)
     spread(model, dtype=config.dtype)
     if config.kind == "implicit":
@@ -170,22 +173,35 @@ def _fields(config):
     return {name: getattr(config, name) for name in config.__struct_fields__}
 
 
+def all_that_one_does(work, processes):
+    """What `everything` finds in many processes, and what only they can tell."""
+    result = everything(work / "many")
+    own, weights = peak_of_loading(work / "large")
+    result["loaded"] = {
+        "peaks": processes.everyone(own),
+        "named": processes.everyone(len(weights)),
+        "weights": weights,
+    }
+    result["peaks of saving"] = processes.everyone(peak_of_saving(work / "large"))
+    result["refused"] = processes.everyone(refusal())
+    result["gone on elsewhere"] = trained("plain", start=load_checkpoint(work / "one").state)
+    try:
+        make_optimiser(network(), Config(optimiser="adamw-8bit"))
+    except ConfigError as error:
+        result["8 bits"] = str(error)
+    if processes.is_first:
+        torch.save(result, work / "many.pt")
+
+
+def compiled(work, processes):
+    """The losses of a training whose layers are compiled, and of the same without."""
+    SETTINGS["compiled"] = {"compile": True, "tokens_per_forward": 64}
+    SETTINGS["not compiled"] = {"tokens_per_forward": 64}
+    found = {name: [point[2] for point in trained(name)["curve"]] for name in ("compiled", "not compiled")}
+    if processes.is_first:
+        (work / "compiled.json").write_text(json.dumps(found))
+
+
 if __name__ == "__main__":
-    work = Path(sys.argv[1])
-    with joined() as processes:
-        result = everything(work / "many")
-        own, weights = peak_of_loading(work / "large")
-        result["loaded"] = {
-            "peaks": processes.everyone(own),
-            "named": processes.everyone(len(weights)),
-            "weights": weights,
-        }
-        result["peaks of saving"] = processes.everyone(peak_of_saving(work / "large"))
-        result["refused"] = processes.everyone(refusal())
-        result["gone on elsewhere"] = trained("plain", start=load_checkpoint(work / "one").state)
-        try:
-            make_optimiser(network(), Config(optimiser="adamw-8bit"))
-        except ConfigError as error:
-            result["8 bits"] = str(error)
-        if processes.is_first:
-            torch.save(result, work / "many.pt")
+    with joined() as together:
+        (compiled if "compiled" in sys.argv else all_that_one_does)(Path(sys.argv[1]), together)

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,15 @@ def test_bfloat16_computes_as_in_one_process(both, name):
     assert {key: weight.dtype for key, weight in both[1][name]["weights"].items()} == stored
     # Master weights stay in float32; what is frozen needs none.
     assert set(stored.values()) == ({torch.float32} if name == "bfloat16" else {torch.float32, torch.bfloat16})
+
+
+@pytest.mark.field  # the compiler takes a minute or more on a small machine
+def test_compiled_layers_train_alike_in_two_processes(tmp_path):
+    ended = ended_together(Path(sharded_trainings.__file__), tmp_path, "compiled", seconds=600)
+    assert [process.code for process in ended] == [0, 0], ended[0].err + ended[1].err
+    found = json.loads((tmp_path / "compiled.json").read_text())
+    assert found["compiled"] == pytest.approx(found["not compiled"], abs=1e-6)
+    assert "recompile_limit" not in ended[0].err
 
 
 def test_a_training_goes_on_bit_for_bit_and_elsewhere_to_rounding(both):

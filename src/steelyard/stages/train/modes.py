@@ -100,7 +100,7 @@ def _keep_attention_apart() -> None:
 
     registered = AttentionInterface()
     for name in _packed.ATTENTIONS:
-        AttentionInterface.register(name, torch.compiler.disable(registered[name], recursive=False))
+        AttentionInterface.register(name, torch.compiler.disable(registered[name]))
 
 
 def without_modes(network: RewardNetwork) -> None:
