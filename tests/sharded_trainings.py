@@ -16,7 +16,7 @@ from steelyard.plugins.models._network import load_network
 from steelyard.stages.train.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, state_of
 from steelyard.stages.train.held_out import measure
 from steelyard.stages.train.loop import fit, plan
-from steelyard.stages.train.modes import adapter_of, compile_layers, set_recompute
+from steelyard.stages.train.modes import adapter_of, compile_layers, fold_adapter, set_recompute
 from steelyard.stages.train.optimisers import make_optimiser
 from steelyard.stages.train.policy import ask_reference
 from steelyard.stages.train.processes import joined
@@ -43,10 +43,10 @@ SETTINGS = {
     "fewer prompts than processes": {"prompts_per_step": 1},
     "answers apart, a learned number": {"batching": "greedy", "slots": 5, "loss": "davidson"},
     "the head alone": {"trainable": "head"},
-    "lora": {"adapter": "lora", "adapter_rank": 4, "epochs": 2},
+    "lora": {"adapter": "lora", "adapter_rank": 4, "epochs": 2, "save_adapter": "adapter"},
     "dora, two passes, layers again": {
         "adapter": "dora", "adapter_rank": 3, "adapter_layers": "q_proj", "tokens_per_forward": 30,
-        "recompute": "layers",
+        "recompute": "layers", "save_adapter": "adapter",
     },
     "a policy": {"kind": "implicit", "epochs": 2, "regulariser": 0.01},
     "a policy of means, its head the words, padded, two passes": {
@@ -96,6 +96,9 @@ def trained(name, *, start=None, stop_after=None, folder=None):
     measured = measure(model, EXAMPLES, config)
     model = gathered(model, shape)
     weights = {key: weight.detach().clone() for key, weight in model.named_parameters()}
+    saved = fold_adapter(model, config, base="base")
+    if saved is not None:
+        weights |= saved.weights | {f"folded {key}": weight.detach() for key, weight in model.named_parameters()}
     return {"curve": curve, "weights": weights, "rewards": rewards, "measured": measured}
 
 

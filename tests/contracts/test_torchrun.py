@@ -83,7 +83,11 @@ WAYS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("way", WAYS)
+# What adapters come to in two processes is tested on its own too.
+FIELD = [pytest.param(way, marks=pytest.mark.field) if "adapter" in way else way for way in WAYS]
+
+
+@pytest.mark.parametrize("way", FIELD)
 def test_two_processes_killed_and_started_again_end_where_one_does(words, tmp_path, way):
     settings, file, trained_too = WAYS[way]
     if "implicit" in settings.values():
