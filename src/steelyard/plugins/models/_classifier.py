@@ -21,6 +21,7 @@ from steelyard.plugins.models._conversation import (
     choose_template,
     encode,
 )
+from steelyard.plugins.models._heap import Heap
 from steelyard.plugins.models._manifest import Manifest, protocol_of, read_manifest
 from steelyard.plugins.models._network import best_device, check_rows, load_network, load_tokenizer
 from steelyard.plugins.models._reward_network import RewardNetwork, padded
@@ -66,9 +67,10 @@ class Classifier:
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
         """One Scores a case, in order."""
-        waiting = iter(cases)
+        waiting, heap = iter(cases), Heap()
         while window := list(islice(waiting, _CASES_AT_A_TIME)):
             yield from self._scored(window)
+            heap.give_back()
 
     def protocol(self) -> dict[str, Any]:
         """Template, special tokens, strip, length and number type."""

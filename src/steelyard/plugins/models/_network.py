@@ -11,6 +11,7 @@ from torch import nn
 from steelyard.core.errors import ModelError
 from steelyard.core.seeds import derived_seed
 from steelyard.plugins.hub import hub_folder, is_hub_name
+from steelyard.plugins.models._heap import keep_few_kernels
 from steelyard.plugins.models._reward_network import RewardNetwork
 
 Precision = Literal["float32", "bfloat16"]
@@ -25,6 +26,7 @@ def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
     """
     from transformers import AutoModelForSequenceClassification
 
+    keep_few_kernels()
     if is_hub_name(path):
         path = str(hub_folder(path))
     if (Path(path) / "adapter_config.json").is_file():
@@ -72,6 +74,7 @@ def load_causal(path: str, *, dtype: Precision) -> Any:
     """A whole causal language model. Raises ModelError for anything else."""
     from transformers import AutoModelForCausalLM
 
+    keep_few_kernels()
     if is_hub_name(path):
         path = str(hub_folder(path))
     try:

@@ -14,6 +14,7 @@ from steelyard.methods.training.batching import Slot, Step, greedy_steps, whole_
 from steelyard.methods.training.packing import packed_steps
 from steelyard.methods.training.schedules import learning_rate_factor
 from steelyard.methods.training.sharing import num_packed_tokens
+from steelyard.plugins.models._heap import Heap
 from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.blame import loss_error, unscorable
 from steelyard.stages.train.checkpoints import State, restore, state_of
@@ -106,7 +107,7 @@ def fit(
     Raises ModelError when loss, gradient or the trained model's rewards are not finite.
     """
     trained = [weight for weight in network.parameters() if weight.requires_grad]
-    optimiser = make_optimiser(network, config)
+    optimiser, heap = make_optimiser(network, config), Heap()
     with torch.random.fork_rng():
         if start is not None:
             restore(start, network, optimiser)
@@ -119,6 +120,7 @@ def fit(
             _check_finite(norm, "gradient's norm", point.step)
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
+            heap.give_back()
             if not after_step(point, partial(state_of, network, optimiser, point.step)):
                 break
         # The last step has no next loss that would show what it did.

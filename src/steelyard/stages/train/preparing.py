@@ -11,6 +11,7 @@ from steelyard.files.results import file_hash
 from steelyard.files.talk import say
 from steelyard.plugins.models._adapter import fingerprint_of, put_adapter, store_frozen
 from steelyard.plugins.models._conversation import Rendering, choose_special_tokens, choose_template
+from steelyard.plugins.models._heap import Heap
 from steelyard.plugins.models._network import check_rows, initialise_head, load_network, load_tokenizer
 from steelyard.plugins.models._reward_network import RewardNetwork
 from steelyard.stages.train.examples import Example, Examples, make_examples
@@ -85,6 +86,7 @@ def prepare(cases: Path, held_out: Path | None, model: str, config: Config, *, r
     names = list(choose_trainable(network, num_last_layers(config.trainable)))
     if config.dtype == "bfloat16":
         store_frozen(network)
+    Heap().give_back()  # what loading took beside the weights
     put_tie_parameter(network, config)
     say(f"training {len(names)} weight tensors; {_described(train_examples)}")
     starts = None
