@@ -149,7 +149,7 @@ def measure(name, number, asked):
             seconds[f"TRL, {how}"] = dict.fromkeys(("least", "median"), round(peer[how] / share, 3))
     once, repeated = sum(num_packed_tokens(one.rows) for one in examples), sum(len(r) for e in examples for r in e.rows)
     answers = once - sum(num_shared_tokens(one.rows) for one in examples)
-    gain = seconds["packed, the prompt repeated"]["least"] / seconds["packed, last layer whole"]["least"]
+    gain = seconds["packed, the prompt repeated"]["least"] / seconds[OURS]["least"]  # the last layer pruned in both
     pruned = seconds["packed, last layer whole"]["least"] / seconds[OURS]["least"]
     return found | {
         "tokens_with_the_prompt_once": once,
