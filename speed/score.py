@@ -6,10 +6,21 @@ over the same token ids and weights on every side; padded batches take conversat
 """
 
 import argparse
+import json
 import tempfile
 
 import torch
-from workload import SETTINGS, examples_of, interleaved, network, run_peer, times_faster, where_it_ran, write_results
+from workload import (
+    HERE,
+    SETTINGS,
+    examples_of,
+    interleaved,
+    network,
+    run_peer,
+    times_faster,
+    where_it_ran,
+    write_results,
+)
 
 from steelyard.methods.training.sharing import num_packed_tokens, pack, pack_groups
 from steelyard.plugins.models._classifier import score_packed, score_rows
@@ -119,8 +130,13 @@ def main():
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--peer-python")
     options.add_argument("--peer-prompts", type=int, default=16)
+    options.add_argument("--settings", nargs="*", default=list(NUMBERS), help="those measured anew; others are kept")
     asked = options.parse_args()
-    write_results("score.json", where_it_ran() | {"settings": {name: measure(name, asked) for name in NUMBERS}})
+    before = HERE / "results" / "score.json"
+    kept = json.loads(before.read_text(encoding="utf-8"))["settings"] if before.exists() else {}
+    here = where_it_ran()
+    own = {name: {"command": here["command"]} | measure(name, asked) for name in asked.settings}
+    write_results("score.json", here | {"settings": {name: own.get(name, kept.get(name)) for name in NUMBERS}})
 
 
 if __name__ == "__main__":
