@@ -14,7 +14,17 @@ import tempfile
 
 import torch
 from peers.memory import peak, resident
-from workload import SETTINGS, examples_of, interleaved, network, run_peer, times_faster, where_it_ran, write_results
+from workload import (
+    HERE,
+    SETTINGS,
+    examples_of,
+    interleaved,
+    network,
+    run_peer,
+    times_faster,
+    where_it_ran,
+    write_results,
+)
 
 from steelyard.methods.training.batching import Slot, forward_groups
 from steelyard.methods.training.losses import bradley_terry_loss, gaussian_regulariser
@@ -171,11 +181,14 @@ def main():
     options.add_argument("--peer-python")
     options.add_argument("--peer-prompts", type=int, default=4)
     options.add_argument("--peer-settings", nargs="*", default=list(PAIRS_A_STEP_OF_TRL))
-    options.add_argument("--settings", nargs="*", default=list(SETTINGS))
+    options.add_argument("--settings", nargs="*", default=list(SETTINGS), help="those measured anew; others are kept")
     asked = options.parse_args()
     numbers = {"cheems": asked.prompts, "long": max(1, asked.prompts // 4), "best of 32": max(1, asked.prompts // 8)}
-    settings = {name: measure(name, number, asked) for name, number in numbers.items() if name in asked.settings}
-    write_results("train.json", where_it_ran() | {"settings": settings})
+    before = HERE / "results" / "train.json"
+    kept = json.loads(before.read_text(encoding="utf-8"))["settings"] if before.exists() else {}
+    here = where_it_ran()
+    own = {name: {"command": here["command"]} | measure(name, numbers[name], asked) for name in asked.settings}
+    write_results("train.json", here | {"settings": kept | own})
     return None
 
 
