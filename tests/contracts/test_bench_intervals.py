@@ -57,6 +57,26 @@ def by_unit(rows, unit_of, subset_of):
     return strata
 
 
+def mean_of_subsets(rows):
+    """The plain mean over subsets of each one's mean, of rows (subset, unit, right)."""
+    of = defaultdict(list)
+    for subset, _, right in rows:
+        of[subset].append(right)
+    return mean(mean(own) for own in of.values())
+
+
+def check_rows(found, rows, value, num_together, num_apart):
+    """As `check`, of rows (subset, unit, right): against the loop over units, and over rows that are each their own."""
+    numbered = [(*row, place) for place, row in enumerate(rows)]
+    units = by_unit(rows, lambda row: row[1], lambda row: row[0])
+    apart = by_unit(numbered, lambda row: row[3], lambda row: row[0])
+    check(
+        found,
+        bootstrap(units, value, num_together),
+        bootstrap(apart, lambda own: value([row[:3] for row in own]), num_apart),
+    )
+
+
 def check(found, clustered, apart):
     """The interval is that of the loop over units, and not that of the loop over rows."""
     width = clustered[1] - clustered[0]
@@ -104,10 +124,7 @@ def test_the_nine_pairs_of_a_prompt_of_rm_bench_are_drawn_together():
 
     found = bench.summarise(totals)["overall"]
     assert found["value"] == pytest.approx(value(rows))
-    numbered = [(*row, place) for place, row in enumerate(rows)]
-    units = by_unit(rows, lambda row: row[1], lambda row: row[0])
-    apart = by_unit(numbered, lambda row: row[3], lambda row: row[0])
-    check(found, bootstrap(units, value, 1000), bootstrap(apart, lambda own: value([row[:3] for row in own]), 300))
+    check_rows(found, rows, value, 1000, 300)
 
 
 def test_the_pairs_of_one_conversation_of_rmb_are_drawn_together():
@@ -127,19 +144,10 @@ def test_the_pairs_of_one_conversation_of_rmb_are_drawn_together():
                 lines.append(Scores(prompt=name, scores=scores))
                 rows.append(((goal, subset), (goal, number), float(is_right)))
 
-    def value(drawn):
-        of = defaultdict(list)
-        for section, _, right in drawn:
-            of[section].append(right)
-        return mean(mean(own) for own in of.values())
-
     bench, totals = totals_of("rmb", cases, lines, 2000)
     found = bench.summarise(totals)["overall"]
-    assert found["value"] == pytest.approx(value(rows))
-    numbered = [(*row, place) for place, row in enumerate(rows)]
-    units = by_unit(rows, lambda row: row[1], lambda row: row[0])
-    apart = by_unit(numbered, lambda row: row[3], lambda row: row[0])
-    check(found, bootstrap(units, value, 1500), bootstrap(apart, lambda own: value([row[:3] for row in own]), 400))
+    assert found["value"] == pytest.approx(mean_of_subsets(rows))
+    check_rows(found, rows, mean_of_subsets, 1500, 400)
 
 
 def test_easy_and_hard_answers_to_one_request_of_the_translation_task_are_drawn_together():
@@ -157,20 +165,9 @@ def test_easy_and_hard_answers_to_one_request_of_the_translation_task_are_drawn_
                 lines.append(Scores(prompt=name, scores={"a": float(is_right), "b": 0.5}))
                 rows.append((f"{level}_{direction}", (direction, number), float(is_right)))
 
-    def value(drawn):
-        of = defaultdict(list)
-        for subset, _, right in drawn:
-            of[subset].append(right)
-        return mean(mean(own) for own in of.values())
-
     bench, totals = totals_of("mrewardbench_translation", cases, lines, 2000)
     found = bench.summarise(totals)
-    numbered = [(*row, place) for place, row in enumerate(rows)]
-    units = by_unit(rows, lambda row: row[1], lambda row: row[0])
-    apart = by_unit(numbered, lambda row: row[3], lambda row: row[0])
-    check(
-        found["overall"], bootstrap(units, value, 1500), bootstrap(apart, lambda own: value([r[:3] for r in own]), 400)
-    )
+    check_rows(found["overall"], rows, mean_of_subsets, 1500, 400)
     # Both levels of a request are right or both wrong: whatever is drawn, there is no gap between them.
     assert found["gaps"]["easy_hard"] == {"value": 0.0, "low": 0.0, "high": 0.0, "n": 240}
 

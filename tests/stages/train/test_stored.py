@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from steelyard.files.atomic import written
+from steelyard.stages.train import stored
 from steelyard.stages.train.stored import read_stored, write_stored
 
 TENSORS = {
@@ -26,8 +27,15 @@ def test_what_is_written_is_read_bit_for_bit_one_tensor_at_a_time(tmp_path):
         assert torch.equal(stored.read(), expected), name
 
 
-def test_a_process_that_writes_nothing_only_looks_at_what_it_gives():
-    write_stored({"a": torch.zeros(2)}, None)
+def test_a_process_that_writes_nothing_gathers_as_often_as_the_one_that_writes(tmp_path, monkeypatch):
+    gathered = []
+    monkeypatch.setattr(stored, "whole", lambda tensor: gathered.append(tuple(tensor.shape)) or tensor)
+    content = {"a": torch.zeros(2), "b": [torch.ones(3, 1), 7]}
+    write_stored(content, None)
+    assert gathered == [(2,), (3, 1)]
+    with written(tmp_path / "file") as file:
+        write_stored(content, file)
+    assert gathered == 2 * [(2,), (3, 1)]
 
 
 @pytest.mark.parametrize("content", [b"", b"cut off", b"long enough to have an end, but another one"])
@@ -40,7 +48,7 @@ def test_another_file_is_refused(tmp_path, content):
 def test_a_file_that_has_lost_its_tensors_is_refused(tmp_path):
     with written(tmp_path / "file") as file:
         write_stored({"a": torch.zeros(2)}, file)
-    stored = read_stored(tmp_path / "file")["a"]
+    found = read_stored(tmp_path / "file")["a"]
     (tmp_path / "file").write_bytes(b"1234567")
     with pytest.raises(ValueError, match="ends within a tensor"):
-        stored.read()
+        found.read()
