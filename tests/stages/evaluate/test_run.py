@@ -3,11 +3,12 @@ import json
 import pytest
 
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, OutputError, RecordError
+from steelyard.core.types import Case, Response
 from steelyard.files.cases import write_cases
 from steelyard.files.results import file_hash
 from steelyard.stages.evaluate import Config, evaluate
 from steelyard.stages.score import score
-from strategies import case
+from strategies import case, prompt
 
 CASES = [
     case(
@@ -145,3 +146,24 @@ def test_what_cannot_be_is_refused(bench, tmp_path):
         evaluate([bench], out, CONFIG, scores=bench)
     with pytest.raises(EvidenceError, match="has no judgments"):
         evaluate([bench], tmp_path / "other", Config(pairs="judged"), model="first")
+
+
+def test_a_model_that_is_taught_learns_from_the_training_cases(tmp_path):
+    texts = [("a clear and kind answer", "no"), ("a clear answer to this", "no way"), ("kind and clear", "go away")] * 4
+    path = tmp_path / "cases.jsonl"
+    write_cases(
+        path,
+        [
+            Case(
+                prompt=prompt(f"p{index}", f"question {index}?"),
+                responses=(Response(id="a", text=better), Response(id="b", text=worse)),
+                ranking=(("a",), ("b",)),
+            )
+            for index, (better, worse) in enumerate(texts)
+        ],
+    )
+    config = Config(num_resamples=5)
+    summary = evaluate([path], tmp_path / "out", config, model="ngram", train_cases=path).summary
+    assert summary["accuracy"]["value"] == summary["baselines"]["ngram"]["accuracy"]["value"] > 0.5
+    with pytest.raises(ConfigError, match="needs training cases"):
+        evaluate([path], tmp_path / "untaught", config, model="ngram")

@@ -51,7 +51,7 @@ def evaluate(
         raise ConfigError("no benchmark is given", do="say --bench FILE, or --bench KIND=FILE")
     check_settings(config)
     bench = build("benches", config.bench_kind, config.bench)
-    choice = None if model is None else choose_model(model, config.model)
+    choice = None if model is None else _chosen(model, config, train_cases)
     baselines = choose_baselines(config, train_cases)
     asked = _asked(config, choice)
     inputs = _inputs(benches, bench, choice=choice, scores=scores, train_cases=train_cases)
@@ -64,6 +64,15 @@ def evaluate(
         read = read._replace(noted=read.noted | noted)
         _run(result, read, bench, config, choice=choice, scores=scores, baselines=baselines)
     return read_run(out)
+
+
+def _chosen(model: str, config: Config, train_cases: Path | None) -> ModelChoice:
+    """The model; a kind that is taught, and told by nothing else from which file, learns from the training cases."""
+    choice = choose_model(model, config.model)
+    is_untaught = not choice.settings.get("train", True)
+    if train_cases is None or not is_untaught:
+        return choice
+    return choose_model(model, {**config.model, "train": str(train_cases)})
 
 
 def _asked(config: Config, choice: ModelChoice | None) -> dict[str, Any]:
