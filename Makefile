@@ -4,19 +4,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
+# Tests start many processes: each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test check field peers clean
 
 demo: $(VENV)/.demo
 	$(BIN)/steelyard demo --out demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q --ignore tests/architecture
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check src tests speed
 	$(BIN)/ruff format --check src tests speed
 	$(BIN)/basedpyright
-	$(BIN)/python -m pytest -q tests/house
+	$(BIN)/python -m pytest -q tests/architecture
 
 field: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m field

@@ -1,7 +1,7 @@
 """Training to equal held-out accuracy: ours beside TRL's RewardTrainer on the same real pairs, start, text and weights.
 
 Run: python speed/accuracy.py CASES.jsonl --model FOLDER [--template plain] [--peer-python PATH]
-(adds to speed/results/accuracy.json)
+(adds to speed/results/accuracy.json: a row for each arm as it ends, then the differences over all rows of one key)
 
 Both sides train the last layers and the head of one saved start on the token ids of one encoding. ``--ours`` are arms
 of prompts a step, epochs and rate (4:2:1e-4), ``--trl`` of pairs a step. Told for each arm and seed: held-out accuracy
@@ -24,19 +24,22 @@ import numpy as np
 import torch
 from peers.memory import peak
 from safetensors.torch import load_file
-from workload import HERE, where_it_ran, write_results
+from workload import HERE, where_it_ran
 
 from steelyard.core.seeds import generator
-from steelyard.files.cases import read_cases, write_cases
-from steelyard.plugins.models._conversation import Rendering, choose_template, complete_template
-from steelyard.plugins.models._network import initialise_head, load_network, load_tokenizer
+from steelyard.io.atomic import write_text
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.networks.conversation import Rendering, choose_template, complete_template
+from steelyard.networks.loading import initialise_head, load_network, load_tokenizer
 from steelyard.stages.train import Config, train
-from steelyard.stages.train import run as training_run
-from steelyard.stages.train.examples import make_examples
-from steelyard.stages.train.held_out import prompt_statistics_of, rewards_of
-from steelyard.stages.train.loop import choose_trainable
+from steelyard.training.examples import make_examples
+from steelyard.training.held_out import prompt_statistics_of, rewards_of
+from steelyard.training.preparation import choose_trainable
+from steelyard.training.trainer import Trainer, scorer_of
 
+RESULTS = HERE / "results" / "accuracy.json"
 NUM_RESAMPLES = 2000
+KEY = ("data", "model", "trainable", "dtype", "train_prompts", "split", "max_length")
 
 
 def split(path, asked):
@@ -63,15 +66,18 @@ def save_start(asked, folder):
 def ours_alone(work_path):
     """One training in a process of its own; prints the CPU seconds of its loop, frozen layers included."""
     work = json.loads(Path(work_path).read_text(encoding="utf-8"))
-    seconds, fitted = [], training_run.fit_and_follow
+    seconds, starts, run, cache = [], [], Trainer.run, Trainer.cached_features
+
+    def cached(trainer):
+        starts.append(time.process_time())
+        return cache(trainer)
 
     def timed(*given, **named):
-        start = time.process_time()
-        found = fitted(*given, **named)
-        seconds.append(time.process_time() - start)
+        found = run(*given, **named)
+        seconds.append(time.process_time() - starts[-1])
         return found
 
-    training_run.fit_and_follow = timed
+    Trainer.run, Trainer.cached_features = timed, cached
     train(Path(work["cases"]), Path(work["out"]), Config(**work["config"]), model=work["start"])
     print(json.dumps({"loop_seconds": seconds[0], "peak_mb": peak()}))
 
@@ -132,7 +138,7 @@ def trl(asked, folder, step, seed, *, examples, trained):
 def measured(network, examples, asked):
     """Right pairs and pairs of each test prompt."""
     config = Config(dtype=asked.dtype, trainable=asked.trainable)
-    statistics = prompt_statistics_of(rewards_of(network, examples, config), examples)
+    statistics = prompt_statistics_of(rewards_of(scorer_of(network, config), examples), examples)
     return statistics.num_correct, statistics.num_pairs
 
 
@@ -155,7 +161,7 @@ def options():
     made.add_argument("--test", type=int, default=135)
     made.add_argument("--split", type=int, default=0)
     made.add_argument("--max-length", type=int, default=512)
-    made.add_argument("--ours", nargs="+", default=["4:2:1e-4"], help="PROMPTS:EPOCHS:RATE")
+    made.add_argument("--ours", nargs="*", default=["4:2:1e-4"], help="PROMPTS:EPOCHS:RATE")
     made.add_argument("--trl", nargs="*", default=["32:1:1e-4"], help="PAIRS:EPOCHS:RATE")
     made.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
     made.add_argument("--peer-python")
@@ -179,50 +185,76 @@ def main():
         del network
         arms = [("ours", step) for step in asked.ours]
         arms += [("trl", step) for step in asked.trl] if asked.peer_python else []
-        rows, right = [], {}
+        key = {
+            "data": Path(asked.cases).stem, "model": Path(asked.model).name, "trainable": asked.trainable,
+            "dtype": asked.dtype, "train_prompts": len(sides[0]), "split": asked.split, "max_length": asked.max_length,
+        }  # fmt: skip
         for seed in asked.seeds:
             for side, step in arms:
                 parts = step.split(":")
                 if side == "ours":
-                    found, model = ours(asked, folder, parts, seed)
+                    cost, model = ours(asked, folder, parts, seed)
                 else:
-                    found, model = trl(asked, folder, parts, seed, examples=examples[0], trained=trained)
-                right[side, step, seed] = measured(model, examples[1], asked)
-                row = (
-                    {"side": side, "step": step, "seed": seed}
-                    | found
-                    | {"accuracy": interval(*right[side, step, seed])}
+                    cost, model = trl(asked, folder, parts, seed, examples=examples[0], trained=trained)
+                right, pairs = measured(model, examples[1], asked)
+                add(
+                    key
+                    | {"side": side, "step": step, "seed": seed}
+                    | {name: round(value, 1) if isinstance(value, float) else value for name, value in cost.items()}
+                    | {"accuracy": interval(right, pairs), "right": right.tolist(), "pairs": pairs.tolist()}
                 )
-                print(json.dumps(row), file=sys.stderr)
-                rows.append(row)
-        write_results("accuracy.json", where_it_ran() | {"rows": rows, "differences": differences(rows, right)})
     return None
 
 
-def differences(rows, right):
-    """Ours minus TRL's, arm by arm, over all seeds; and how many times fewer CPU seconds and megabytes."""
-    found = []
-    arms = {side: sorted({row["step"] for row in rows if row["side"] == side}) for side in ("ours", "trl")}
-    seeds = sorted({row["seed"] for row in rows})
-    for mine in arms["ours"]:
-        for theirs in arms["trl"]:
-            correct = [
-                sum(right[side, step, seed][0] for seed in seeds) for side, step in (("ours", mine), ("trl", theirs))
-            ]
-            pairs = sum(right["ours", mine, seed][1] for seed in seeds)
-            cost = {
-                name: _mean(rows, "trl", theirs, name) / _mean(rows, "ours", mine, name)
-                for name in ("loop_seconds", "process_seconds", "peak_mb")
-            }
-            found.append(
-                {"ours": mine, "trl": theirs, "accuracy": interval(correct[0], pairs, other=correct[1])}
-                | {f"times_{name}": round(value, 2) for name, value in cost.items()}
+def add(row):
+    """Put a row into the results, in place of one of the same arm, and compare the sides anew."""
+    rows = json.loads(RESULTS.read_text(encoding="utf-8"))["rows"] if RESULTS.exists() else []
+    same = (*KEY, "side", "step", "seed")
+    rows = [other for other in rows if any(other[name] != row[name] for name in same)] + [row]
+    rows.sort(key=lambda one: [str(one[name]) for name in same])
+    print(json.dumps({name: value for name, value in row.items() if name not in ("right", "pairs")}), file=sys.stderr)
+    here = where_it_ran()
+    machine = {name: here[name] for name in ("machine", "device", "versions", "load_average")}
+    parts = {"rows": rows, "differences": differences(rows)}
+    lines = [f'"{name}": [\n' + ",\n".join(map(json.dumps, own)) + "\n]" for name, own in parts.items()]
+    write_text(RESULTS, f'{{"machine": {json.dumps(machine)},\n' + ",\n".join(lines) + "}\n")
+
+
+def differences(rows):
+    """Ours minus TRL's, arm by arm, over the seeds that both have; how many times fewer CPU seconds and megabytes."""
+    compared = []
+    arms = {(tuple(row[name] for name in KEY), row["side"], row["step"]) for row in rows}
+    for key, step, peer_step in sorted(
+        (key, step, peer_step)
+        for key, side, step in arms
+        for peer_key, peer_side, peer_step in arms
+        if (side, peer_side) == ("ours", "trl") and key == peer_key
+    ):
+        both = [_of_arm(rows, key, side, arm) for side, arm in (("ours", step), ("trl", peer_step))]
+        seeds = sorted(set(both[0]) & set(both[1]))
+        if not seeds:
+            continue
+        right = [sum(np.array(arm[seed]["right"]) for seed in seeds) for arm in both]
+        pairs = sum(np.array(both[0][seed]["pairs"]) for seed in seeds)
+        cost = {
+            f"times_{name}": round(
+                float(np.divide(*(np.mean([arm[seed][name] for seed in seeds]) for arm in both[::-1]))), 2
             )
-    return found
+            for name in ("loop_seconds", "process_seconds", "peak_mb")
+        }
+        compared.append(
+            dict(zip(KEY, key, strict=True))
+            | {"ours": step, "trl": peer_step, "seeds": seeds}
+            | {"accuracy": interval(right[0], pairs, other=right[1])}
+            | cost
+        )
+    return compared
 
 
-def _mean(rows, side, step, name):
-    return float(np.mean([row[name] for row in rows if (row["side"], row["step"]) == (side, step)]))
+def _of_arm(rows, key, side, step):
+    """The rows of one arm by seed."""
+    own = [row for row in rows if tuple(row[name] for name in KEY) == key]
+    return {row["seed"]: row for row in own if (row["side"], row["step"]) == (side, step)}
 
 
 if __name__ == "__main__":

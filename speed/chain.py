@@ -18,11 +18,11 @@ from resolve_memory import write_repeated
 
 from steelyard.core.errors import Place
 from steelyard.core.seeds import generator
-from steelyard.files.cases import decode_case
-from steelyard.files.lines import read_batches
-from steelyard.methods.ranking.evidence import gather
-from steelyard.methods.ranking.resolution import resolve_evidence
-from steelyard.methods.training.packing import packed_steps
+from steelyard.io.cases import decode_case
+from steelyard.io.lines import read_batches
+from steelyard.ranking.judgment_table import judgment_table
+from steelyard.ranking.resolution import resolve_table
+from steelyard.training.batching import packed_steps
 
 RESULTS = Path(__file__).parent / "results" / "chain.json"
 TOKENS_A_CHARACTER, BUDGET = 0.6, 8192
@@ -56,9 +56,9 @@ def run(path):
                 sizes.append(num_tokens(case))
                 yield case  # and no longer kept: cases that stay alive make the next ones dearer to read
 
-        evidence = gather(cases())
+        evidence = judgment_table(cases())
         clock.lap("decode, check, columns of edges")
-        tiers = resolve_evidence(evidence).held.full.tiers
+        tiers = resolve_table(evidence).graphs.full.tiers
         clock.lap("rankings and conflicts")
         above = (tiers[:, :, None] < tiers[:, None, :]) & (tiers[:, :, None] >= 0)
         num_pairs += len(np.stack(np.nonzero(above), axis=1))

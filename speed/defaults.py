@@ -22,21 +22,20 @@ from workload import HERE, where_it_ran
 
 from steelyard.core.seeds import generator
 from steelyard.core.types import Case, Pair, Response
-from steelyard.files.atomic import write_text
-from steelyard.files.cases import read_cases
-from steelyard.methods.training.schedules import learning_rate_factor
-from steelyard.plugins.models._adapter import put_adapter, store_frozen
-from steelyard.plugins.models._conversation import Rendering, choose_special_tokens, choose_template
-from steelyard.plugins.models._network import initialise_head, load_network, load_tokenizer
-from steelyard.stages.train.examples import make_examples
-from steelyard.stages.train.frozen import kept_features
-from steelyard.stages.train.held_out import prompt_statistics_of, rewards_of
-from steelyard.stages.train.loop import choose_trainable, fit, plan
-from steelyard.stages.train.modes import adapter_of
-from steelyard.stages.train.optimisers import make_optimiser, set_rates
-from steelyard.stages.train.scoring import score_prompts
-from steelyard.stages.train.settings import Config, num_last_layers
-from steelyard.stages.train.sharded import clip_gradient
+from steelyard.io.atomic import write_text
+from steelyard.io.cases import read_cases
+from steelyard.networks.adapters import put_adapter, store_frozen
+from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template
+from steelyard.networks.loading import initialise_head, load_network, load_tokenizer
+from steelyard.networks.world import LOCAL
+from steelyard.training.config import Config, num_last_layers
+from steelyard.training.distributed import clip_gradient
+from steelyard.training.examples import make_examples
+from steelyard.training.feature_cache import feature_cache
+from steelyard.training.gradient_accumulation import learning_rate_factor, make_optimiser, set_rates
+from steelyard.training.held_out import prompt_statistics_of, rewards_of
+from steelyard.training.preparation import adapter_of, choose_trainable
+from steelyard.training.trainer import Trainer, scorer_of
 
 RESULTS = HERE / "results" / "defaults.json"
 NUM_RESAMPLES = 2000
@@ -106,7 +105,7 @@ def by_pairs(network, examples, config, arm):
     pairs = [(place, pair) for place, one in enumerate(examples) for pair in one.pairs]
     num_steps = -(-len(pairs) // arm.step) * arm.epochs
     trained = [weight for weight in network.parameters() if weight.requires_grad]
-    optimiser, losses = make_optimiser(network, config), []
+    optimiser, losses, scorer = make_optimiser(network, config), [], scorer_of(network, config)
     network.train()
     for epoch in range(arm.epochs):
         order = generator(arm.seed, "pairs", epoch).permutation(len(pairs))
@@ -115,7 +114,7 @@ def by_pairs(network, examples, config, arm):
             needed = sorted({(place, end) for place, pair in chosen for end in pair[:2]})
             prompts = sorted({place for place, _ in needed})
             rows = [tuple(examples[place].rows[end] for own, end in needed if own == place) for place in prompts]
-            scores = score_prompts(network, rows, config, is_packed=True)
+            scores = scorer.forward(rows)
             where = {one: number for number, one in enumerate(needed)}
             better = torch.tensor([where[place, pair.better] for place, pair in chosen])
             worse = torch.tensor([where[place, pair.worse] for place, pair in chosen])
@@ -123,7 +122,7 @@ def by_pairs(network, examples, config, arm):
             (loss + arm.regulariser * scores.square().mean()).backward()
             factor = learning_rate_factor(len(losses), num_steps, warm_up=config.warm_up, schedule=config.schedule)
             set_rates(optimiser, factor)
-            clip_gradient(trained, config.max_gradient_norm)
+            clip_gradient(trained, config.max_gradient_norm, world=LOCAL)
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
             losses.append(loss.item())
@@ -131,10 +130,7 @@ def by_pairs(network, examples, config, arm):
 
 
 def by_prompts(network, examples, config):
-    losses = []
-    steps = plan(examples, config)
-    fit(network, examples, steps, config, after_step=lambda point, _: losses.append(point.pair_loss) or True)
-    return losses
+    return [line["pair_loss"] for line in Trainer(network, examples, config).run()]
 
 
 def run(network, start, sides, config, arm):
@@ -145,7 +141,7 @@ def run(network, start, sides, config, arm):
     began = time.process_time()
     losses = by_pairs(network, train, config, arm) if arm.by == "pairs" else by_prompts(network, train, config)
     seconds = time.process_time() - began
-    measured = interval(prompt_statistics_of(rewards_of(network, test, config), test), conversations)
+    measured = interval(prompt_statistics_of(rewards_of(scorer_of(network, config), test), test), conversations)
     return measured | {
         "last_loss": round(float(np.mean(losses[-max(1, len(losses) // 4) :])), 4),
         "num_steps": len(losses),
@@ -219,7 +215,7 @@ def study(network, trainable, sides, asked, *, is_first, num_pairs):
         "num_trained": sum(weight.numel() for weight in start.values()),
     }  # fmt: skip
     began = time.process_time()
-    with kept_features(network, [*sides[0], *sides[1]], base):
+    with feature_cache(scorer_of(network, base), [*sides[0], *sides[1]], base):
         key["frozen_layers_cpu_seconds"] = round(time.process_time() - began, 1)
         for arm in arms:
             config = Config(

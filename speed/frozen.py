@@ -10,25 +10,18 @@ from contextlib import nullcontext
 import torch
 from memory import examples_of, network_of
 
-from steelyard.stages.train.frozen import kept_features
-from steelyard.stages.train.loop import fit, plan
-from steelyard.stages.train.settings import Config
+from steelyard.training.config import Config
+from steelyard.training.trainer import Trainer
 
 SHAPE = {"hidden": 256, "inner": 1024, "layers": 4, "vocabulary": 2000}
 
 
 def trained(settings, *, is_kept):
-    examples, network, losses = examples_of(48, 2000, 100, 50), network_of(SHAPE, settings), []
+    trainer = Trainer(network_of(SHAPE, settings), examples_of(48, 2000, 100, 50), settings)
     began = time.monotonic()
-    with kept_features(network, examples, settings) if is_kept else nullcontext():
-        fit(
-            network,
-            examples,
-            plan(examples, settings),
-            settings,
-            after_step=lambda point, state: losses.append(point.loss) or True,
-        )
-    return time.monotonic() - began, losses, network.head.weight.detach().clone()
+    with trainer.cached_features() if is_kept else nullcontext():
+        losses = [line["loss"] for line in trainer.run()]
+    return time.monotonic() - began, losses, trainer.network.head.weight.detach().clone()
 
 
 def main():

@@ -15,12 +15,17 @@ import torch
 from gpu_sides import DEVICE, IS_GPU, QWEN, TOKENS, network, prompt_repeated, score, train
 from workload import SETTINGS, examples_of, where_it_ran, write_results
 
-from steelyard.methods.training.batching import Slot
-from steelyard.methods.training.sharing import pack
-from steelyard.plugins.models._packed import packed_rewards
-from steelyard.plugins.models._reward_network import padded
-from steelyard.stages.train.passes import backward
-from steelyard.stages.train.settings import Config
+from steelyard.networks.packed_forward import packed_rewards
+from steelyard.networks.packing import pack
+from steelyard.networks.reward_network import padded
+from steelyard.training.batching import Slot
+from steelyard.training.config import Config
+from steelyard.training.gradient_accumulation import Accumulation, objective_of
+from steelyard.training.trainer import scorer_of
+
+
+def accumulate(model, slots, examples, config):
+    return Accumulation(scorer_of(model, config), examples, objective_of(config)).step(slots)
 
 
 def exactness():
@@ -31,7 +36,7 @@ def exactness():
     for name in ("float32", "bfloat16"):
         model = network("tiny", getattr(torch, name)).eval()
         with torch.inference_mode():
-            scores[name, "packed"] = packed_rewards(model, pack(prompts)).cpu()
+            scores[name, "packed"] = packed_rewards(model.backbone, model.head, pack(prompts)).cpu()
             ones = [padded([row], filler=0) for own in prompts for row in own]
             scores[name, "single"] = torch.cat([model(ids.to(DEVICE), on.to(DEVICE)).cpu() for ids, on in ones])
             ids, attended = padded([row for own in prompts for row in own], filler=0)
@@ -52,7 +57,7 @@ def check_gradients():
     """Two ways to the same gradients: without that, none is faster than the other."""
     examples, config, found = examples_of(SETTINGS["cheems"], 2), Config(tokens_per_forward=TOKENS), []
     slots = tuple(Slot(place, answer) for place, own in enumerate(examples) for answer in range(len(own.rows)))
-    for gradients in (lambda model: backward(model, slots, examples, config, is_packed=True),
+    for gradients in (lambda model: accumulate(model, slots, examples, config),
                       lambda model: prompt_repeated(model, slots, examples, config)):  # fmt: skip
         model = network("tiny")
         gradients(model)

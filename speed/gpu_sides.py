@@ -8,20 +8,17 @@ import torch
 from train import OURS
 from workload import MODEL
 
-from steelyard.methods.training.batching import Slot
-from steelyard.methods.training.flops import num_attended, training_flops
-from steelyard.methods.training.losses import bradley_terry_loss
-from steelyard.methods.training.sharing import num_packed_tokens, pack
-from steelyard.plugins.models._classifier import score_packed
-from steelyard.plugins.models._network import best_device
-from steelyard.plugins.models._packed import packed_rewards
-from steelyard.plugins.models._reward_network import RewardNetwork, padded
-from steelyard.plugins.models.classifier import Config as Scoring
-from steelyard.stages.train.pace import decoder_shape
-from steelyard.stages.train.passes import backward
-from steelyard.stages.train.peak import peak_of
-from steelyard.stages.train.settings import Config
-from steelyard.stages.train.terms import pairs_in
+from steelyard.networks.loading import best_device
+from steelyard.networks.packed_forward import packed_rewards
+from steelyard.networks.packing import num_packed_tokens, pack
+from steelyard.networks.reward_network import RewardNetwork, padded
+from steelyard.networks.scorer import Limits, Scorer
+from steelyard.training.batching import Slot, pairs_in
+from steelyard.training.config import Config
+from steelyard.training.gradient_accumulation import Accumulation, objective_of
+from steelyard.training.losses import bradley_terry_loss
+from steelyard.training.throughput import decoder_shape, num_attended, peak_of, training_flops
+from steelyard.training.trainer import scorer_of
 
 TOKENS = 16_384
 PAIRS_A_BATCH_OF_TRL = 8
@@ -34,6 +31,10 @@ QWEN = {
 }
 DEVICE = best_device()
 IS_GPU = DEVICE.type == "cuda"
+
+
+def accumulate(model, slots, examples, config):
+    return Accumulation(scorer_of(model, config), examples, objective_of(config)).step(slots)
 
 
 def network(size, dtype=torch.float32):
@@ -98,7 +99,9 @@ def prompt_repeated(model, slots, examples, config):
     for place in range(len(examples)):
         own = [slot for slot in slots if slot.prompt == place]
         with torch.autocast(DEVICE.type, torch.bfloat16, enabled=config.dtype == "bfloat16"):
-            scores = packed_rewards(model, pack([(examples[place].rows[slot.response],) for slot in own]))
+            scores = packed_rewards(
+                model.backbone, model.head, pack([(examples[place].rows[slot.response],) for slot in own])
+            )
         loss = bradley_terry_loss(scores, pairs_in(own, examples))
         (share * (loss + config.weight_of_squares * scores.square().mean())).backward()
 
@@ -119,7 +122,7 @@ def train(size, examples, rounds):
         return run
 
     sides = {
-        OURS: lambda: backward(model, slots, examples, config, is_packed=True),
+        OURS: lambda: accumulate(model, slots, examples, config),
         "packed, the prompt repeated": lambda: prompt_repeated(model, slots, examples, config),
         "pairs as TRL lays them out": lambda: as_trl_lays_them_out(model, examples, config),
     }
@@ -132,15 +135,15 @@ def train(size, examples, rounds):
 def score(size, prompts, rounds):
     """Seconds of scoring everything once on each side, and the MFU of ours."""
     model = network(size, torch.bfloat16 if IS_GPU else torch.float32).eval()
-    config, rows = Scoring(path="", tokens_per_forward=TOKENS), [row for own in prompts for row in own]
+    scorer, rows = Scorer(model, kernel="packed", limits=Limits(TOKENS)), [row for own in prompts for row in own]
 
     def one_at_a_time():
         with torch.inference_mode():
             return [model(*(one.to(DEVICE) for one in padded([row], filler=0))).item() for row in rows]
 
     sides = {
-        OURS: lambda: score_packed(model, prompts, config),
-        "packed, the prompt repeated": lambda: score_packed(model, [[row] for row in rows], config),
+        OURS: lambda: scorer.rewards([tuple(map(tuple, rows)) for rows in prompts]).tolist(),
+        "packed, the prompt repeated": lambda: scorer.rewards([(tuple(row),) for row in rows]).tolist(),
         "one at a time": one_at_a_time,
     }
     found = {name: measured(side, rounds) for name, side in sides.items()}

@@ -14,10 +14,10 @@ import numpy as np
 
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Message, Prompt, Response, Scores
-from steelyard.stages.evaluate.measures import Measurable, measure
-from steelyard.stages.evaluate.questions import questions_of, values_of
-from steelyard.stages.evaluate.settings import Config
-from steelyard.stages.evaluate.summary import Evaluation, summarise
+from steelyard.evaluation.config import Config
+from steelyard.evaluation.measure import Measurable, measure
+from steelyard.evaluation.questions import questions_of, values_of
+from steelyard.evaluation.summary import Evaluation, summarise
 
 RESULTS = Path(__file__).parent / "results" / "measures.json"
 NUM_PROMPTS, NUM_RESAMPLES, NUM_CATEGORIES, NUM_LANGUAGES, IDS = 30_000, 1000, 8, 5, "abcde"

@@ -43,11 +43,10 @@ def network_of(shape, settings):
     import torch
     from transformers import Qwen2Config, Qwen2ForSequenceClassification
 
-    from steelyard.plugins.models._adapter import put_adapter, store_frozen
-    from steelyard.plugins.models._reward_network import RewardNetwork
-    from steelyard.stages.train.loop import choose_trainable
-    from steelyard.stages.train.modes import adapter_of
-    from steelyard.stages.train.settings import num_last_layers
+    from steelyard.networks.adapters import put_adapter, store_frozen
+    from steelyard.networks.reward_network import RewardNetwork
+    from steelyard.training.config import num_last_layers
+    from steelyard.training.preparation import adapter_of, choose_trainable
 
     torch.manual_seed(0)
     heads = shape["hidden"] // 64
@@ -69,8 +68,8 @@ def network_of(shape, settings):
 def examples_of(number, vocabulary, prompt=200, answer=100):
     import numpy as np
 
-    from steelyard.methods.ranking.pairs import IndexedPair
-    from steelyard.stages.train.examples import Example
+    from steelyard.ranking.pairs import IndexedPair
+    from steelyard.training.examples import Example
 
     rng = np.random.default_rng(0)
     pairs = tuple(IndexedPair(better, worse, 1.0, 0.0) for better in range(4) for worse in range(better + 1, 4))
@@ -85,22 +84,29 @@ def trained(shape, settings, examples, *, is_closed):
     """Train; gives the estimate in bytes and the peak on a GPU or null."""
     import torch
 
-    from steelyard.methods.training.memory import estimate
-    from steelyard.stages.train.loop import fit, plan
-    from steelyard.stages.train.memory import asked_of, choose_modes, close_holes, decoder_of, device_memory, in_heap
-    from steelyard.stages.train.sharded import spread
+    from steelyard.networks.loading import best_device
+    from steelyard.training.memory import (
+        choose_modes,
+        close_holes,
+        decoder_of,
+        device_memory,
+        estimate,
+        in_heap,
+        pass_plan,
+    )
+    from steelyard.training.trainer import Trainer
 
     network = network_of(shape, settings)
-    steps = plan(examples, settings)
-    decoder, asked = decoder_of(network, settings), asked_of(network, examples, steps, settings)
+    trainer = Trainer(network, examples, settings)
+    decoder, passes = decoder_of(network, settings), pass_plan(trainer.scorer, examples, trainer.plan, settings)
     assert not is_closed or close_holes(), "this needs the GNU C library"
-    mode = choose_modes(network, examples, steps, settings)
-    network = spread(network, dtype=settings.dtype)
+    mode = choose_modes(trainer.scorer, examples, trainer.plan, settings)
+    network.to(best_device())
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
-    fit(network, examples, steps, settings, after_step=lambda point, state: True)
+    trainer.run()
     measured = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None
-    needed = estimate(decoder, asked._replace(recompute=mode)).total
+    needed = estimate(decoder, passes._replace(recompute=mode)).total
     return needed if is_closed else in_heap(needed, device_memory()), measured
 
 
@@ -110,7 +116,7 @@ def resident():
 
 
 def one(name, asked, *, is_closed):
-    from steelyard.stages.train.settings import Config
+    from steelyard.training.config import Config
 
     settings = Config(epochs=1, prompts_per_step=12, learning_rate=5e-6, tokens_per_forward=3600, **asked)
     small = {"hidden": 64, "inner": 64, "layers": 2, "vocabulary": 200}

@@ -10,8 +10,7 @@ import numpy as np
 from workload import where_it_ran, write_results
 
 from steelyard.core.seeds import generator
-from steelyard.methods.training.batching import greedy_steps, share_kept
-from steelyard.methods.training.packing import balanced, packed_steps
+from steelyard.training.batching import greedy_steps, packed_steps, share_kept
 
 NUM_PROMPTS, NUM_ANSWERS = 30_000, 5
 PAIRS = [(one, two) for one in range(NUM_ANSWERS) for two in range(one + 1, NUM_ANSWERS)]
@@ -44,6 +43,16 @@ def packed_report(sizes, budget):
         "prompts_over_the_budget": int((used > budget).sum()),
         "imbalance": {str(ranks): imbalance(steps, sizes, ranks) for ranks in (2, 8, 64)},
     }
+
+
+def balanced(steps, sizes, num_ranks):
+    """Steps in an order in which each run of ``num_ranks`` has nearly equal tokens: what devices compute together."""
+    by_size = sorted(range(len(steps)), key=lambda place: sum(sizes[member] for member in steps[place]))
+    by_size = by_size[len(by_size) % num_ranks :] + by_size[: len(by_size) % num_ranks]
+    runs = [by_size[start : start + num_ranks] for start in range(0, len(steps), num_ranks)]
+    whole = sorted((run for run in runs if len(run) == num_ranks), key=min)
+    rest = [run for run in runs if len(run) < num_ranks]
+    return tuple(tuple(steps[place]) for run in (*whole, *rest) for place in run)
 
 
 def imbalance(steps, sizes, ranks):

@@ -22,10 +22,10 @@ import numpy as np
 
 from steelyard.core.seeds import generator
 from steelyard.core.types import Case, Judgment, Message, Prompt, Response
-from steelyard.files.cases import write_cases
-from steelyard.methods.ranking.compiled import compiled_tiers
-from steelyard.methods.ranking.graph import Edges
-from steelyard.methods.ranking.tiers import tiers_of
+from steelyard.io.cases import write_cases
+from steelyard.ranking.judgment_table import Edges
+from steelyard.ranking.tiers import tiers_of
+from steelyard.ranking.tiers_numba import compiled_tiers
 from steelyard.stages.resolve import Config, resolve
 
 RESULTS = Path(__file__).parent / "results" / "resolve.json"

@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 from resolve import made_up_cases
 
-from steelyard.files.cases import encode_case
+from steelyard.io.cases import encode_case
 
 RESULTS = Path(__file__).parent / "results" / "resolve_memory.json"
 NUM_PROMPTS, NUM_DIFFERENT, JUDGMENTS_A_PROMPT = 667_000, 20_000, 15

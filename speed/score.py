@@ -22,34 +22,39 @@ from workload import (
     write_results,
 )
 
-from steelyard.methods.training.sharing import num_packed_tokens, pack, pack_groups
-from steelyard.plugins.models._classifier import score_packed, score_rows
-from steelyard.plugins.models._packed import packed_rewards, wanted_tokens
-from steelyard.plugins.models._reward_network import padded
-from steelyard.plugins.models.classifier import Config
+from steelyard.networks.packed_forward import packed_rewards, wanted_tokens
+from steelyard.networks.packing import num_packed_tokens, pack, pack_groups
+from steelyard.networks.reward_network import padded
+from steelyard.networks.scorer import Limits, Scorer
 
-CONFIG = Config(path="", tokens_per_forward=16_384)
+LIMITS = Limits(tokens_per_pass=16_384)
 OURS = "packed, the prompt once"
 NUMBERS = {"cheems": 1.0, "best of 32": 0.125, "long": 0.1}
 PADDED = {"cheems": (8, 64), "best of 32": (8, 64), "long": (8,)}
 
 
+def rewards(model, prompts):
+    return Scorer(model, kernel="packed", limits=LIMITS).rewards([tuple(map(tuple, rows)) for rows in prompts]).tolist()
+
+
 def ours(model, prompts):
-    return score_packed(model, prompts, CONFIG)
+    return rewards(model, prompts)
 
 
 def unpruned(model, prompts):
     found = []
-    groups = pack_groups(prompts, max_tokens=CONFIG.tokens_per_forward, wanted_tokens=wanted_tokens(model))
+    groups = pack_groups(
+        prompts, max_tokens=LIMITS.tokens_per_pass, wanted_tokens=wanted_tokens(model.head.weight.device)
+    )
     with torch.inference_mode():
         for group in groups:
             rows = [[prompts[part.prompt][answer] for answer in part.answers] for part in group]
-            found += packed_rewards(model, pack(rows), is_pruned=False).tolist()
+            found += packed_rewards(model.backbone, model.head, pack(rows), is_pruned=False).tolist()
     return found
 
 
 def repeated(model, prompts):
-    return score_packed(model, [[row] for rows in prompts for row in rows], CONFIG)
+    return rewards(model, [[row] for rows in prompts for row in rows])
 
 
 def one_at_a_time(model, prompts):
@@ -59,7 +64,8 @@ def one_at_a_time(model, prompts):
 
 
 def sorted_rows(model, prompts):
-    return score_rows(model, [row for rows in prompts for row in rows], Config(path="", tokens_per_forward=2048))
+    rows = [tuple(row) for rows in prompts for row in rows]
+    return Scorer(model, kernel="padded", limits=Limits(tokens_per_pass=2048)).rewards([tuple(rows)]).tolist()
 
 
 def padded_in_order(batch):

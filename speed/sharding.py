@@ -11,8 +11,8 @@ from packing import NUM_ANSWERS, NUM_PROMPTS, PAIRS, lengths
 from workload import where_it_ran, write_results
 
 from steelyard.core.seeds import generator
-from steelyard.methods.training.packing import packed_steps
-from steelyard.methods.training.sharding import shares
+from steelyard.networks.packing import process_shares
+from steelyard.training.batching import packed_steps
 
 WORLD_SIZES = (1, 2, 4, 8)
 
@@ -27,7 +27,7 @@ def report(sizes, tokens_a_device, num_devices):
     steps = packed_steps(sizes, tokens_a_device * num_devices, generator(0, "order"))
     own = [[sizes[prompt] for prompt in step] for step in steps]
     start = time.process_time()
-    parts = [shares(one, num_devices) for one in own]
+    parts = [process_shares(one, num_devices) for one in own]
     seconds = time.process_time() - start
     given = [step[place] for step, devices in zip(steps, parts, strict=True) for one in devices for place in one]
     uneven = np.array([imbalance(one, devices) for one, devices in zip(own, parts, strict=True)])

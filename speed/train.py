@@ -26,18 +26,22 @@ from workload import (
     write_results,
 )
 
-from steelyard.methods.training.batching import Slot, forward_groups
-from steelyard.methods.training.losses import bradley_terry_loss
-from steelyard.methods.training.sharing import num_packed_tokens, num_shared_tokens, pack
-from steelyard.plugins.models._packed import packed_rewards
-from steelyard.plugins.models._reward_network import padded
-from steelyard.stages.train.passes import backward
-from steelyard.stages.train.settings import Config
-from steelyard.stages.train.terms import pairs_in
+from steelyard.networks.packed_forward import packed_rewards
+from steelyard.networks.packing import forward_groups, num_packed_tokens, num_shared_tokens, pack
+from steelyard.networks.reward_network import padded
+from steelyard.training.batching import Slot, pairs_in
+from steelyard.training.config import Config
+from steelyard.training.gradient_accumulation import Accumulation, objective_of
+from steelyard.training.losses import bradley_terry_loss
+from steelyard.training.trainer import scorer_of
 
 CONFIG = Config(tokens_per_forward=16_384)
 PAIRS_A_STEP_OF_TRL = {"cheems": 20, "long": 4}  # 28 of the long ones at once need more than 12 GB there
 OURS = "packed, the prompt once"
+
+
+def accumulate(model, slots, examples, config):
+    return Accumulation(scorer_of(model, config), examples, objective_of(config)).step(slots)
 
 
 def one_by_one(model, rows):
@@ -76,7 +80,11 @@ def of_rows(score):
 
 
 def of_packs(prompts_of, **settings):
-    return step_of(lambda model, slots, examples: packed_rewards(model, pack(prompts_of(slots, examples)), **settings))
+    return step_of(
+        lambda model, slots, examples: packed_rewards(
+            model.backbone, model.head, pack(prompts_of(slots, examples)), **settings
+        )
+    )
 
 
 def whole(slots, examples):
@@ -84,7 +92,7 @@ def whole(slots, examples):
 
 
 def ours(model, slots, examples):
-    found = backward(model, slots, examples, CONFIG, is_packed=True)
+    found = accumulate(model, slots, examples, CONFIG)
     return found.pair_loss + CONFIG.weight_of_squares * found.regulariser
 
 

@@ -19,9 +19,9 @@ import numpy as np
 import torch
 
 from steelyard.core.seeds import generator
-from steelyard.methods.ranking.pairs import IndexedPair
-from steelyard.plugins.models._reward_network import RewardNetwork
-from steelyard.stages.train.examples import Example
+from steelyard.networks.reward_network import RewardNetwork
+from steelyard.ranking.pairs import IndexedPair
+from steelyard.training.examples import Example
 
 HERE = Path(__file__).parent
 SETTINGS = {

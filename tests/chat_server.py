@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import quote
 
 from reward_server import serving
-from steelyard.core.asking import Question, Request
+from steelyard.core.comparison import Question, Request
 from steelyard.core.types import Message
 
 

@@ -1,10 +1,15 @@
-"""Settings of every test process: one thread for each numeric library.
+"""Settings of every test process: one thread for each numeric library, forty examples for each property.
 
 The tests run in as many processes as there are cores. A second thread in each waits at barriers for a core that is
-busy: the tests of packed attention take 3.4 times the CPU time and ten times as long then.
+busy: the tests of packed attention take 3.4 times the CPU time and ten times as long then. The examples of a property
+are drawn anew in every run, and the suite runs many times a day.
 """
 
 import os
 
+from hypothesis import settings
+
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+settings.register_profile("suite", max_examples=40)
+settings.load_profile("suite")

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from steelyard.core.types import Judgment, Message, Pair, Rating, Response
-from steelyard.methods.ranking.pairs import pairs_of
+from steelyard.ranking.pairs import pairs_of
 
 _PROMPT = {"language": "zh", "category": ("x", "y"), "source": "s", "subset": "t", "reference": "r"}
 _OF_TWO = ("rankings", "ties", "more than two responses", "listed pairs", "weights", "margins", "judgments", "judges",

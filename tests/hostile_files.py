@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-PROMPT = {"id": "p1", "messages": [{"role": "user", "content": "What is it?"}], "category": ["a"]}
+PROMPT = {"id": "p1", "messages": [{"role": "user", "content": "What is it?"}], "category": ["a"], "language": "en"}
 CASE = {
     "prompt": PROMPT,
     "responses": [{"id": "a", "text": "A steelyard."}, {"id": "b", "text": "No."}, {"id": "c", "text": "A scale?"}],
@@ -17,14 +17,35 @@ CASE = {
     ],
     "ranking": [["a"], ["c"], ["b"]],
 }
+SHORT_ONE_BEST = {
+    "judgments": [
+        {"left": "b", "right": "a", "verdict": "left", "judge": "ann", "kind": "human"},
+        {"left": "a", "right": "b", "verdict": "right", "judge": "gpt-4", "kind": "llm"},
+        {"left": "c", "right": "b", "verdict": "right", "judge": "gpt-4", "kind": "llm"},
+    ],
+    "ranking": [["b"], ["c"], ["a"]],
+}
 
 
 def case(**changes):
     return {**CASE, **changes}
 
 
-def cases(number=4):
-    return [case(prompt={**PROMPT, "id": f"p{index}"}) for index in range(number)]
+def cases(number=24):
+    """Cases on which every verb comes to an end: two languages of each prompt, and no length that is always best."""
+    return [_case(index) for index in range(number)]
+
+
+def _case(index):
+    thing = ("steelyard", "balance", "bell", "mill", "loom", "plough", "lathe", "anvil")[index // 2 % 8] + str(
+        index // 2
+    )
+    question = f"What is a {thing}?" if index % 2 == 0 else f"{thing} 是什么东西，用来做什么？"
+    prompt = {
+        **PROMPT, "id": f"p{index // 2}", "messages": [{"role": "user", "content": question}],
+        "category": ["ab"[index // 4 % 2]], "language": ("en", "zh")[index % 2],
+    }  # fmt: skip
+    return case(prompt=prompt, **({} if index % 4 < 2 else SHORT_ONE_BEST))
 
 
 def lines(rows):
@@ -38,26 +59,28 @@ VALUES = {
 FIELDS = ("prompt", "responses", "judgments", "ranking", "pairs", "ratings", "meta", "format")
 
 
+TEXTS = {
+    "nul": "a\x00b", "escape": "\x1b[2J\x1b]0;x\x07", "bidi": "\u202egnp.exe\u2066", "surrogate": "\ud800",
+    "combining": "a" + "\u0301" * 5000, "zero width": "\u200b" * 1000, "long word": "x" * 2**20, "empty": "",
+    "spaces": " \t\u3000", "html": "<script>alert(1)</script>", "markdown": "[a](javascript:b)|`",
+    "role mark": "<|im_start|>system\n", "jinja": "{{ 7*7 }}{% for x in y %}", "emoji": "👩‍👩‍👧‍👦" * 200,
+    "path": "../../etc/passwd", "formula": "=1+cmd|' /C calc'!A0", "newlines": "\n\r\u2028\x85" * 50,
+}  # fmt: skip
+
+
 def field_variants():
     """Every field of a case with a value of every other type."""
-    return {f"{field} is {name}": lines([*cases(2), case(**{field: value})]) for field in FIELDS for name, value in
+    return {f"{field} is {name}": lines([*cases(), case(**{field: value})]) for field in FIELDS for name, value in
             VALUES.items()}  # fmt: skip
 
 
 def content_variants():
-    texts = {
-        "nul": "a\x00b", "escape": "\x1b[2J\x1b]0;x\x07", "bidi": "\u202egnp.exe\u2066", "surrogate": "\ud800",
-        "combining": "a" + "\u0301" * 5000, "zero width": "\u200b" * 1000, "long word": "x" * 2**20, "empty": "",
-        "spaces": " \t\u3000", "html": "<script>alert(1)</script>", "markdown": "[a](javascript:b)|`",
-        "role mark": "<|im_start|>system\n", "jinja": "{{ 7*7 }}{% for x in y %}", "emoji": "👩‍👩‍👧‍👦" * 200,
-        "path": "../../etc/passwd", "formula": "=1+cmd|' /C calc'!A0", "newlines": "\n\r\u2028\x85" * 50,
-    }  # fmt: skip
-    found = {f"text is {name}": lines([*cases(2), case(responses=[{"id": "a", "text": text}, CASE["responses"][1],
-             CASE["responses"][2]])]) for name, text in texts.items()}  # fmt: skip
-    found |= {f"id is {name}": lines([*cases(2), case(prompt={**PROMPT, "id": text})]) for name, text in texts.items()}
+    found = {f"text is {name}": lines([*cases(), case(responses=[{"id": "a", "text": text}, CASE["responses"][1],
+             CASE["responses"][2]])]) for name, text in TEXTS.items()}  # fmt: skip
+    found |= {f"id is {name}": lines([*cases(), case(prompt={**PROMPT, "id": text})]) for name, text in TEXTS.items()}
     found |= {
-        f"category is {name}": lines([*cases(2), case(prompt={**PROMPT, "category": [text]})])
-        for name, text in texts.items()
+        f"category is {name}": lines([*cases(), case(prompt={**PROMPT, "category": [text]})])
+        for name, text in TEXTS.items()
     }
     return found
 
@@ -65,48 +88,85 @@ def content_variants():
 def structure_variants():
     judged = CASE["judgments"][0]
     return {
-        "a response twice": lines([case(responses=[CASE["responses"][0]] * 2)]),
-        "a prompt twice": lines(cases(1) * 2),
-        "no responses": lines([case(responses=[], judgments=[], ranking=None)]),
-        "one response": lines([case(responses=CASE["responses"][:1], judgments=[], ranking=None)]),
-        "a judge of nobody": lines([case(judgments=[{**judged, "left": "zz"}])]),
-        "against itself": lines([case(judgments=[{**judged, "right": "a"}])]),
-        "an unknown verdict": lines([case(judgments=[{**judged, "verdict": "maybe"}])]),
-        "an empty tier": lines([case(ranking=[["a"], [], ["b"]])]),
-        "ranked twice": lines([case(ranking=[["a"], ["a"]])]),
-        "ranks nobody": lines([case(ranking=[["zz"]])]),
-        "a negative weight": lines([case(pairs=[{"better": "a", "worse": "b", "weight": -1}])]),
+        "a response twice": lines([*cases(), case(responses=[CASE["responses"][0]] * 2)]),
+        "a prompt twice": lines([*cases(), cases()[0]]),
+        "no responses": lines([*cases(), case(responses=[], judgments=[], ranking=None)]),
+        "one response": lines([*cases(), case(responses=CASE["responses"][:1], judgments=[], ranking=None)]),
+        "a judge of nobody": lines([*cases(), case(judgments=[{**judged, "left": "zz"}])]),
+        "against itself": lines([*cases(), case(judgments=[{**judged, "right": "a"}])]),
+        "an unknown verdict": lines([*cases(), case(judgments=[{**judged, "verdict": "maybe"}])]),
+        "an empty tier": lines([*cases(), case(ranking=[["a"], [], ["b"]])]),
+        "ranked twice": lines([*cases(), case(ranking=[["a"], ["a"]])]),
+        "ranks nobody": lines([*cases(), case(ranking=[["zz"]])]),
+        "a negative weight": lines([*cases(), case(pairs=[{"better": "a", "worse": "b", "weight": -1}])]),
         "an endless weight": GOOD + b'{"prompt":{"id":"x","messages":[]},"responses":[],"pairs":[{"weight":1e999}]}\n',
         "not a number": GOOD + b'{"prompt": NaN}\n',
-        "text and messages": lines([case(responses=[{"id": "a", "text": "x", "messages": []}])]),
+        "text and messages": lines([*cases(), case(responses=[{"id": "a", "text": "x", "messages": []}])]),
         "a key twice": GOOD.replace(b'"responses"', b'"prompt": {}, "responses"'),
-        "an unknown key": lines([case(unknown=1)]),
-        "format 2": lines([case(format=2)]),
+        "an unknown key": lines([*cases(), case(unknown=1)]),
+        "format 2": lines([*cases(), case(format=2)]),
         "a thousand responses": lines(
-            [case(responses=[{"id": str(n), "text": "x"} for n in range(1000)], judgments=[], ranking=None)]
+            [*cases(), case(responses=[{"id": str(n), "text": "x"} for n in range(1000)], judgments=[], ranking=None)]
         ),
     }
 
 
-def byte_variants():
+def _broken_bytes(good: bytes) -> dict[str, bytes]:
+    """What no file of lines may be, and other ways to write a good one."""
     deep = b"[" * 100_000
     return {
-        "empty": b"", "blank": b"\n \n\t\n", "a byte order mark": b"\xef\xbb\xbf" + GOOD, "utf-16": GOOD.decode().encode("utf-16"),
-        "latin-1": GOOD + b'{"prompt": "\xe9"}\n', "gzip": gzip.compress(GOOD, mtime=0), "nul bytes": b"\0" * 4096,
-        "cut off": GOOD[:-20], "cut in a character": GOOD + '{"prompt": "好"}'.encode()[:-4], "random": bytes(range(256)) * 16,
-        "crlf": GOOD.replace(b"\n", b"\r\n"), "cr alone": GOOD.replace(b"\n", b"\r"), "no last newline": GOOD.rstrip(b"\n"),
+        "empty": b"", "blank": b"\n \n\t\n", "a byte order mark": b"\xef\xbb\xbf" + good, "utf-16": good.decode().encode("utf-16"),
+        "latin-1": good + b'{"prompt": "\xe9"}\n', "gzip": gzip.compress(good, mtime=0), "nul bytes": b"\0" * 4096,
+        "cut off": good[:-20], "cut in a character": good + '{"prompt": "好"}'.encode()[:-4], "random": bytes(range(256)) * 16,
+        "crlf": good.replace(b"\n", b"\r\n"), "cr alone": good.replace(b"\n", b"\r"), "no last newline": good.rstrip(b"\n"),
         "deep lists": b'{"prompt": ' + deep + b"}\n", "deep objects": b'{"a":' * 50_000 + b"1" + b"}" * 50_000 + b"\n",
-        "an array": b"[" + b",".join(GOOD.splitlines()) + b"]\n", "a broken array": b"[" + GOOD, "a number": b"3\n", "a text": b'"x"\n',
-        "null": b"null\n", "html": b"<!doctype html><html></html>\n", "lfs pointer": b"version https://git-lfs.github.com/spec/v1\n",
+        "an array": b"[" + b",".join(good.splitlines()) + b"]\n", "a broken array": b"[" + good, "a number": b"3\n", "a text": b'"x"\n',
+        "null line": b"null\n", "html page": b"<!doctype html><html></html>\n", "lfs pointer": b"version https://git-lfs.github.com/spec/v1\n",
         "zip": b"PK\x03\x04" + b"\0" * 100, "parquet by content": b"PAR1" + b"\0" * 100 + b"PAR1", "a huge number": b'{"prompt": ' + b"9" * 5000 + b"}\n",
         "empty lists": b'{"prompt": [' + b"[]," * 10**6 + b"[]]}\n", "a long line": b'{"prompt": "' + b"x" * (65 * 2**20) + b'"}\n',
-        "good": GOOD,
     }  # fmt: skip
 
 
 def case_files() -> dict[str, bytes]:
     """Case files by what is wrong with them."""
-    return byte_variants() | structure_variants() | field_variants() | content_variants()
+    return {"good": GOOD} | _broken_bytes(GOOD) | structure_variants() | field_variants() | content_variants()
+
+
+def score_files() -> dict[str, bytes]:
+    """Files of scores for the good cases, by what is wrong with them."""
+    rows = [
+        {"prompt": one["prompt"]["id"], "language": one["prompt"]["language"], "scores": {"a": 1.0, "b": 0.5, "c": 0}}
+        for one in cases()
+    ]
+    good, first = lines(rows), rows[0]
+    made = {"good": good, "a row is absent": lines(rows[1:]), "a row twice": lines([*rows, first])}
+    made |= {f"{field} is {name}": lines([{**first, field: value}, *rows[1:]]) for field in ("prompt", "language",
+             "scores", "unscored", "cut") for name, value in VALUES.items()}  # fmt: skip
+    made |= {
+        f"a score is {name}": lines([{**first, "scores": {**first["scores"], "a": value}}, *rows[1:]])
+        for name, value in VALUES.items()
+    }
+    made |= {
+        f"a score is {number}": good.replace(b"1.0", number.encode(), 1) for number in ("NaN", "1e999", "-0", "1e308")
+    }
+    made |= {f"an id is {name}": lines([{**first, "scores": {text: 1.0}}, *rows[1:]]) for name, text in TEXTS.items()}
+    return made | _broken_bytes(good)
+
+
+def recordings() -> dict[str, bytes]:
+    """Files of a judge's recorded replies, by what is wrong with them."""
+    texts = {
+        "good": "[[A]]",
+        **TEXTS,
+        "many brackets": "[[" + " " * 10**5,
+        "both": "[[A]] [[B]]",
+        "numbers": "9" * 5000,
+    }
+    made = {name: lines([{"text": text}]) for name, text in texts.items()}
+    fields = ("text", "question", "contains", "failure", "detail", "first_token", "prompt_tokens", "reply_tokens")
+    made |= {f"{field} is {name}": lines([{"text": "[[A]]", field: value}]) for field in fields for name, value in
+             VALUES.items()}  # fmt: skip
+    return made | _broken_bytes(lines([{"text": "[[A]]"}]))
 
 
 def _set(path: Path, *keys, value) -> None:

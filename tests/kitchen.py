@@ -13,8 +13,8 @@ import msgspec
 from typer.testing import CliRunner
 
 import tiny
-from steelyard.doors.cli import build_app
-from steelyard.files.cases import read_cases, write_cases
+from steelyard.cli.main import build_app
+from steelyard.io.cases import read_cases, write_cases
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden" / "formats"

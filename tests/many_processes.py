@@ -2,15 +2,8 @@
 
 import os
 import socket
-import subprocess
-import sys
-from typing import NamedTuple
 
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
+from warm_process import Process
 
 
 def alone():
@@ -26,11 +19,6 @@ def ended_together(script, *words, number=2, seconds=240):
         port = free.getsockname()[1]
     met = alone() | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(number)}
     started = [
-        subprocess.Popen(
-            [sys.executable, str(script), *map(str, words)], env=met | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for rank in range(number)
-    ]  # fmt: skip
-    told = [one.communicate(timeout=seconds) for one in started]
-    return [Ended(one.returncode, *words) for one, words in zip(started, told, strict=True)]
+        Process([script, *words], env=met | {"RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(number)
+    ]
+    return [process.wait(seconds) for process in started]

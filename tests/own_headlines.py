@@ -9,7 +9,7 @@ import json
 
 import numpy as np
 
-from steelyard.files.cases import write_cases
+from steelyard.io.cases import write_cases
 from steelyard.plugins.benches.mrewardbench_translation import SUBSETS
 from steelyard.stages.evaluate import Config, evaluate
 from strategies import case

@@ -3,7 +3,8 @@
 import numpy as np
 import torch
 
-from steelyard.plugins.models._reward_network import RewardNetwork, padded
+from steelyard.networks import packed_forward
+from steelyard.networks.reward_network import RewardNetwork, padded
 
 SHAPE = {
     "vocab_size": 200, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4,
@@ -94,6 +95,10 @@ def prompts(seed=0, longest=12):
         prompt = rng.integers(1, 200, int(rng.integers(0, 15))).tolist()
         found.append([prompt + rng.integers(1, 200, int(rng.integers(1, longest))).tolist() for _ in range(number)])
     return found
+
+
+def packed_rewards(model, packed, **settings):
+    return packed_forward.packed_rewards(model.backbone, model.head, packed, **settings)
 
 
 def one_by_one(model, chosen):

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import msgspec
 import pytest
 from scipy.stats import t as student_t
 
@@ -41,6 +42,11 @@ def plain_score(share, num_units):
     a = float(student_t.ppf(0.975, max(1, num_units - 1))) ** 2 / num_units
     middle, half = (share + a / 2) / (1 + a), (a * share * (1 - share) + a * a / 4) ** 0.5 / (1 + a)
     return pytest.approx(middle - half, abs=1e-3), pytest.approx(middle + half, abs=1e-3)
+
+
+def as_written(value):
+    """A value as a file gives it back: records as dictionaries, tuples as lists."""
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def plain_estimate(share, num_units, n):

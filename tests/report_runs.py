@@ -7,8 +7,8 @@ import msgspec
 import numpy as np
 
 from steelyard.core.types import Case, Counts, Judgment, Message, Prompt, Response
-from steelyard.files.cases import write_cases
-from steelyard.files.results import result_folder
+from steelyard.io.cases import write_cases
+from steelyard.io.run_folder import result_folder
 
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)> \"' & {{ 7*7 }} <!--"
 TEXTS = {

@@ -11,19 +11,17 @@ import torch
 
 import packed_models
 from steelyard.core.errors import ConfigError, ModelError, UserError
-from steelyard.plugins.models._adapter import put_adapter, store_frozen
-from steelyard.plugins.models._network import load_network
-from steelyard.stages.train.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, state_of
-from steelyard.stages.train.held_out import measure, rewards_of
-from steelyard.stages.train.loop import fit, plan
-from steelyard.stages.train.modes import adapter_of, compile_layers, fold_adapter, set_recompute
-from steelyard.stages.train.optimisers import make_optimiser
-from steelyard.stages.train.policy import ask_reference
-from steelyard.stages.train.processes import joined
-from steelyard.stages.train.scoring import score_within
-from steelyard.stages.train.settings import Config
-from steelyard.stages.train.sharded import from_first, gathered, shape_of, spread
-from steelyard.stages.train.tie_parameter import put_tie_parameter
+from steelyard.networks.loading import load_network
+from steelyard.networks.scorer import Scorer
+from steelyard.networks.world import LOCAL
+from steelyard.training.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, state_of
+from steelyard.training.config import Config
+from steelyard.training.distributed import load_on_first, outline_of, process_group, shard, unshard
+from steelyard.training.gradient_accumulation import make_optimiser
+from steelyard.training.held_out import measure, rewards_of
+from steelyard.training.memory_modes import compile_layers, set_recompute
+from steelyard.training.preparation import fold_adapter, prepare_network, remember_reference
+from steelyard.training.trainer import Trainer, as_line
 from training_examples import answers, network, policy
 
 PROMPT = tuple(range(7, 30))
@@ -62,53 +60,50 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def trained(name, *, start=None, stop_after=None, folder=None):
+class StopAfter:
+    """Writes a checkpoint after a step, and stops."""
+
+    def __init__(self, step, folder):
+        self.step, self.folder = step, folder
+
+    def after_step(self, trainer, record):
+        if record.step == self.step:
+            trainer.save(self.folder, record.step)
+        return record.step != self.step
+
+
+def trained(name, *, start=None, stop_after=None, folder=None, world=LOCAL):
     """The curve, the whole weights, the rewards and what was measured at the end."""
     config = Config(**{**_fields(BASE), **SETTINGS[name]})
-    packed = config.kernel != "padded"
-    model = from_first(lambda: _made(config))
-    if config.trainable == "head":
-        for weight in model.backbone.parameters():
-            weight.requires_grad_(False)
-    if config.adapter is not None:
-        put_adapter(model, adapter_of(config), seed=0)
-    if config.dtype == "bfloat16":
-        store_frozen(model)
-    put_tie_parameter(model, config)
-    shape = shape_of(model)
+    model = load_on_first(lambda: _made(config), world=world)
+    prepare_network(model, config)
+    outline = outline_of(model, world=world)
+    trainer = Trainer(model, EXAMPLES, config, world=world)
     if config.compile:
         assert compile_layers(model)
     set_recompute(model, "none" if config.recompute == "auto" else config.recompute)
-    spread(model, dtype=config.dtype)
+    shard(model, dtype=config.dtype, world=world)
     if config.kind == "implicit":
         starts = {row: len(PROMPT) - index for index, one in enumerate(EXAMPLES) for row in one.rows}
-        ask_reference(model, EXAMPLES, starts, config, is_packed=packed)
-    curve = []
-
-    def after_step(point, state):
-        curve.append(list(point))
-        if point.step == stop_after:
-            save_checkpoint(folder, Checkpoint(state(), [], None))
-        return point.step != stop_after
-
-    fit(model, EXAMPLES, plan(EXAMPLES, config), config, after_step=after_step, start=start)
-    rewards = score_within(model, [one.rows for one in EXAMPLES], config, is_packed=packed)
-    measured = measure(rewards_of(model, EXAMPLES, config), EXAMPLES)
-    model = gathered(model, shape)
+        remember_reference(trainer.scorer, EXAMPLES, starts, reference_free=config.reference_free)
+    curve = [list(line.values()) for line in trainer.run([StopAfter(stop_after, folder)], start=start)]
+    rewards = trainer.scorer.rewards([one.rows for one in EXAMPLES])
+    measured = as_line(measure(rewards_of(trainer.scorer, EXAMPLES), EXAMPLES))
+    model = unshard(model, outline, world=world)
     weights = {key: weight.detach().clone() for key, weight in model.named_parameters()}
-    saved = fold_adapter(model, config, base="base")
+    saved = fold_adapter(model, config, base="base", is_first=world.is_first)
     if saved is not None:
         weights |= saved.weights | {f"folded {key}": weight.detach() for key, weight in model.named_parameters()}
     return {"curve": curve, "weights": weights, "rewards": rewards, "measured": measured}
 
 
-def everything(folder):
+def everything(folder, world=LOCAL):
     """All trainings, and one that is stopped after its second step, and gone on with here, and where it is said."""
     folder.mkdir(exist_ok=True)
-    found = {name: trained(name) for name in SETTINGS}
-    trained("plain", stop_after=2, folder=folder)
-    found["families"] = {kind: rewards_of_family(kind) for kind in ("gemma3_text", "llama", "qwen3_moe")}
-    found["gone on"] = trained("plain", start=load_checkpoint(folder).state)
+    found = {name: trained(name, world=world) for name in SETTINGS}
+    trained("plain", stop_after=2, folder=folder, world=world)
+    found["families"] = {kind: rewards_of_family(kind, world) for kind in ("gemma3_text", "llama", "qwen3_moe")}
+    found["gone on"] = trained("plain", start=load_checkpoint(folder, world=world), world=world)
     return found
 
 
@@ -119,45 +114,46 @@ def _made(config):
     return network(double=config.dtype == "float32")
 
 
-def rewards_of_family(kind):
+def rewards_of_family(kind, world):
     """Of a family whose buffers, norms or experts differ."""
-    model = from_first(lambda: packed_models.network(kind, torch.float32))
-    return score_within(spread(model, dtype="float32"), [EXAMPLES[0].rows], BASE, is_packed=True)
+    model = load_on_first(lambda: packed_models.network(kind, torch.float32), world=world)
+    return Scorer(shard(model, dtype="float32", world=world), world=world).rewards([EXAMPLES[0].rows])
 
 
-def refusal():
+def refusal(world):
     """What each process has to say where the first finds no model to load."""
 
     def load():
         raise ModelError("no model")
 
     try:
-        from_first(load)
+        load_on_first(load, world=world)
     except UserError as error:
         return str(error)
 
 
-def peak_of_loading(path):
+def peak_of_loading(path, world=LOCAL):
     """The whole weights as the first process has them after loading, dividing and gathering; bytes of the peak."""
     before = _new_peak()
-    model = from_first(lambda: load_network(str(path), dtype="float32")[0])
-    shape = shape_of(model)
-    spread(model, dtype="float32")
+    model = load_on_first(lambda: load_network(str(path), dtype="float32")[0], world=world)
+    outline = outline_of(model, world=world)
+    shard(model, dtype="float32", world=world)
     peak = _memory("VmHWM") - before
-    weights = dict(gathered(model, shape).named_parameters())
+    weights = dict(unshard(model, outline, world=world).named_parameters())
     return peak, {name: weight.detach().clone() for name, weight in weights.items() if not weight.is_meta}
 
 
-def peak_of_saving(path):
+def peak_of_saving(path, world):
     """Bytes of the peak while a checkpoint of a model and its moments is written beside the model."""
-    model = spread(from_first(lambda: load_network(str(path), dtype="float32")[0]), dtype="float32")
-    optimiser = make_optimiser(model, BASE)
+    model = load_on_first(lambda: load_network(str(path), dtype="float32")[0], world=world)
+    shard(model, dtype="float32", world=world)
+    optimiser = make_optimiser(model, BASE, world=world)
     for weight in model.parameters():
         weight.grad = torch.ones_like(weight)
     optimiser.step()
     optimiser.zero_grad()
     before = _new_peak()
-    save_checkpoint(path, Checkpoint(state_of(model, optimiser, 1), [], None))
+    save_checkpoint(path, Checkpoint(state_of(model, optimiser, 1), [], None), world=world)
     return _memory("VmHWM") - before
 
 
@@ -178,18 +174,20 @@ def _fields(config):
 
 def all_that_one_does(work, processes):
     """What `everything` finds in many processes, and what only they can tell."""
-    result = everything(work / "many")
-    own, weights = peak_of_loading(work / "large")
+    result = everything(work / "many", processes)
+    own, weights = peak_of_loading(work / "large", processes)
     result["loaded"] = {
         "peaks": processes.everyone(own),
         "named": processes.everyone(len(weights)),
         "weights": weights,
     }
-    result["peaks of saving"] = processes.everyone(peak_of_saving(work / "large"))
-    result["refused"] = processes.everyone(refusal())
-    result["gone on elsewhere"] = trained("plain", start=load_checkpoint(work / "one").state)
+    result["peaks of saving"] = processes.everyone(peak_of_saving(work / "large", processes))
+    result["refused"] = processes.everyone(refusal(processes))
+    result["gone on elsewhere"] = trained(
+        "plain", start=load_checkpoint(work / "one", world=processes), world=processes
+    )
     try:
-        make_optimiser(network(), Config(learning_rate=0.5, optimiser="adamw-8bit"))
+        make_optimiser(network(), Config(learning_rate=0.5, optimiser="adamw-8bit"), world=processes)
     except ConfigError as error:
         result["8 bits"] = str(error)
     if processes.is_first:
@@ -200,11 +198,13 @@ def compiled(work, processes):
     """The losses of a training whose layers are compiled, and of the same without."""
     SETTINGS["compiled"] = {"compile": True, "tokens_per_forward": 64}
     SETTINGS["not compiled"] = {"tokens_per_forward": 64}
-    found = {name: [point[2] for point in trained(name)["curve"]] for name in ("compiled", "not compiled")}
+    found = {
+        name: [point[2] for point in trained(name, world=processes)["curve"]] for name in ("compiled", "not compiled")
+    }
     if processes.is_first:
         (work / "compiled.json").write_text(json.dumps(found))
 
 
 if __name__ == "__main__":
-    with joined() as together:
+    with process_group() as together:
         (compiled if "compiled" in sys.argv else all_that_one_does)(Path(sys.argv[1]), together)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from steelyard.core.types import Case, Response
-from steelyard.files.cases import write_cases
+from steelyard.io.cases import write_cases
 from strategies import judgment, prompt
 
 SIGN = {True: ">", False: "<"}

@@ -3,10 +3,11 @@
 import torch
 
 import tiny
-from steelyard.methods.ranking.pairs import IndexedPair
-from steelyard.plugins.models._policy import PolicyNetwork
-from steelyard.plugins.models._reward_network import RewardNetwork
-from steelyard.stages.train.examples import Example
+from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
+from steelyard.ranking.pairs import IndexedPair
+from steelyard.training.examples import Example
+from steelyard.training.gradient_accumulation import Accumulation, objective_of
+from steelyard.training.trainer import Trainer, scorer_of
 
 
 class RMSNorm64(torch.nn.Module):
@@ -56,6 +57,18 @@ def example(*lengths, pairs, start=5):
 def answers(prompt, *tails, pairs):
     """An example whose rows share the prompt's tokens."""
     return Example(tuple((*prompt, *tail) for tail in tails), tuple(IndexedPair(*pair) for pair in pairs))
+
+
+def trained(model, examples, config, callbacks=(), *, start=None, **settings):
+    """The trainer after its run."""
+    trainer = Trainer(model, examples, config, **settings)
+    trainer.run(callbacks, start=start)
+    return trainer
+
+
+def accumulated(model, slots, examples, config, *, seed=0):
+    """The losses of one step, whose gradients are added to those of the model."""
+    return Accumulation(scorer_of(model, config), examples, objective_of(config)).step(slots, seed=seed)
 
 
 def plain_loss(model, examples, config):

@@ -13,28 +13,97 @@ import sys
 from collections import Counter
 from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from steelyard.core.types import Case, Judgment, Scores
-from steelyard.files.cases import read_cases, write_cases
-from steelyard.methods.curation.supervision import KEPT, cut_cycles
-from steelyard.methods.ranking.graph import TIE, Verdicts
-from steelyard.methods.ranking.mean_ratings import Ratings, by_mean_rating, key_of_means, votes_of_ratings
-from steelyard.methods.ranking.rater_comparison import (
+from steelyard.curation.supervision import KEPT, cut_cycles
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.ranking.judgment_table import TIE, Verdicts
+from steelyard.ranking.rater_models import (
     ALGORITHM_1,
     EVERYONE,
     MODELS,
-    Compared,
+    AnswerKey,
     Model,
+    Pairs,
+    RaterModelScore,
+    Votes,
+    by_tiers,
     compare_on_held_out,
     compare_with_key,
 )
-from steelyard.methods.ranking.raters import Pairs, Votes, by_tiers
+from steelyard.statistics.agreement import FIRST, SECOND, TIED
 
 DIGITS = 9
 OF_MAJORITY, WITHOUT_TIES = "algorithm_1_of_majority", "algorithm_1_without_ties"
+
+
+class Ratings(NamedTuple):
+    """One entry a number that a rater gave: to which prompt's response (by positions), and how much; more is better."""
+
+    prompt: np.ndarray
+    response: np.ndarray
+    rater: np.ndarray
+    value: np.ndarray
+
+    def where(self, chosen: np.ndarray) -> "Ratings":
+        """The chosen entries, by position or by truth."""
+        return Ratings(self.prompt[chosen], self.response[chosen], self.rater[chosen], self.value[chosen])
+
+
+def by_mean_rating(ratings: Ratings, votes: Votes, queries: Pairs) -> np.ndarray:
+    """The response with the higher mean rating, surer the larger the difference; NaN where one of the two has none.
+
+    Only ratings by raters who have votes count, so that a rater whose votes are held out is held out here too. The
+    probability is the logistic function of the difference in the ratings' own unit: its order means something, its
+    size does not.
+    """
+    difference = mean_differences(ratings.where(np.isin(ratings.rater, votes.rater)), queries)
+    first = 0.5 * (1.0 + np.tanh(difference / 2))
+    return (
+        np.stack([first, 1 - first, np.zeros(len(first))], axis=1) * np.where(np.isnan(difference), np.nan, 1)[:, None]
+    )
+
+
+def votes_of_ratings(ratings: Ratings) -> Votes:
+    """What each rater's numbers say of every two responses of a prompt that the rater gave one each; equal is a tie."""
+    ordered = ratings.where(np.lexsort((ratings.response, ratings.rater, ratings.prompt)))
+    prompt, response, rater, value = ordered
+    blocks: list[tuple[np.ndarray, ...]] = []
+    for shift in range(1, len(prompt)):
+        same = (prompt[shift:] == prompt[:-shift]) & (rater[shift:] == rater[:-shift])
+        if not same.any():
+            break
+        at = np.flatnonzero(same)
+        gain = np.round(value[at] - value[at + shift], DIGITS)
+        label = np.select([gain > 0, gain < 0], [FIRST, SECOND], TIED)
+        blocks.append((prompt[at], response[at], response[at + shift], rater[at], label))
+    columns = (
+        [np.concatenate(column) for column in zip(*blocks, strict=True)] if blocks else [np.zeros(0, np.int64)] * 5
+    )
+    return Votes(Pairs(*columns[:3]), columns[3], columns[4])
+
+
+def key_of_means(ratings: Ratings, pairs: Pairs) -> AnswerKey:
+    """The distinct pairs whose mean ratings over all raters differ, and which of the two is higher."""
+    distinct = Pairs(*np.unique(np.stack(pairs), axis=1))
+    difference = mean_differences(ratings, distinct)
+    differs = np.abs(np.nan_to_num(difference)) > 0
+    return AnswerKey(Pairs(*(column[differs] for column in distinct)), np.where(difference[differs] > 0, FIRST, SECOND))
+
+
+def mean_differences(ratings: Ratings, pairs: Pairs) -> np.ndarray:
+    """The mean rating of the first minus that of the second; NaN where one has none."""
+    width = int(max(ratings.response.max(initial=0), pairs.second.max(initial=0))) + 1
+    size = (int(max(ratings.prompt.max(initial=-1), pairs.prompt.max(initial=-1))) + 1) * width
+    place = ratings.prompt * width + ratings.response
+    number = np.bincount(place, minlength=size)
+    mean = np.bincount(place, ratings.value, size) / np.where(number > 0, number, np.nan)
+    one, other = (pairs.prompt * width + side for side in (pairs.first, pairs.second))
+    return np.round(mean[one] - mean[other], DIGITS)
 
 
 def judged(case: Case) -> Case:
@@ -129,13 +198,13 @@ def compare(path: str) -> None:
     without_mean = {name: model for name, model in models.items() if "mean" not in name}
     shown("the mean of all raters", compare_with_key(votes, key, seed=0, models=without_mean))
     wider = {name: model for name, model in without_mean.items() if name != ALGORITHM_1}
-    shown("the mean of all raters", compare_with_key(votes, key, seed=0, models=wider, against=OF_MAJORITY))
+    shown("the mean of all raters", compare_with_key(votes, key, seed=0, models=wider, baseline=OF_MAJORITY))
     shown("a rater held out", compare_on_held_out(votes, names, seed=0, models=models))
     wider = {name: model for name, model in models.items() if name not in (ALGORITHM_1, OF_MAJORITY)}
-    shown("a rater held out", compare_on_held_out(votes, names, seed=0, models=wider, against=WITHOUT_TIES))
+    shown("a rater held out", compare_on_held_out(votes, names, seed=0, models=wider, baseline=WITHOUT_TIES))
 
 
-def shown(title: str, found: tuple[Compared, ...]) -> None:
+def shown(title: str, found: tuple[RaterModelScore, ...]) -> None:
     """One comparison as a table, over all raters together."""
     found = tuple(one for one in found if one.rater == EVERYONE)
     first = found[0]

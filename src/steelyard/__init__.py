@@ -8,10 +8,10 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from steelyard.api import evaluate, load_model, resolve, score
     from steelyard.core import errors
     from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Rating, Response, Scores
-    from steelyard.doors.python import evaluate, load_model, resolve, score
-    from steelyard.files.cases import read_cases, write_cases
+    from steelyard.io.cases import read_cases, write_cases
 
 __all__ = [
     "Case",
@@ -33,12 +33,12 @@ __all__ = [
 
 _HOMES = {
     "errors": "steelyard.core.errors",
-    "evaluate": "steelyard.doors.python",
-    "load_model": "steelyard.doors.python",
-    "read_cases": "steelyard.files.cases",
-    "resolve": "steelyard.doors.python",
-    "score": "steelyard.doors.python",
-    "write_cases": "steelyard.files.cases",
+    "evaluate": "steelyard.api",
+    "load_model": "steelyard.api",
+    "read_cases": "steelyard.io.cases",
+    "resolve": "steelyard.api",
+    "score": "steelyard.api",
+    "write_cases": "steelyard.io.cases",
 }
 
 

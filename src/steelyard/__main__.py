@@ -6,6 +6,6 @@ import sys
 if not sys.flags.safe_path:
     del sys.path[0]
 
-from steelyard.doors.cli import main
+from steelyard.cli.main import main
 
 main()

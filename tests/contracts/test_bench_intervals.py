@@ -13,15 +13,15 @@ import pytest
 
 from steelyard.core.plugins import build
 from steelyard.core.types import Message, Response, Scores
-from steelyard.methods.measures.aggregation import estimate
-from steelyard.methods.measures.headlines import mean_of_sections
-from steelyard.methods.measures.resampling import Items, resample
-from steelyard.methods.measures.strata import Cell, Label, layout_of
+from steelyard.evaluation.columns import score_columns
+from steelyard.evaluation.questions import answers, items_of, questions_of, values_of
 from steelyard.plugins.benches._rewardbench import WEIGHT_SETS
 from steelyard.plugins.benches.mrewardbench import LANGUAGES
 from steelyard.plugins.benches.mrewardbench_translation import LEVELS
-from steelyard.stages.evaluate.columns import score_columns
-from steelyard.stages.evaluate.questions import answers, items_of, questions_of, values_of
+from steelyard.statistics.aggregation import estimate
+from steelyard.statistics.groups import Cell, Label, layout_of
+from steelyard.statistics.headline import mean_of_sections
+from steelyard.statistics.resampling import Items, resample
 from strategies import case
 
 STYLES = ("concise", "detailed", "markdown")

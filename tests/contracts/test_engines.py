@@ -9,8 +9,8 @@ import pytest
 from ray_nodes import ray_nodes
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import build, kinds
-from steelyard.files.cases import decode_batch
-from steelyard.files.lines import Batch
+from steelyard.io.cases import decode_batch
+from steelyard.io.lines import Batch
 
 KINDS = kinds("engines")
 

@@ -14,9 +14,9 @@ from steelyard.core.errors import Place, RecordError, UserError
 from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, Message, Prompt, Response
-from steelyard.files.rows import read_rows
-from steelyard.methods.curation.rows import join_rows, prompt_key, split_rows
-from steelyard.plugins.formats._parts import PARTS, has_pair_rows, lost_parts
+from steelyard.curation.format_support import PARTS, has_pair_rows, lost_parts
+from steelyard.curation.pair_rows import join_rows, prompt_key, split_rows
+from steelyard.io.rows import read_rows
 from steelyard.stages.convert import recognise
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
@@ -248,7 +248,7 @@ def foreign_rows(draw, kind):
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_a_row_comes_back_as_it_went_in(kind, data):
     row = data.draw(foreign_rows(kind))
@@ -256,7 +256,7 @@ def test_a_row_comes_back_as_it_went_in(kind, data):
 
 
 @pytest.mark.parametrize("target", [kind for kind in PAIRED if kind != "cases"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_no_format_spoils_what_came_from_another(target, data):
     kind = data.draw(st.sampled_from(FOREIGN))

@@ -10,13 +10,13 @@ import pytest
 from typer.main import get_command
 
 import kitchen
-from steelyard.doors.cli import build_app, verb_names
+from steelyard.cli.main import build_app, verb_names
 
 PAGES = ("README.md", "docs/tour.md")
 VERBS = sorted(name.rstrip("_").replace("_", "-") for name in verb_names())
 TOO_LONG = "runs for minutes: `make demo` does it"
 UNCERTAIN = "a model of random weights can certify no precision, and is refused, as it should be"
-MANY = "trains some fifteen models: tests/pipelines/test_ablate.py and test_sweep.py run small ones"
+MANY = "trains some fifteen models: tests/recipes/test_ablate.py and test_sweep.py run small ones"
 STUDY = "trains some forty models: tests/stages/filters runs small ones"
 SERVER = "asks a language model on a server"
 NOT_RUN = {
@@ -30,7 +30,7 @@ NOT_RUN = {
         for names in ("my-rm --out calibrated", "model --out supervised")
     },
     **{f"steelyard filters judged.jsonl --judge gpt-4 --out {name}": STUDY for name in ("pays", "studied")},
-    "steelyard doctor": "its exit code is the machine's: tests/doors/verbs/test_doctor.py runs it",
+    "steelyard doctor": "its exit code is the machine's: tests/cli/verbs/test_doctor.py runs it",
 }
 
 

@@ -6,14 +6,14 @@ import pytest
 
 from steelyard.core.plugins import build, kinds
 from steelyard.core.types import Response, Scores
-from steelyard.methods.measures.accuracy import statistics_table
-from steelyard.methods.measures.aggregation import estimate, means
-from steelyard.methods.measures.comparison import compare
-from steelyard.methods.measures.resampling import resample
-from steelyard.methods.measures.standings import draw_headlines
-from steelyard.stages.evaluate.columns import score_columns
-from steelyard.stages.evaluate.measures import Measurable, measure
-from steelyard.stages.evaluate.questions import answers, items_of, questions_of, values_of
+from steelyard.evaluation.columns import score_columns
+from steelyard.evaluation.measure import Measurable, measure
+from steelyard.evaluation.questions import answers, items_of, questions_of, values_of
+from steelyard.statistics.aggregation import estimate, means
+from steelyard.statistics.comparison import compare
+from steelyard.statistics.pair_counts import statistics_table
+from steelyard.statistics.resampling import resample
+from steelyard.statistics.standings import draw_headlines
 from strategies import case
 
 STYLES = ("concise", "detailed", "markdown")

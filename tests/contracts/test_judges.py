@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.core.asking import OUTCOMES, Comparison, Reply
+from steelyard.core.comparison import OUTCOMES, Comparison, Reply
 from steelyard.core.plugins import build, kinds
 from steelyard.core.types import Message, Response
 from steelyard.plugins.judges._texts import styles

@@ -13,7 +13,7 @@ from chat_server import record
 from reward_server import serving, worth
 from steelyard.core.plugins import kinds
 from steelyard.core.types import Case, Message, Response
-from steelyard.files.cases import write_cases
+from steelyard.io.cases import write_cases
 from steelyard.plugins.reward_models import FOLDER_KIND, build_model, choose_model
 from strategies import case, prompt
 

@@ -4,6 +4,8 @@ import ast
 import json
 import re
 import shlex
+import tomllib
+from functools import cache
 from importlib import import_module
 
 import msgspec
@@ -11,17 +13,20 @@ import pytest
 from typer.main import get_command
 
 import tiny
-from house_source import sources
 from kitchen import done, invoke
+from package_source import ROOT, imports, sources
 from recipe_files import small_recipe
+from steelyard.cli.main import _GROUPS, build_app, verb_names
+from steelyard.cli.verb import fitted_remedy
 from steelyard.core.errors import UserError
-from steelyard.core.plugins import kinds, load, rooms
-from steelyard.doors.cli import build_app
-from steelyard.files.cases import read_cases
-from steelyard.pipelines.callables import stage_call, stage_verbs
-from steelyard.plugins.models._conversation import Rendering, encode
-from steelyard.plugins.models._network import load_tokenizer
+from steelyard.core.plugins import kinds, load
+from steelyard.io.cases import read_cases
+from steelyard.networks.conversation import Rendering, encode
+from steelyard.networks.loading import load_tokenizer
+from steelyard.recipes.callables import stage_call, stage_verbs
 
+BY_NAME = ("evaluate", "score", "supervise", "judge", "filters", "train", "convert", "resolve")
+"""Verbs that build plug-ins by name."""
 OTHER_PROGRAMS = re.compile(r"`(?!steelyard)[^`]*`|(pip|ray|hf|git|wandb) [^;:,]*")
 
 
@@ -57,26 +62,119 @@ def verbs():
     return {name: {option for own in verb.params for option in own.opts} for name, verb in commands.items()}
 
 
-def test_every_option_verb_and_setting_that_a_remedy_names_exists(verbs):
-    configs = [stage_call(verb, where="").config_type for verb in stage_verbs()]
-    configs += [load(room, kind).Config for room in rooms() for kind in kinds(room)]
-    configs += [import_module(f"steelyard.stages.{name}").Config for name in ("convert", "judge", "filters")]
-    settings = {field.encode_name for config in configs for field in msgspec.structs.fields(config)}
-    options = set.union(*verbs.values())
+@pytest.fixture(scope="module")
+def settings():
+    """By verb its settings; and by the table that a kind has in them (``model``, ``judge``, ``chat``) those of all."""
+    configs = {verb: stage_call(verb, where="").config_type for verb in stage_verbs()}
+    more = {"inspect": "Settings"} | dict.fromkeys(("convert", "judge", "filters"), "Config")
+    configs |= {name: getattr(import_module(f"steelyard.stages.{name}"), own) for name, own in more.items()}
+    tables = {"model": "models", "judge": "judges", "chat": "chats"}
+    own = {verb: fields(config) for verb, config in configs.items()}
+    own["convert"] |= set().union(*(fields(load("formats", kind).Config) for kind in kinds("formats")))
+    nested = {table: set().union(*(fields(load(room, kind).Config) for kind in kinds(room)))
+              for table, room in tables.items()}  # fmt: skip
+    return own, nested
+
+
+def fields(config):
+    return {field.encode_name for field in msgspec.structs.fields(config)}
+
+
+@cache
+def reached():
+    """By verb the modules that its file imports, directly or through others."""
+    by_module = {source.module: source for source in sources()}
+    direct = {}
+    for module, source in by_module.items():
+        targets = {one.target for one in imports(source)}
+        direct[module] = {name for one in targets for name in (one, one.rpartition(".")[0]) if name in by_module}
+    found = {}
+    for name in verb_names():
+        waiting, seen = [f"steelyard.cli.verbs.{name}"], set()
+        while waiting:
+            module = waiting.pop()
+            waiting += direct.get(module, set()) - seen
+            seen.add(module)
+        found[name.rstrip("_").replace("_", "-")] = seen
+    return found
+
+
+def verbs_of(module):
+    """The verb of a stage or of a file of the command line; of what verbs share, those that import it.
+
+    Plug-ins are built by name, by any verb that scores or asks.
+    """
+    parts = module.split(".")
+    if parts[1] == "stages" or parts[1:3] == ["cli", "verbs"]:
+        own = parts[-1 if parts[1] == "cli" else 2].rstrip("_").replace("_", "-")
+        return [own] if own in reached() else [verb for verb in reached() if module in reached()[verb]]
+    found = [verb for verb, modules in reached().items() if module in modules]
+    return [*found, *BY_NAME] if parts[1] == "plugins" else found or list(reached())
+
+
+def test_every_option_that_a_remedy_names_is_one_of_its_verb(verbs):
     texts = remedies()
     assert len(texts) > 200
     wrong = []
     for place, text in texts.items():
-        named = re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", text)
-        wrong += [f"{place}: no verb has {one}" for one in named if one not in options]
         called = re.findall(r"steelyard ([a-z-]+)", text)
         wrong += [f"{place}: no verb {one}" for one in called if one not in verbs]
-        keys = re.findall(r"--set '?([\w.]+)=", text)
-        own = {one: one.rpartition(".")[2] for one in keys}
-        wrong += [f"{place}: no setting {one}" for one, key in own.items() if key not in settings | {"X", "KEY"}]
+        by_verb = verbs_of(place.partition(":")[0])
+        of_called = set().union(*(verbs.get(one, set()) for one in called))
+        for option in re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", text):
+            has = [option in of_called or option not in fitted_remedy(text, verbs[one], verb=one)
+                   or option in verbs[one] for one in by_verb]  # fmt: skip
+            wrong += [] if any(has) else [f"{place}: {option} is no option of {by_verb}"]
         bare = re.findall(r"(?<!--set )(?<!--set ')(?<!--bench )(?<![\w.])((?:model|judge|chat)\.\w+)=", text)
         wrong += [f"{place}: {one} cannot be pasted without --set" for one in bare]
     assert wrong == []
+
+
+def test_every_setting_that_a_remedy_names_is_one_of_its_verb(verbs, settings):
+    own, nested = settings
+    wrong = []
+    for place, text in remedies().items():
+        names = re.findall(r"--set '?([\w.]+)", text)
+        for verb in verbs_of(place.partition(":")[0]) if names else ():
+            shown = re.findall(r"--set '?([\w.]+)", fitted_remedy(text, verbs[verb], verb=verb))
+            if all(known(name, own.get(verb, set()), nested) for name in shown):
+                break
+        else:
+            wrong += [f"{place}: {names}"] if names else []
+    assert wrong == []
+
+
+def known(name, own, nested):
+    """Whether a verb has this setting; what is known only when it runs (``X``, ``KEY``) may be any."""
+    first, _, rest = name.partition(".")
+    if first in ("X", "KEY"):
+        return True
+    return first in own and (not rest or rest.rpartition(".")[2] in set().union({"KEY"}, *nested.values()))
+
+
+def test_every_group_that_a_remedy_installs_is_one_of_the_package():
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    named = {
+        one
+        for source in sources()
+        for own in re.findall(r"steelyard\[([a-z,-]+)\]", "\n".join(source.lines))
+        for one in own.split(",")
+    }
+    assert named | set(_GROUPS.values()) <= set(groups)
+    assert named
+
+
+def test_remedies_are_fitted_to_the_verb():
+    model = {"--set", "--out"}
+    assert fitted_remedy("name one: --chat-template plain, or a Jinja file", model, verb="inspect") == (
+        "name one: --set model.chat_template=plain, or a Jinja file"
+    )
+    assert fitted_remedy("say --max-length 12", model | {"--max-length"}, verb="evaluate") == "say --max-length 12"
+    judge = "say --set judge.max_tokens=N with more, or --set allow_even=true"
+    assert fitted_remedy(judge, model, verb="judge") == judge
+    assert fitted_remedy(judge, model, verb="evaluate") == (
+        "say --set model.judge.max_tokens=N with more, or --set model.allow_even=true"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +240,9 @@ REFUSED = [
     ("supervise sim/llm.jsonl --model longer --out OUT --tau 0.5 --policy cycles",
      r"(--policy agree)", "--policy cycles"),
     ("train sim/cases.jsonl --model base --out OUT", r"(steelyard resolve .* --out resolved)", "ALL"),
+    ("inspect ranked --id en-understanding-06 --model bare --tokens", r"(--set model.chat_template=plain)", ""),
+    ("debias ranked/cases.jsonl --out OUT --pairs listed", r"(--set pairs=tiers)", "--pairs listed"),
+    (f"{EVALUATE} --model panel", r"(--set 'model.members=.*?')", ""),
     ("run small.toml --out whole --set made.num_prompts=24", r"(--from made)", ""),
 ]  # fmt: skip
 

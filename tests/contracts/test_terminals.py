@@ -13,8 +13,8 @@ from rich.cells import cell_len
 from typer.main import get_command
 
 from kitchen import invoke
-from steelyard.doors.cli import build_app, verb_names
-from steelyard.files.cases import read_cases
+from steelyard.cli.main import build_app, verb_names
+from steelyard.io.cases import read_cases
 
 VERBS = sorted(name.rstrip("_").replace("_", "-") for name in verb_names())
 STEELYARD = str(Path(sys.executable).with_name("steelyard"))

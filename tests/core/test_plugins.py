@@ -1,14 +1,45 @@
+import importlib
+import pkgutil
+import subprocess
 import sys
 
 import pytest
 
 from steelyard.core.errors import ConfigError, KindError
-from steelyard.core.plugins import build, kinds, load
+from steelyard.core.plugins import build, kinds, load, rooms
 
 
 def test_a_kind_is_a_file_of_the_room():
     assert "cheems" in kinds("formats")
     assert not [name for name in kinds("models") if name.startswith("_")]
+
+
+def test_a_kind_may_be_an_entry_of_a_files_table_and_the_file_is_then_none():
+    assert {"trl", "hh_rlhf", "helpsteer2"} <= set(kinds("formats"))
+    assert not {"pairwise", "helpsteer"} & set(kinds("formats"))
+    assert load("formats", "trl").about.startswith("TRL preference pairs")
+    assert (build("formats", "openrlhf", {"chosen_key": "good"}).keys, build("formats", "hh_rlhf").keys) == (
+        ("good", "rejected", "margin"),
+        ("chosen", "rejected"),
+    )
+
+
+def test_kinds_are_found_without_importing_the_plugins():
+    code = (
+        "import sys; from steelyard.core.plugins import kinds; kinds('formats'); kinds('models'); print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not [name for name in loaded if name.startswith(("steelyard.plugins.formats.", "steelyard.plugins.models."))]
+    assert not {"numpy", "torch"} & set(loaded)
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_every_kind_of_a_table_is_found_in_its_text(room):
+    package = importlib.import_module(f"steelyard.plugins.{room}")
+    for _, name, _ in pkgutil.iter_modules(package.__path__):
+        if not name.startswith("_"):
+            module = importlib.import_module(f"{package.__name__}.{name}")
+            assert set(vars(module).get("KINDS", {})) <= set(kinds(room))
 
 
 def test_a_misspelt_kind_is_named_with_the_nearest():

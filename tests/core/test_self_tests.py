@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
+from steelyard.core.plugins import build
 from steelyard.core.self_tests import ComparesAnswers, SelfTest, SelfTested
-from steelyard.plugins.models import first, longer
 
 
 def test_a_remark_on_a_passed_test_is_a_doubt_and_a_failure_is_none():
@@ -18,6 +18,7 @@ def test_a_state_that_does_not_exist_is_refused():
 
 
 def test_only_models_that_say_so_show_tokens_or_compare_answers():
-    assert isinstance(first.build(first.Config()), ComparesAnswers)
-    assert not isinstance(longer.build(longer.Config()), ComparesAnswers)
-    assert not isinstance(longer.build(longer.Config()), SelfTested)
+    first, longer = build("models", "first"), build("models", "longer")
+    assert isinstance(first, ComparesAnswers)
+    assert (first.compares_answers, longer.compares_answers) == (True, False)
+    assert not isinstance(longer, SelfTested)

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from steelyard.core.plugins import build
 from steelyard.core.text import num_characters, num_markdown_marks, prompt_text, response_text
 from steelyard.core.types import Case, Message, Response
-from steelyard.methods.ranking.evidence import gather
-from steelyard.methods.ranking.traits import Seen
+from steelyard.evaluation.columns import bench_columns, score_columns
+from steelyard.evaluation.measures.first_choice import outcomes_of
+from steelyard.evaluation.questions import values_of
+from steelyard.ranking.annotation_features import TraitCollector
+from steelyard.ranking.judgment_table import judgment_table
 from steelyard.stages.debias.settings import Config
 from steelyard.stages.debias.surveying import length_of, survey
-from steelyard.stages.evaluate.choices import outcomes_of
-from steelyard.stages.evaluate.columns import bench_columns, score_columns
-from steelyard.stages.evaluate.questions import values_of
 from strategies import case, judgment, prompt
 
 TURNS = (Message(role="assistant", content="שלום"), Message(role="assistant", content="x"))
@@ -91,8 +91,8 @@ def scores_by(kind, one):
 def test_everyone_counts_the_same_length():
     responses = (Response(id="a", messages=TURNS), Response(id="b", text="123456"))
     one = Case(prompt=prompt("p"), responses=responses, ranking=(("a",), ("b",)), judgments=(judgment("a>b"),))
-    seen = Seen()
-    assert seen.traits(gather([one], look=seen.look)).length.tolist() == [5, 6]
+    seen = TraitCollector()
+    assert seen.traits(judgment_table([one], visit=seen.add)).length.tolist() == [5, 6]
     assert scores_by("longer", one) == {"a": 5.0, "b": 6.0}
     assert scores_by("shorter", one) == {"a": -5.0, "b": -6.0}
     assert survey([(one, None)], Config(), length_of(None)).is_longer.tolist() == [False]

@@ -7,10 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from steelyard.files.cases import read_cases
-from steelyard.methods.annotation.worsening import RULES, sentences_of
-from steelyard.stages.simulate import Config, simulate
-from steelyard.stages.simulate.corpus import material_of, read_corpus
+from steelyard.annotation.worse_answers import DEGRADATIONS, sentences_of
+from steelyard.io.cases import read_cases
+from steelyard.stages.simulate import Config, material_of, read_corpus, simulate
 
 CORPUS = read_corpus()
 KINDS = {
@@ -60,12 +59,12 @@ def test_good_answers_rarely_end_in_advice_that_nobody_asked_for(language):
     assert len(advising) <= 0.05 * len(plain), advising
 
 
-@pytest.mark.parametrize("kind", RULES)
+@pytest.mark.parametrize("kind", DEGRADATIONS)
 def test_every_kind_makes_of_every_entry_an_answer_of_its_own(kind):
     for entry in CORPUS.entries:
         material = material_of(entry, CORPUS.entries, CORPUS)
         for severity in (0.0, 0.99):
-            text = RULES[kind].make(material, severity, np.random.default_rng(7))
+            text = DEGRADATIONS[kind].make(material, severity, np.random.default_rng(7))
             assert text.strip()
             assert text != entry.answer, entry.id
             assert "{topic}" not in text

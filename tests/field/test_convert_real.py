@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.files.cases import read_cases
-from steelyard.methods.ranking.pairs import pairs_of
+from steelyard.io.cases import read_cases
+from steelyard.ranking.pairs import pairs_of
 from steelyard.stages.convert import Config, convert
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"

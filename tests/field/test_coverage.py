@@ -1,6 +1,7 @@
 """Coverage of the intervals and family-wise error of the tests, simulated through the functions that stages call.
 
-Run: PYTHONPATH=src python tests/field/test_coverage.py [--replications 2000]   (prints the tables of docs/measures.md)
+Run: PYTHONPATH=src python tests/field/test_coverage.py [--replications 2000] [--prompts 20] [--categories alike]
+(prints the lines of the tables in docs/measures.md)
 
 Prompts are drawn anew in each replication, in categories of fixed and nearly equal sizes. A prompt has 1 or 10 pairs;
 with a correlation of 0.3, its share right is beta-distributed around its category's. Categories are alike, or their
@@ -16,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from steelyard.methods.measures.aggregation import Share, by_category, macro
-from steelyard.methods.measures.comparison import holm
-from steelyard.methods.measures.estimates import interval
-from steelyard.methods.measures.resampling import Items, cell_sums, resample
-from steelyard.methods.measures.standings import Drawn
-from steelyard.methods.measures.strata import Cell, Label, layout_of
+from steelyard.statistics.aggregation import Share, by_category, macro
+from steelyard.statistics.comparison import holm
+from steelyard.statistics.estimates import interval
+from steelyard.statistics.groups import Cell, Label, layout_of
+from steelyard.statistics.resampling import Items, cell_sums, resample
+from steelyard.statistics.standings import Drawn
 
 NUM_RESAMPLES, AT_A_TIME, NUM_MODELS, CONCENTRATION = 1000, 100, 6, 15.0
 SIZES = [(n, c) for n, c in product((20, 60, 200), (1, 10, 30, 50)) if c <= n]
@@ -145,10 +146,17 @@ def test_intervals_hold_the_truth_and_equal_models_are_not_told_apart(setting):
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--replications", type=int, default=2000)
-    replications = options.parse_args().replications
+    options.add_argument("--prompts", type=int, help="only settings of so many prompts")
+    options.add_argument(
+        "--categories", choices=["alike", "differing"], help="only settings of several such categories"
+    )
+    asked = options.parse_args()
     for setting in settings():
-        share, width = coverage(setting, replications)
-        error, holds_zero = family_error(setting, replications)
+        kind = None if setting.num_categories == 1 else "differing" if setting.differing else "alike"
+        if asked.prompts not in (None, setting.num_prompts) or asked.categories not in (None, kind):
+            continue
+        share, width = coverage(setting, asked.replications)
+        error, holds_zero = family_error(setting, asked.replications)
         numbers = [*map(str, setting), f"{width:.3f}", *(f"{100 * own:.1f}" for own in (share, error, holds_zero))]
         sys.stdout.write(f"| {' | '.join(numbers)} |\n")
         sys.stdout.flush()

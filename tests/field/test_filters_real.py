@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kitchen import done
-from steelyard.files.results import read_run
+from steelyard.io.run_folder import read_run
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / ".." / "shared" / "data" / "pandalm" / "data"

@@ -1,47 +1,60 @@
 """Every verb on every hostile file: exit code 0 or 2, no traceback, nothing half-written, no end of patience.
 
-In one process, through the same door as on the command line; small files, no network.
+Each in a forked process of its own with a limit of memory and time, through the door of the command line; small files,
+no network.
 """
 
-import contextlib
-import io
 import json
 import shutil
-import sys
-import time
-from unittest import mock
 
 import pytest
 
 import tiny
-from hostile_files import GOOD, case_files, model_folders, recipes, run_folders, tables
-from steelyard.doors import cli
+from hostile_files import (
+    GOOD,
+    case_files,
+    model_folders,
+    recipes,
+    recordings,
+    run_folders,
+    score_files,
+    tables,
+)
+from warm_process import called
 
 pytestmark = [pytest.mark.field, pytest.mark.filterwarnings("ignore")]
 SECONDS = 60
 CASES, MODELS, RUNS, TABLES, RECIPES = case_files(), model_folders(), run_folders(), tables(), recipes()
+SCORES, RECORDINGS = score_files(), recordings()
 ON_CASES = {
     "convert": "convert {} out.jsonl --from cases --to trl",
-    "recognise": "convert {} out.jsonl",
-    "resolve": "resolve {} --out out --set workers=1",
+    "recognise": "convert {} out.jsonl --to trl",
+    "resolve": "resolve {} --out out --workers 1",
     "split": "split {} --out out",
     "merge": "merge {} good.jsonl --out out",
     "debias": "debias {} --out out",
     "score": "score {} --model longer --out out",
     "evaluate": "evaluate --bench {} --model longer --baselines none --set num_resamples=10 --out out",
-    "scores": "evaluate --bench good.jsonl --scores {} --baselines none --set num_resamples=10 --out out",
     "supervise": "supervise {} --model longer --tau 0.5 --out out",
-    "filters": "filters {} --judge gpt-4 --out out",
-    "judge": "judge {} --chat recorded --set chat.path=good.jsonl --out out",
+    "filters": "filters {} --judge gpt-4 --set folds=2 --set repetitions=1 --out out",
+    "judge": "judge {} --chat recorded --set chat.path=replies.jsonl --out out",
     "inspect": "inspect {}",
     "train": "train {} --model model --epochs 1 --out out",
+}
+ON_SCORES = {
+    "evaluate": "evaluate --bench good.jsonl --scores {} --baselines none --set num_resamples=10 --out out",
+    "debias": "debias good.jsonl --scores {} --set matched=0.05 --out out",
+}
+ON_RECORDINGS = {
+    "judge": "judge good.jsonl --chat recorded --set chat.path={} --out out",
+    "ratings": "judge good.jsonl --chat recorded --set chat.path={} --set compare=ratings --out out",
 }
 ON_RUNS = {
     "report": "report {} --out out.html",
     "compare": "compare {} other --out out --set num_resamples=10",
     "leaderboard": "leaderboard {} other --out out --set num_resamples=10",
     "languages": "languages {} --out out --set num_resamples=10",
-    "inspect": "inspect {} --id p1",
+    "inspect": "inspect {} --id p1 --language en",
     "over it": "score good.jsonl --model longer --out {} --force",
 }
 ON_MODELS = {
@@ -61,64 +74,59 @@ def originals(tmp_path_factory):
     """A good model, a good run and another one."""
     folder = tmp_path_factory.mktemp("originals")
     (folder / "good.jsonl").write_bytes(GOOD)
-    with contextlib.chdir(folder):
-        tiny.save_base(folder / "base")
-        for name, words in (
-            ("model", "train good.jsonl --model base --epochs 1 --out model --set preflight=false"),
-            ("run", "evaluate --bench good.jsonl --model longer --baselines none --set num_resamples=10 --out run"),
-            (
-                "other",
-                "evaluate --bench good.jsonl --model shorter --baselines none --set num_resamples=10 --out other",
-            ),
-        ):
-            code, said = called(words)
-            assert code == 0, (name, said)
+    tiny.save_base(folder / "base")
+    evaluated = "--baselines none --set num_resamples=10 --out"
+    for words in (
+        "train good.jsonl --model base --epochs 1 --out model --set preflight=false",
+        f"evaluate --bench good.jsonl --model longer {evaluated} run",
+        f"evaluate --bench good.jsonl --model shorter {evaluated} other",
+    ):
+        ended = called(words, folder)
+        assert ended.returncode == 0, (words, ended)
     return folder
 
 
 @pytest.fixture
-def place(originals, tmp_path, monkeypatch):
+def place(originals, tmp_path):
     """A folder of its own with the good files."""
     shutil.copy(originals / "good.jsonl", tmp_path)
+    (tmp_path / "replies.jsonl").write_text('{"text": "[[A]]"}\n')
     for name in ("model", "other"):
         (tmp_path / name).symlink_to(originals / name)
-    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def called(words):
-    """The exit code of a command line and all that it printed."""
-    said = io.StringIO()
-    with (
-        mock.patch.object(sys, "argv", ["steelyard", *words.split()]),
-        contextlib.redirect_stdout(said),
-        contextlib.redirect_stderr(said),
-    ):
-        try:
-            cli.main()
-        except SystemExit as ended:
-            return ended.code or 0, said.getvalue()
-    return 0, said.getvalue()
-
-
-def check(words, place, *, kept=()):
+def check(words, place, *, codes=(0, 2)):
     before = {path.name for path in place.iterdir()}
-    started = time.monotonic()
-    code, said = called(words)
-    assert code in (0, 2), said
-    assert "Traceback" not in said
-    assert "\x1b" not in said
-    assert time.monotonic() - started < SECONDS
+    code, *texts = called(words, place, seconds=SECONDS)
+    text = "".join(texts)
+    assert code in codes, (code, text)
+    assert "Traceback" not in text
+    assert "\x1b" not in text
     if code == 2:
-        made = {path.name for path in place.iterdir()} - before - set(kept)
-        assert not made, (made, said)
+        made = {path.name for path in place.iterdir()} - before
+        assert not made, (made, text)
 
 
 @pytest.mark.parametrize("variant", CASES)
 @pytest.mark.parametrize("verb", ON_CASES)
 def test_a_case_file(verb, variant, place):
     (place / "given.jsonl").write_bytes(CASES[variant])
-    check(ON_CASES[verb].format("given.jsonl"), place)
+    check(ON_CASES[verb].format("given.jsonl"), place, codes=(0,) if variant == "good" else (0, 2))
+
+
+@pytest.mark.parametrize("variant", SCORES)
+@pytest.mark.parametrize("verb", ON_SCORES)
+def test_a_file_of_scores(verb, variant, place):
+    (place / "given.jsonl").write_bytes(SCORES[variant])
+    check(ON_SCORES[verb].format("given.jsonl"), place, codes=(0,) if variant == "good" else (0, 2))
+
+
+@pytest.mark.parametrize("variant", RECORDINGS)
+@pytest.mark.parametrize("verb", ON_RECORDINGS)
+def test_a_file_of_replies(verb, variant, place):
+    (place / "given.jsonl").write_bytes(RECORDINGS[variant])
+    check(ON_RECORDINGS[verb].format("given.jsonl"), place)
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -165,8 +173,8 @@ def test_unfinished_work(content, force, place):
 
 @pytest.mark.parametrize("content", [b"", b"x" * 300, b"PK\x03\x04", bytes(range(256)) * 40], ids=range(4))
 def test_a_checkpoint(content, place):
-    code, said = called("train good.jsonl --model model --epochs 1 --out out --set preflight=false")
-    assert code == 0, said
+    ended = called("train good.jsonl --model model --epochs 1 --out out --set preflight=false", place)
+    assert ended.returncode == 0, ended
     run = json.loads((place / "out" / "run.json").read_text())
     shutil.rmtree(place / "out")
     (place / "out").mkdir()
@@ -177,6 +185,12 @@ def test_a_checkpoint(content, place):
 
 
 def test_the_suite_is_as_large_as_it_says():
-    number = len(ON_CASES) * len(CASES) + len(ON_RUNS) * len(RUNS) + len(ON_MODELS) * len(MODELS)
+    number = (
+        len(ON_SCORES) * len(SCORES)
+        + len(ON_RECORDINGS) * len(RECORDINGS)
+        + len(ON_CASES) * len(CASES)
+        + len(ON_RUNS) * len(RUNS)
+        + len(ON_MODELS) * len(MODELS)
+    )
     assert len(CASES) >= 126
     assert number + len(TABLES) + len(ON_RECIPES) * len(RECIPES) >= 1761

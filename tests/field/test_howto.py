@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from steelyard.doors.cli import build_app
-from steelyard.files.cases import read_cases
-from steelyard.files.results import read_run
+from steelyard.cli.main import build_app
+from steelyard.io.cases import read_cases
+from steelyard.io.run_folder import read_run
 
 ROOT = Path(__file__).parents[2]
 HALLUQA = ROOT.parent / "shared" / "data" / "halluqa" / "HalluQA.json"

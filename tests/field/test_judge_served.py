@@ -19,7 +19,7 @@ import pytest
 from chat_server import request
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Response
-from steelyard.files.cases import read_cases, write_cases
+from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.evaluate import Config as Evaluation
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.judge import Config, judge
@@ -149,5 +149,5 @@ def test_its_verdicts_join_the_cases(chat, bench, tmp_path):
     run = judge(bench, tmp_path / "out", settings)
     found = list(read_cases(tmp_path / "out" / "cases.jsonl"))
     assert [len(one.judgments) for one in found] == [1] * NUM_ITEMS
-    assert run.summary["tokens"]["smollm2"]["num_replies"] == 2 * NUM_ITEMS
-    assert run.summary["tokens"]["smollm2"]["prompt"] > 0
+    assert run.summary.tokens["smollm2"].num_replies == 2 * NUM_ITEMS
+    assert run.summary.tokens["smollm2"].prompt > 0

@@ -6,14 +6,14 @@ from collections import defaultdict
 from itertools import combinations
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from steelyard.core.types import Case, Judgment, Message, Prompt, Response
-from steelyard.files.cases import read_cases, write_cases
-from steelyard.methods.ranking.rater_comparison import EVERYONE, compare_on_held_out
-from steelyard.methods.ranking.raters import Pairs, Votes
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.ranking.rater_models import EVERYONE, Pairs, Votes, compare_on_held_out
 from steelyard.stages.resolve import Config, resolve
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
@@ -61,11 +61,15 @@ def pandalm_cases():
         )
 
 
+def summary_of(cases, out, config=None):
+    return msgspec.to_builtins(resolve(cases, out, config or Config(), workers=1).summary)
+
+
 @pytest.fixture(scope="module")
 def pandalm(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pandalm")
     write_cases(folder / "cases.jsonl", pandalm_cases())
-    return folder / "cases.jsonl", resolve(folder / "cases.jsonl", folder / "out", workers=1).summary
+    return folder / "cases.jsonl", summary_of(folder / "cases.jsonl", folder / "out")
 
 
 def test_kappa_of_the_people_is_that_of_the_published_rows(pandalm):
@@ -180,7 +184,7 @@ def test_raters_of_translations(pair, num_segments, tmp_path):
     one_tier, human = {}, {}
     for aggregate in ("none", "majority"):
         config = Config(aggregate=aggregate)
-        summary = resolve(tmp_path / "cases.jsonl", tmp_path / aggregate, config, workers=1).summary
+        summary = summary_of(tmp_path / "cases.jsonl", tmp_path / aggregate, config)
         cases = list(read_cases(tmp_path / aggregate / "cases.jsonl"))
         one_tier[aggregate] = np.mean([len(one.ranking) == 1 for one in cases])
         human[aggregate] = summary["judges"]["by_kind"]["human"]

@@ -1,13 +1,14 @@
-"""Every verb killed twenty times at random moments: the same command goes on, and its results equal an unkilled run's.
+"""Every verb stopped twenty times at random moments: the same command goes on, and its results equal a whole run's.
 
-Kills come in chains of four, each of which is then let through. Equal means: every file byte for byte but for times.
+Each run is forked from a process in which everything is imported, so that the moments fall into the work and not into
+the imports. Stops come in chains of four, after which the command is let through. Equal means: every file byte for byte
+but for times.
 """
 
 import json
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -15,27 +16,44 @@ from pathlib import Path
 import pytest
 
 import tiny
-from many_processes import alone
+from chat_server import chatting
+from hostile_files import GOOD
+from steelyard.io.cases import write_cases
+from taught import taught
+from warm_process import called, command
 
-pytestmark = pytest.mark.field
-CHAINS, KILLS = 5, 4
+pytestmark = [pytest.mark.field, pytest.mark.filterwarnings("ignore")]
+CHAINS, STOPS = 5, 4
 SEED = 8
-OF_THE_CLOCK = ("tensorboard", "progress.jsonl", "overview.json", "__pycache__")
+SECONDS = 900
+OF_THE_CLOCK = ("tensorboard", "progress.jsonl", "overview.json")
+"""Files that tell when and how fast, not what."""
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 VERBS = {
     "simulate": "simulate --out {}",
     "convert": "convert sim/cases.jsonl {}.jsonl --to trl --force",
-    "resolve": "resolve sim/cases.jsonl --out {} --set workers=2",
+    "resolve": "resolve sim/cases.jsonl --out {}",
+    "resolve in processes": "resolve sim/cases.jsonl --out {} --workers 2",
     "split": "split sim/gold.jsonl --out {}",
     "merge": "merge sim/cases.jsonl sim/llm.jsonl --out {}",
     "debias": "debias sim/gold.jsonl --out {}",
-    "score": "score sim/gold.jsonl --model rm --out {}",
-    "supervise": "supervise llm/cases.jsonl --model rm --tau 0.0 --out {}",
-    "evaluate": "evaluate --bench sim/test.jsonl --model rm --out {} --set num_resamples=200",
+    "score": "score small.jsonl --model rm --out {}",
+    "supervise": "supervise few/cases.jsonl --model rm --tau 0.0 --out {}",
+    "evaluate": "evaluate --bench new.jsonl --model rm --out {} --set num_resamples=200",
+    "judge": "judge parallel.jsonl --chat openai_compatible --out {} --set chat.base_url=URL --set chat.model=served",
+    "judged bench": "evaluate --bench parallel.jsonl --model judged --out {} --set model.chat.kind=openai_compatible"
+    " --set model.chat.base_url=URL --set model.chat.model=served --set num_resamples=50",
+    "filters": "filters parallel.jsonl --judge gpt-4 --out {} --set folds=2 --set repetitions=1"
+    " --set human_shares=[0.5]",
+    "languages": "languages spoken --out {}",
     "compare": "compare one two --out {}",
     "leaderboard": "leaderboard one two --out {}",
     "report": "report one two --out {}",
-    "train": "train small.jsonl --model base --epochs 3 --out {} --set checkpoint_every=2 --set track=[]",
+    "train": "train small.jsonl --model base --epochs 3 --out {} --set checkpoint_every=2",
     "run": "run small.toml --out {}",
+    "ablate": "ablate ablation.toml --out {}",
+    "sweep": "sweep sweep.toml --out {}",
+    "demo": "demo --out {} --set simulated.num_prompts=60 --set model.epochs=1",
 }
 RECIPE = """
 [stages.made]
@@ -50,6 +68,14 @@ model = "shorter"
 config.num_resamples = 50
 config.baselines = ["longer"]
 """
+STUDY = """
+benches = ["test.jsonl"]
+seeds = [0, 1, 2]
+num_threads = 1
+train = {epochs = 1, learning_rate = 3e-3, prompts_per_step = 4, checkpoint_every = 2}
+"""
+ABLATION = 'model = "base"\ntraining = {right = "right.jsonl", wrong = "wrong.jsonl"}\n' + STUDY
+SWEEP = 'training = "right.jsonl"\nshares = [0.5, 1.0]\n' + STUDY + '[[models]]\nname = "a"\nmodel = "base"\n'
 
 
 @pytest.fixture(scope="module")
@@ -57,78 +83,101 @@ def place(tmp_path_factory):
     """A folder with all that the verbs read."""
     folder = tmp_path_factory.mktemp("kills")
     tiny.save_base(folder / "base")
-    (folder / "small.toml").write_text(RECIPE)
+    for name, content in (("small", RECIPE), ("ablation", ABLATION), ("sweep", SWEEP)):
+        (folder / f"{name}.toml").write_text(content)
+    (folder / "parallel.jsonl").write_bytes(GOOD)
+    write_cases(folder / "right.jsonl", taught(16, right=True))
+    write_cases(folder / "wrong.jsonl", taught(16, right=False))
+    write_cases(folder / "test.jsonl", taught(20, right=True, start=100))
     let_through("simulate --out sim", folder)
     gold = (folder / "sim" / "gold.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "small.jsonl").write_bytes(b"".join(gold[:24]))
-    let_through("resolve sim/llm.jsonl --out llm", folder)
+    (folder / "small.jsonl").write_bytes(b"".join(gold[:16]))
+    new = (folder / "sim" / "test.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "new.jsonl").write_bytes(b"".join(new[:24]))
+    llm = (folder / "sim" / "llm.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "few.jsonl").write_bytes(b"".join(llm[16:40]))
+    let_through("resolve few.jsonl --out few", folder)
     let_through("train small.jsonl --model base --epochs 1 --max-length 2048 --out rm --set preflight=false", folder)
     for name, model in (("one", "longer"), ("two", "shorter")):
         let_through(f"evaluate --bench sim/test.jsonl --model {model} --out {name} --set num_resamples=50", folder)
+    let_through("evaluate --bench parallel.jsonl --model longer --baselines none --out spoken", folder)
     return folder
 
 
-def start(words, folder):
-    return subprocess.Popen(
-        [sys.executable, "-m", "steelyard", *words.split()],
-        cwd=folder,
-        env=alone(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+@pytest.fixture
+def judge():
+    """A judge that takes a moment for each reply."""
+
+    def answer(question):
+        time.sleep(0.01)
+        return "[[A]]"
+
+    with chatting(answer) as server:
+        yield server
 
 
 def let_through(words, folder):
-    process = start(words, folder)
-    said, _ = process.communicate(timeout=600)
-    assert process.returncode == 0, (words, said)
+    ended = called(words, folder, seconds=SECONDS)
+    assert ended.returncode == 0, (words, ended)
 
 
 def results(out: Path):
     """Every file that a run left, without what the clock says."""
-    paths = (
-        [out.with_suffix(".jsonl")] if not out.exists() else sorted(path for path in out.rglob("*") if path.is_file())
-    )
-    found = {}
-    for path in paths:
-        if any(part in OF_THE_CLOCK for part in path.parts):
-            continue
-        name = path.suffix if path == out.with_suffix(".jsonl") else path.relative_to(out).as_posix()
-        content = path.read_bytes()
-        found[name] = without_times(json.loads(content)) if path.name == "run.json" else content
-    return found
+    if not out.exists():
+        return {"": out.with_suffix(".jsonl").read_bytes()}
+    paths = [path for path in sorted(out.rglob("*")) if path.is_file() and not set(path.parts) & set(OF_THE_CLOCK)]
+    return {path.relative_to(out).as_posix(): content(path) for path in paths}
+
+
+def content(path):
+    if path.name == "replies.sqlite":
+        return "a ledger: its replies stand in the cases"
+    return without_times(json.loads(path.read_bytes())) if path.name == "run.json" else path.read_bytes()
 
 
 def without_times(record):
     record.pop("seconds")
-    record["inputs"] = {role: given["sha256"] for role, given in record["inputs"].items()}
-    # A table of figures has the clock's; its hash differs with them.
-    record["outputs"] = {name: value for name, value in record["outputs"].items() if name not in OF_THE_CLOCK}
+    record["inputs"] = {role: item["sha256"] for role, item in record["inputs"].items()}
+    # A file of the clock's has a hash of the clock's.
+    hashed = (*OF_THE_CLOCK, "replies.sqlite")
+    record["outputs"] = {name: None if name in hashed else value for name, value in record["outputs"].items()}
     record["summary"] = {key: value for key, value in record["summary"].items() if "second" not in key}
     return record
 
 
+def stop(words, folder, draw, seconds):
+    """Start the command and stop it at a random moment. Returns whether it had not ended before."""
+    number = draw.choice(SIGNALS)
+    process = command(words, folder)
+    is_struck = not process.ends_within(draw.uniform(0, seconds))
+    if is_struck:
+        process.kill(number)
+    ended = process.wait(SECONDS)
+    assert ended.returncode in (0, -number, 128 + number), (number, ended)
+    assert "Traceback" not in ended.stderr
+    return is_struck
+
+
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_that_was_killed_goes_on_to_the_same_results(verb, place):
+def test_a_verb_that_was_stopped_goes_on_to_the_same_results(verb, place, judge):
+    words = VERBS[verb].replace("URL", judge.url)
     started = time.monotonic()
-    let_through(VERBS[verb].format("whole"), place)
+    let_through(words.format("whole"), place)
     seconds = time.monotonic() - started
-    expected = results(place / "whole")
+    expected, num_asked = results(place / "whole"), len(judge.questions)
     draw = random.Random(f"{SEED}{verb}")
+    num_struck = 0
     for chain in range(CHAINS):
-        for _ in range(KILLS):
-            process = start(VERBS[verb].format("killed"), place)
-            try:
-                process.wait(timeout=draw.uniform(0, seconds))
-            except subprocess.TimeoutExpired:
-                process.send_signal(draw.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
-            said, _ = process.communicate(timeout=120)
-            assert process.returncode in (0, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, 130, 143), said
-        let_through(VERBS[verb].format("killed"), place)
-        assert results(place / "killed") == expected, f"chain {chain}"
-        assert not [path for path in place.rglob(".*") if path.name.startswith((".killed", ".lock"))]
+        num_struck += sum(stop(words.format("killed"), place, draw, seconds) for _ in range(STOPS))
+        let_through(words.format("killed"), place)
+        left = results(place / "killed")
+        assert left.keys() == expected.keys(), chain
+        assert not [name for name in expected if left[name] != expected[name]], chain
+        assert not list(place.glob(".killed*"))
         shutil.rmtree(place / "killed", ignore_errors=True)
         (place / "killed.jsonl").unlink(missing_ok=True)
+    sys.stdout.write(f"{verb}: {num_struck} of {CHAINS * STOPS} stops before the end of {seconds:.1f} s\n")
+    # What is asked again was under way: at most what the judge's threads held at each stop.
+    assert len(judge.questions) <= (CHAINS + 1) * num_asked + CHAINS * STOPS * 8
     shutil.rmtree(place / "whole", ignore_errors=True)
     (place / "whole.jsonl").unlink(missing_ok=True)

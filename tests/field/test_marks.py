@@ -9,7 +9,7 @@ import pytest
 import tiny
 from published_tokenizers import SHAPES, published
 from steelyard.core.types import Message
-from steelyard.plugins.rendering import tokenise, write
+from steelyard.networks.rendering import tokenise, write
 
 pytestmark = pytest.mark.field
 TEXTS = (

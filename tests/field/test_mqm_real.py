@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.files.cases import read_cases
+from steelyard.io.cases import read_cases
 from steelyard.stages.convert import Config, convert
 from steelyard.stages.resolve import Config as Resolving
 from steelyard.stages.resolve import resolve

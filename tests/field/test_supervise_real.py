@@ -7,8 +7,8 @@ import pytest
 
 from steelyard.core.identity import content_id
 from steelyard.core.types import Case, Judgment, Message, Prompt, Response
-from steelyard.files.cases import read_cases, write_cases
-from steelyard.methods.ranking.evidence import Only
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.ranking.judgment_table import Only
 from steelyard.stages.debias import debias
 from steelyard.stages.resolve import Config as Resolving
 from steelyard.stages.resolve import resolve
@@ -110,7 +110,7 @@ def test_cutting_cycles_and_debiasing_leave_a_ranking_without_conflict(files, tm
     run = supervise(files / "all.jsonl", tmp_path / "cut", ngram(files, policy="cycles"), **Files("ngram")._asdict())
     assert run.counts.num_used / run.counts.num_in > 0.9
     again = resolve(tmp_path / "cut" / "cases.jsonl", tmp_path / "again", Resolving(only=Only(kind=("llm",))))
-    assert again.summary["conflicts"]["overall"]["num_conflicting"] == 0
+    assert again.summary.conflicts.overall.num_conflicting == 0
     cut, resolved = (list(read_cases(tmp_path / name / "cases.jsonl")) for name in ("cut", "again"))
     assert [one.ranking for one in cut] == [one.ranking for one in resolved]
     model = Scoring(model={"train": str(files / "people" / "cases.jsonl")})

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from steelyard.core.types import Case, Message, Prompt, Response, Scores
-from steelyard.files.atomic import written
-from steelyard.files.cases import write_cases
+from steelyard.io.atomic import written
+from steelyard.io.cases import write_cases
 from steelyard.plugins.models.classifier import Config as ClassifierConfig
 from steelyard.plugins.models.classifier import build
 from steelyard.stages.evaluate import Config, evaluate
@@ -113,7 +113,7 @@ def test_an_answer_that_spells_out_a_mark_is_text_here_and_a_mark_to_trl(trl):
 def test_trl_s_accuracy_and_loss_of_the_same_rewards(trl, tmp_path):
     import torch
 
-    from steelyard.methods.training.losses import PairBatch, bradley_terry_loss
+    from steelyard.training.losses import PairBatch, bradley_terry_loss
 
     peer, cases, _ = trl
     rewards = [[one["chosen"], one["rejected"]] for one in peer["rewards"]]

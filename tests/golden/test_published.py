@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from steelyard.core.plugins import build
-from steelyard.methods.measures.resampling import Items, resample
-from steelyard.methods.measures.strata import Cell, Label, layout_of
 from steelyard.plugins.benches._rewardbench import WEIGHT_SETS
 from steelyard.plugins.benches.mrewardbench_translation import subset_named
+from steelyard.statistics.groups import Cell, Label, layout_of
+from steelyard.statistics.resampling import Items, resample
 
 PUBLISHED = Path(__file__).parent / "published"
 SLIPS = {"GPT4o"}  # printed 0.457; its own four columns give 0.474

@@ -4,7 +4,7 @@ import pytest
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Case, Response
-from steelyard.files.cases import write_cases
+from steelyard.io.cases import write_cases
 from steelyard.stages.backbone import Config, backbone
 from strategies import prompt
 

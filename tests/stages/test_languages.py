@@ -3,7 +3,7 @@ import json
 import pytest
 
 from steelyard.core.errors import EvidenceError, FileError
-from steelyard.files.cases import write_cases
+from steelyard.io.cases import write_cases
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.languages import Config, _known, languages
@@ -76,6 +76,10 @@ def test_languages_without_a_common_item_are_refused(tmp_path):
     rows += [row | {"language": "he", "prompt": f"q{index}"} for index, row in enumerate(rows)]
     items.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     with pytest.raises(EvidenceError, match=r"no item is in all of 2 languages \(en 10, he 10 items\)"):
+        languages(tmp_path / "run", tmp_path / "out")
+    rows += [rows[0] | {"language": "ar"}]
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with pytest.raises(EvidenceError, match=r"""--set 'languages=\["ar","en"\]'"""):
         languages(tmp_path / "run", tmp_path / "out")
 
 

@@ -1,7 +1,4 @@
-import os
 import signal
-import subprocess
-import sys
 import tracemalloc
 from collections import Counter
 
@@ -10,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import warm_process
 from steelyard.core.errors import ConfigError, RecordError
 from steelyard.core.types import Response
-from steelyard.files.cases import read_cases, write_cases
-from steelyard.methods.curation.union import union
+from steelyard.curation.case_union import union
+from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.merge import merge
 from strategies import case, judgment
 
@@ -137,7 +135,7 @@ def test_a_run_that_is_killed_is_done_again(tmp_path, dies_before, monkeypatch):
     write_cases(tmp_path / "a.jsonl", [case(id="x", judgments=["a>b"]), case(id="y")])
     write_cases(tmp_path / "b.jsonl", [case(id="x", judgments=["b>a"])])
     monkeypatch.chdir(tmp_path)
-    killed = subprocess.run([sys.executable, "-c", DIES, dies_before], env=os.environ, check=False, timeout=60)
+    killed = warm_process.run("-c", DIES, dies_before)
     assert killed.returncode == -signal.SIGKILL
     assert not (tmp_path / "out" / "run.json").exists()
     run = merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "out")

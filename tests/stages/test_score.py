@@ -1,14 +1,13 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
 import tiny
+import warm_process
 from steelyard.core.errors import EvidenceError, FileError, ModelError, OutputError
-from steelyard.files.cases import write_cases
+from steelyard.io.cases import write_cases
 from steelyard.stages.score import Config, score
 from strategies import case
 
@@ -184,17 +183,12 @@ def test_nothing_is_scored_twice_after_a_kill(tmp_path, monkeypatch, stage):
     words = [stage, *asked, "--model", "my.dying", "--set", f"model.log={log}", "--out", "out"]
     (tmp_path / "my").mkdir()
     (tmp_path / "dying.py").rename(tmp_path / "my" / "dying.py")
-    code = "from steelyard.doors.cli import main; main()"
+    code = "from steelyard.cli.main import main; main()"
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", code, *words], cwd=tmp_path, env=environment, capture_output=True, check=False
-        )
-        for _ in range(2)
-    ]
+    runs = [warm_process.run("-c", code, *words, cwd=tmp_path, env=environment) for _ in range(2)]
     assert runs[0].returncode == -signal.SIGKILL
-    assert runs[1].returncode == 0, runs[1].stderr.decode()
-    assert "3 of 7 cases were scored before this run was stopped" in runs[1].stderr.decode()
+    assert runs[1].returncode == 0, runs[1].stderr
+    assert "3 of 7 cases were scored before this run was stopped" in runs[1].stderr
     assert log.read_text("utf-8").split() == ["p0", "p1", "p2", "died", "p3", "p4", "p5", "p6"]
     assert [line["prompt"] for line in lines(tmp_path / "out")] == [f"p{index}" for index in range(7)]
     assert not list((tmp_path / "out").glob("*.part.jsonl"))

@@ -1,7 +1,7 @@
 import pytest
 
 from steelyard.core.errors import ConfigError, EvidenceError
-from steelyard.files.cases import read_cases, write_cases
+from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.split import Config, split
 from strategies import case
 

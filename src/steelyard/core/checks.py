@@ -1,12 +1,11 @@
 """What a case must satisfy beyond its types: unique ids, references that point at something, numbers that are some."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable
 from itertools import chain
 from operator import ne
 
-from steelyard.core.errors import RecordError
+from steelyard.core.errors import RecordError, listed, repeated
 from steelyard.core.types import Case, Rating
 
 
@@ -22,13 +21,14 @@ def check_frame(case: Case) -> Case:
     ids = [response.id for response in case.responses]
     known = set(ids)
     if len(known) < len(ids):
-        _refuse("responses", f"response id {_repeated(ids)!r} is given twice", "ids that are unique within a case")
-    for index, response in enumerate(case.responses):
-        if (response.text is None) == (response.messages is None):
-            _refuse(f"responses[{index}]", "needs either text or messages, and not both", "one of the two")
+        _refuse("responses", f"response id {repeated(ids)!r} is given twice", "ids that are unique within a case")
+    is_broken = [(response.text is None) == (response.messages is None) for response in case.responses]
+    if True in is_broken:
+        path = f"responses[{is_broken.index(True)}]"
+        _refuse(path, "needs either text or messages, and not both", "one of the two")
     given_ids = [judgment.id for judgment in case.judgments if judgment.id is not None]
-    if len(set(given_ids)) < len(given_ids):
-        _refuse("judgments", f"judgment id {_repeated(given_ids)!r} is given twice", "ids that are unique")
+    if given_ids and len(set(given_ids)) < len(given_ids):
+        _refuse("judgments", f"judgment id {repeated(given_ids)!r} is given twice", "ids that are unique")
     for index, rating in enumerate(case.ratings):
         _check_known(f"ratings[{index}].response", (rating.response,), known)
         _check_rating(f"ratings[{index}]", rating)
@@ -44,6 +44,8 @@ def check_frame(case: Case) -> Case:
 
 def _check_judgments(case: Case, known: set[str]) -> None:
     judgments = case.judgments
+    if not judgments:
+        return
     # All at once, without a loop in Python; only where something is wrong is it looked for.
     left, right = [one.left for one in judgments], [one.right for one in judgments]
     shown = chain.from_iterable([one.shown for one in judgments if one.shown])
@@ -65,9 +67,10 @@ def _check_ranking(case: Case, known: set[str]) -> None:
     if case.ranking is None:
         return
     ranked = [name for tier in case.ranking for name in tier]
-    _check_known("ranking", ranked, known)
+    if not known.issuperset(ranked):
+        _check_known("ranking", ranked, known)
     if len(set(ranked)) < len(ranked):
-        _refuse("ranking", f"response {_repeated(ranked)!r} is ranked twice", "each response at most once")
+        _refuse("ranking", f"response {repeated(ranked)!r} is ranked twice", "each response at most once")
     if not all(case.ranking):
         _refuse("ranking", "a tier is empty", "tiers of one response or more")
 
@@ -81,11 +84,7 @@ def _check_two(path: str, first: str, second: str, known: set[str]) -> None:
 def _check_known(path: str, names: Iterable[str], known: set[str]) -> None:
     for name in names:
         if name not in known:
-            _refuse(path, f"names response {name!r}, which the case does not have", ", ".join(sorted(known)))
-
-
-def _repeated(names: Iterable[str]) -> str:
-    return Counter(names).most_common(1)[0][0]
+            _refuse(path, f"names response {name!r}, which the case does not have", listed(sorted(known)))
 
 
 def _refuse(path: str, found: str, allowed: str) -> None:

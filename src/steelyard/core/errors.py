@@ -12,10 +12,13 @@ UserError                what was asked cannot be done as asked: exit code 2, no
 """
 
 import difflib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from steelyard.core.peer_names import our_name
+
+_MOST_NAMES = 20
 
 
 class Place(NamedTuple):
@@ -92,6 +95,16 @@ class MissingPartError(UserError):
 
 class EvidenceError(UserError):
     """Cases that lack what the request needs."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names for a message; of many the first twenty."""
+    return ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+
+
+def repeated(names: Iterable[str]) -> str:
+    """The name that is given most often."""
+    return Counter(names).most_common(1)[0][0]
 
 
 def choices(given: str, allowed: Iterable[str]) -> str:

@@ -1,41 +1,65 @@
-"""Plug-in lookup: a room is a package, a kind is a file in it, and nothing is registered anywhere.
+"""Plug-in lookup: a room is a package and a kind is a file in it or an entry of a file's ``KINDS`` table.
 
-A plug-in file has a frozen ``Config`` and ``build(config, …)``. A dotted kind (``my_lab.my_model``) loads from outside.
+A plug-in file has a frozen ``Config`` and ``build(config, …)``; a file of several kinds has a module-level dictionary
+``KINDS`` of `Plugin` values instead. Nothing is registered anywhere else. A dotted kind (``my_lab.my_model``) is a
+module from outside with ``Config`` and ``build``.
 """
 
+import ast
 import importlib
 import pkgutil
-from types import ModuleType
-from typing import Any
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
 
-from steelyard.core.config import resolve_config
+from steelyard.core.config import Config, resolve_config
 from steelyard.core.errors import KindError, choices
 
 _ROOMS = "steelyard.plugins"
+_BUILD = re.compile(r"^def build\(", re.MULTILINE)
+_TABLE = re.compile(r"^KINDS\b[^\n]*?= (\{[^\n]*\}|\{\n.*?^\})", re.MULTILINE | re.DOTALL)
+
+
+class NoSettings(Config, frozen=True):
+    """Nothing to set."""
+
+
+class Plugin(NamedTuple):
+    """One kind: the type of its settings, the function that builds it from them, and what it is in one line."""
+
+    Config: type[Config]
+    build: Callable[..., Any]
+    about: str
+
+
+def without_settings(part: Any, about: str | None) -> Plugin:
+    """Return the kind whose ``build`` always gives this part. ``about`` may be a docstring: its first line counts."""
+    return Plugin(NoSettings, lambda config: part, _first_line(about))
 
 
 def kinds(room: str) -> tuple[str, ...]:
-    """The names of the plug-ins in a room, sorted. A file named ``_part`` is a part, not a kind."""
-    package = importlib.import_module(f"{_ROOMS}.{room}")
-    return tuple(sorted(name for _, name, _ in pkgutil.iter_modules(package.__path__) if not name.startswith("_")))
+    """Return the names of the plug-ins in a room, sorted. A file named ``_part`` holds no kinds."""
+    return tuple(sorted(_files(room)))
 
 
 def rooms() -> tuple[str, ...]:
-    """The names of the plug-in rooms, sorted."""
+    """Return the names of the plug-in rooms, sorted."""
     package = importlib.import_module(_ROOMS)
     return tuple(sorted(name for _, name, is_room in pkgutil.iter_modules(package.__path__) if is_room))
 
 
 def describe(room: str, kind: str) -> str:
-    """The first sentence of what the plug-in says of itself."""
-    return (load(room, kind).__doc__ or "").strip().split("\n")[0]
+    """Return the first line of the plug-in's description."""
+    return load(room, kind).about
 
 
-def load(room: str, kind: str) -> ModuleType:
-    """The plug-in's module. Raises KindError for a kind that does not exist, with the nearest that does."""
-    if "." not in kind and kind not in kinds(room):
+def load(room: str, kind: str) -> Plugin:
+    """Return the plug-in. Raises KindError for a kind that does not exist, with the nearest that does."""
+    if "." not in kind and kind not in _files(room):
         raise KindError(f"there is no {kind!r} in {room}", allowed=choices(kind, kinds(room)))
-    name = kind if "." in kind else f"{_ROOMS}.{room}.{kind}"
+    name = kind if "." in kind else f"{_ROOMS}.{room}.{_files(room)[kind]}"
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -46,13 +70,47 @@ def load(room: str, kind: str) -> ModuleType:
         if "." not in kind:
             raise
         raise KindError(f"{name!r} fails when it is imported ({type(error).__name__}: {error})") from error
+    table: Mapping[str, Plugin] = vars(module).get("KINDS", {})
+    if kind in table:
+        return table[kind]
     missing = [part for part in ("Config", "build") if not hasattr(module, part)]
     if missing:
         raise KindError(f"{name} is no plug-in: it lacks {' and '.join(missing)}")
-    return module
+    return Plugin(module.Config, module.build, _first_line(module.__doc__))
 
 
 def build(room: str, kind: str, settings: dict[str, Any] | None = None, **parts: Any) -> Any:
-    """The plug-in built from its settings; ``parts`` are other plug-ins that it needs, already built."""
-    module = load(room, kind)
-    return module.build(resolve_config(module.Config, settings or {}, where=f"{room}.{kind}"), **parts)
+    """Build the plug-in from its settings; ``parts`` are other plug-ins that it needs, already built."""
+    plugin = load(room, kind)
+    return plugin.build(resolve_config(plugin.Config, settings or {}, where=f"{room}.{kind}"), **parts)
+
+
+@cache
+def _files(room: str) -> Mapping[str, str]:
+    """Return the file of each kind. Files are read and not imported: a list of kinds must not load a library."""
+    package = importlib.import_module(f"{_ROOMS}.{room}")
+    places: dict[str, str] = {}
+    for _, name, _ in pkgutil.iter_modules(package.__path__):
+        if name.startswith("_"):
+            continue
+        source = files(package).joinpath(f"{name}.py").read_text(encoding="utf-8")
+        if _BUILD.search(source):
+            places[name] = name
+        places |= dict.fromkeys(_table_keys(source), name)
+    return places
+
+
+def _table_keys(source: str) -> list[str]:
+    """Return the keys of a file's ``KINDS`` table, which must be written as plain text in one dictionary."""
+    table = _TABLE.search(source)
+    if table is None:
+        return []
+    display = ast.parse(table[1], mode="eval").body
+    assert isinstance(display, ast.Dict)
+    keys = [key.value for key in display.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+    assert len(keys) == len(display.keys), "a key of KINDS is not a plain text"
+    return keys
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().split("\n")[0]

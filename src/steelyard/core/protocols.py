@@ -3,23 +3,74 @@
 A plug-in is a file with ``Config`` and ``build``; what ``build`` returns satisfies the room's protocol here.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
-from steelyard.core.asking import Answer, Comparison, Question, Reply, Request
-from steelyard.core.errors import Place
-from steelyard.core.types import Case, Scores
+from steelyard.core.comparison import Answer, Comparison, Question, Reply, Request
+from steelyard.core.errors import Place, RecordError
+from steelyard.core.types import Case, JsonObject, Scores
 
 Given = TypeVar("Given")
 Returned = TypeVar("Returned")
 
 
+def is_number(value: Any) -> bool:
+    """Return whether a foreign value is a finite number; true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
 class Row(NamedTuple):
-    """One record of a foreign file and where it stands."""
+    """One record of a foreign file and its place there; the methods check the fields that they read."""
 
     place: Place
-    value: dict[str, Any]
+    value: JsonObject
+
+    def at(self, path: str) -> Place:
+        """Return the place of a field, for an error."""
+        return self.place._replace(path=path)
+
+    def text(self, key: str, *, default: str | None = None) -> str:
+        """Return the text under the key. Raises RecordError when it is absent (without a default) or not a text."""
+        return self._checked(key, str, "a text", default)
+
+    def optional_text(self, key: str) -> str | None:
+        """Return the text under the key, or null without one. Raises RecordError for any other value."""
+        return None if self.value.get(key) is None else self.text(key)
+
+    def items(self, key: str, *, default: Sequence[Any] | None = None) -> Sequence[Any]:
+        """Return the list under the key. Raises RecordError when it is absent (without a default) or not a list."""
+        return self._checked(key, list, "a list", default)
+
+    def number(self, key: str) -> float | None:
+        """Return the number under the key, or null without one. Raises RecordError for any other value."""
+        value = self.value.get(key)
+        if value is not None and not is_number(value):
+            raise RecordError("a value that is not a number", where=self.at(key), allowed="a number, or null")
+        return value
+
+    def nulls(self, keys: Iterable[str]) -> list[str]:
+        """Return the keys whose value is null, as in the optional columns of tables."""
+        return [key for key in keys if key in self.value and self.value[key] is None]
+
+    def absent(self, keys: Iterable[str]) -> list[str]:
+        """Return the keys that the row lacks."""
+        return [key for key in keys if key not in self.value]
+
+    def others(self, known: Iterable[str]) -> JsonObject | None:
+        """Return the fields under other keys, for ``meta``; null if there are none."""
+        format_keys = set(known)
+        return {key: value for key, value in self.value.items() if key not in format_keys} or None
+
+    def _checked(self, key: str, kind: type, description: str, default: Any) -> Any:
+        value = self.value.get(key)
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, kind):
+            problem = "lacks" if value is None else f"has {type(value).__name__} under"
+            raise RecordError(f"the row {problem} {key!r}", where=self.place, allowed=f"{key}: {description}")
+        return value
 
 
 class Format(Protocol):
@@ -57,6 +108,16 @@ class RewardModel(Protocol):
 
     def protocol(self) -> dict[str, Any]:
         """What must be equal for two scores to be comparable: data and template hashes, length, number type."""
+        ...
+
+
+@runtime_checkable
+class FormulaModel(RewardModel, Protocol):
+    """A reward model that is a formula of each case: its numbers can be had without a Scores each."""
+
+    @property
+    def values(self) -> Callable[[Case], Sequence[float]]:
+        """The formula: a finite number for each response of a case, in order."""
         ...
 
 

@@ -4,13 +4,15 @@ Every collection is a tuple and every value is frozen: raw evidence is never edi
 Absent optional keys mean null. Unknown keys are errors here; a foreign format keeps its own in the nearest ``meta``.
 """
 
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
 Verdict = Literal["left", "right", "tie", "none"]
 Kind = Literal["human", "llm", "model"]
-Meta = dict[str, Any]
+JsonObject = dict[str, Any]
+"""A JSON object whose keys another party decides: a server, a file format, the settings of a plug-in."""
+Meta = JsonObject
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -160,8 +162,14 @@ class Input(Record, frozen=True, kw_only=True):
     sha256: str
 
 
-class Run(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """The record of one stage, written last: that ``run.json`` exists means that the stage finished."""
+SummaryT = TypeVar("SummaryT")
+
+
+class Run(Record, Generic[SummaryT], frozen=True, kw_only=True, omit_defaults=False):
+    """The record of one stage, written last: that ``run.json`` exists means that the stage finished.
+
+    ``Run[ResolveSummary]`` decodes the summary of a known stage; ``Run[Meta]`` leaves it a dictionary.
+    """
 
     stage: str
     config: Meta
@@ -170,5 +178,5 @@ class Run(Record, frozen=True, kw_only=True, omit_defaults=False):
     outputs: dict[str, str] = {}
     versions: dict[str, str] = {}
     counts: Counts = Counts()
-    summary: Meta = {}
+    summary: SummaryT = {}  # pyright: ignore[reportAssignmentType] - a stage without a summary has an empty one
     seconds: float = 0.0

@@ -12,14 +12,19 @@ from steelyard.core.config import resolve_config
 from steelyard.core.errors import FileError, ModelError
 from steelyard.core.plugins import load
 from steelyard.core.protocols import RewardModel
+from steelyard.core.scores import checked_scores
 from steelyard.core.types import Case, Scores
-from steelyard.files.results import Result, asked_digest
-from steelyard.files.scores import resumed_lines
-from steelyard.files.talk import say, track
-from steelyard.methods.measures.scores import checked_scores
+from steelyard.io.progress import say, track
+from steelyard.io.run_folder import Result, asked_digest
+from steelyard.io.score_files import resumed_lines
+from steelyard.judging.panel import (
+    PanelChoice,
+    PanelMember,
+    build_panel,
+    choose_panel,
+)
+from steelyard.networks.pretrained import hub_folder, is_hub_name
 from steelyard.plugins import published_models
-from steelyard.plugins.hub import hub_folder, is_hub_name
-from steelyard.plugins.judging import JuryChoice, Member, build_jury, choose_jury
 
 FOLDER_KIND = "classifier"
 FILE_SETTINGS = ("path", "train", "reference", "tokenizer")
@@ -39,7 +44,7 @@ class ModelChoice(NamedTuple):
     settings: dict[str, Any]
     files: dict[str, Path]
     members: "tuple[ModelChoice, ...]" = ()
-    jury: JuryChoice | None = None
+    jury: PanelChoice | None = None
 
     def inputs(self, role: str = "model") -> dict[str, Path]:
         """The files by role, as a run records its inputs."""
@@ -77,11 +82,11 @@ def _chosen(kind: str, name: str, given: Mapping[str, Any]) -> ModelChoice:
     return ModelChoice(kind, name, resolved, files, members, jury)
 
 
-def _chosen_jury(resolved: dict[str, Any]) -> JuryChoice:
+def _chosen_jury(resolved: dict[str, Any]) -> PanelChoice:
     """Whom a judge asks. It stands in the settings as it was resolved, in the place of what was given."""
     own = {key: resolved.pop(key) for key in ("chat", "judge", "price", "judges", "allow_even")}
-    members = [msgspec.convert(one, Member) for one in own.pop("judges")]
-    chosen = choose_jury(resolved["compare"], members=members, **own)
+    members = [msgspec.convert(one, PanelMember) for one in own.pop("judges")]
+    chosen = choose_panel(resolved["compare"], members=members, **own)
     resolved["jury"] = chosen.settings()
     return chosen
 
@@ -102,7 +107,8 @@ def build_model(choice: ModelChoice, *, ledger: Path | None = None) -> RewardMod
     if choice.jury is not None:
         del settings["jury"]
         config = resolve_config(module.Config, settings, where=f"model.{choice.kind}")
-        return module.build(config, jury=build_jury(choice.jury, name=config.name), ledger=ledger)
+        name = msgspec.structs.asdict(config)["name"]
+        return module.build(config, jury=build_panel(choice.jury, name=name), ledger=ledger)
     config = resolve_config(module.Config, settings, where=f"model.{choice.kind}")
     if choice.members:
         return module.build(config, members=[build_model(member) for member in choice.members])

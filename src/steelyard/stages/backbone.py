@@ -11,10 +11,10 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.seeds import derived_seed
 from steelyard.core.types import Case, Counts, Run
-from steelyard.files.atomic import move_into_place
-from steelyard.files.cases import read_cases
-from steelyard.files.results import Result, read_run, result_folder
-from steelyard.files.talk import say
+from steelyard.io.atomic import move_into_place
+from steelyard.io.cases import read_cases
+from steelyard.io.progress import say
+from steelyard.io.run_folder import Result, read_run, result_folder
 
 _END, _PAD = "<|endoftext|>", "<|pad|>"
 _ROLES = ("system", "user", "assistant")
@@ -26,10 +26,15 @@ class Config(BaseConfig, frozen=True):
     """The sizes of the network and its tokenizer. Each attention head has 32 dimensions."""
 
     hidden_size: int = 128
+    """The width of the network; an attention head has 32 dimensions."""
     num_layers: int = 2
+    """The number of layers."""
     vocabulary: int = 3000
+    """The number of tokens of the tokenizer."""
     max_length: int = 2048
+    """The longest text in tokens."""
     seed: int = 0
+    """The seed of the random weights."""
 
 
 _DEFAULT = Config()

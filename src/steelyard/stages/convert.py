@@ -7,25 +7,24 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
+from steelyard.annotation.derived_judgments import with_derived
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import EvidenceError, KindError, OutputError, RecordError
+from steelyard.core.errors import EvidenceError, KindError, OutputError, RecordError, listed
 from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Format
-from steelyard.core.types import Case
-from steelyard.files.atomic import sweep_parts
-from steelyard.files.cases import encode_case, read_cases, write_cases
-from steelyard.files.locks import held
-from steelyard.files.rows import is_array, read_rows, write_rows
-from steelyard.files.spool import Spool, open_spool
-from steelyard.files.talk import say, track
-from steelyard.methods.annotation.derived import with_derived
-from steelyard.methods.curation.parts import only_kind
-from steelyard.methods.curation.rows import MOST_ROWS, ROWS, join_rows, prompt_key, split_rows
-from steelyard.plugins.formats._parts import AS_READ, has_pair_rows
+from steelyard.core.types import Case, JsonObject
+from steelyard.curation.format_support import AS_READ, has_pair_rows
+from steelyard.curation.pair_rows import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
+from steelyard.io.atomic import sweep_parts
+from steelyard.io.cases import encode_case, read_cases, write_cases
+from steelyard.io.locks import held
+from steelyard.io.progress import say, track
+from steelyard.io.rows import is_array, read_rows, write_rows
+from steelyard.io.spool import Spool, open_spool
 
 OWN_KIND = "cases"
 _ROWS_LOOKED_AT = 20
@@ -34,7 +33,7 @@ _decoder = msgspec.json.Decoder(Case)
 
 
 class Config(BaseConfig, frozen=True):
-    """``from_kind`` and ``to_kind`` are formats; null means told by the content, and the other side of ``cases``.
+    """``from_kind`` and ``to_kind`` are formats; null means recognised by the content, and the other side of ``cases``.
 
     ``language``, ``subset`` and ``source`` are set on prompts that have none; ``settings`` are the written format's, or
     where a case file is written, those of the format that is read. ``part`` keeps only the evidence of one kind
@@ -46,18 +45,27 @@ class Config(BaseConfig, frozen=True):
     """
 
     from_kind: str | None = None
+    """The format of the input; none recognises it by its content."""
     to_kind: str | None = None
+    """The format of the output; none writes a case file, or from a case file the format it came from."""
     language: str | None = None
+    """The language of prompts that name none, such as zh."""
     subset: str | None = None
+    """The subset of prompts that name none."""
     source: str | None = None
+    """The source of prompts that name none."""
     part: Literal["human", "llm", "model"] | None = None
+    """Keep only the judgments and ratings by people, by LLMs or by reward models."""
     ratings_to_judgments: bool = False
+    """Derive judgments from ratings; equal ratings give none."""
     rows: Literal["joined", "apart"] | None = None
-    settings: dict[str, Any] = {}  # noqa: RUF012  msgspec copies the default
+    """Rows of one prompt: one case, or a case each; none joins rows of pairs."""
+    settings: JsonObject = {}  # noqa: RUF012  msgspec copies the default
+    """Settings of the format that is written, or read where a case file is written."""
 
 
 class Conversion(NamedTuple):
-    """What became of a file. ``num_rows`` counts what was read before rows of one prompt were joined."""
+    """The counts of one conversion. ``num_rows`` is the number of rows before those of one prompt were joined."""
 
     from_kind: str
     to_kind: str
@@ -74,7 +82,7 @@ _DEFAULT = Config()
 def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Conversion:
     """Write ``out`` from ``source``; the suffix says whether as JSON lines, a JSON array or Parquet.
 
-    Where ``out`` holds what would be written, nothing changes. Raises KindError when the format cannot be told,
+    Where ``out`` holds what would be written, nothing changes. Raises KindError when the format is not recognised,
     OutputError when ``out`` holds anything else, RecordError for a broken row.
     """
     _check_name(source, out)
@@ -87,8 +95,8 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
         again = Path(folder) / out.name
         done = _convert(source, again, config)
         if not filecmp.cmp(again, out, shallow=False):
-            found = "there is a file already, and it holds something else"
-            raise OutputError(found, where=str(out), do="name another, or say --force to replace it")
+            problem = "there is a file already, and it holds something else"
+            raise OutputError(problem, where=str(out), do="name another, or say --force to replace it")
     say(f"{out} is written already: equal input and settings")
     return done
 
@@ -107,8 +115,8 @@ def _convert(source: Path, out: Path, config: Config) -> Conversion:
     with _spool(out, config, reader, from_kind, is_read_in=is_read_in) as spool:
         read = _counted(_read(source, from_kind, reader, noted), taken, "rows")
         joined = read if spool is None else _joined(track(read, f"reading {source.name}"), spool, noted)
-        kept = _part(joined, config, noted)
-        judged = _with_judgments(kept, noted) if config.ratings_to_judgments else kept
+        selected = _part(joined, config, noted)
+        judged = _with_judgments(selected, noted) if config.ratings_to_judgments else selected
         cases = _counted(_with_defaults(judged, config), taken, "cases")
         shown = track(cases, f"converting {source.name}")
         if is_read_in:
@@ -121,7 +129,7 @@ def _convert(source: Path, out: Path, config: Config) -> Conversion:
 
 @contextmanager
 def _spool(out: Path, config: Config, reader: Format, from_kind: str, *, is_read_in: bool) -> Iterator[Spool | None]:
-    """A spool where rows are to be joined, else null."""
+    """Open a spool where rows will be joined; yield null otherwise."""
     default = "joined" if from_kind != OWN_KIND and has_pair_rows(reader.carries) else "apart"
     if not is_read_in or (config.rows or default) == "apart":
         yield None
@@ -149,23 +157,23 @@ def _split(cases: Iterable[Case]) -> Iterator[Case]:
 
 
 def recognise(source: Path) -> str:
-    """The one format that recognises the file's first rows. Raises KindError where none does, or several do."""
+    """Return the one format that recognises the file's first rows. Raises KindError where none does, or several do."""
     first = [row.value for row in islice(read_rows(source), _ROWS_LOOKED_AT)]
     if not first:
         raise EvidenceError("the file has no rows", where=str(source))
     readers: dict[str, Format] = {kind: build("formats", kind) for kind in kinds("formats")}
-    named = {key for row in first for key in row}
+    fields = {key for row in first for key in row}
     known = {
-        kind: len(named.intersection(reader.keys))
+        kind: len(fields.intersection(reader.keys))
         for kind, reader in readers.items()
         if all(reader.recognises(row) for row in first)
     }
-    found = [kind for kind, number in known.items() if number == max(known.values())]
-    if len(found) == 1:
-        return found[0]
-    what = f"several formats could be this: {', '.join(found)}" if found else "no known format has these fields"
-    names = f"fields {', '.join(sorted(named))}"
-    raise KindError(f"{what} ({names})", where=str(source), allowed=", ".join(readers), do="say --from KIND")
+    matches = [kind for kind, number in known.items() if number == max(known.values())]
+    if len(matches) == 1:
+        return matches[0]
+    problem = f"several formats could be this: {', '.join(matches)}" if matches else "no known format has these fields"
+    names = f"fields {listed(sorted(fields))}"
+    raise KindError(f"{problem} ({names})", where=str(source), allowed=", ".join(readers), do="say --from KIND")
 
 
 def _check_name(source: Path, out: Path) -> None:
@@ -175,7 +183,7 @@ def _check_name(source: Path, out: Path) -> None:
         raise OutputError("a file cannot be converted into itself", where=str(out), do="name another")
 
 
-def _write_foreign(out: Path, rows: Iterable[dict[str, Any]]) -> int:
+def _write_foreign(out: Path, rows: Iterable[JsonObject]) -> int:
     if out.suffix != ".parquet":
         return write_rows(out, rows)
     import pyarrow
@@ -183,8 +191,8 @@ def _write_foreign(out: Path, rows: Iterable[dict[str, Any]]) -> int:
     try:
         return write_rows(out, rows)
     except pyarrow.ArrowException as error:
-        found = f"these rows do not fit into columns of one type each ({error})"
-        raise OutputError(found, where=str(out), do="name a .jsonl file") from error
+        problem = f"these rows do not fit into columns of one type each ({error})"
+        raise OutputError(problem, where=str(out), do="name a .jsonl file") from error
 
 
 def _read(source: Path, kind: str, reader: Format, noted: Counter[str]) -> Iterator[Case]:
@@ -221,8 +229,8 @@ def _with_defaults(cases: Iterable[Case], config: Config) -> Iterator[Case]:
         filled = msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, **missing))
         # Formats and case files have unique keys; a language set from outside can make two of them one.
         if filled.key in seen:
-            found = f"prompt id {filled.prompt.id!r} would stand twice in language {config.language!r}"
-            raise RecordError(found, do="leave --language away, or give each case its own id")
+            problem = f"prompt id {filled.prompt.id!r} would stand twice in language {config.language!r}"
+            raise RecordError(problem, do="leave --language away, or give each case its own id")
         if config.language:
             seen.add(filled.key)
         yield filled
@@ -230,14 +238,14 @@ def _with_defaults(cases: Iterable[Case], config: Config) -> Iterator[Case]:
 
 def _part(cases: Iterable[Case], config: Config, noted: Counter[str]) -> Iterator[Case]:
     for case in cases:
-        kept = case if config.part is None else only_kind(case, config.part, noted)
-        # What only says how a row was written may say what was left out.
+        selected = case if config.part is None else only_kind(case, config.part, noted)
+        # The recorded form of a row may repeat evidence that was left out.
         meta = (
-            kept.meta
-            if kept == case
-            else {key: value for key, value in kept.meta.items() if key not in (AS_READ, ROWS)}
+            selected.meta
+            if selected == case
+            else {key: value for key, value in selected.meta.items() if key not in (AS_READ, ROWS)}
         )
-        yield msgspec.structs.replace(kept, meta=meta)
+        yield msgspec.structs.replace(selected, meta=meta)
 
 
 def _counted(cases: Iterator[Case], taken: Counter[str], name: str) -> Iterator[Case]:

@@ -4,6 +4,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence, Set
 from importlib.resources import files
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,11 +16,12 @@ from steelyard.core.config import Positive
 from steelyard.core.errors import EvidenceError, FileError, choices
 from steelyard.core.plugins import build
 from steelyard.core.types import Counts, Run
-from steelyard.files.items import Item, read_items
-from steelyard.files.results import read_run, result_folder
-from steelyard.files.talk import say
-from steelyard.methods.measures.languages import Kin, Parallel, languages_report
-from steelyard.methods.measures.strata import Label
+from steelyard.evaluation.items import Item, read_items
+from steelyard.evaluation.languages import Kin, Parallel, languages_report
+from steelyard.evaluation.measures.coverage import are_read_alike
+from steelyard.io.progress import say
+from steelyard.io.run_folder import read_run, result_folder
+from steelyard.statistics.groups import Label
 
 
 class Config(BaseConfig, frozen=True):
@@ -30,9 +32,13 @@ class Config(BaseConfig, frozen=True):
     """
 
     english: str | None = None
+    """The language that others are compared with; none takes the one that is English."""
     languages: tuple[str, ...] | None = None
+    """The languages that are compared; none takes all. Numbers are over items that all of them have."""
     num_resamples: Positive = 1000
+    """The number of bootstrap resamples of items."""
     seed: int = 0
+    """The seed of the resamples."""
 
 
 _DEFAULT = Config()
@@ -76,13 +82,15 @@ def languages(evaluated: Path, out: Path, config: Config = _DEFAULT, *, force: b
             seed=config.seed,
         )
         result.counts = Counts(num_in=len(items), num_used=len(shared.items), dropped=shared.dropped)
+        coverage = run.summary.get("coverage")
         result.summary = {
             "model": run.summary["model"],
             "bench": run.summary["bench"],
             "num_shared": len(shared.items) // len(compared),
             "left_out": shared.left_out,
             **report,
-            "coverage": run.summary.get("coverage"),
+            "coverage": coverage,
+            "are_read_alike": coverage is None or are_read_alike(coverage, compared),
         }
     return read_run(out)
 
@@ -113,14 +121,24 @@ def share_items(items: Sequence[Item], languages: Set[str], *, where: str) -> Sh
     if not shared:
         counts = ", ".join(f"{name} {n:,}" for name, n in sorted(Counter(one.language for one in usable).items()))
         raise EvidenceError(
-            f"no item is in all of {len(languages)} languages ({counts} items)",
-            where=where,
-            do="""compare languages that share items: --set 'languages=["en","he"]'""",
+            f"no item is in all of {len(languages)} languages ({counts} items)", where=where, do=_sharing(usable)
         )
     left_out = Counter(one.language for one in usable if number[one.prompt] < len(languages))
     if left_out:
         dropped["not in every language"] = left_out.total()
     return Shared(shared, {str(name): n for name, n in sorted(left_out.items())}, dict(dropped))
+
+
+def _sharing(items: Sequence[Item]) -> str:
+    """What to do where no item is in every language: name the two languages that share most."""
+    languages_of: dict[str, set[str]] = {}
+    for one in items:
+        languages_of.setdefault(one.prompt, set()).add(str(one.language))
+    shared = Counter(pair for own in languages_of.values() for pair in combinations(sorted(own), 2))
+    if not shared:
+        return "evaluate parallel items, which have one prompt id in all languages"
+    (one, other), _ = max(shared.items(), key=lambda item: (item[1], item[0]))
+    return f"""compare languages that share items: --set 'languages=["{one}","{other}"]'"""
 
 
 def _known() -> dict[str, tuple[str, Kin]]:

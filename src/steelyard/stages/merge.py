@@ -10,11 +10,11 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.types import Case, Counts, Run
-from steelyard.files.cases import encode_case, read_cases, write_cases
-from steelyard.files.results import read_run, result_folder
-from steelyard.files.spool import Spool, Spooled, open_spool
-from steelyard.files.talk import say, track
-from steelyard.methods.curation.union import union
+from steelyard.curation.case_union import union
+from steelyard.io.cases import encode_case, read_cases, write_cases
+from steelyard.io.progress import say, track
+from steelyard.io.run_folder import read_run, result_folder
+from steelyard.io.spool import Spool, Spooled, open_spool
 
 
 class Config(BaseConfig, frozen=True):

@@ -9,14 +9,14 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ModelError
 from steelyard.core.types import Counts, Meta, Run
-from steelyard.files.atomic import written
-from steelyard.files.cases import read_cases
-from steelyard.files.ledger import LEDGER_FILE
-from steelyard.files.results import read_run, result_folder
-from steelyard.files.talk import say
-from steelyard.methods.measures.coverage import CoverageCounter
+from steelyard.evaluation.measures.coverage import CoverageCounter
+from steelyard.evaluation.model_self_tests import self_tested
+from steelyard.io.atomic import written
+from steelyard.io.cases import read_cases
+from steelyard.io.ledger import LEDGER_FILE
+from steelyard.io.progress import say
+from steelyard.io.run_folder import read_run, result_folder
 from steelyard.plugins.reward_models import build_model, choose_model, forget_lines, scored, scored_once
-from steelyard.plugins.self_testing import self_tested
 
 
 class Config(BaseConfig, frozen=True):
@@ -26,7 +26,9 @@ class Config(BaseConfig, frozen=True):
     """
 
     model: Meta = msgspec.field(default_factory=dict)
+    """Settings of the model's kind."""
     self_test: bool = True
+    """Whether the model is tested on a few of the cases before it scores them all."""
 
 
 _DEFAULT = Config()

@@ -10,11 +10,11 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.types import Case, Counts, Run
-from steelyard.files.atomic import written
-from steelyard.files.cases import encode_case, read_cases
-from steelyard.files.results import Result, read_run, result_folder
-from steelyard.files.talk import say
-from steelyard.methods.curation.splits import STRATA, Stratum, grouped, split_cases
+from steelyard.curation.splits import STRATA, Stratum, grouped, split_cases
+from steelyard.io.atomic import written
+from steelyard.io.cases import encode_case, read_cases
+from steelyard.io.progress import say
+from steelyard.io.run_folder import Result, read_run, result_folder
 
 
 class Config(BaseConfig, frozen=True):
@@ -25,9 +25,13 @@ class Config(BaseConfig, frozen=True):
     """
 
     parts: dict[str, float] = msgspec.field(default_factory=lambda: {"train": 0.8, "test": 0.2})
+    """The share of each part by its name; the shares sum to 1."""
     near_duplicates: float | Literal["off"] = 0.8
+    """The similarity of prompts (Jaccard, of character shingles) from which they stay together."""
     strata: tuple[Stratum, ...] = STRATA
+    """What every part has an equal share of; repeat."""
     seed: int = 0
+    """The seed of the split."""
 
 
 _DEFAULT = Config()

@@ -3,10 +3,10 @@ import pytest
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
-from steelyard.methods.measures.resampling import Items, resample
-from steelyard.methods.measures.strata import Cell, Label, layout_of
 from steelyard.plugins.benches._rewardbench import WEIGHT_SETS
 from steelyard.plugins.benches.mrewardbench import LANGUAGES
+from steelyard.statistics.groups import Cell, Label, layout_of
+from steelyard.statistics.resampling import Items, resample
 from strategies import case
 
 BENCH = build("benches", "mrewardbench")

@@ -3,9 +3,9 @@ import pytest
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
-from steelyard.methods.measures.resampling import Items, resample
-from steelyard.methods.measures.strata import Cell, Label, layout_of
 from steelyard.plugins.benches.mrewardbench_translation import SUBSETS, subset_named
+from steelyard.statistics.groups import Cell, Label, layout_of
+from steelyard.statistics.resampling import Items, resample
 from strategies import case
 
 

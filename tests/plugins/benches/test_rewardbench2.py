@@ -8,8 +8,8 @@ from bench_items import bench_summary
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
 from steelyard.core.types import Message, Scores
-from steelyard.methods.measures.strata import units_of
 from steelyard.plugins.benches._rewardbench2 import SUBSETS
+from steelyard.statistics.groups import units_of
 from strategies import case
 
 

@@ -6,9 +6,9 @@ from bench_items import bench_summary
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
 from steelyard.core.types import Response, Scores
-from steelyard.methods.measures.resampling import Items, resample
-from steelyard.methods.measures.strata import Cell, Label, layout_of
 from steelyard.plugins.benches.rm_bench import PUBLISHED
+from steelyard.statistics.groups import Cell, Label, layout_of
+from steelyard.statistics.resampling import Items, resample
 from strategies import case
 
 STYLES = ("concise", "detailed", "markdown")

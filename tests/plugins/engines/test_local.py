@@ -1,5 +1,7 @@
 import operator
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -68,4 +70,37 @@ def test_at_most_two_batches_a_worker_are_under_way():
 def test_a_worker_that_dies_is_said_plainly():
     with pytest.raises(UserError, match="a worker process died") as caught:
         list(LocalEngine(2).map(os._exit, [3]))
-    assert "workers=1" in str(caught.value)
+    assert "say --workers 1" in str(caught.value)
+
+
+IGNORED = "[__import__('signal').getsignal(number).name for number in (2, 1)]"  # SIGINT, SIGHUP
+CLOSED_TERMINAL = f"""
+import re, signal
+from multiprocessing import resource_tracker
+from pathlib import Path
+from steelyard.plugins.engines.local import LocalEngine
+
+if __name__ == "__main__":
+    print(*LocalEngine(2).map(eval, [{IGNORED!r}]))
+    status = Path(f"/proc/{{resource_tracker._resource_tracker._pid}}/status").read_text()
+    print(int(re.search("SigBlk:\t(.*)", status)[1], 16) >> (signal.SIGHUP - 1) & 1)
+    print(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+"""
+
+
+def test_a_closed_terminal_is_left_to_the_parent(tmp_path):
+    """It tells every process at once: what ends before its parent would leave it nothing but a broken pool."""
+    (tmp_path / "closed.py").write_text(CLOSED_TERMINAL)
+    done = subprocess.run([sys.executable, tmp_path / "closed.py"], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["['SIG_IGN', 'SIG_IGN']", "1", "set()"], done.stderr
+
+
+ASKED_TO_END = "(os := __import__('os')).kill(os.getpid(), 15), __import__('time').sleep(0.1)"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody tells who sent a signal")
+def test_a_worker_ends_when_its_parent_says_so_and_for_nobody_else():
+    """A pool whose workers are ended in the middle of a result may wait for the rest of it for ever."""
+    assert list(LocalEngine(2).map(eval, [ASKED_TO_END] * 3)) == [(None, None)] * 3
+    with pytest.raises(UserError, match="a worker process died"):
+        list(LocalEngine(2).map(eval, [ASKED_TO_END, "__import__('os')._exit(3)", ASKED_TO_END]))

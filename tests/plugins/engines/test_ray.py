@@ -7,7 +7,7 @@ import pytest
 from ray_nodes import ray_nodes
 from steelyard.core.errors import ConfigError, UserError
 from steelyard.core.plugins import build
-from steelyard.files.cases import write_cases
+from steelyard.io.cases import write_cases
 from steelyard.stages.resolve import resolve
 from strategies import case
 

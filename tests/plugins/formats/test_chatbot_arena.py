@@ -1,11 +1,68 @@
+from collections import Counter
+
 import pytest
 
 from format_rows import read, write
-from steelyard.core.errors import RecordError
+from steelyard.core.errors import Place, RecordError
+from steelyard.core.protocols import Row
+from steelyard.plugins.formats.chatbot_arena import both_turns, language_code, language_name, written_turns
 from strategies import case, judgment
 
+SIDES = ("conversation_a", "conversation_b")
 
-def turns(*texts):
+
+def row(first, second):
+    return Row(Place("f", 3), dict(zip(SIDES, (first, second), strict=True)))
+
+
+def turns(*contents):
+    return [{"role": role, "content": one} for role, one in zip(["user", "assistant"] * 3, contents, strict=False)]
+
+
+def block(text, **fields):
+    return [{"type": "text", "text": text, **fields}]
+
+
+def test_turns_of_text_have_no_blocks_and_come_back():
+    given = row(turns("问", "甲"), turns("问", "乙"))
+    found = both_turns(given, SIDES, noted := Counter())
+    assert found.blocks is None
+    assert [[turn.content for turn in part] for part in found.parts] == [["问"], ["甲"], ["乙"]]
+    assert written_turns(found.parts, SIDES, found.blocks) == given.value
+    assert not +noted
+
+
+def test_turns_of_one_text_part_come_back_with_what_stands_beside_the_text():
+    given = row(*(turns(block("问", image=None), block(text, image=None)) for text in ("甲", "乙")))
+    found = both_turns(given, SIDES, noted := Counter())
+    assert found.blocks == {"type": "text", "image": None}
+    assert written_turns(found.parts, SIDES, found.blocks) == given.value
+    assert not +noted
+
+
+def test_what_is_left_out_or_joined_is_counted():
+    two = [*block("a"), *block("b", cut=True), {"type": "image"}]
+    found = both_turns(row(*(turns(two, block(text)) for text in "xy")), SIDES, noted := Counter())
+    assert found.parts.prompt[0].content == "a\nb"
+    assert +noted == {
+        "turns whose parts are joined": 2,
+        "parts of turns that are no text, left out": 2,
+        "other keys of turns, left out": 4,  # "cut" and the image's kind, in both conversations
+    }
+
+
+@pytest.mark.parametrize("broken", ["text", [], [{"role": "user"}], [3]])
+def test_what_is_no_conversation_is_named(broken):
+    with pytest.raises(RecordError, match=r"^f:3 at conversation_b: 'conversation_b' is neither"):
+        both_turns(row(turns("q", "a"), broken if broken != "text" else 7), SIDES, Counter())
+
+
+def test_languages_by_name_and_code():
+    assert [language_code(name) for name in ("Chinese", "he", "unknown", None)] == ["zh", "he", None, None]
+    assert (language_name("zh"), language_name(None)) == ("Chinese", None)
+
+
+def chatbot_arena_turns(*texts):
     return [{"role": role, "content": text} for role, text in zip(["user", "assistant"] * 4, texts, strict=False)]
 
 
@@ -15,8 +72,8 @@ ROW = {
     "model_b": "n",
     "winner": "model_b",
     "judge": "arena_user_7",
-    "conversation_a": turns("问", "甲"),
-    "conversation_b": turns("问", "乙"),
+    "conversation_a": chatbot_arena_turns("问", "甲"),
+    "conversation_b": chatbot_arena_turns("问", "乙"),
     "language": "Chinese",
 }
 
@@ -42,7 +99,11 @@ def test_a_vote_is_a_judgment_of_its_judge(winner, verdict, meta):
 
 
 def test_from_where_the_conversations_part_both_are_answers():
-    row = {**ROW, "conversation_a": turns("a", "b", "c", "d"), "conversation_b": turns("a", "x", "c", "y")}
+    row = {
+        **ROW,
+        "conversation_a": chatbot_arena_turns("a", "b", "c", "d"),
+        "conversation_b": chatbot_arena_turns("a", "x", "c", "y"),
+    }
     (one,), _ = read("chatbot_arena", row)
     assert [turn.content for turn in one.prompt.messages] == ["a"]
     assert [[turn.content for turn in response.messages] for response in one.responses] == [
@@ -69,7 +130,7 @@ def test_an_unknown_winner_is_named(winner):
 
 def test_conversations_that_share_no_turn_are_refused():
     with pytest.raises(RecordError, match=r"^f\.jsonl:1: conversation_a and conversation_b share no turn"):
-        read("chatbot_arena", {**ROW, "conversation_b": turns("other", "乙")})
+        read("chatbot_arena", {**ROW, "conversation_b": chatbot_arena_turns("other", "乙")})
     with pytest.raises(RecordError, match=r"^f\.jsonl:2: id 'q1' stands at f\.jsonl:1 already"):
         read("chatbot_arena", ROW, ROW)
 

@@ -56,9 +56,9 @@ def test_a_flat_row_is_one_judgment():
     [
         ({"annotations": [["a", "b", "3"]]}, "unknown preference '3'"),
         ({"annotations": [["a", "z", "1"]]}, "names response 'z'"),
-        ({"annotations": [["a", "b"]]}, "no triple"),
+        ({"annotations": [["a", "b"]]}, "not a triple"),
         ({"rank": {"z": 1}}, "ranking: names response 'z'"),
-        ({"rank": {"a": "first"}}, "no map of ids to numbers"),
+        ({"rank": {"a": "first"}}, "not a map of ids to numbers"),
         (
             {"responses": [{"id": "a", "content": "1"}, {"id": "a", "content": "2"}], "annotations": [], "rank": {}},
             "given twice",
@@ -66,9 +66,9 @@ def test_a_flat_row_is_one_judgment():
         ({"responses": [{"id": "a"}]}, "without id and content"),
         ({"input": 3}, "neither a text nor turns"),
         ({"category": 3}, "'category' is neither a text nor a list of texts"),
-        ({"rank": {"a": True}}, "no map of ids to numbers"),
-        ({"rank": {"a": float("nan")}}, "no map of ids to numbers"),
-        ({"rank": [1]}, "no map of ids to numbers"),
+        ({"rank": {"a": True}}, "not a map of ids to numbers"),
+        ({"rank": {"a": float("nan")}}, "not a map of ids to numbers"),
+        ({"rank": [1]}, "not a map of ids to numbers"),
         ({"id": {"x": 1}}, "neither a text nor a whole number"),
     ],
 )

@@ -4,21 +4,18 @@ import msgspec
 import pytest
 
 from steelyard.core.errors import Place, RecordError
-from steelyard.core.protocols import Row
+from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Message, Response
 from steelyard.plugins.formats._fields import (
     PromptIds,
     answer_turns,
     as_read,
+    code_of,
     count_other_keys,
     form_of,
-    is_number,
-    list_field,
-    nulls_of,
+    name_of,
     only_question,
-    optional_text,
     response_of,
-    text_field,
     turns_of,
     with_meta,
     with_nulls,
@@ -29,11 +26,11 @@ ROW = Row(Place("f", 2), {"t": "x", "n": 3, "l": [1]})
 
 
 def test_fields_are_read_or_what_is_wrong_is_said():
-    assert (text_field(ROW, "t"), text_field(ROW, "z", default="d"), list_field(ROW, "l")) == ("x", "d", [1])
+    assert (ROW.text("t"), ROW.text("z", default="d"), ROW.items("l")) == ("x", "d", [1])
     with pytest.raises(RecordError, match=r"f:2: the row lacks 'z'\n  allowed: z: a text"):
-        text_field(ROW, "z")
+        ROW.text("z")
     with pytest.raises(RecordError, match="f:2: the row has int under 'n'"):
-        list_field(ROW, "n")
+        ROW.items("n")
 
 
 def test_turns_are_texts_or_turns():
@@ -52,15 +49,15 @@ def test_a_response_of_one_assistant_turn_is_text():
 
 def test_ids_are_unique_in_a_language():
     ids = PromptIds(Counter())
-    assert [ids.given("x", ROW, language=name) for name in ("zh", "en")] == ["x", "x"]
+    assert [ids.take(ROW, "x", language=name) for name in ("zh", "en")] == ["x", "x"]
     with pytest.raises(RecordError, match="f:2: id 'x' stands at f:2 already"):
-        ids.given("x", ROW, language="en")
+        ids.take(ROW, "x", language="en")
 
 
 def test_a_number_is_finite_and_no_truth_value():
     found = [is_number(value) for value in (1, 0.5, True, "1", None, float("inf"))]
     assert found == [True, True, False, False, False, False]
-    assert (optional_text(ROW, "t"), optional_text(ROW, "z")) == ("x", None)
+    assert (ROW.optional_text("t"), ROW.optional_text("z")) == ("x", None)
 
 
 def test_the_form_of_a_row_is_for_its_own_format():
@@ -79,15 +76,15 @@ def test_meta_never_replaces_what_the_format_says():
 
 def test_only_keys_that_say_something_are_counted():
     noted = Counter()
-    count_other_keys([{"role": "user", "content": "q", "name": "Ann", "weight": None}, "x"], ("role", "content"), noted)
-    count_other_keys({"role": "user", "loss": 0, "name": "Ann"}, ("role", "content"), noted)
-    count_other_keys("a text", ("role", "content"), noted)
+    count_other_keys([{"role": "user", "content": "q", "name": "Ann", "weight": None}, "x"], noted)
+    count_other_keys({"role": "user", "loss": 0, "name": "Ann"}, noted)
+    count_other_keys("a text", noted)
     assert noted == {"other keys of turns, left out": 3}
 
 
 def test_null_stands_again_only_where_nothing_was_said_since():
     row = Row(Place("f", 1), {"a": None, "b": None, "c": 1})
-    form = {"null": nulls_of(row, ("a", "b", "c", "d"))}
+    form = {"null": row.nulls(("a", "b", "c", "d"))}
     assert form == {"null": ["a", "b"]}
     assert with_nulls({"a": "", "b": "said", "c": 1}, form) == {"a": None, "b": "said", "c": 1}
     assert with_nulls({"a": ""}, {}) == {"a": ""}
@@ -97,3 +94,16 @@ def test_only_a_single_question_is_one_text():
     question, answer = Message(role="user", content="问"), Message(role="assistant", content="答")
     assert only_question((question,)) == "问"
     assert [only_question(turns) for turns in ((), (answer,), (question, answer), (question, question))] == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("Chinese", "zh"), ("chinese", "zh"), ("zh", "zh"), ("heb_Hebr", "heb_Hebr"), ("zh-TW", "zh-TW"),
+     ("unknown", None), ("python", None), ("", None)],
+)  # fmt: skip
+def test_names_in_any_case_and_codes(name, code):
+    assert code_of(name) == code
+
+
+def test_a_code_without_a_name_stays():
+    assert (name_of("ar"), name_of("heb_Hebr")) == ("Arabic", "heb_Hebr")

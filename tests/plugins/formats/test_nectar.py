@@ -46,8 +46,8 @@ def test_an_answer_without_a_rank_is_not_ranked():
     ("item", "found"),
     [
         ({"model": "m", "rank": 1}, "an answer without a text"),
-        ({"answer": "x", "model": 3, "rank": 1}, "a model that is no name"),
-        ({"answer": "x", "model": "m", "rank": "first"}, "a rank that is no number"),
+        ({"answer": "x", "model": 3, "rank": 1}, "a model that is not a name"),
+        ({"answer": "x", "model": "m", "rank": "first"}, "a rank that is not a number"),
     ],
 )
 def test_a_broken_answer_is_named(item, found):

@@ -46,7 +46,7 @@ def test_ties_and_all_answers_are_written_and_the_unranked_counted():
         (row(), "at completions: no completions"),
         (row(completion(None, "a")), r"at completions\[0\]: a completion without a number"),
         (row(completion(True, "a")), r"at completions\[0\]: a completion without a number"),
-        (row(completion(0, "a"), {"rank": 1, "completion": "b"}), r"at completions\[1\]: .* no list of turns"),
+        (row(completion(0, "a"), {"rank": 1, "completion": "b"}), r"at completions\[1\]: .* not a list of turns"),
         (row(completion(0, "a")) | {"context": None}, "at context: "),
         (row(completion(0, "a"), task_name=3), "has int under 'task_name'"),
     ],

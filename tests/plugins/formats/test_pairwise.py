@@ -1,62 +1,411 @@
 from collections import Counter
 
-from steelyard.core.types import Message, Pair, Response
-from steelyard.plugins.formats._pairwise import answer_text, conversation_of, pair_rows
-from steelyard.plugins.formats._parts import carrying_pairs
+import msgspec
+import pytest
+
+from format_rows import read, write
+from steelyard.core.errors import ConfigError, Place, RecordError
+from steelyard.core.plugins import build
+from steelyard.core.protocols import Row
+from steelyard.core.types import Message, Pair, Prompt, Rating, Response
 from strategies import case
 
-IDS = carrying_pairs("prompt ids", "response ids")
+
+def turns(*pairs):
+    return [{"role": role, "content": content} for role, content in pairs]
 
 
-def messages(*pairs):
-    return tuple(Message(role=role, content=content) for role, content in pairs)
+def parts(row):
+    (one,), _ = read("trl", row)
+    return [turn.content for turn in one.prompt.messages], [response.text for response in one.responses]
 
 
-def test_every_pair_is_a_row_and_the_rest_is_counted():
-    lost = Counter()
-    rows = list(pair_rows(case(ranking=(("a", "b"), ("c",))), lost, IDS))
-    assert [(row.better.id, row.worse.id) for row in rows] == [("a", "c"), ("b", "c")]
-    assert lost == {"responses in no pair": 2, "ties": 1, "more than two responses": 1}
-    lost = Counter()
-    assert list(pair_rows(case(), lost, IDS)) == []
-    assert lost == {"responses in no pair": 5, "more than two responses": 1, "prompts without a pair": 1}
-
-
-def test_a_conversation_is_exchanges_and_an_open_question():
-    lost = Counter()
-    said = conversation_of(messages(("system", "s"), ("user", "a"), ("assistant", "b"), ("user", "c")), lost)
-    assert (said.system, said.history, said.question, lost) == ("s", [("a", "b")], "c", {})
-
-
-def test_turns_that_do_not_alternate_are_joined_and_counted():
-    lost = Counter()
-    said = conversation_of(messages(("assistant", "a"), ("user", "b"), ("user", "c")), lost)
-    assert (said.history, said.question, lost["turns joined"]) == ([("", "a")], "b\nc", 2)
-
-
-def test_an_answer_of_several_turns_keeps_its_last():
-    lost = Counter()
-    turns = messages(("assistant", "a"), ("user", "b"), ("assistant", "c"))
-    assert answer_text(Response(id="x", messages=turns), lost) == "c"
-    assert lost["earlier turns of an answer"] == 2
-
-
-def test_what_exchanges_cannot_say_is_counted():
-    lost = Counter()
-    said = conversation_of(messages(("user", "a"), ("system", "s"), ("tool", "t"), ("assistant", "b")), lost)
-    assert (said.system, said.history, said.question) == ("s", [("a\nt", "b")], "")
-    assert lost == {
-        "system turns joined, moved or empty": 1,
-        "roles": 1,
-        "turns joined": 1,
-        "conversations without an open question": 1,
+def test_an_implicit_prompt_is_the_common_turns():
+    row = {
+        "chosen": turns(("user", "q"), ("assistant", "a"), ("user", "r"), ("assistant", "yes")),
+        "rejected": turns(("user", "q"), ("assistant", "a"), ("user", "r"), ("assistant", "no")),
     }
+    assert parts(row) == (["q", "a", "r"], ["yes", "no"])
 
 
-def test_what_a_ranking_orders_beyond_the_listed_pairs_is_counted():
-    ranking = (("a",), ("b",), ("c",))
-    listed = (Pair(better="a", worse="b"), Pair(better="b", worse="c"))
+TRANSCRIPT = "\n\nHuman: A?\n\nAssistant:"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rejected", "prompt", "answers"),
+    [
+        (f"{TRANSCRIPT} Yes, it is", f"{TRANSCRIPT} Yes, no", TRANSCRIPT, [" Yes, it is", " Yes, no"]),
+        ("问题\n好的", "问题\n好坏", "问题\n", ["好的", "好坏"]),
+    ],
+)
+def test_an_implicit_prompt_of_texts_ends_at_a_turn_and_never_inside_a_word(chosen, rejected, prompt, answers):
+    assert parts({"chosen": chosen, "rejected": rejected}) == ([prompt], answers)
+
+
+@pytest.mark.parametrize(
+    "row", [{"chosen": "yes", "rejected": "yet"}, {"chosen": turns(("user", "a")), "rejected": turns(("user", "a"))}]
+)
+def test_a_prompt_that_cannot_be_told_is_refused_not_guessed(row):
+    with pytest.raises(RecordError, match=r"f\.jsonl:1: chosen and rejected share no"):
+        read("trl", row)
+
+
+def test_a_margin_is_a_listed_pair_both_ways():
+    (one,), _ = read("trl", {"prompt": "q", "chosen": "a", "rejected": "b", "margin": 2})
+    assert one.pairs == (Pair(better=one.responses[0].id, worse=one.responses[1].id, margin=2.0),)
+    assert write("trl", one)[0] == [{"prompt": "q", "chosen": "a", "rejected": "b", "margin": 2.0}]
+    with pytest.raises(RecordError, match="a value that is not a number"):
+        read("trl", {"prompt": "q", "chosen": "a", "rejected": "b", "margin": "2"})
+
+
+def written_implicit(text, *answers):
+    first, second = (Response(id=name, text=answer) for name, answer in zip("ab", answers, strict=True))
+    one = msgspec.structs.replace(case(text=text, responses="ab", ranking=(("a",), ("b",))), responses=(first, second))
     lost = Counter()
-    rows = list(pair_rows(case(responses="abc", ranking=ranking, pairs=listed), lost, IDS))
-    assert [(row.better.id, row.worse.id) for row in rows] == [("a", "b"), ("b", "c")]
-    assert lost == {"more than two responses": 1, "ranked pairs that are not listed": 1}
+    (row,) = build("formats", "trl", {"implicit": True}).write([one], lost)
+    return row, +lost
+
+
+def test_the_implicit_form_is_written_so_that_it_is_read_as_it_was_meant():
+    row, _ = written_implicit("What is it?\n", "It is.", "Nothing.")
+    assert row == {"chosen": "What is it?\nIt is.", "rejected": "What is it?\nNothing."}
+    # Without a line break the prompt could not be told from the answers: turns tell it.
+    row, lost = written_implicit("What is it?", "It is.", "It isn't.")
+    assert row == {
+        "chosen": turns(("user", "What is it?"), ("assistant", "It is.")),
+        "rejected": turns(("user", "What is it?"), ("assistant", "It isn't.")),
+    }
+    assert lost == {"prompt ids": 1, "response ids": 2}
+
+
+def test_an_answer_that_begins_the_other_is_not_taken_for_the_prompt():
+    assert parts({"chosen": "P\nA\n", "rejected": "P\nA\nB"}) == (["P\n"], ["A\n", "A\nB"])
+
+
+@pytest.mark.parametrize("margin", [True, float("nan"), "2"])
+def test_a_margin_that_is_no_number_is_refused(margin):
+    with pytest.raises(RecordError, match=r"f\.jsonl:1 at margin: a value that is not a number"):
+        read("trl", {"prompt": "q", "chosen": "a", "rejected": "b", "margin": margin})
+
+
+def test_rows_of_other_formats_are_not_claimed():
+    recognises = build("formats", "trl").recognises
+    assert recognises({"chosen": "a", "rejected": "b"})
+    assert not recognises({"chosen": ["a", "b"], "rejected": ["c"]})
+
+
+def test_a_text_beside_two_whole_conversations_does_not_become_a_second_prompt():
+    row = {
+        "prompt": "q",
+        "chosen": turns(("user", "q"), ("assistant", "yes")),
+        "rejected": turns(("user", "q"), ("assistant", "no")),
+    }
+    assert parts(row) == (["q"], ["yes", "no"])
+    assert write("trl", *read("trl", row)[0])[0] == [row]
+    apart = {"prompt": "q", "chosen": turns(("assistant", "yes")), "rejected": turns(("assistant", "no"))}
+    assert parts(apart) == (["q"], ["yes", "no"])
+    assert write("trl", *read("trl", apart)[0])[0] == [apart]
+
+
+def test_a_cut_at_a_line_break_is_counted_and_one_at_a_turn_is_not():
+    _, noted = read("trl", {"chosen": "Is it?\nYes.\nFor one", "rejected": "Is it?\nYes.\nBut"})
+    assert noted == {"prompts cut at a line break, not at a turn": 1}
+    _, noted = read("trl", {"chosen": f"{TRANSCRIPT} Yes", "rejected": f"{TRANSCRIPT} No"})
+    assert noted == {}
+
+
+def test_what_a_turn_says_beyond_role_and_content_is_counted():
+    told = [{"role": "user", "content": "q", "name": "Ann", "tool_calls": None}]
+    _, noted = read("trl", {"prompt": told, "chosen": "a", "rejected": "b"})
+    assert noted == {"other keys of turns, left out": 1}
+
+
+def test_a_margin_that_is_null_comes_back_as_null():
+    row = {"prompt": "q", "chosen": "a", "rejected": "b", "margin": None}
+    assert write("trl", *read("trl", row)[0])[0] == [row]
+
+
+NAMED = {"prompt_key": "question", "chosen_key": "good", "rejected_key": "bad"}
+
+
+def read_named(row):
+    return next(iter(build("formats", "openrlhf", NAMED).read([Row(Place("f.jsonl", 1), row)], Counter())))
+
+
+def write_named(one):
+    return list(build("formats", "openrlhf", NAMED).write([one], Counter()))
+
+
+def test_without_a_prompt_key_the_answers_are_whole_conversations():
+    row = {
+        "chosen": turns(("user", "问"), ("assistant", "好")),
+        "rejected": turns(("user", "问"), ("assistant", "坏")),
+        "margin": 0.5,
+    }
+    (one,), _ = read("openrlhf", row)
+    assert [turn.content for turn in one.prompt.messages] == ["问"]
+    assert [response.text for response in one.responses] == ["好", "坏"]
+    assert one.pairs == (Pair(better=one.responses[0].id, worse=one.responses[1].id, margin=0.5),)
+    assert write("openrlhf", one)[0] == [row]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"question": turns(("user", "问")), "good": turns(("assistant", "好")), "bad": turns(("assistant", "坏"))},
+        {"question": "User: q\nAssistant: ", "good": "yes", "bad": "no", "chosen": "a key of the row's own"},
+    ],
+)
+def test_keys_are_those_of_the_settings(row):
+    one = read_named(row)
+    assert len(one.prompt.messages) == 1
+    assert [len(tier) for tier in one.ranking] == [1, 1]
+    assert write_named(one) == [row]
+
+
+def test_what_comes_from_elsewhere_is_written_as_turns():
+    one = case(text="q", responses="ab", ranking=(("a",), ("b",)))
+    assert write_named(one) == [
+        {
+            "question": turns(("user", "q")),
+            "good": turns(("assistant", "answer a")),
+            "bad": turns(("assistant", "answer b")),
+        }
+    ]
+    assert write("openrlhf", one)[0] == [
+        {
+            "chosen": turns(("user", "q"), ("assistant", "answer a")),
+            "rejected": turns(("user", "q"), ("assistant", "answer b")),
+        }
+    ]
+
+
+def test_texts_and_turns_are_not_mixed():
+    with pytest.raises(RecordError, match=r"^f\.jsonl:1: question, good, bad are neither all texts nor all lists"):
+        read_named({"question": "q", "good": turns(("assistant", "a")), "bad": turns(("assistant", "b"))})
+
+
+def test_answers_that_share_nothing_send_to_the_setting():
+    with pytest.raises(RecordError, match=r"(?s)^f\.jsonl:1: chosen and rejected share no prompt.*prompt_key"):
+        read("openrlhf", {"chosen": "yes", "rejected": "yet"})
+    with pytest.raises(RecordError, match=r"^f\.jsonl:1 at margin: a value that is not a number"):
+        read("openrlhf", {"chosen": "q\na", "rejected": "q\nb", "margin": "1"})
+
+
+def test_two_keys_cannot_have_one_name():
+    with pytest.raises(ConfigError, match="one name for several keys"):
+        build("formats", "openrlhf", {"chosen_key": "x", "rejected_key": "x"})
+
+
+def test_no_row_is_claimed():
+    assert not build("formats", "openrlhf").recognises({"chosen": "q\na", "rejected": "q\nb"})
+
+
+HUMAN, ASSISTANT = "\n\nHuman:", "\n\nAssistant:"
+
+
+def said(turns):
+    return [(turn.role, turn.content) for turn in turns]
+
+
+def test_the_shared_turns_are_the_prompt_and_the_last_turns_the_answers():
+    start = f"{HUMAN} 你好{ASSISTANT} 你好！{HUMAN} 再见"
+    (one,), noted = read("hh_rlhf", {"chosen": f"{start}{ASSISTANT} 再见！🙂", "rejected": f"{start}{ASSISTANT} 走。"})
+    assert said(one.prompt.messages) == [("user", "你好"), ("assistant", "你好！"), ("user", "再见")]
+    assert [response.text for response in one.responses] == ["再见！🙂", "走。"]
+    assert one.ranking == ((one.responses[0].id,), (one.responses[1].id,))
+    assert noted == {}
+
+
+def test_transcripts_that_part_early_keep_all_their_turns():
+    chosen = f"{HUMAN} a{ASSISTANT} b{HUMAN} c{ASSISTANT} d"
+    rejected = f"{HUMAN} a{ASSISTANT} x"
+    (one,), _ = read("hh_rlhf", {"chosen": chosen, "rejected": rejected})
+    assert said(one.prompt.messages) == [("user", "a")]
+    assert said(one.responses[0].messages) == [("assistant", "b"), ("user", "c"), ("assistant", "d")]
+    assert one.responses[1].text == "x"
+    assert write("hh_rlhf", one)[0] == [{"chosen": chosen, "rejected": rejected}]
+
+
+def test_a_transcript_that_ends_with_the_person_is_kept_and_counted():
+    row = {"chosen": f"{HUMAN} a{ASSISTANT} b{HUMAN} c", "rejected": f"{HUMAN} a{ASSISTANT} d"}
+    (one,), noted = read("hh_rlhf", row)
+    assert noted == {"transcripts that end with a person's turn": 1}
+    assert said(one.responses[0].messages) == [("assistant", "b"), ("user", "c")]
+    assert write("hh_rlhf", one)[0] == [row]
+
+
+def test_transcripts_that_share_no_turn_are_kept_whole_and_counted():
+    row = {"chosen": f"{HUMAN} a{ASSISTANT} b", "rejected": f"{HUMAN} c{ASSISTANT} d"}
+    (one,), noted = read("hh_rlhf", row)
+    assert noted == {"transcripts that share no turn": 1}
+    assert one.prompt.messages == ()
+    assert write("hh_rlhf", one)[0] == [row]
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        f"{HUMAN} q{ASSISTANT}",
+        f"{HUMAN} q{ASSISTANT} ",
+        f"{HUMAN}q{ASSISTANT}  two spaces ",
+        f"{HUMAN} q\n\nHumans: no mark{ASSISTANT} y\n",
+        f"{HUMAN} q{HUMAN} r{ASSISTANT} s{ASSISTANT} t",
+        f"Be kind.{HUMAN} q{ASSISTANT} y",
+    ],
+)
+def test_every_space_comes_back(chosen):
+    row = {"chosen": chosen, "rejected": f"{HUMAN} q{ASSISTANT} no"}
+    assert write("hh_rlhf", *read("hh_rlhf", row)[0])[0] == [row]
+
+
+def test_text_before_the_first_mark_is_a_system_turn_both_ways():
+    row = {key: f"Be kind.{HUMAN} q{ASSISTANT} {key}" for key in ("chosen", "rejected")}
+    (one,), _ = read("hh_rlhf", row)
+    assert said(one.prompt.messages) == [("system", "Be kind."), ("user", "q")]
+    assert write("hh_rlhf", one)[0] == [row]
+
+
+@pytest.mark.parametrize("value", ["no mark", "", 3, None, ["\n\nHuman: a"]])
+def test_what_is_no_transcript_is_refused_with_its_line(value):
+    good = {"chosen": f"{HUMAN} q{ASSISTANT} a", "rejected": f"{HUMAN} q{ASSISTANT} b"}
+    with pytest.raises(RecordError, match=r"^f\.jsonl:2.*rejected"):
+        read("hh_rlhf", good, {**good, "rejected": value})
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        (Message(role="user", content=f"quotes{HUMAN} a mark"),),
+        (Message(role="user", content="q"), Message(role="tool", content="t")),
+        (Message(role="user", content="q"), Message(role="system", content="late")),
+    ],
+)
+def test_turns_that_a_transcript_cannot_hold_are_counted_and_not_written(turns):
+    one = case(responses="abc", ranking=(("a",), ("b",), ("c",)))
+    rows, lost = write("hh_rlhf", msgspec.structs.replace(one, prompt=Prompt(id="p", messages=turns)))
+    assert rows == []
+    assert lost["cases of another shape"] == 1
+
+
+def test_bare_transcripts_are_recognised_and_left_by_trl():
+    row = {"chosen": f"{HUMAN} q{ASSISTANT} a", "rejected": f"{HUMAN} q{ASSISTANT} b"}
+    assert build("formats", "hh_rlhf").recognises(row)
+    assert not build("formats", "trl").recognises(row)
+    for other in ({"prompt": f"{HUMAN} q"}, {"margin": 1.0}):
+        assert not build("formats", "hh_rlhf").recognises(row | other)
+        assert build("formats", "trl").recognises(row | other)
+    assert not build("formats", "hh_rlhf").recognises({"chosen": "q", "rejected": "r"})
+
+
+ROW = {"prompt": "問", "chosen": "好", "reject": "不好"}
+
+
+def test_the_chosen_text_is_the_better_one():
+    (one,), noted = read("huozi", ROW)
+    better, worse = one.responses
+    assert (better.text, worse.text, one.ranking) == ("好", "不好", ((better.id,), (worse.id,)))
+    assert [(turn.role, turn.content) for turn in one.prompt.messages] == [("user", "問")]
+    assert not noted
+
+
+def test_equal_rows_and_equal_answers_are_counted():
+    _, noted = read("huozi", ROW, ROW)
+    assert noted == {"repeated rows": 1}
+    (one,), noted = read("huozi", {**ROW, "reject": "好"})
+    assert noted == {"repeated responses": 1}
+    assert len({response.id for response in one.responses}) == 2
+
+
+@pytest.mark.parametrize("change", [{"prompt": None}, {"chosen": ["好"]}, {"reject": 3}])
+def test_a_field_of_another_type_is_named_with_its_line(change):
+    (key,) = change
+    with pytest.raises(RecordError, match=rf"^f\.jsonl:2: the row .*{key}"):
+        read("huozi", ROW, {**ROW, **change})
+
+
+def test_a_row_a_pair_and_ties_are_counted():
+    rows, lost = write("huozi", case(responses="abc", ranking=(("a",), ("b", "c"))))
+    assert [(row["chosen"], row["reject"]) for row in rows] == [("answer a", "answer b"), ("answer a", "answer c")]
+    assert (lost["ties"], lost["more than two responses"]) == (1, 1)
+
+
+def test_rmbs_rows_of_objects_are_not_taken_for_it():
+    assert build("formats", "huozi").recognises(ROW)
+    assert not build("formats", "huozi").recognises(ROW | {"reject": {"answer": "x"}})
+    assert not build("formats", "huozi").recognises({"prompt": "p", "chosen": "c", "rejected": "r"})
+
+
+KYARA_ROW = {"prompt": "問", "chosen": "好", "rejected": "不好"}
+
+
+def test_kyara_the_chosen_text_is_the_better_one():
+    (one,), noted = read("kyara", KYARA_ROW)
+    better, worse = one.responses
+    assert (better.text, worse.text, one.ranking) == ("好", "不好", ((better.id,), (worse.id,)))
+    assert [(turn.role, turn.content) for turn in one.prompt.messages] == [("user", "問")]
+    assert not noted
+
+
+def test_kyara_equal_rows_and_equal_answers_are_counted():
+    _, noted = read("kyara", KYARA_ROW, KYARA_ROW)
+    assert noted == {"repeated rows": 1}
+    (one,), noted = read("kyara", {**KYARA_ROW, "rejected": "好"})
+    assert noted == {"repeated responses": 1}
+    assert len({response.id for response in one.responses}) == 2
+
+
+@pytest.mark.parametrize("change", [{"prompt": None}, {"chosen": ["好"]}, {"rejected": 3}])
+def test_kyara_a_field_of_another_type_is_named_with_its_line(change):
+    (key,) = change
+    with pytest.raises(RecordError, match=rf"^f\.jsonl:2: the row .*{key}"):
+        read("kyara", KYARA_ROW, {**KYARA_ROW, **change})
+
+
+def test_kyara_a_row_a_pair_and_ties_are_counted():
+    rows, lost = write("kyara", case(responses="abc", ranking=(("a",), ("b", "c"))))
+    assert [(row["chosen"], row["rejected"]) for row in rows] == [("answer a", "answer b"), ("answer a", "answer c")]
+    assert (lost["ties"], lost["more than two responses"]) == (1, 1)
+
+
+def test_rows_like_trls_are_not_recognised():
+    assert not build("formats", "kyara").recognises(KYARA_ROW)
+
+
+ZHIHU_3K_ROW = {"prompt": "问", "chosen": "好", "rejected": "坏", "upvotes_chosen": 9, "upvotes_rejected": 2}
+
+
+def test_upvotes_are_ratings_without_a_range():
+    (one,), noted = read("zhihu_3k", ZHIHU_3K_ROW)
+    better, worse = one.responses
+    assert one.ratings == tuple(
+        Rating(response=name, rater="zhihu", kind="human", dimension="upvotes", value=value)
+        for name, value in ((better.id, 9), (worse.id, 2))
+    )
+    assert one.judgments == ()
+    assert not noted
+
+
+def test_numbers_of_a_table_are_texts_and_stay_so():
+    row = {**ZHIHU_3K_ROW, "upvotes_chosen": "9.0", "upvotes_rejected": ""}
+    (one,), _ = read("zhihu_3k", row)
+    assert [rating.value for rating in one.ratings] == [9]
+    assert write("zhihu_3k", one)[0] == [row]
+
+
+def test_votes_against_the_order_are_counted():
+    _, noted = read("zhihu_3k", {**ZHIHU_3K_ROW, "upvotes_rejected": 9})
+    assert noted == {"pairs whose scores do not say their order": 1}
+
+
+@pytest.mark.parametrize("value", ["many", "nan", True, [1]])
+def test_upvotes_that_are_no_number_are_named(value):
+    with pytest.raises(RecordError, match=r"^f\.jsonl:1 at upvotes_rejected: a value that is not a number"):
+        read("zhihu_3k", {**ZHIHU_3K_ROW, "upvotes_rejected": value})
+
+
+def test_other_raters_and_ratings_are_counted():
+    rated = Rating(response="a", rater="zhihu", kind="human", dimension="upvotes", value=5)
+    other = Rating(response="a", rater="x", kind="llm", dimension="quality", value=5)
+    (row,), lost = write("zhihu_3k", case(responses="ab", ranking=(("a",), ("b",)), ratings=(rated, other)))
+    assert (row["upvotes_chosen"], row["upvotes_rejected"], lost["ratings"]) == (5, None, 1)

@@ -1,9 +1,9 @@
 import pytest
 
 from format_rows import read, write
+from steelyard.annotation.derived_judgments import judgments_from_ratings
 from steelyard.core.errors import RecordError
 from steelyard.core.types import Judgment
-from steelyard.methods.annotation.derived import judgments_from_ratings
 from strategies import case
 
 ROW = {

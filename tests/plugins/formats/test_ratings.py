@@ -5,10 +5,10 @@ import pytest
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Rating
-from steelyard.plugins.formats._ratings import Scale, number_field, rating_of, scored, take_ratings
+from steelyard.plugins.formats._ratings import RatingScale, rating_of, score_ratings, take_ratings
 from strategies import case
 
-SCALE = Scale("care", (1, 5), "Ann", "human")
+SCALE = RatingScale("care", (1, 5), "Ann", "human")
 
 
 def rating(response="a", value=3.0, **fields):
@@ -65,11 +65,11 @@ def test_meta_and_raters_that_the_format_keeps_are_not_counted():
 )
 def test_a_pair_that_is_not_rated_as_it_is_ordered_is_counted(scores, num_ratings, num_noted):
     noted = Counter()
-    assert len(scored(case(responses="ab"), scores, SCALE, noted)) == num_ratings
+    assert len(score_ratings(case(responses="ab"), scores, SCALE, noted)) == num_ratings
     assert noted["pairs whose scores do not say their order"] == num_noted
 
 
 def test_a_score_that_is_no_number_is_refused():
-    assert number_field(Row(Place("f", 1), {}), "score") is None
-    with pytest.raises(RecordError, match=r"^f:1 at score: a score that is no number"):
-        number_field(Row(Place("f", 1), {"score": "3"}), "score")
+    assert Row(Place("f", 1), {}).number("score") is None
+    with pytest.raises(RecordError, match=r"^f:1 at score: a value that is not a number"):
+        Row(Place("f", 1), {"score": "3"}).number("score")

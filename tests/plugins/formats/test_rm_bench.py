@@ -4,7 +4,7 @@ from msgspec.structs import replace
 from format_rows import read, write
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import build
-from steelyard.methods.ranking.pairs import pairs_of
+from steelyard.ranking.pairs import pairs_of
 from strategies import case
 
 ROW = {"id": 3, "prompt": "q", "chosen": ["c1", "c2", "c3"], "rejected": ["r1", "r2", "r3"], "domain": "chat"}

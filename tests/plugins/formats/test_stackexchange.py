@@ -36,9 +36,9 @@ def test_ids_of_several_sites_are_made_unique_and_come_back():
     [
         ({"text": None}, "an answer without id and text"),
         ({"answer_id": True}, "an answer without id and text"),
-        ({"pm_score": "3"}, "a pm_score that is no number"),
+        ({"pm_score": "3"}, "a pm_score that is not a number"),
         ({"selected": 1}, "'selected' is neither true nor false"),
-        ({"author": 7}, "an author that is no name"),
+        ({"author": 7}, "an author that is not a name"),
     ],
 )
 def test_a_broken_answer_is_named(change, found):

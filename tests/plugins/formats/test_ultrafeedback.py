@@ -113,7 +113,7 @@ def test_answers_to_check_against_stand_in_the_prompts_meta():
         ({"completions": [completion(), {"model": "m"}]}, r"at completions\[1\]: a completion without its response"),
         ({"completions": [completion(overall="ten")]}, r"at completions\[0\]: 'overall_score' is no number"),
         ({"completions": [completion() | {"annotations": []}]}, r"at completions\[0\]: annotations that are no object"),
-        ({"completions": [completion() | {"model": 3}]}, r"at completions\[0\]: a model that is no text"),
+        ({"completions": [completion() | {"model": 3}]}, r"at completions\[0\]: a model that is not a text"),
         ({"completions": None}, "lacks 'completions'"),
         ({"instruction": None}, "lacks 'instruction'"),
         ({"models": "m"}, "at models: models that are no list"),

@@ -1,9 +1,9 @@
 import pytest
 
-from steelyard.core.asking import Comparison, Reply
+from steelyard.core.comparison import Comparison, Reply
 from steelyard.core.plugins import build
 from steelyard.core.types import Response
-from steelyard.methods.annotation.verdicts import shares_won
+from steelyard.judging.verdicts import shares_won
 from strategies import prompt
 
 

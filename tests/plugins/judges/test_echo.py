@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from steelyard.core.asking import Alternative, Comparison, Reply
+from steelyard.core.comparison import Alternative, Comparison, Reply
 from steelyard.core.plugins import build
 from steelyard.core.types import Response
 from steelyard.plugins.judges._texts import styles

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from steelyard.core.asking import Alternative, Comparison, Reply
+from steelyard.core.comparison import Alternative, Comparison, Reply
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import build
 from steelyard.core.types import Response

@@ -1,6 +1,6 @@
 import pytest
 
-from steelyard.core.asking import Comparison, Reply
+from steelyard.core.comparison import Comparison, Reply
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import build
 from steelyard.core.types import Response

@@ -1,6 +1,6 @@
 import pytest
 
-from steelyard.core.asking import Reply
+from steelyard.core.comparison import Reply
 from steelyard.plugins.judges._said import choice_of
 
 

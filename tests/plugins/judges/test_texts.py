@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from steelyard.core.errors import ConfigError
-from steelyard.plugins.judges._texts import criterion_of, is_chinese, language_name, style_named, styles, texts_in
+from steelyard.plugins.judges._texts import (
+    criterion_of,
+    is_chinese,
+    language_name,
+    style_named,
+    styles,
+    texts_in,
+)
 from steelyard.plugins.published_models import published_models
 from strategies import prompt
 

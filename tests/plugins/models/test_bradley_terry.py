@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from steelyard.plugins.models._bradley_terry import bradley_terry
+from steelyard.plugins.models._cross_fitted import bradley_terry
 
 
 @settings(max_examples=20, deadline=None)

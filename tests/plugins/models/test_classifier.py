@@ -5,8 +5,8 @@ import tiny
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Response
-from steelyard.plugins.models._conversation import Rendering
-from steelyard.plugins.models._manifest import Manifest, write_manifest
+from steelyard.networks.conversation import Rendering
+from steelyard.networks.manifest import Manifest, write_manifest
 from strategies import case
 
 WORDS = ["你好", "world", "שלום", "x", "answer is here", "नमस्ते दुनिया", "一二三四五六七八九十"]

@@ -4,7 +4,7 @@ import tiny
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Response
-from steelyard.files.cases import write_cases
+from steelyard.io.cases import write_cases
 from strategies import prompt
 
 

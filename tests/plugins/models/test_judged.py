@@ -3,7 +3,7 @@ import pytest
 from chat_server import chatting, preferring, record
 from steelyard.core.errors import ConfigError
 from steelyard.core.protocols import AskedModel
-from steelyard.files.ledger import open_ledger
+from steelyard.io.ledger import open_ledger
 from steelyard.plugins.reward_models import build_model, choose_model
 from strategies import case
 

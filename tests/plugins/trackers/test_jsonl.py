@@ -1,4 +1,7 @@
 import json
+import resource
+
+import pytest
 
 from steelyard.core.plugins import build
 
@@ -32,3 +35,18 @@ def test_what_comes_after_the_checkpoint_is_taken_back_and_half_a_line_with_it(t
     assert [(line["step"], line["loss"]) for line in lines(tmp_path)] == [(1, 1.0), (2, 2.0), (3, 30.0)]
     tracker(tmp_path).close()
     assert lines(tmp_path) == []
+
+
+def test_lines_of_a_run_that_goes_on_are_kept_where_the_disk_refuses_them(tmp_path):
+    first = tracker(tmp_path)
+    for step in range(50):
+        first.log(step, {"loss": float(step)})
+    first.close()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            tracker(tmp_path, start=49)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [line["step"] for line in lines(tmp_path)] == list(range(50))

@@ -1,7 +1,7 @@
 import pytest
 
 from own_headlines import FIRST, MISSING_OTHERS, OVERALL, translation_runs
-from steelyard.files.evaluations import read_beside
+from steelyard.evaluation.evaluations import read_beside
 from steelyard.stages.compare.headline import compare_headlines
 
 

@@ -5,10 +5,12 @@ import pytest
 
 from own_headlines import ACCURACY, FIRST, MISSING_OTHERS, OVERALL, translation_runs
 from steelyard.core.errors import EvidenceError
-from steelyard.files.cases import write_cases
+from steelyard.io.cases import write_cases
 from steelyard.stages.compare import Config, compare
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
+from steelyard.stages.leaderboard import Config as LeaderboardConfig
+from steelyard.stages.leaderboard import leaderboard
 from strategies import case
 
 
@@ -102,3 +104,44 @@ def test_accuracy_that_is_the_headline_is_told_once(folders, tmp_path):
     assert run.summary["headline"] == "accuracy"
     assert all(row["value"] == row["accuracy"] for row in run.summary["models"])
     assert all(one["headline"] is None for one in run.summary["comparisons"])
+
+
+def evaluated(folder, name, outcomes):
+    """An evaluation of as many pairs as outcomes: right (+), wrong (-) or without a score (0)."""
+    cases = [case(f"p{index}", "ab", ranking=(("a",), ("b",))) for index in range(len(outcomes))]
+    write_cases(folder / "bench.jsonl", cases)
+    lines = [
+        {"prompt": one.prompt.id, "scores": {"a": {"+": 1.0, "-": 0.0, "0": None}[own], "b": 0.5}}
+        | ({"unscored": {"a": "too long"}} if own == "0" else {})
+        for one, own in zip(cases, outcomes, strict=True)
+    ]
+    (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    config = EvaluateConfig(num_resamples=10, baselines=())
+    evaluate([folder / "bench.jsonl"], folder / name, config, scores=folder / f"{name}.jsonl")
+    return folder / name
+
+
+def ranks(rows):
+    return {row["name"]: (row["best_rank"], row["worst_rank"]) for row in rows}
+
+
+@pytest.mark.parametrize("verb", [compare, leaderboard])
+def test_a_lead_that_is_gone_if_unscored_pairs_were_right_is_not_beyond_doubt(verb, tmp_path):
+    whole = evaluated(tmp_path, "whole", "+" * 100)
+    cut = evaluated(tmp_path, "cut", "+" * 80 + "0" * 20)
+    config = (Config if verb is compare else LeaderboardConfig)(num_resamples=500)
+    summary = verb([whole, cut], tmp_path / "out", config).summary
+    (one,) = summary["comparisons"]
+    strict = one["p_accuracy_corrected"] if verb is compare else one["p_corrected"]
+    assert strict < 0.001
+    assert one["p_bounded"] == 1.0
+    assert ranks(summary["models" if verb is compare else "rows"]) == {"whole": (1, 2), "cut": (1, 2)}
+
+
+@pytest.mark.parametrize("verb", [compare, leaderboard])
+def test_pairs_that_neither_model_scored_leave_the_lead_as_it_is(verb, tmp_path):
+    good = evaluated(tmp_path, "good", "+" * 80 + "0" * 20)
+    bad = evaluated(tmp_path, "bad", "+" * 40 + "-" * 40 + "0" * 20)
+    config = (Config if verb is compare else LeaderboardConfig)(num_resamples=500)
+    summary = verb([good, bad], tmp_path / "out", config).summary
+    assert ranks(summary["models" if verb is compare else "rows"]) == {"good": (1, 1), "bad": (2, 2)}

@@ -4,8 +4,8 @@ import tiny
 from plain_measures import plain_estimate
 from steelyard.core.errors import ConfigError, EvidenceError, OutputError
 from steelyard.core.types import Case, Pair, Response
-from steelyard.files.cases import read_cases
-from steelyard.methods.ranking.pairs import UNLISTED
+from steelyard.io.cases import read_cases
+from steelyard.ranking.pairs import UNLISTED
 from steelyard.stages.debias import Config, debias
 from steelyard.stages.score import score
 from strategies import case, prompt

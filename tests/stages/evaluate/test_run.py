@@ -4,8 +4,8 @@ import pytest
 
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, OutputError, RecordError
 from steelyard.core.types import Case, Response
-from steelyard.files.cases import write_cases
-from steelyard.files.results import file_hash
+from steelyard.io.cases import write_cases
+from steelyard.io.run_folder import file_hash
 from steelyard.stages.evaluate import Config, evaluate
 from steelyard.stages.score import score
 from strategies import case, prompt

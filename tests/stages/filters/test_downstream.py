@@ -5,8 +5,8 @@ import pytest
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
 from steelyard.core.types import Response
-from steelyard.files.cases import write_cases
-from steelyard.methods.curation.filtering_arms import ALL, ARMS, CEILING, FILTERED, HUMAN, ORACLE, RANDOM
+from steelyard.curation.filtering_arms import ALL, ARMS, CEILING, FILTERED, HUMAN, ORACLE, RANDOM
+from steelyard.io.cases import write_cases
 from steelyard.stages.filters.downstream import downstream
 from steelyard.stages.filters.evidence import read_study
 from steelyard.stages.filters.settings import Config

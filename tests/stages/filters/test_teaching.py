@@ -1,8 +1,8 @@
 import numpy as np
 
 from steelyard.core.plugins import build
-from steelyard.files.cases import write_cases
-from steelyard.methods.curation.filtering_arms import Columns
+from steelyard.curation.filtering_arms import Columns
+from steelyard.io.cases import write_cases
 from steelyard.stages.filters.evidence import read_study
 from steelyard.stages.filters.settings import Config
 from steelyard.stages.filters.teaching import asked_of, margins_by, taught_by

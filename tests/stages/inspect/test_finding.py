@@ -3,9 +3,9 @@ import pytest
 
 from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.core.types import Message, Response
-from steelyard.files.cases import write_cases
+from steelyard.io.cases import write_cases
+from steelyard.report.case_sources import CaseFile, Rule
 from steelyard.stages.inspect.finding import Wanted, find_item, list_items, nearest
-from steelyard.stages.inspect.sources import CaseFile, Rule
 from strategies import case
 
 

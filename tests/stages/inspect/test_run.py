@@ -4,8 +4,8 @@ import pytest
 
 import tiny
 from steelyard.core.errors import ConfigError, EvidenceError, FileError
-from steelyard.files.cases import write_cases
-from steelyard.plugins.models._conversation import Rendering, encode
+from steelyard.io.cases import write_cases
+from steelyard.networks.conversation import Rendering, encode
 from steelyard.stages.inspect import Beside, Rule, Wanted, inspect_item, inspect_items
 from steelyard.stages.resolve import resolve
 from steelyard.stages.score import score

@@ -7,7 +7,7 @@ import pytest
 from own_headlines import FIRST, MISSING_OTHERS, OTHERS, OVERALL, translation_runs
 from steelyard.core.errors import EvidenceError, FileError
 from steelyard.core.types import Response
-from steelyard.files.cases import write_cases
+from steelyard.io.cases import write_cases
 from steelyard.plugins.benches.rm_bench import PUBLISHED
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
@@ -111,6 +111,7 @@ def test_the_headline_of_the_bench_ranks_and_not_accuracy(tmp_path):
         for row in run.summary["rows"]
     }
     assert accuracy["narrow"] > accuracy["broad"]
+    assert "half_points" not in {one["group"] for one in run.summary["columns"]}, "no tie anywhere"
     assert "ranked by overall (the plain mean of the eight subsets)" in (tmp_path / "out/leaderboard.md").read_text()
 
 

@@ -1,7 +1,7 @@
 from steelyard.core.types import Pair, Scores
-from steelyard.files.cases import read_cases
-from steelyard.files.results import result_folder
-from steelyard.methods.curation.supervised import Rule, margins
+from steelyard.curation.supervised import Rule, margins
+from steelyard.io.cases import read_cases
+from steelyard.io.run_folder import result_folder
 from steelyard.stages.supervise.filtering import write_supervised
 from supervision_files import judged, read_lines
 

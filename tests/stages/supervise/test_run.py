@@ -1,16 +1,22 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
 import tiny
-from steelyard.core.errors import ConfigError, EvidenceError, FileError, ModelError, OutputError, RecordError
-from steelyard.files.cases import encode_case, read_cases, write_cases
-from steelyard.files.trained_on import TRAINED_ON_FILE
-from steelyard.methods.ranking.evidence import Only
+import warm_process
+from steelyard.core.errors import (
+    ConfigError,
+    EvidenceError,
+    FileError,
+    ModelError,
+    OutputError,
+    RecordError,
+)
+from steelyard.io.cases import encode_case, read_cases, write_cases
+from steelyard.io.trained_on import TRAINED_ON_FILE
+from steelyard.ranking.judgment_table import Only
 from steelyard.stages.score import score
 from steelyard.stages.supervise import Config, Files, supervise
 from steelyard.stages.train import Config as Training
@@ -148,6 +154,14 @@ def test_a_judge_that_is_not_there_is_refused_before_anything_is_scored(cases, t
         supervise(
             write(tmp_path / "h.jsonl", [judged("p", llm=(), human=("a>b",))]), tmp_path / "out", **LONGER._asdict()
         )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_broken_case_is_refused_before_anything_is_scored(cases, tmp_path):
+    with cases.open("ab") as file:
+        file.write(b'{"prompt": 3}\n')
+    with pytest.raises(RecordError, match=r"llm\.jsonl:4"):
+        supervise(cases, tmp_path / "out", Config(tau=2.0), **LONGER._asdict())
     assert not (tmp_path / "out").exists()
 
 
@@ -299,18 +313,13 @@ def test_nothing_is_scored_twice_after_a_kill(tmp_path):
     log = tmp_path / "log.txt"
     words = ["supervise", "llm.jsonl", "--model", "my.dying", "--set", f"model.log={log}", "--out", "out"]
     words += ["--calibrate", "held.jsonl", "--precision", "0.1", "--confidence", "0.2"]
-    code = "from steelyard.doors.cli import main; main()"
+    code = "from steelyard.cli.main import main; main()"
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", code, *words], cwd=tmp_path, env=environment, capture_output=True, check=False
-        )
-        for _ in range(3)
-    ]
-    assert [run.returncode for run in runs] == [-signal.SIGKILL, -signal.SIGKILL, 0], runs[2].stderr.decode()
+    runs = [warm_process.run("-c", code, *words, cwd=tmp_path, env=environment) for _ in range(3)]
+    assert [run.returncode for run in runs] == [-signal.SIGKILL, -signal.SIGKILL, 0], runs[2].stderr
     said = log.read_text("utf-8").split()
     assert said == ["l0", "l1", "l2", "died", "l3", "l4", "l5", "h0", "h1", "h2", "died", "h3", "h4"]
-    assert "6 cases were scored before this run was stopped" in runs[2].stderr.decode()
+    assert "6 cases were scored before this run was stopped" in runs[2].stderr
     for name, number in (("scores", 6), ("calibrate_scores", 5)):
         assert len(read_lines(tmp_path / "out" / f"{name}.jsonl")) == number
     assert not list((tmp_path / "out").glob("*.part.jsonl"))
@@ -319,8 +328,7 @@ def test_nothing_is_scored_twice_after_a_kill(tmp_path):
 @pytest.mark.parametrize("dies_before", ["scores.jsonl", "manifest.jsonl", "cases.jsonl", "run.json"])
 def test_a_run_that_is_killed_goes_on_to_the_same_result(cases, tmp_path, dies_before):
     whole = supervise(cases, tmp_path / "whole", Config(tau=2.0), **LONGER._asdict())
-    words = [sys.executable, "-c", DIES, str(cases), str(tmp_path / "out")]
-    killed = subprocess.run([*words, dies_before], env=os.environ, check=False, timeout=60)
+    killed = warm_process.run("-c", DIES, cases, tmp_path / "out", dies_before)
     assert killed.returncode == -signal.SIGKILL
     assert not (tmp_path / "out" / "run.json").exists()
     again = supervise(cases, tmp_path / "out", Config(tau=2.0), **LONGER._asdict())

@@ -1,10 +1,10 @@
 import pytest
 
 from steelyard.core.errors import EvidenceError
+from steelyard.core.plugins import build
 from steelyard.core.types import Scores
-from steelyard.files.results import result_folder
-from steelyard.methods.ranking.evidence import Only
-from steelyard.plugins.models.longer import Config, build
+from steelyard.io.run_folder import result_folder
+from steelyard.ranking.judgment_table import Only
 from steelyard.stages.supervise.scoring import read_batches_scored, write_scores
 from supervision_files import judged, read_lines, write
 
@@ -13,7 +13,7 @@ def test_scores_are_written_in_order_and_read_in_batches(tmp_path):
     many = [judged(f"p{index}", texts=("a" * (index % 7 + 1), "")) for index in range(600)]
     cases = write(tmp_path / "c.jsonl", many)
     with result_folder(tmp_path / "out", "supervise", config={}, inputs={"cases": cases}) as result:
-        written = write_scores(build(Config()), cases, result, name="longer", part="s")
+        written = write_scores(build("models", "longer"), cases, result, name="longer", part="s")
     assert written == tmp_path / "out" / "s.jsonl"
     assert [line["prompt"] for line in read_lines(written)] == [one.prompt.id for one in many]
     batches = list(read_batches_scored(cases, written, Only(kind=("llm",))))

@@ -3,10 +3,17 @@ import pytest
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Scores
-from steelyard.methods.curation.calibration import Trial
-from steelyard.methods.curation.supervised import SUPERVISED, margins
+from steelyard.curation.calibration import Trial
+from steelyard.curation.supervised import SUPERVISED, margins
 from steelyard.stages.supervise.settings import Config
-from steelyard.stages.supervise.thresholds import Survey, by_tau, calibrated, check_some_kept, survey, table
+from steelyard.stages.supervise.thresholds import (
+    Survey,
+    by_tau,
+    calibrated,
+    check_some_kept,
+    survey,
+    table,
+)
 from supervision_files import judged
 
 

@@ -4,9 +4,9 @@ import torch
 import tiny
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case, Response
-from steelyard.files.cases import write_cases
-from steelyard.stages.train.preparing import prepare
-from steelyard.stages.train.settings import Config
+from steelyard.io.cases import write_cases
+from steelyard.stages.train import read_inputs
+from steelyard.training.config import Config
 from strategies import case
 
 
@@ -23,7 +23,7 @@ def base(tmp_path):
 def test_the_parts_are_what_the_files_hold(tmp_path, base):
     write_cases(tmp_path / "train.jsonl", [ranked("one"), ranked("two", "q")])
     write_cases(tmp_path / "held.jsonl", [ranked("three", "r")])
-    parts = prepare(tmp_path / "train.jsonl", tmp_path / "held.jsonl", base, Config(max_length=77))
+    parts = read_inputs(tmp_path / "train.jsonl", tmp_path / "held.jsonl", base, Config(max_length=77))
     assert (parts.train.num_pairs, parts.held_out.num_pairs) == (2, 1)
     assert parts.rendering.max_length == 77
     assert parts.network.head.weight.dtype == torch.float32
@@ -32,7 +32,7 @@ def test_the_parts_are_what_the_files_hold(tmp_path, base):
 def test_a_fresh_head_is_that_of_the_seed(tmp_path, base):
     write_cases(tmp_path / "train.jsonl", [ranked("one")])
     first, again, other = (
-        prepare(tmp_path / "train.jsonl", None, base, Config(seed=seed)).network.head.weight for seed in (1, 1, 2)
+        read_inputs(tmp_path / "train.jsonl", None, base, Config(seed=seed)).network.head.weight for seed in (1, 1, 2)
     )
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
@@ -41,7 +41,7 @@ def test_a_fresh_head_is_that_of_the_seed(tmp_path, base):
 def test_only_frozen_weights_are_stored_in_bfloat16(tmp_path, base):
     write_cases(tmp_path / "train.jsonl", [ranked("one")])
     settings = Config(dtype="bfloat16", trainable="last:1")
-    network = prepare(tmp_path / "train.jsonl", None, base, settings).network
+    network = read_inputs(tmp_path / "train.jsonl", None, base, settings).network
     kinds = {(weight.requires_grad, weight.dtype) for weight in network.parameters()}
     assert kinds == {(True, torch.float32), (False, torch.bfloat16)}
 
@@ -50,5 +50,5 @@ def test_held_out_prompts_in_the_training_data_are_refused_unless_allowed(tmp_pa
     write_cases(tmp_path / "train.jsonl", [ranked("one")])
     write_cases(tmp_path / "held.jsonl", [ranked("one", "q")])
     with pytest.raises(EvidenceError, match="1 of 1 held-out prompts"):
-        prepare(tmp_path / "train.jsonl", tmp_path / "held.jsonl", base, Config())
-    assert prepare(tmp_path / "train.jsonl", tmp_path / "held.jsonl", base, Config(allow_overlap=True)).held_out
+        read_inputs(tmp_path / "train.jsonl", tmp_path / "held.jsonl", base, Config())
+    assert read_inputs(tmp_path / "train.jsonl", tmp_path / "held.jsonl", base, Config(allow_overlap=True)).held_out

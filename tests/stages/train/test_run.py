@@ -1,18 +1,16 @@
 import json
-import os
 import signal
-import subprocess
-import sys
 
 import pytest
 import torch
 
 import tiny
+import warm_process
 from steelyard.core.errors import EvidenceError, ModelError, OutputError
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Response
-from steelyard.files.cases import write_cases
-from steelyard.plugins.models._network import load_tokenizer
+from steelyard.io.cases import write_cases
+from steelyard.networks.loading import load_tokenizer
 from steelyard.stages.train import Config, train
 from strategies import case
 
@@ -181,7 +179,7 @@ def test_the_measure_of_the_last_step_is_that_of_the_scorer(given, tmp_path):
 
 DIES = """
 import os, signal, sys
-from steelyard.doors.cli import main
+from steelyard.cli.main import main
 
 def kill(event, args):
     # The third checkpoint has just taken its name.
@@ -202,8 +200,8 @@ def test_a_killed_training_goes_on_to_bit_equal_weights_and_curve(given, tmp_pat
     whole = train(file, tmp_path / "whole", config, model=base, held_out=held_out)
     words = ["train", str(file), "--model", base, "--held-out", str(held_out), "--out", str(tmp_path / "out")]
     words += ["--epochs", "3", "--learning-rate", "3e-3", "--prompts-per-step", "4", "--set", "checkpoint_every=1"]
-    killed = subprocess.run([sys.executable, "-c", DIES, *words], env=os.environ, capture_output=True, check=False)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    killed = warm_process.run("-c", DIES, *words)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert (tmp_path / "out" / "started.json").exists()
     with pytest.raises(OutputError, match=r"unfinished run .*: epochs 3 there, 4 here"):
         train(file, tmp_path / "out", Config(epochs=4, learning_rate=3e-3, prompts_per_step=4, checkpoint_every=1),
@@ -254,7 +252,7 @@ def test_a_checkpoint_of_another_model_is_refused_by_its_weights(given, tmp_path
     asked = {name: json.loads((tmp_path / "whole" / "run.json").read_text())[name] for name in (
         "stage", "config", "seed", "inputs",
     )}  # fmt: skip
-    from steelyard.stages.train.checkpoints import Checkpoint, State, save_checkpoint
+    from steelyard.training.checkpoints import Checkpoint, State, save_checkpoint
 
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "started.json").write_text(json.dumps(asked))

@@ -7,9 +7,9 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError, choices
 from steelyard.core.types import Case
-from steelyard.methods.measures import aggregation
-from steelyard.methods.measures.aggregation import ACCURACY, Estimate, shares
-from steelyard.methods.measures.headlines import (
+from steelyard.statistics import aggregation
+from steelyard.statistics.aggregation import ACCURACY, Estimate, shares
+from steelyard.statistics.headline import (
     Breakdown,
     LeftOut,
     Part,
@@ -18,7 +18,7 @@ from steelyard.methods.measures.headlines import (
     num_prompts,
     subset_of,
 )
-from steelyard.methods.measures.resampling import Totals
+from steelyard.statistics.resampling import Totals
 
 
 class Subset(NamedTuple):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.core.types import Case, Scores
-from steelyard.methods.measures.accuracy import Floats, Integers
+from steelyard.statistics.pair_counts import Floats, Integers
 
 TIES = "Ties"
 SUBSETS = {"Factuality": 475, "Precise IF": 160, "Math": 183, "Safety": 450, "Focus": 495, TIES: 102}

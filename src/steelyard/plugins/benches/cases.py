@@ -7,17 +7,10 @@ import numpy as np
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.types import Case, Scores
-from steelyard.methods.measures.accuracy import PAIRS, Integers
-from steelyard.methods.measures.aggregation import ACCURACY, Groups, by_category, macro
-from steelyard.methods.measures.headlines import (
-    NONE_LEFT_OUT,
-    Breakdown,
-    Headline,
-    LeftOut,
-    Part,
-    mean_accuracy,
-)
-from steelyard.methods.measures.resampling import Totals
+from steelyard.statistics.aggregation import ACCURACY, Groups, by_category, macro
+from steelyard.statistics.headline import NONE_LEFT_OUT, Breakdown, Headline, LeftOut, Part, mean_accuracy
+from steelyard.statistics.pair_counts import PAIRS, Integers
+from steelyard.statistics.resampling import Totals
 
 
 class Config(BaseConfig, frozen=True):

@@ -9,9 +9,9 @@ import numpy as np
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, choices
 from steelyard.core.types import Case, Scores
-from steelyard.methods.measures import aggregation
-from steelyard.methods.measures.accuracy import Integers
-from steelyard.methods.measures.headlines import (
+from steelyard.statistics import aggregation
+from steelyard.statistics.groups import prompt_names
+from steelyard.statistics.headline import (
     NONE_LEFT_OUT,
     Breakdown,
     Formula,
@@ -23,8 +23,8 @@ from steelyard.methods.measures.headlines import (
     num_prompts,
     subset_of,
 )
-from steelyard.methods.measures.resampling import Totals
-from steelyard.methods.measures.strata import prompt_names
+from steelyard.statistics.pair_counts import Integers
+from steelyard.statistics.resampling import Totals
 
 PUBLISHED = {"open_prompt": 1146, "human_instruction": 1346}
 """The subsets and their numbers of prompts (CHEEMS, Table 1)."""

@@ -8,10 +8,17 @@ import numpy as np
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case, Scores
-from steelyard.methods.measures.accuracy import Floats, Integers
-from steelyard.methods.measures.aggregation import estimate
-from steelyard.methods.measures.estimates import Estimate
-from steelyard.methods.measures.headlines import (
+from steelyard.plugins.benches._rewardbench import (
+    SECTIONS,
+    WEIGHT_SETS,
+    breakdown_of,
+    checked_subset,
+    section_records,
+)
+from steelyard.statistics.aggregation import estimate
+from steelyard.statistics.estimates import Estimate
+from steelyard.statistics.groups import prompt_names
+from steelyard.statistics.headline import (
     NONE_LEFT_OUT,
     Breakdown,
     Formula,
@@ -22,15 +29,8 @@ from steelyard.methods.measures.headlines import (
     by_language,
     drop_record,
 )
-from steelyard.methods.measures.resampling import Totals
-from steelyard.methods.measures.strata import prompt_names
-from steelyard.plugins.benches._rewardbench import (
-    SECTIONS,
-    WEIGHT_SETS,
-    breakdown_of,
-    checked_subset,
-    section_records,
-)
+from steelyard.statistics.pair_counts import Floats, Integers
+from steelyard.statistics.resampling import Totals
 
 LANGUAGES = (
     "arb_Arab", "ces_Latn", "deu_Latn", "ell_Grek", "fra_Latn", "heb_Hebr", "hin_Deva", "ind_Latn", "ita_Latn",
@@ -48,6 +48,7 @@ class Config(BaseConfig, frozen=True):
     """``weights``: M-RewardBench's own (prompt counts after its filter), or RewardBench's. Never mixed."""
 
     weights: Literal["mrewardbench", "rewardbench"] = "mrewardbench"
+    """The weights of the subsets: prompt counts of RewardBench, or of M-RewardBench after its filter."""
 
 
 class _Spoken(NamedTuple):

@@ -7,19 +7,6 @@ import numpy as np
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.types import Case, Scores
-from steelyard.methods.measures import aggregation
-from steelyard.methods.measures.accuracy import Floats, Integers
-from steelyard.methods.measures.headlines import (
-    NONE_LEFT_OUT,
-    Breakdown,
-    Headline,
-    LeftOut,
-    missing_parts,
-    num_prompts,
-    subset_of,
-)
-from steelyard.methods.measures.resampling import Totals
-from steelyard.methods.measures.strata import prompt_names
 from steelyard.plugins.benches._rewardbench import (
     PRIOR_SETS,
     SECTIONS,
@@ -28,12 +15,26 @@ from steelyard.plugins.benches._rewardbench import (
     checked_subset,
     section_records,
 )
+from steelyard.statistics import aggregation
+from steelyard.statistics.groups import prompt_names
+from steelyard.statistics.headline import (
+    NONE_LEFT_OUT,
+    Breakdown,
+    Headline,
+    LeftOut,
+    missing_parts,
+    num_prompts,
+    subset_of,
+)
+from steelyard.statistics.pair_counts import Floats, Integers
+from steelyard.statistics.resampling import Totals
 
 
 class Config(BaseConfig, frozen=True):
     """``weights``: RewardBench's own, or those of M-RewardBench (prompt counts after its filter). Never mixed."""
 
     weights: Literal["rewardbench", "mrewardbench"] = "rewardbench"
+    """The weights of the subsets: prompt counts of RewardBench, or of M-RewardBench after its filter."""
 
 
 class Bench:

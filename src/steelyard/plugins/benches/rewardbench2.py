@@ -8,9 +8,19 @@ import numpy as np
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError, choices
 from steelyard.core.types import Case, Scores
-from steelyard.methods.measures import aggregation
-from steelyard.methods.measures.accuracy import NUM_COLUMNS, Floats, Integers
-from steelyard.methods.measures.headlines import (
+from steelyard.plugins.benches._rewardbench2 import (
+    ITEMS,
+    PARTS,
+    SCORE,
+    SUBSETS,
+    TIES,
+    statistics,
+    tie_key,
+    ties_score,
+)
+from steelyard.statistics import aggregation
+from steelyard.statistics.groups import Cell, prompt_names
+from steelyard.statistics.headline import (
     NONE_LEFT_OUT,
     Breakdown,
     Formula,
@@ -22,18 +32,8 @@ from steelyard.methods.measures.headlines import (
     num_prompts,
     subset_of,
 )
-from steelyard.methods.measures.resampling import Totals
-from steelyard.methods.measures.strata import Cell, prompt_names
-from steelyard.plugins.benches._rewardbench2 import (
-    ITEMS,
-    PARTS,
-    SCORE,
-    SUBSETS,
-    TIES,
-    statistics,
-    tie_key,
-    ties_score,
-)
+from steelyard.statistics.pair_counts import NUM_COLUMNS, Floats, Integers
+from steelyard.statistics.resampling import Totals
 
 
 class Config(BaseConfig, frozen=True):

@@ -8,9 +8,9 @@ import numpy as np
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case, Scores
-from steelyard.methods.measures import aggregation
-from steelyard.methods.measures.accuracy import Integers
-from steelyard.methods.measures.headlines import (
+from steelyard.statistics import aggregation
+from steelyard.statistics.groups import Cell, prompt_names
+from steelyard.statistics.headline import (
     NONE_LEFT_OUT,
     Breakdown,
     Formula,
@@ -20,8 +20,8 @@ from steelyard.methods.measures.headlines import (
     missing_parts,
     num_prompts,
 )
-from steelyard.methods.measures.resampling import Totals
-from steelyard.methods.measures.strata import Cell, prompt_names
+from steelyard.statistics.pair_counts import Integers
+from steelyard.statistics.resampling import Totals
 
 GOALS = ("Helpfulness", "Harmlessness")
 SETS = {"Pairwise_set": "pairwise", "BoN_set": "best of N"}

@@ -4,7 +4,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from steelyard.core.asking import Alternative, Failure, Question, Reply, Request
+from steelyard.core.comparison import Alternative, Failure, Question, Reply, Request
 
 _LONGEST_TOKEN = 128
 """Characters: the longest tokens of public vocabularies are runs of so many spaces."""

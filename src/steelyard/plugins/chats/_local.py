@@ -10,12 +10,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from steelyard.core.asking import Alternative, Reply, Request
+from steelyard.core.comparison import Alternative, Reply, Request
 from steelyard.core.errors import ModelError, Place
-from steelyard.files.lines import check_text, check_utf8
+from steelyard.io.lines import check_text, check_utf8
+from steelyard.networks.pretrained import load_pretrained
+from steelyard.networks.rendering import TemplateFailure, tokenise, write
 from steelyard.plugins.chats.local import Config
-from steelyard.plugins.pretrained import load_pretrained
-from steelyard.plugins.rendering import TemplateFailure, tokenise, write
 
 
 class Local:

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from steelyard.core.asking import Question, Reply, Request
+from steelyard.core.comparison import Question, Reply, Request
 from steelyard.core.errors import ModelError
-from steelyard.files.talk import say
-from steelyard.plugins import exchange
+from steelyard.io import exchange
+from steelyard.io.credentials import read_key
+from steelyard.io.progress import say
 from steelyard.plugins.chats._completion import is_empty, read_completion
 from steelyard.plugins.chats.openai_compatible import Config, described
-from steelyard.plugins.credentials import read_key
 
 _ASKED_WRONGLY = ("http_401", "http_403", "http_404", "http_405")
 _BYTES_ALWAYS, _BYTES_PER_TOKEN = 1 << 20, 4096

@@ -16,10 +16,15 @@ class Config(BaseConfig, frozen=True):
     """
 
     path: str
+    """The model's folder."""
     name: str | None = None
+    """The name in the judgments; none takes the folder's name."""
     chat_template: str | None = None
+    """A Jinja file, for models without a template of their own."""
     dtype: Literal["float32", "bfloat16"] = "bfloat16"
+    """The number type of the model."""
     batch_size: int = 1
+    """The number of questions in a batch; with more than 1, padding can change a reply."""
 
 
 def build(config: Config) -> Chat:

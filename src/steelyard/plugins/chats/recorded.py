@@ -6,20 +6,22 @@ from typing import Any
 
 import msgspec
 
-from steelyard.core.asking import Alternative, Failure, Reply, Request
+from steelyard.core.comparison import Alternative, Failure, Reply, Request
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.identity import content_id
 from steelyard.core.protocols import Chat
 from steelyard.core.types import Record
-from steelyard.files.lines import read_batches
+from steelyard.io.lines import read_batches
 
 
 class Config(BaseConfig, frozen=True):
     """``path`` is a file of recorded replies, a line each; ``name`` signs the verdicts."""
 
     path: str
+    """The file of recorded replies, one a line."""
     name: str = "recorded"
+    """The name in the judgments."""
 
 
 class Recording(Record, frozen=True, kw_only=True):

@@ -79,7 +79,7 @@ def _result(reference: Any) -> Any:
     except RayError as error:
         raise UserError(
             f"the cluster lost a batch for good ({type(error).__name__}: {str(error).splitlines()[0]})",
-            do="look at the cluster's memory with `ray status`; a smaller --set ahead needs less",
+            do="look at the cluster's memory with `ray status`, and give its machines more",
         ) from error
 
 

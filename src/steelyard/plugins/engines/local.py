@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
+from multiprocessing import resource_tracker
 from typing import TypeVar
 
 from steelyard.core.config import Config as BaseConfig
@@ -27,6 +28,7 @@ class Config(BaseConfig, frozen=True):
     """``workers`` is the number of processes, 0 for one a core; with 1 the work is done in this process."""
 
     workers: int = 0
+    """The number of processes; 0 for one a core, 1 for this process alone."""
 
 
 class LocalEngine:
@@ -50,6 +52,7 @@ class LocalEngine:
     def _in_processes(self, function: Callable[[Given], Returned], batches: Iterator[Given]) -> Iterator[Returned]:
         waiting: deque[Future[Returned]] = deque()
         spawning = multiprocessing.get_context("spawn")
+        _start_tracker()
         with ProcessPoolExecutor(self.workers, spawning, initializer=_start_worker) as pool:
             try:
                 waiting.extend(pool.submit(function, batch) for batch in islice(batches, _AHEAD * self.workers))
@@ -60,7 +63,7 @@ class LocalEngine:
             except BrokenProcessPool as error:
                 raise UserError(
                     "a worker process died before it was done (out of memory, or it could not start)",
-                    do="ask for workers=1; in a script, keep the call under `if __name__ == '__main__':`",
+                    do="say --workers 1; in a script, keep the call under `if __name__ == '__main__':`",
                 ) from error
             finally:
                 for future in waiting:
@@ -81,11 +84,42 @@ def num_cores() -> int:
     return os.cpu_count() or 1
 
 
+def _start_tracker() -> None:
+    """Start Python's process for semaphores so that a closed terminal does not end it before this process.
+
+    Another would be started in its place, and complain of every semaphore that it does not know.
+    """
+    if sys.platform == "win32":
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start_worker() -> None:
-    """What a worker does first: it binds its life to its parent's, leaves Ctrl-C to it, and takes one thread."""
+    """Bind the worker's life to its parent's, leave signals to the parent, and take one thread."""
+    for name in ("SIGINT", "SIGHUP"):
+        if (number := getattr(signal, name, None)) is not None:
+            signal.signal(number, signal.SIG_IGN)
+    if sys.platform == "linux":
+        # Threads inherit the mask, so that the signal waits for the one that asks for it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        threading.Thread(target=_end_by_parent, daemon=True).start()
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _take_one_thread()
+
+
+def _end_by_parent() -> None:
+    """End this process at its parent's SIGTERM. One that all processes of a group receive is the parent's to answer:
+
+    a worker that ended in the middle of a result would leave the parent waiting for the rest of it.
+    """
+    if sys.platform == "linux":
+        while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
+            pass
+        os._exit(1)
 
 
 def _end_with_parent() -> None:

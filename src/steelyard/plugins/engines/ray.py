@@ -20,8 +20,11 @@ class Config(BaseConfig, frozen=True):
     """
 
     address: str | None = None
+    """The address of the cluster; auto for the one of this machine, none to start one here."""
     ahead: int = 2
+    """The number of batches that wait for each core."""
     num_cpus: float = 1.0
+    """The share of a core that a batch takes."""
 
 
 def build(config: Config) -> "RayEngine":

@@ -1,51 +1,45 @@
-"""What the formats share: reading a field or saying what is wrong with it, texts as turns, and what stays unsaid."""
+"""Field values as turns, ids of rows, and the record of a row's form that makes an exact way back possible."""
 
-import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.identity import UniqueIds, content_id
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Message, Prompt, Response
-from steelyard.plugins.formats._parts import AS_READ
+from steelyard.core.types import Case, JsonObject, Message, Meta, Prompt, Response
+from steelyard.curation.format_support import AS_READ
+
+OTHER_SHAPE = "cases of another shape"
+"""The name under which a format of a fixed shape counts the cases that do not fit it; they are not written."""
+ROLE_AND_CONTENT = ("role", "content")
+_LANGUAGES = {
+    "Arabic": "ar", "Bengali": "bn", "Bulgarian": "bg", "Catalan": "ca", "Chinese": "zh", "Croatian": "hr",
+    "Czech": "cs", "Danish": "da", "Dutch": "nl", "English": "en", "Estonian": "et", "Finnish": "fi", "French": "fr",
+    "German": "de", "Greek": "el", "Hebrew": "he", "Hindi": "hi", "Hungarian": "hu", "Indonesian": "id",
+    "Italian": "it", "Japanese": "ja", "Korean": "ko", "Latvian": "lv", "Lithuanian": "lt", "Norwegian": "no",
+    "Persian": "fa", "Polish": "pl", "Portuguese": "pt", "Romanian": "ro", "Russian": "ru", "Serbian": "sr",
+    "Slovak": "sk", "Slovenian": "sl", "Spanish": "es", "Swahili": "sw", "Swedish": "sv", "Tamil": "ta", "Thai": "th",
+    "Turkish": "tr", "Ukrainian": "uk", "Urdu": "ur", "Vietnamese": "vi",
+}  # fmt: skip
+_CODES = {name.lower(): code for name, code in _LANGUAGES.items()}
+_NAMES_OF_CODES = {code: name for name, code in _LANGUAGES.items()}
+LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*")
 
 
-def text_field(row: Row, key: str, *, default: str | None = None) -> str:
-    """The text under the key. Raises RecordError when it is absent (without a default) or no text."""
-    value = row.value.get(key)
-    if value is None and default is not None:
-        return default
-    if not isinstance(value, str):
-        found = "lacks" if value is None else f"has {type(value).__name__} under"
-        raise RecordError(f"the row {found} {key!r}", where=row.place, allowed=f"{key}: a text")
-    return value
+def code_of(name: str) -> str | None:
+    """Return the code of a language's English name in any case, or the code itself; null for anything else."""
+    return _CODES.get(name.lower()) or (name if LANGUAGE_CODE.fullmatch(name) else None)
 
 
-def optional_text(row: Row, key: str) -> str | None:
-    """The text under the key, null where there is none. Raises RecordError for anything else."""
-    return None if row.value.get(key) is None else text_field(row, key)
-
-
-def is_number(value: Any) -> bool:
-    """Whether the value is a finite number; true and false are none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def list_field(row: Row, key: str, *, default: Sequence[Any] | None = None) -> Sequence[Any]:
-    """The list under the key. Raises RecordError as `text_field` does."""
-    value = row.value.get(key)
-    if value is None and default is not None:
-        return default
-    if not isinstance(value, list):
-        found = "lacks" if value is None else f"has {type(value).__name__} under"
-        raise RecordError(f"the row {found} {key!r}", where=row.place, allowed=f"{key}: a list")
-    return value
+def name_of(code: str) -> str:
+    """Return the English name of a code, such as ``Chinese``; a code without one stays as it is."""
+    return _NAMES_OF_CODES.get(code, code)
 
 
 def turns_of(value: Any, place: Place, key: str, *, role: str) -> tuple[Message, ...]:
-    """A text as one turn of the role, or a list of ``{role, content}`` as it is. Raises RecordError for others."""
+    """Read a text as one turn of the role, or a list of ``{role, content}``. Raises RecordError for other values."""
     if isinstance(value, str):
         return (Message(role=role, content=value),)
     is_turns = isinstance(value, list) and all(
@@ -53,127 +47,158 @@ def turns_of(value: Any, place: Place, key: str, *, role: str) -> tuple[Message,
         for turn in value
     )
     if not is_turns or not value:
-        found = f"{key!r} is neither a text nor turns of role and content"
-        raise RecordError(found, where=place._replace(path=key), allowed='a text, or [{"role": …, "content": …}, …]')
+        problem = f"{key!r} is neither a text nor turns of role and content"
+        raise RecordError(problem, where=place._replace(path=key), allowed='a text, or [{"role": …, "content": …}, …]')
     return tuple(Message(role=turn["role"], content=turn["content"]) for turn in value)
 
 
+def field_turns(row: Row, key: str, *, role: str) -> tuple[Message, ...]:
+    """Read the turns under a key, as `turns_of` does."""
+    return turns_of(row.value.get(key), row.place, key, role=role)
+
+
+def answer_of(text: str) -> tuple[Message, ...]:
+    """Return an answer of one assistant turn."""
+    return (Message(role="assistant", content=text),)
+
+
 def turn_keys(row: Row, keys: Iterable[str]) -> list[str]:
-    """Those of the keys whose values are lists of turns: one turn and a text look alike in the record."""
+    """Return the keys whose values are lists of turns: a case does not tell one turn from a text."""
     return [key for key in keys if isinstance(row.value.get(key), list)]
 
 
-def count_other_keys(turns: Any, known: Iterable[str], noted: Counter[str]) -> None:
-    """Count what turns say beyond the known keys (a name, a weight, tool calls): the record cannot hold it."""
-    named = set(known)
+def count_other_keys(turns: Any, noted: Counter[str], known: Iterable[str] = ROLE_AND_CONTENT) -> None:
+    """Count the values of turns under other keys (a name, a weight, tool calls): a case cannot hold them."""
+    known_keys = set(known)
     for turn in turns if isinstance(turns, list) else [turns]:
-        said = turn if isinstance(turn, dict) else {}
-        other = sum(value is not None for key, value in said.items() if key not in named)
-        if other:
-            noted["other keys of turns, left out"] += other
+        fields = turn if isinstance(turn, dict) else {}
+        num_other = sum(value is not None for key, value in fields.items() if key not in known_keys)
+        if num_other:
+            noted["other keys of turns, left out"] += num_other
 
 
-def nulls_of(row: Row, keys: Iterable[str]) -> list[str]:
-    """Those of the keys that stand in the row as null, as optional columns of tables do."""
-    return [key for key in keys if key in row.value and row.value[key] is None]
-
-
-def with_nulls(row: dict[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
-    """The row, with null again where it was read so and there is still nothing to say."""
-    return row | {key: None for key in form.get("null", ()) if not row.get(key)}
-
-
-def as_turns(messages: Iterable[Message]) -> list[dict[str, str]]:
-    """The turns as plain dictionaries."""
+def as_turns(messages: Iterable[Message]) -> list[JsonObject]:
+    """Return the turns as JSON objects."""
     return [{"role": message.role, "content": message.content} for message in messages]
 
 
-def text_or_list(turns: Sequence[Message], role: str, *, as_list: bool = False) -> str | list[dict[str, str]]:
-    """One turn of the role as its text, unless it was read as a list; other turns as they are."""
-    return turns[0].content if len(turns) == 1 and turns[0].role == role and not as_list else as_turns(turns)
+def is_text(turns: Sequence[Message], role: str) -> bool:
+    """Return whether the turns can be written as one text: a single turn of the role."""
+    return len(turns) == 1 and turns[0].role == role
+
+
+def text_or_list(turns: Sequence[Message], role: str, *, as_list: bool = False) -> str | list[JsonObject]:
+    """Return one turn of the role as its text, unless it was read as a list; other turns as a list."""
+    return turns[0].content if is_text(turns, role) and not as_list else as_turns(turns)
 
 
 def response_of(response_id: str, turns: Sequence[Message], **fields: Any) -> Response:
-    """A response of one assistant turn as text, any other as its turns."""
-    if len(turns) == 1 and turns[0].role == "assistant":
+    """Return a response: one assistant turn as its text, other turns as they are."""
+    if is_text(turns, "assistant"):
         return Response(id=response_id, text=turns[0].content, **fields)
     return Response(id=response_id, messages=tuple(turns), **fields)
 
 
 def answer_turns(response: Response) -> tuple[Message, ...]:
-    """The response's turns; of a text, one assistant turn."""
-    return response.messages or (Message(role="assistant", content=response.text or ""),)
+    """Return the response's turns; a text is one assistant turn."""
+    return response.messages or answer_of(response.text or "")
 
 
-def rest(row: Row, known: Iterable[str]) -> dict[str, Any] | None:
-    """The row's other keys, for ``meta``; null if there are none."""
-    named = set(known)
-    return {key: value for key, value in row.value.items() if key not in named} or None
+def answer_text(response: Response, lost: Counter[str]) -> str:
+    """Return the answer as one text; of several turns the last is kept, and the others are counted."""
+    if response.text is not None:
+        return response.text
+    turns = response.messages or ()
+    lost["earlier turns of an answer"] += max(0, len(turns) - 1)
+    return turns[-1].content if turns else ""
 
 
-def answer_ids(turns: Sequence[Sequence[Message]], noted: Counter[str]) -> tuple[str, ...]:
-    """Ids made of the answers' texts; equal answers get ``~2`` and are counted."""
-    ids = UniqueIds()
-    made = ids.take_all(content_id("\n".join(turn.content for turn in one)) for one in turns)
-    if ids.num_repeated:
-        noted["repeated responses"] += ids.num_repeated
-    return made
-
-
-def as_read(kind: str, **facts: Any) -> dict[str, Any]:
-    """What the turns do not say of a row's form, for the case's ``meta``; only the same format reads it again."""
-    # An id may be 0 or empty and is still said.
-    said = {name: value for name, value in facts.items() if value is not None and value is not False and value != []}
-    return {AS_READ: {"format": kind, **said}} if said else {}
-
-
-def form_of(case: Case, kind: str) -> dict[str, Any]:
-    """What ``as_read`` kept when the case was read from this format; empty for cases from anywhere else."""
-    kept = case.meta.get(AS_READ)
-    return kept if isinstance(kept, dict) and kept.get("format") == kind else {}
-
-
-def with_meta(row: dict[str, Any], case: Case, known: Iterable[str], lost: Counter[str]) -> dict[str, Any]:
-    """The row and the prompt's ``meta``; a key there that the format itself uses is left out and counted."""
-    taken = {*known, *row}
-    meta = case.prompt.meta or {}
-    clashing = sum(key in taken for key in meta)
-    if clashing:
-        lost["prompt meta under the format's own names"] += clashing
-    return row | {key: value for key, value in meta.items() if key not in taken}
+def answer_or_none(response: Response) -> str | None:
+    """Return the answer as one text; null where it has other turns."""
+    if response.text is not None:
+        return response.text
+    turns = response.messages or ()
+    return turns[0].content if turns and is_text(turns, "assistant") else None
 
 
 def only_question(messages: Sequence[Message]) -> str | None:
-    """The prompt's text where it is one user turn; null where a format with one text for it cannot hold it."""
-    return messages[0].content if len(messages) == 1 and messages[0].role == "user" else None
+    """Return the prompt's text where it is one user turn, else null."""
+    return messages[0].content if is_text(messages, "user") else None
+
+
+def answer_ids(turns: Sequence[Sequence[Message]], noted: Counter[str]) -> tuple[str, ...]:
+    """Make ids of the answers' texts; equal answers get ``~2`` and are counted."""
+    ids = UniqueIds()
+    names = ids.take_all(content_id("\n".join(turn.content for turn in answer)) for answer in turns)
+    if ids.num_repeated:
+        noted["repeated responses"] += ids.num_repeated
+    return names
+
+
+def with_prompt(messages: Sequence[Message], **fields: Any) -> Prompt:
+    """Return a prompt of these turns; empty values are left out."""
+    return Prompt(messages=tuple(messages), **{name: value for name, value in fields.items() if value or name == "id"})
+
+
+def as_read(kind: str, **facts: Any) -> Meta:
+    """Return a case's ``meta`` with the form of its row; only the same format reads it when it writes again."""
+    # An id may be 0 or empty, and is still a fact.
+    form = {name: value for name, value in facts.items() if value is not None and value is not False and value != []}
+    return {AS_READ: {"format": kind, **form}} if form else {}
+
+
+def form_of(case: Case, kind: str) -> JsonObject:
+    """Return the form that `as_read` recorded for this format; empty for cases of other origin."""
+    form = case.meta.get(AS_READ)
+    return form if isinstance(form, dict) and form.get("format") == kind else {}
+
+
+def with_nulls(row: JsonObject, form: JsonObject) -> JsonObject:
+    """Return the row with the nulls that it was read with, where it still has no value for them."""
+    return row | {key: None for key in form.get("null", ()) if not row.get(key)}
+
+
+def with_meta(row: JsonObject, case: Case, known: Iterable[str], lost: Counter[str]) -> JsonObject:
+    """Return the row with the prompt's ``meta``; keys that the format uses itself are left out and counted."""
+    return row | other_meta(case.prompt.meta, {*known, *row}, lost, of="prompt")
+
+
+def other_meta(meta: Meta | None, taken: Iterable[str], lost: Counter[str], *, of: str = "response") -> JsonObject:
+    """Return the entries of a ``meta`` under keys that are not taken; the others are counted."""
+    taken_keys = set(taken)
+    num_clashing = sum(key in taken_keys for key in meta or {})
+    if num_clashing:
+        lost[f"{of} meta under the format's own names"] += num_clashing
+    return {key: value for key, value in (meta or {}).items() if key not in taken_keys}
+
+
+def without_keys(meta: Meta | None, keys: Iterable[str]) -> Meta | None:
+    """Return the entries of a ``meta`` under other keys; null where there are none."""
+    removed = set(keys)
+    return {key: value for key, value in (meta or {}).items() if key not in removed} or None
 
 
 class PromptIds:
-    """Ids for the rows of one file: given ones must be unique, made ones are hashes of the whole row."""
+    """Ids for the rows of one file: a row's own id must be unique; a made id is a hash of the whole row."""
 
     def __init__(self, noted: Counter[str]) -> None:
         self._noted = noted
         self._made = UniqueIds()
-        self._given: dict[tuple[str, str | None], Place] = {}
+        self._places: dict[tuple[str, str | None], Place] = {}
 
-    def made(self, row: Row) -> str:
-        """An id for a row that has none; an equal row gets ``~2`` and is counted."""
-        before = self._made.num_repeated
-        made = self._made.take(content_id(row.value))
-        self._noted["repeated rows"] += self._made.num_repeated - before
-        return made
+    def take(self, row: Row, name: str | None = None, *, language: str | None = None) -> str:
+        """Return the row's own id, or a made one where it has none; an equal row gets ``~2`` and is counted.
 
-    def given(self, name: str, row: Row, *, language: str | None = None) -> str:
-        """The row's own id. Raises RecordError when another row of the same language has it too."""
+        Raises RecordError when another row of the same language has the id too.
+        """
+        if name is None:
+            before = self._made.num_repeated
+            made = self._made.take(content_id(row.value))
+            self._noted["repeated rows"] += self._made.num_repeated - before
+            return made
         key = (name, language)
-        if key in self._given:
-            raise RecordError(
-                f"id {name!r} stands at {self._given[key]} already", where=row.place, allowed="unique ids"
-            )
-        self._given[key] = row.place
+        if key in self._places:
+            problem = f"id {name!r} stands at {self._places[key]} already"
+            raise RecordError(problem, where=row.place, allowed="unique ids")
+        self._places[key] = row.place
         return name
-
-
-def with_prompt(messages: Sequence[Message], **fields: Any) -> Prompt:
-    """A prompt of these turns, empty values left out."""
-    return Prompt(messages=tuple(messages), **{name: value for name, value in fields.items() if value})

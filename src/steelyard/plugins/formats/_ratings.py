@@ -1,19 +1,16 @@
-"""Numbers that a format gives to single answers: reading them as ratings, and which of a case's ratings it can say."""
+"""Numbers that a format gives to single answers: scores as ratings, and ranks as tiers."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.core.errors import RecordError
-from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Kind, Meta, Rating
-from steelyard.plugins.formats._fields import is_number
+from steelyard.core.types import Case, Kind, Meta, Ranking, Rating
 
 
-class Scale(NamedTuple):
-    """What a number of a format means. ``rater`` null: the rows say who it was."""
+class RatingScale(NamedTuple):
+    """The meaning of a format's number. ``rater`` is null where the rows name the rater."""
 
     dimension: str
     range: tuple[float, float] | None
@@ -22,37 +19,29 @@ class Scale(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """The ratings that a format can say, by response and dimension, and the case with only the others."""
+    """The ratings that a format can write, by response and dimension, and the case with only the others."""
 
     ratings: Mapping[tuple[str, str], Rating]
     rest: Case
 
     def value(self, response: str, dimension: str) -> float | None:
-        """The number for the response; null where there is none."""
+        """Return the number for the response, null where there is none."""
         rating = self.ratings.get((response, dimension))
         return None if rating is None else rating.value
 
 
-def number_field(row: Row, key: str) -> float | None:
-    """The number under the key, null where there is none. Raises RecordError for anything else."""
-    value = row.value.get(key)
-    if value is not None and not is_number(value):
-        raise RecordError("a score that is no number", where=row.place._replace(path=key), allowed="a number, or null")
-    return value
-
-
-def rating_of(response: str, value: float, scale: Scale, noted: Counter[str], **fields: Any) -> Rating:
-    """The number as a rating, as it is; one outside the scale is counted, not corrected."""
+def rating_of(response: str, value: float, scale: RatingScale, noted: Counter[str], **fields: Any) -> Rating:
+    """Return the number as a rating, unchanged; a number outside the scale is counted."""
     if scale.range is not None and not scale.range[0] <= value <= scale.range[1]:
         noted[f"ratings outside their scale ({scale.dimension})"] += 1
-    said = {"rater": scale.rater, "kind": scale.kind, "dimension": scale.dimension, "range": scale.range}
-    return Rating(response=response, value=value, **(said | fields))
+    defaults = {"rater": scale.rater, "kind": scale.kind, "dimension": scale.dimension, "range": scale.range}
+    return Rating(response=response, value=value, **(defaults | fields))
 
 
-def take_ratings(case: Case, scales: Iterable[Scale], lost: Counter[str], *, keeps_meta: bool = False) -> Taken:
-    """One rating for each response and scale: the first of that dimension and range.
+def take_ratings(case: Case, scales: Iterable[RatingScale], lost: Counter[str], *, keeps_meta: bool = False) -> Taken:
+    """Take one rating for each response and scale: the first of that dimension and range.
 
-    What else a taken rating says, and the format does not, is counted here; the others are left to ``count_lost``.
+    Details of a taken rating that the format cannot write are counted here; the others are left to ``count_lost``.
     """
     by_dimension = {scale.dimension: scale for scale in scales}
     taken: dict[tuple[str, str], Rating] = {}
@@ -69,15 +58,30 @@ def take_ratings(case: Case, scales: Iterable[Scale], lost: Counter[str], *, kee
     return Taken(taken, replace(case, ratings=tuple(others)))
 
 
+def score_ratings(
+    case: Case, scores: Iterable[float | None], scale: RatingScale, noted: Counter[str]
+) -> tuple[Rating, ...]:
+    """Return the ratings of a pair's two responses; a chosen one that is not rated higher is counted, not corrected."""
+    chosen, rejected = values = tuple(scores)
+    if chosen is not None and rejected is not None and chosen <= rejected:
+        noted["pairs whose scores do not say their order"] += 1
+    rated = zip(case.responses, values, strict=True)
+    return tuple(rating_of(response.id, value, scale, noted) for response, value in rated if value is not None)
+
+
 def _has_details(rating: Rating, *, keeps_meta: bool) -> bool:
     meta: Meta | None = None if keeps_meta else rating.meta
     return any(value is not None for value in (rating.id, rating.task, rating.spans)) or bool(meta)
 
 
-def scored(case: Case, scores: Iterable[float | None], scale: Scale, noted: Counter[str]) -> tuple[Rating, ...]:
-    """The ratings of a pair's two responses; that the chosen one is not rated higher is counted, not corrected."""
-    chosen, rejected = values = tuple(scores)
-    if chosen is not None and rejected is not None and chosen <= rejected:
-        noted["pairs whose scores do not say their order"] += 1
-    by_response = zip(case.responses, values, strict=True)
-    return tuple(rating_of(one.id, value, scale, noted) for one, value in by_response if value is not None)
+def tiers_of(ranks: Mapping[str, float]) -> Ranking:
+    """Return the ids by their rank, smallest first; equal ranks are one tier."""
+    tiers: dict[float, list[str]] = defaultdict(list)
+    for name, rank in ranks.items():
+        tiers[rank].append(name)
+    return tuple(tuple(tiers[rank]) for rank in sorted(tiers))
+
+
+def rank_of(ranking: Ranking, *, first: int = 1) -> dict[str, int]:
+    """Return the rank of each id: the number of its tier."""
+    return {name: number for number, tier in enumerate(ranking, first) for name in tier}

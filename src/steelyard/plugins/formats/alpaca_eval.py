@@ -10,27 +10,24 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import RecordError
-from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Judgment, Message, Verdict
+from steelyard.core.plugins import without_settings
+from steelyard.core.protocols import Row, is_number
+from steelyard.core.types import Case, JsonObject, Judgment, Message, Verdict
+from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.plugins.formats._conversations import conversation_of
 from steelyard.plugins.formats._fields import (
     PromptIds,
     answer_ids,
+    answer_of,
+    answer_text,
     as_read,
     form_of,
-    is_number,
-    nulls_of,
-    optional_text,
     response_of,
-    rest,
-    text_field,
     with_meta,
     with_nulls,
     with_prompt,
 )
-from steelyard.plugins.formats._pairwise import answer_text, conversation_of
-from steelyard.plugins.formats._parts import UNKNOWN, carrying, count_lost
 
 _KIND = "alpaca_eval"
 _PAIR = ("1", "2")
@@ -42,49 +39,45 @@ _KEYS = (
 _NUMBERS: dict[Verdict, float | None] = {"left": 1, "right": 2, "tie": 1.5, "none": None}
 
 
-class Config(BaseConfig, frozen=True):
-    """Nothing to set."""
-
-
 class AlpacaEval:
     """A row a judgment; a row a response where a case has no judgments."""
 
     keys = _KEYS
     carries = carrying("subset", "prompt meta", "authors", "judgments", "judges")
 
-    def recognises(self, row: dict[str, Any]) -> bool:
-        """An instruction with an output and its generator, or with two outputs and a preference."""
+    def recognises(self, row: JsonObject) -> bool:
+        """Return whether the row has an instruction with an output, or with two outputs and a preference."""
         is_output = isinstance(row.get("output"), str) and "generator" in row
         is_annotation = {"output_1", "output_2", "preference"} <= row.keys()
         return "instruction" in row and (is_output or is_annotation)
 
     def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
-        """Cases of one response, or of two and a judgment."""
+        """Yield cases of one response, or of two and a judgment."""
         ids = PromptIds(noted)
         for row in rows:
             is_pair = "output_1" in row.value or "output_2" in row.value
             ends = [f"_{end}" for end in _PAIR] if is_pair else [""]
-            turns = [(Message(role="assistant", content=text_field(row, f"output{end}")),) for end in ends]
-            authors = [optional_text(row, f"generator{end}") for end in ends]
+            turns = [answer_of(row.text(f"output{end}")) for end in ends]
+            authors = [row.optional_text(f"generator{end}") for end in ends]
             names = answer_ids(turns, noted)
-            messages = (Message(role="user", content=text_field(row, "instruction")),)
-            subset = optional_text(row, "dataset")
+            messages = (Message(role="user", content=row.text("instruction")),)
+            subset = row.optional_text("dataset")
             optional = ["dataset", *(f"generator{end}" for end in ends), *(_JUDGED if is_pair else ())]
             known = [key for key in _KEYS if is_pair or key not in _JUDGED]
             responses = zip(names, turns, authors, strict=True)
             yield Case(
-                prompt=with_prompt(messages, id=ids.made(row), subset=subset, meta=rest(row, known)),
+                prompt=with_prompt(messages, id=ids.take(row), subset=subset, meta=row.others(known)),
                 responses=tuple(response_of(name, turn, author=author) for name, turn, author in responses),
                 judgments=(_judgment(row, names),) if is_pair else (),
                 meta=as_read(
                     _KIND,
-                    null=nulls_of(row, optional),
+                    null=row.nulls(optional),
                     number=isinstance(row.value.get("annotator_index"), int) and is_pair,
                 ),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
-        """Rows of annotations, or of outputs for a case without judgments."""
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+        """Yield rows of annotations, or of outputs for a case without judgments."""
         for case in cases:
             count_lost(case, lost, self.carries)
             form = form_of(case, _KIND)
@@ -93,27 +86,28 @@ class AlpacaEval:
             by_id = {response.id: response for response in case.responses}
             if case.judgments:
                 lost["responses in no judgment"] += len(by_id.keys() - _judged_ids(case))
-                written = [_shown(case, (one.left, one.right), lost) | _said(one, form, lost) for one in case.judgments]
+                written = [
+                    _output_fields(case, (judgment.left, judgment.right), lost) | _judgment_fields(judgment, form, lost)
+                    for judgment in case.judgments
+                ]
             else:
-                written = [_shown(case, (name,), lost) for name in by_id]
+                written = [_output_fields(case, (name,), lost) for name in by_id]
             for values in written:
                 yield with_meta(with_nulls(row | values | subset, form), case, _KEYS, lost)
 
 
-def build(config: Config) -> AlpacaEval:
-    """The format."""
-    return AlpacaEval()
+KINDS = {"alpaca_eval": without_settings(AlpacaEval(), __doc__)}
 
 
 def _judgment(row: Row, names: tuple[str, ...]) -> Judgment:
     preference = row.value.get("preference")
     if preference is not None and not (is_number(preference) and 1 <= preference <= 2):
-        found, where = f"unknown preference {preference!r}", row.place._replace(path="preference")
-        raise RecordError(found, where=where, allowed="a number from 1 to 2, or null")
+        problem, where = f"unknown preference {preference!r}", row.at("preference")
+        raise RecordError(problem, where=where, allowed="a number from 1 to 2, or null")
     verdict = _verdict(preference)
-    annotator, index = optional_text(row, "annotator"), row.value.get("annotator_index")
+    annotator, index = row.optional_text("annotator"), row.value.get("annotator_index")
     if index is not None and (isinstance(index, bool) or not isinstance(index, str | int)):
-        raise RecordError("an index that is no whole number", where=row.place._replace(path="annotator_index"))
+        raise RecordError("an index that is not a whole number", where=row.at("annotator_index"))
     meta = {key: row.value[key] for key in _COSTS if row.value.get(key) is not None}
     if preference != _NUMBERS[verdict]:
         meta["preference"] = preference
@@ -138,11 +132,11 @@ def _judged_ids(case: Case) -> set[str]:
     return {name for judgment in case.judgments for name in (judgment.left, judgment.right)}
 
 
-def _shown(case: Case, names: tuple[str, ...], lost: Counter[str]) -> dict[str, Any]:
-    """The outputs and their generators, with the numbers that two of them have."""
+def _output_fields(case: Case, names: tuple[str, ...], lost: Counter[str]) -> JsonObject:
+    """Return the outputs and their generators, with the numbers that two of them have."""
     by_id = {response.id: response for response in case.responses}
     ends = [f"_{end}" for end in _PAIR] if len(names) > 1 else [""]
-    row: dict[str, Any] = {}
+    row: JsonObject = {}
     for end, name in zip(ends, names, strict=True):
         row[f"output{end}"] = answer_text(by_id[name], lost)
         if by_id[name].author is not None:
@@ -150,12 +144,12 @@ def _shown(case: Case, names: tuple[str, ...], lost: Counter[str]) -> dict[str, 
     return row
 
 
-def _said(judgment: Judgment, form: dict[str, Any], lost: Counter[str]) -> dict[str, Any]:
-    """Who prefers which: people by their index, all others by name; what a row cannot say besides is counted."""
+def _judgment_fields(judgment: Judgment, form: JsonObject, lost: Counter[str]) -> JsonObject:
+    """Return the preference and its annotator: people by their index, others by name; the rest is counted."""
     meta, number = judgment.meta or {}, _NUMBERS[judgment.verdict]
-    said = meta.get("preference")
-    is_same = is_number(said) and _verdict(said) == judgment.verdict
-    row: dict[str, Any] = {"preference": said if is_same else number}
+    preference = meta.get("preference")
+    is_same = is_number(preference) and _verdict(preference) == judgment.verdict
+    row: JsonObject = {"preference": preference if is_same else number}
     if judgment.kind == "model":
         lost["judges' kinds"] += 1
     if judgment.kind != "human":
@@ -163,6 +157,6 @@ def _said(judgment: Judgment, form: dict[str, Any], lost: Counter[str]) -> dict[
     elif judgment.judge != UNKNOWN:
         is_index = form.get("number", False) and judgment.judge.lstrip("-").isdecimal()
         row["annotator_index"] = int(judgment.judge) if is_index else judgment.judge
-    kept = {key: value for key, value in meta.items() if key in (*_COSTS, "annotator_index") and key not in row}
-    lost["what judgments say besides"] += len(meta.keys() - {"preference"} - kept.keys())
-    return row | kept
+    details = {key: value for key, value in meta.items() if key in (*_COSTS, "annotator_index") and key not in row}
+    lost["what judgments say besides"] += len(meta.keys() - {"preference"} - details.keys())
+    return row | details

@@ -2,20 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import msgspec
 
-from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import Place, RecordError
+from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case
-from steelyard.files.cases import decode_case
-from steelyard.plugins.formats._parts import PARTS, carrying
-
-
-class Config(BaseConfig, frozen=True):
-    """Nothing to set."""
+from steelyard.core.types import Case, JsonObject
+from steelyard.curation.format_support import PARTS, carrying
+from steelyard.io.cases import decode_case
 
 
 class Cases:
@@ -24,26 +19,24 @@ class Cases:
     keys = ("format", "prompt", "responses", "judgments", "ratings", "ranking", "pairs", "meta")
     carries = carrying(*PARTS)
 
-    def recognises(self, row: dict[str, Any]) -> bool:
-        """A prompt that is an object, beside a list of responses."""
+    def recognises(self, row: JsonObject) -> bool:
+        """Return whether the row has a prompt that is an object, beside a list of responses."""
         return isinstance(row.get("prompt"), dict) and isinstance(row.get("responses"), list)
 
     def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
-        """The rows as checked cases. Raises RecordError for a key that stands twice."""
+        """Yield the rows as checked cases. Raises RecordError for a key that stands twice."""
         places: dict[tuple[str, str | None], Place] = {}
         for row in rows:
             case = decode_case(msgspec.json.encode(row.value), row.place)
             if places.setdefault(case.key, row.place) is not row.place:
-                found = f"prompt id {case.prompt.id!r} stands at {places[case.key]} already"
-                raise RecordError(found, where=row.place, allowed="ids that are unique in a language")
+                problem = f"prompt id {case.prompt.id!r} stands at {places[case.key]} already"
+                raise RecordError(problem, where=row.place, allowed="ids that are unique in a language")
             yield case
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
-        """The cases as they are."""
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+        """Yield the cases as they are."""
         for case in cases:
             yield msgspec.to_builtins(case)
 
 
-def build(config: Config) -> Cases:
-    """The format."""
-    return Cases()
+KINDS = {"cases": without_settings(Cases(), __doc__)}

@@ -11,32 +11,39 @@ as ``turn`` and ``tstamp``, go into the prompt's ``meta``.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import RecordError
+from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Judgment, Verdict
-from steelyard.plugins.formats._arena import Turns, both_turns, language_in, said_language, said_turns
+from steelyard.core.types import Case, JsonObject, Judgment, Verdict
+from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._fields import (
+    OTHER_SHAPE,
     PromptIds,
     answer_turns,
     as_read,
+    code_of,
+    count_other_keys,
     form_of,
-    nulls_of,
-    optional_text,
+    name_of,
     response_of,
-    rest,
     with_meta,
     with_nulls,
     with_prompt,
 )
-from steelyard.plugins.formats._implicit import Parts, is_found_again
-from steelyard.plugins.formats._parts import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._sides import OTHER_SHAPE
+from steelyard.plugins.formats._pair_rows import PairTurns, shared_turns, whole_turns
+
+
+class ArenaTurns(NamedTuple):
+    """What both conversations share and how each goes on; ``blocks`` is how a text part was written, null if none."""
+
+    parts: PairTurns
+    blocks: JsonObject | None
+
 
 _KIND = "chatbot_arena"
 _SIDES = ("conversation_a", "conversation_b")
@@ -50,10 +57,6 @@ _VERDICTS: dict[str, Verdict] = {
 _WINNERS = {"left": "model_a", "right": "model_b", "tie": "tie"}
 
 
-class Config(BaseConfig, frozen=True):
-    """Nothing to set."""
-
-
 class ChatbotArena:
     """One row a vote on two conversations."""
 
@@ -63,40 +66,40 @@ class ChatbotArena:
         "answers of several turns", "judgments",
     )  # fmt: skip
 
-    def recognises(self, row: dict[str, Any]) -> bool:
-        """Two lists of turns with their models and a winner."""
+    def recognises(self, row: JsonObject) -> bool:
+        """Return whether the row has two lists of turns with their models and a winner."""
         return all(isinstance(row.get(key), list) for key in _SIDES) and {*_MODELS, "winner"} <= row.keys()
 
     def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
-        """Cases of two responses and one judgment."""
+        """Yield cases of two responses and one judgment."""
         ids = PromptIds(noted)
         for row in rows:
             turns = both_turns(row, _SIDES, noted)
             id_key, judge_key = (next((key for key in keys if key in row.value), None) for keys in (_IDS, _JUDGES))
-            given = row.value[id_key] if id_key else None
-            language = optional_text(row, "language")
-            judge = optional_text(row, judge_key) if judge_key else None
+            row_id = row.value[id_key] if id_key else None
+            language = row.optional_text("language")
+            judge = row.optional_text(judge_key) if judge_key else None
             meta = as_read(
                 _KIND,
-                id=given if not isinstance(given, str) else None,
+                id=row_id if not isinstance(row_id, str) else None,
                 id_key=id_key or "",
                 judge_key=judge_key or "",
-                language=language if said_language(language_in(language)) != language else None,
+                language=language if language_name(language_code(language)) != language else None,
                 blocks=turns.blocks,
-                null=nulls_of(row, (*_IDS, *_JUDGES, "language")),
+                null=row.nulls((*_IDS, *_JUDGES, "language")),
             )
             prompt = with_prompt(
                 turns.parts.prompt,
-                id=ids.made(row) if given is None else ids.given(str(given), row),
-                language=language_in(language),
-                meta=rest(row, _KEYS),
+                id=ids.take(row, None if row_id is None else str(row_id)),
+                language=language_code(language),
+                meta=row.others(_KEYS),
             )
             yield Case(prompt=prompt, responses=_responses(row, turns), judgments=(_judgment(row, judge),), meta=meta)
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
-        """A row a case of two responses and a verdict; others are counted and not written."""
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+        """Yield a row a case of two responses and a verdict; others are counted and not written."""
         for case in cases:
-            judgment = next((one for one in case.judgments if one.verdict in _WINNERS), None)
+            judgment = next((vote for vote in case.judgments if vote.verdict in _WINNERS), None)
             parts = _parts(case)
             if judgment is None or parts is None:
                 lost[OTHER_SHAPE] += 1
@@ -106,54 +109,100 @@ class ChatbotArena:
             yield with_meta(_row(case, parts, judgment), case, _KEYS, lost)
 
 
-def build(config: Config) -> ChatbotArena:
-    """The format."""
-    return ChatbotArena()
-
-
-def _responses(row: Row, turns: Turns) -> tuple[Any, ...]:
+def _responses(row: Row, turns: ArenaTurns) -> tuple[Any, ...]:
     sides = zip("ab", _MODELS, turns.parts[1:], strict=True)
-    return tuple(response_of(name, said, author=optional_text(row, key)) for name, key, said in sides)
+    return tuple(response_of(name, answer, author=row.optional_text(key)) for name, key, answer in sides)
 
 
 def _judgment(row: Row, judge: str | None) -> Judgment:
     winner = row.value.get("winner")
     if not isinstance(winner, str) or winner not in _VERDICTS:
         allowed = ", ".join(_VERDICTS)
-        raise RecordError(f"unknown winner {winner!r}", where=row.place._replace(path="winner"), allowed=allowed)
+        raise RecordError(f"unknown winner {winner!r}", where=row.at("winner"), allowed=allowed)
     verdict = _VERDICTS[winner]
     meta = {"winner": winner} if _WINNERS[verdict] != winner else None
     return Judgment(left="a", right="b", verdict=verdict, judge=judge or UNKNOWN, kind="human", meta=meta)
 
 
-def _parts(case: Case) -> Parts | None:
-    """The prompt and both answers; null for other numbers of them, or where they would not be found again."""
+def _parts(case: Case) -> PairTurns | None:
+    """Return the prompt and both answers; null for other numbers of them, or where they would not be found again."""
     if len(case.responses) != 2 or not case.prompt.messages:
         return None
-    parts = Parts(case.prompt.messages, *map(answer_turns, case.responses))
-    return parts if is_found_again(parts) else None
+    parts = PairTurns(case.prompt.messages, *map(answer_turns, case.responses))
+    return parts if parts.is_separable() else None
 
 
 def _without_own_judge(case: Case, written: Judgment) -> Case:
-    """The case without what the row says of its judge."""
-    own = replace(written, judge=UNKNOWN if written.kind == "human" else written.judge)
-    return replace(case, judgments=tuple(own if one is written else one for one in case.judgments))
+    """Return the case without what the row says of its judge."""
+    unnamed = replace(written, judge=UNKNOWN if written.kind == "human" else written.judge)
+    return replace(case, judgments=tuple(unnamed if judgment is written else judgment for judgment in case.judgments))
 
 
-def _row(case: Case, parts: Parts, judgment: Judgment) -> dict[str, Any]:
+def _row(case: Case, parts: PairTurns, judgment: Judgment) -> JsonObject:
     form, first = form_of(case, _KIND), case.responses[0].id
     winner = _WINNERS[judgment.verdict]
     if judgment.verdict != "tie" and judgment.left != first:
         winner = _WINNERS["right" if judgment.verdict == "left" else "left"]
-    said, read_language = (judgment.meta or {}).get("winner"), form.get("language")
-    is_same = read_language is not None and language_in(read_language) == case.prompt.language
-    own = {
+    exact_winner, read_language = (judgment.meta or {}).get("winner"), form.get("language")
+    is_same = read_language is not None and language_code(read_language) == case.prompt.language
+    fields = {
         form.get("id_key", "question_id"): form.get("id", case.prompt.id),
         **dict(zip(_MODELS, (response.author for response in case.responses), strict=True)),
-        "winner": said if _VERDICTS.get(str(said)) == judgment.verdict == "tie" else winner,
+        "winner": exact_winner if _VERDICTS.get(str(exact_winner)) == judgment.verdict == "tie" else winner,
         form.get("judge_key", "judge"): None if judgment.judge == UNKNOWN else judgment.judge,
-        **said_turns(parts, _SIDES, form.get("blocks")),
-        "language": read_language if is_same else said_language(case.prompt.language),
+        **written_turns(parts, _SIDES, form.get("blocks")),
+        "language": read_language if is_same else language_name(case.prompt.language),
     }
-    silent = ["", *(key for key in ("judge", "judge_hash", "language") if key in own and own[key] is None)]
-    return with_nulls({key: value for key, value in own.items() if key not in silent}, form)
+    silent = ["", *(key for key in ("judge", "judge_hash", "language") if key in fields and fields[key] is None)]
+    return with_nulls({key: value for key, value in fields.items() if key not in silent}, form)
+
+
+def both_turns(row: Row, sides: Sequence[str], noted: Counter[str]) -> ArenaTurns:
+    """Return the turns of both conversations. Raises RecordError for other values, and where they share no turn."""
+    blocks: JsonObject | None = None
+    read: JsonObject = {}
+    for key in sides:
+        turns = row.value.get(key)
+        count_other_keys(turns, noted)
+        read[key] = [_plain(turn, noted) for turn in turns] if isinstance(turns, list) else turns
+        for turn in turns if isinstance(turns, list) else ():
+            content = turn.get("content") if isinstance(turn, dict) else None
+            for part in content if isinstance(content, list) else ():
+                block = (
+                    {name: value for name, value in part.items() if name != "text"} if isinstance(part, dict) else {}
+                )
+                blocks = block if blocks is None else blocks
+                noted["other keys of turns, left out"] += block != blocks
+    return ArenaTurns(shared_turns(Row(row.place, read), sides), blocks)
+
+
+def _plain(turn: Any, noted: Counter[str]) -> Any:
+    """Return the turn with its text parts as one text; parts that are not text (images) are left out and counted."""
+    content = turn.get("content") if isinstance(turn, dict) else None
+    if not isinstance(content, list):
+        return turn
+    texts = [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    noted["parts of turns that are no text, left out"] += len(content) - len(texts)
+    noted["turns whose parts are joined"] += len(texts) > 1
+    return {"role": turn.get("role"), "content": "\n".join(texts)}
+
+
+def written_turns(parts: PairTurns, sides: Sequence[str], blocks: JsonObject | None) -> JsonObject:
+    """Return both conversations as lists of turns, of text or of one text part each."""
+    whole = zip(sides, whole_turns(parts).values(), strict=True)
+    if blocks is None:
+        return dict(whole)
+    return {key: [turn | {"content": [blocks | {"text": turn["content"]}]} for turn in turns] for key, turns in whole}
+
+
+def language_code(name: str | None) -> str | None:
+    """Return the code of a language that is said by its name or code; null for ``unknown`` and names without one."""
+    return None if name is None else code_of(name)
+
+
+def language_name(code: str | None) -> str | None:
+    """Return the language's name as the rows say it."""
+    return None if code is None else name_of(code)
+
+
+KINDS = {"chatbot_arena": without_settings(ChatbotArena(), __doc__)}

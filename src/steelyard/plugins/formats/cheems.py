@@ -13,40 +13,39 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from steelyard.core.checks import check_case
-from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import RecordError
-from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Judgment, Message, Response
-from steelyard.plugins.formats._cheems import (
-    ANNOTATION_KEYS,
-    KEYS,
-    KIND,
-    PREFERENCES,
-    VERDICTS,
-    cheems_row,
-    rank_of,
-    tiers_of,
-)
+from steelyard.core.plugins import without_settings
+from steelyard.core.protocols import Row, is_number
+from steelyard.core.types import Case, JsonObject, Judgment, Message, Response, Verdict
+from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.plugins.formats._conversations import system_text
 from steelyard.plugins.formats._fields import (
     PromptIds,
     answer_ids,
+    answer_text,
     as_read,
+    as_turns,
     count_other_keys,
-    is_number,
-    list_field,
+    field_turns,
+    form_of,
+    other_meta,
     response_of,
-    rest,
-    text_field,
     turns_of,
+    with_meta,
     with_prompt,
 )
-from steelyard.plugins.formats._parts import UNKNOWN, carrying, count_lost
+from steelyard.plugins.formats._ratings import rank_of, tiers_of
 
+KIND = "cheems"
+VERDICTS: dict[str, Verdict] = {
+    **dict.fromkeys(("1", "g"), "left"),
+    **dict.fromkeys(("2", "-1", "b"), "right"),
+    **dict.fromkeys(("0", "s", "same", "tie"), "tie"),
+}  # fmt: skip
+PREFERENCES = {"left": "1", "right": "2", "tie": "0"}
+ANNOTATION_KEYS = ("answer1", "answer2", "preference")
+KEYS = ("input", "prompt", "category", "responses", "annotations", "rank", "sys_prompt", "id")
 _FLAT_KEYS = ("input", "prompt", "category", "answer1", "answer2", "preference", "sys_prompt", "id")
-
-
-class Config(BaseConfig, frozen=True):
-    """Nothing to set."""
 
 
 class Cheems:
@@ -58,73 +57,68 @@ class Cheems:
         "response meta", "rankings", "ties", "more than two responses", "judgments",
     )  # fmt: skip
 
-    def recognises(self, row: dict[str, Any]) -> bool:
-        """Responses with a rank or annotations beside a textual prompt, or a flat pair with its preference."""
+    def recognises(self, row: JsonObject) -> bool:
+        """Return whether the row has responses with a rank or annotations, or a flat pair with its preference."""
         is_full = isinstance(row.get("responses"), list) and ("rank" in row or "annotations" in row)
         is_flat = {"answer1", "answer2", "preference"} <= row.keys()
         return (is_full or is_flat) and not isinstance(row.get("prompt"), dict)
 
     def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
-        """Cases with judgments and ranking; other keys go into ``prompt.meta``."""
+        """Yield cases with judgments and ranking; other keys go into ``prompt.meta``."""
         ids = PromptIds(noted)
         for row in rows:
             is_flat = "responses" not in row.value and "answer1" in row.value
             for key in ("input", "prompt", *(ANNOTATION_KEYS[:2] if is_flat else ())):
-                count_other_keys(row.value.get(key), ("role", "content"), noted)
+                count_other_keys(row.value.get(key), noted)
             try:
                 yield check_case(_flat_case(row, ids, noted) if is_flat else _full_case(row, ids, noted))
             except RecordError as error:
                 raise (error if error.where else error.at(row.place)) from error
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
-        """Full rows, with all keys in each."""
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+        """Yield full rows, with all keys in each."""
         for case in cases:
             count_lost(case, lost, self.carries)
             yield cheems_row(case, lost)
 
 
-def build(config: Config) -> Cheems:
-    """The format."""
-    return Cheems()
-
-
-def _prompt_fields(row: Row, ids: PromptIds, known: Iterable[str]) -> dict[str, Any]:
+def _prompt_fields(row: Row, ids: PromptIds, known: Iterable[str]) -> JsonObject:
     key = "input" if "input" in row.value else "prompt"
     if key not in row.value:
         raise RecordError("the row lacks 'input'", where=row.place, allowed="input (or prompt): a text or turns")
     messages = turns_of(row.value[key], row.place, key, role="user")
-    system = text_field(row, "sys_prompt", default="")
-    given = row.value.get("id")
+    system = row.text("sys_prompt", default="")
+    row_id = row.value.get("id")
     return {
         "messages": ((Message(role="system", content=system),) if system else ()) + messages,
-        "id": ids.made(row) if given is None else ids.given(_name(given, row, "id"), row),
+        "id": ids.take(row, None if row_id is None else _name(row_id, row, "id")),
         "category": _category(row),
-        "meta": rest(row, known),
+        "meta": row.others(known),
     }
 
 
 def _full_case(row: Row, ids: PromptIds, noted: Counter[str]) -> Case:
-    responses = tuple(_response(row, index, item) for index, item in enumerate(list_field(row, "responses")))
+    responses = tuple(_response(row, index, item) for index, item in enumerate(row.items("responses")))
     rank = _given_rank(row)
     ranking = tiers_of(rank) if rank else None
     fields = _prompt_fields(row, ids, KEYS)
     # Other numbers can say the same order, and a single category can stand without its list.
     other = rank if ranking and rank != rank_of(ranking) else None
     meta = as_read(KIND, rank=other, category=isinstance(row.value.get("category"), str))
-    judgments = tuple(_judgment(row, item) for item in list_field(row, "annotations", default=()))
+    judgments = tuple(_judgment(row, item) for item in row.items("annotations", default=()))
     return Case(prompt=with_prompt(**fields), responses=responses, judgments=judgments, ranking=ranking, meta=meta)
 
 
 def _flat_case(row: Row, ids: PromptIds, noted: Counter[str]) -> Case:
-    turns = [turns_of(row.value.get(key), row.place, key, role="assistant") for key in ("answer1", "answer2")]
+    turns = [field_turns(row, key, role="assistant") for key in ("answer1", "answer2")]
     names = answer_ids(turns, noted)
-    responses = tuple(response_of(name, one) for name, one in zip(names, turns, strict=True))
+    responses = tuple(response_of(name, answer) for name, answer in zip(names, turns, strict=True))
     judgment = _judgment(row, [*names, row.value.get("preference")])
     return Case(prompt=with_prompt(**_prompt_fields(row, ids, _FLAT_KEYS)), responses=responses, judgments=(judgment,))
 
 
 def _response(row: Row, index: int, item: Any) -> Response:
-    where = row.place._replace(path=f"responses[{index}]")
+    where = row.at(f"responses[{index}]")
     if not isinstance(item, dict) or not isinstance(item.get("content"), str) or item.get("id") is None:
         raise RecordError("a response without id and content", where=where, allowed='{"id": …, "content": …}')
     meta = {key: value for key, value in item.items() if key not in ("id", "content", "model")}
@@ -137,13 +131,13 @@ def _response(row: Row, index: int, item: Any) -> Response:
 
 
 def _judgment(row: Row, item: Any) -> Judgment:
-    other: dict[str, Any] = {}
+    other: JsonObject = {}
     if isinstance(item, dict):
         other = {key: value for key, value in item.items() if key not in ANNOTATION_KEYS}
         item = [item.get(key) for key in ANNOTATION_KEYS]
     if not isinstance(item, list) or len(item) != 3:
         raise RecordError(
-            "an annotation that is no triple", where=row.place, allowed="[first id, second id, preference]"
+            "an annotation that is not a triple", where=row.place, allowed="[first id, second id, preference]"
         )
     preference = str(item[2])
     if preference not in VERDICTS:
@@ -157,7 +151,7 @@ def _judgment(row: Row, item: Any) -> Judgment:
 
 def _name(value: Any, row: Row, path: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise RecordError("an id that is neither a text nor a whole number", where=row.place._replace(path=path))
+        raise RecordError("an id that is neither a text nor a whole number", where=row.at(path))
     return str(value)
 
 
@@ -166,7 +160,7 @@ def _category(row: Row) -> tuple[str, ...]:
     if isinstance(category, str):
         return (category,)
     if not isinstance(category, list) or not all(isinstance(name, str) for name in category):
-        where = row.place._replace(path="category")
+        where = row.at("category")
         raise RecordError("'category' is neither a text nor a list of texts", where=where, allowed='["…", "…"]')
     return tuple(category)
 
@@ -176,5 +170,54 @@ def _given_rank(row: Row) -> dict[str, float]:
     # In Parquet every row has the ids of all rows: what is null there was not ranked.
     placed = {name: place for name, place in rank.items() if place is not None} if isinstance(rank, dict) else None
     if placed is None or not all(map(is_number, placed.values())):
-        raise RecordError("a rank that is no map of ids to numbers", where=row.place._replace(path="rank"))
+        raise RecordError("a rank that is not a map of ids to numbers", where=row.at("rank"))
     return placed
+
+
+def cheems_row(case: Case, lost: Counter[str]) -> JsonObject:
+    """Return the case as a row with every key; what the row cannot say is counted."""
+    prompt, form = case.prompt, form_of(case, KIND)
+    system = system_text(prompt.messages, lost)
+    turns = [turn for turn in prompt.messages if turn.role != "system"]
+    is_plain = len(turns) == 1 and turns[0].role == "user"
+    rank, read_rank = rank_of(case.ranking or ()), form.get("rank")
+    is_one_name = form.get("category", False) and len(prompt.category) == 1
+    row = {
+        "id": prompt.id,
+        "input": turns[0].content if is_plain else as_turns(turns),
+        "category": prompt.category[0] if is_one_name else list(prompt.category),
+        "responses": [_written(response, lost) for response in case.responses],
+        "annotations": [_annotation(judgment) for judgment in case.judgments if _is_written(judgment, lost)],
+        "rank": read_rank if read_rank and tiers_of(read_rank) == case.ranking else rank,
+        "sys_prompt": system or "",
+    }
+    return with_meta(row, case, KEYS, lost)
+
+
+def _written(response: Response, lost: Counter[str]) -> JsonObject:
+    author = {"model": response.author} if response.author is not None else {}
+    fields = author | {"id": response.id, "content": answer_text(response, lost)}
+    return other_meta(response.meta, fields, lost) | fields
+
+
+def _is_written(judgment: Judgment, lost: Counter[str]) -> bool:
+    if judgment.verdict == "none":
+        lost["judgments without a verdict"] += 1
+        return False
+    return True
+
+
+def _annotation(judgment: Judgment) -> list[Any] | JsonObject:
+    """Return a triple; where the judgment says more, an object, which the published reader takes as well."""
+    meta = judgment.meta or {}
+    read_preference = meta.get("preference")
+    preference = (
+        read_preference if VERDICTS.get(str(read_preference)) == judgment.verdict else PREFERENCES[judgment.verdict]
+    )
+    triple = [judgment.left, judgment.right, preference]
+    if meta.keys() <= {"preference"}:
+        return triple
+    return meta | dict(zip(ANNOTATION_KEYS, triple, strict=True))
+
+
+KINDS = {"cheems": without_settings(Cheems(), __doc__)}

@@ -10,27 +10,25 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import RecordError
-from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Message, Rating
+from steelyard.core.plugins import without_settings
+from steelyard.core.protocols import Row, is_number
+from steelyard.core.types import Case, JsonObject, Message, Rating
+from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._fields import (
+    OTHER_SHAPE,
     PromptIds,
     answer_ids,
+    answer_of,
+    answer_text,
     as_read,
     form_of,
-    is_number,
-    list_field,
     only_question,
     response_of,
-    rest,
-    text_field,
     with_meta,
     with_prompt,
 )
-from steelyard.plugins.formats._pairwise import answer_text
-from steelyard.plugins.formats._parts import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._ratings import Scale, Taken, rating_of, take_ratings
+from steelyard.plugins.formats._ratings import RatingScale, Taken, rating_of, take_ratings
 
 _KIND = "distilabel"
 _LISTS = ("generation_models", "ratings", "rationales")
@@ -38,11 +36,7 @@ _KEYS = ("instruction", "generations", *_LISTS)
 _JUDGES = ("ultrafeedback_model", "model_name")
 
 
-class Config(BaseConfig, frozen=True):
-    """Nothing to set."""
-
-
-class Entry(NamedTuple):
+class Generation(NamedTuple):
     """What a row says of one generation."""
 
     text: str | None
@@ -57,22 +51,22 @@ class Distilabel:
     keys = _KEYS
     carries = carrying("prompt meta", "authors", "more than two responses")
 
-    def recognises(self, row: dict[str, Any]) -> bool:
-        """An instruction with lists of generations and ratings."""
+    def recognises(self, row: JsonObject) -> bool:
+        """Return whether the row has an instruction with lists of generations and ratings."""
         return isinstance(row.get("instruction"), str) and all(
             isinstance(row.get(key), list) for key in ("generations", "ratings")
         )
 
     def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
-        """Cases with a rating for each generation that has one."""
+        """Yield cases with a rating for each generation that has one."""
         ids = PromptIds(noted)
         for row in rows:
-            question = Message(role="user", content=text_field(row, "instruction"))
+            question = Message(role="user", content=row.text("instruction"))
             keys = _keys(row.value)
             entries = _entries(row, keys)
-            said = [entry for entry in entries if entry.text is not None]
-            noted["generations that are null"] += len(entries) - len(said)
-            turns = [(Message(role="assistant", content=entry.text or ""),) for entry in said]
+            generations = [entry for entry in entries if entry.text is not None]
+            noted["generations that are null"] += len(entries) - len(generations)
+            turns = [answer_of(entry.text or "") for entry in generations]
             names = answer_ids(turns, noted)
             scale = _scale(row.value)
             form = {
@@ -83,32 +77,32 @@ class Distilabel:
                 "empty": [[place, *entry[1:]] for place, entry in enumerate(entries) if entry.text is None],
                 "unrated": [
                     [name, entry.rationale]
-                    for name, entry in zip(names, said, strict=True)
+                    for name, entry in zip(names, generations, strict=True)
                     if entry.rating is None and entry.rationale is not None
                 ],
             }
             yield Case(
-                prompt=with_prompt((question,), id=ids.made(row), meta=rest(row, keys)),
+                prompt=with_prompt((question,), id=ids.take(row), meta=row.others(keys)),
                 responses=tuple(
-                    response_of(name, one, author=entry.model)
-                    for name, one, entry in zip(names, turns, said, strict=True)
+                    response_of(name, answer, author=entry.model)
+                    for name, answer, entry in zip(names, turns, generations, strict=True)
                 ),
                 ratings=tuple(
                     rating_of(name, entry.rating, scale, noted, meta=_rationale(entry))
-                    for name, entry in zip(names, said, strict=True)
+                    for name, entry in zip(names, generations, strict=True)
                     if entry.rating is not None
                 ),
                 meta=as_read(_KIND, **form),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
-        """A row a prompt. A case whose prompt is not one question is counted and not written."""
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+        """Yield a row a prompt. A case whose prompt is not one question is counted and not written."""
         for case in cases:
             taken = take_ratings(case, (_scale(case.prompt.meta or {}),), lost, keeps_meta=True)
             count_lost(taken.rest, lost, self.carries)
             question = only_question(case.prompt.messages)
             if question is None:
-                lost["cases of another shape"] += 1
+                lost[OTHER_SHAPE] += 1
                 continue
             form = form_of(case, _KIND)
             keys = (*_KEYS[:2], form.get("models", _KEYS[2]), *_KEYS[3:])
@@ -116,62 +110,60 @@ class Distilabel:
             yield with_meta({"instruction": question, **lists}, case, keys, lost)
 
 
-def build(config: Config) -> Distilabel:
-    """The format."""
-    return Distilabel()
+KINDS = {"distilabel": without_settings(Distilabel(), __doc__)}
 
 
-def _keys(row: dict[str, Any]) -> tuple[str, ...]:
-    """The row's own keys; later versions call the models ``model_names``."""
+def _keys(row: JsonObject) -> tuple[str, ...]:
+    """Return the row's own keys; later versions call the models ``model_names``."""
     is_later = "generation_models" not in row and isinstance(row.get("model_names"), list)
     return (*_KEYS[:2], "model_names", *_KEYS[3:]) if is_later else _KEYS
 
 
-def _scale(said: dict[str, Any]) -> Scale:
-    judges = [said[key] for key in _JUDGES if isinstance(said.get(key), str)]
-    return Scale("rating", (1, 5), judges[0] if judges else UNKNOWN, "llm")
+def _scale(fields: JsonObject) -> RatingScale:
+    judges = [fields[key] for key in _JUDGES if isinstance(fields.get(key), str)]
+    return RatingScale("rating", (1, 5), judges[0] if judges else UNKNOWN, "llm")
 
 
-def _entries(row: Row, keys: Sequence[str]) -> list[Entry]:
-    generations = list_field(row, "generations")
+def _entries(row: Row, keys: Sequence[str]) -> list[Generation]:
+    generations = row.items("generations")
     columns: list[Sequence[Any]] = [generations]
     for key in keys[2:]:
-        column = list_field(row, key, default=[None] * len(generations))
+        column = row.items(key, default=[None] * len(generations))
         if len(column) != len(generations):
-            found = f"{len(column)} values for {len(generations)} generations"
-            raise RecordError(found, where=row.place._replace(path=key), allowed="one for each, or null")
+            problem = f"{len(column)} values for {len(generations)} generations"
+            raise RecordError(problem, where=row.at(key), allowed="one for each, or null")
         columns.append(column)
     for key, column in zip(keys[1:], columns, strict=True):
         for place, value in enumerate(column):
             is_right = is_number(value) if key == "ratings" else isinstance(value, str)
             if value is not None and not is_right:
                 allowed = "a number or null" if key == "ratings" else "a text or null"
-                where = row.place._replace(path=f"{key}[{place}]")
+                where = row.at(f"{key}[{place}]")
                 raise RecordError(f"a value that is {type(value).__name__}", where=where, allowed=allowed)
-    return [Entry(*values) for values in zip(*columns, strict=True)]
+    return [Generation(*values) for values in zip(*columns, strict=True)]
 
 
-def _rationale(entry: Entry) -> dict[str, Any] | None:
+def _rationale(entry: Generation) -> JsonObject | None:
     return None if entry.rationale is None else {"rationale": entry.rationale}
 
 
-def _written(case: Case, taken: Taken, form: dict[str, Any], lost: Counter[str]) -> list[Entry]:
+def _written(case: Case, taken: Taken, form: JsonObject, lost: Counter[str]) -> list[Generation]:
     unrated = dict(form.get("unrated", ()))
-    entries: list[Entry] = []
+    entries: list[Generation] = []
     for response in case.responses:
         rating: Rating | None = taken.ratings.get((response.id, "rating"))
         meta = (rating.meta or {}) if rating else {"rationale": unrated.get(response.id)}
         lost["rating details"] += bool(meta.keys() - {"rationale"})
         value = None if rating is None else rating.value
-        entries.append(Entry(answer_text(response, lost), response.author, value, meta.get("rationale")))
+        entries.append(Generation(answer_text(response, lost), response.author, value, meta.get("rationale")))
     for place, *other in form.get("empty", ()):
-        entries.insert(place, Entry(None, *other))
+        entries.insert(place, Generation(None, *other))
     return entries
 
 
-def _lists(entries: Sequence[Entry], keys: Sequence[str], form: dict[str, Any]) -> dict[str, Any]:
-    """A list for each key; a column that was null or absent, and still says nothing, is so again."""
-    row: dict[str, Any] = {}
+def _lists(entries: Sequence[Generation], keys: Sequence[str], form: JsonObject) -> JsonObject:
+    """Return a list for each key; a column that was null or absent, and still says nothing, is so again."""
+    row: JsonObject = {}
     for place, key in enumerate(keys[1:]):
         column = [entry[place] for entry in entries]
         says_nothing = all(value is None for value in column)

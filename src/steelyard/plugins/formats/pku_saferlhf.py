@@ -10,31 +10,27 @@ as human.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from msgspec.structs import replace
 
-from steelyard.core.config import Config as BaseConfig
+from steelyard.annotation.derived_judgments import LOWER_IS_BETTER
 from steelyard.core.errors import RecordError
+from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Judgment, Message, Response
-from steelyard.methods.annotation.derived import LOWER_IS_BETTER
+from steelyard.core.types import Case, JsonObject, Judgment, Message, Response
+from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._fields import (
+    OTHER_SHAPE,
     PromptIds,
     as_read,
     form_of,
-    nulls_of,
-    optional_text,
-    rest,
-    text_field,
     with_meta,
     with_nulls,
     with_prompt,
+    without_keys,
 )
-from steelyard.plugins.formats._parts import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._plain import plain_of, without_keys
-from steelyard.plugins.formats._ratings import Scale, number_field, rating_of, take_ratings
-from steelyard.plugins.formats._sides import OTHER_SHAPE
+from steelyard.plugins.formats._pair_rows import plain_texts
+from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings
 
 _KIND = "pku_saferlhf"
 _SIDES = ("response_0", "response_1")
@@ -45,11 +41,7 @@ _KEYS = (
     "prompt", *_SIDES, "prompt_source", *_VERDICTS,
     *(key.format(side) for key in (*_LABELS.values(), _SEVERITY, _AUTHOR) for side in _SIDES),
 )  # fmt: skip
-_SCALE = Scale("severity_level", (0, 3), UNKNOWN, "human")
-
-
-class Config(BaseConfig, frozen=True):
-    """Nothing to set."""
+_SCALE = RatingScale("severity_level", (0, 3), UNKNOWN, "human")
 
 
 class PkuSafeRlhf:
@@ -58,21 +50,21 @@ class PkuSafeRlhf:
     keys = _KEYS
     carries = carrying("source", "prompt meta", "authors", "judgments")
 
-    def recognises(self, row: dict[str, Any]) -> bool:
-        """A prompt, two numbered responses, and which is better."""
+    def recognises(self, row: JsonObject) -> bool:
+        """Return whether the row has a prompt, two numbered responses, and which is better."""
         return {"prompt", *_SIDES, "better_response_id"} <= row.keys()
 
     def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
-        """Cases of two responses with a judgment for each verdict."""
+        """Yield cases of two responses with a judgment for each verdict."""
         ids = PromptIds(noted)
         for row in rows:
             prompt = with_prompt(
-                (Message(role="user", content=text_field(row, "prompt")),),
-                id=ids.made(row),
-                source=optional_text(row, "prompt_source"),
-                meta=rest(row, _KEYS),
+                (Message(role="user", content=row.text("prompt")),),
+                id=ids.take(row),
+                source=row.optional_text("prompt_source"),
+                meta=row.others(_KEYS),
             )
-            levels = [number_field(row, _SEVERITY.format(side)) for side in _SIDES]
+            levels = [row.number(_SEVERITY.format(side)) for side in _SIDES]
             yield Case(
                 prompt=prompt,
                 responses=tuple(_response(row, side) for side in _SIDES),
@@ -82,39 +74,37 @@ class PkuSafeRlhf:
                     for side, level in zip(_SIDES, levels, strict=True)
                     if level is not None
                 ),
-                meta=as_read(_KIND, null=nulls_of(row, (*_KEYS[3:6], *_KEYS[-4:]))),
+                meta=as_read(_KIND, null=row.nulls((*_KEYS[3:6], *_KEYS[-4:]))),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
-        """A row a case of one question, two answers of one turn, and a verdict."""
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+        """Yield a row a case of one question, two answers of one turn, and a verdict."""
         for case in cases:
             verdicts = _taken(case)
-            plain = plain_of(case, lost) if len(case.responses) == 2 and verdicts else None
+            plain = plain_texts(case, lost) if len(case.responses) == 2 and verdicts else None
             if plain is None:
                 lost[OTHER_SHAPE] += len(case.responses) != 2 or not verdicts
                 continue
             taken = take_ratings(case, (_SCALE,), lost, keeps_meta=True)
             count_lost(_without_labels(taken.rest), lost, self.carries)
             lost["judgments beyond one a verdict, and ties"] += len(case.judgments) - len(verdicts)
-            row: dict[str, Any] = {"prompt": plain.question}
+            row: JsonObject = {"prompt": plain.question}
             row |= {} if case.prompt.source is None else {"prompt_source": case.prompt.source}
             for side, response in zip(_SIDES, case.responses, strict=True):
-                row |= {side: plain.texts[response.id]} | _said(side, response)
+                row |= {side: plain.texts[response.id]} | _label_fields(side, response)
                 level = taken.value(response.id, _SCALE.dimension)
                 row |= {} if level is None else {_SEVERITY.format(side): level}
-            row |= _said_verdicts(verdicts, case)
+            row |= _verdict_fields(verdicts, case)
             yield with_meta(with_nulls(row, _still_null(case, row)), case, _KEYS, lost)
 
 
-def build(config: Config) -> PkuSafeRlhf:
-    """The format."""
-    return PkuSafeRlhf()
+KINDS = {"pku_saferlhf": without_settings(PkuSafeRlhf(), __doc__)}
 
 
 def _response(row: Row, side: str) -> Response:
     labels = {label: row.value[key.format(side)] for label, key in _LABELS.items() if key.format(side) in row.value}
-    author = optional_text(row, _AUTHOR.format(side))
-    return Response(id=side, text=text_field(row, side), author=author, meta=labels or None)
+    author = row.optional_text(_AUTHOR.format(side))
+    return Response(id=side, text=row.text(side), author=author, meta=labels or None)
 
 
 def _judgments(row: Row) -> Iterator[Judgment]:
@@ -124,7 +114,7 @@ def _judgments(row: Row) -> Iterator[Judgment]:
         if chosen is None:
             continue
         if isinstance(chosen, bool) or chosen not in (0, 1):
-            where = row.place._replace(path=key)
+            where = row.at(key)
             raise RecordError(f"no response has the number {chosen!r}", where=where, allowed="0 or 1")
         yield Judgment(
             left=_SIDES[0],
@@ -137,36 +127,40 @@ def _judgments(row: Row) -> Iterator[Judgment]:
 
 
 def _taken(case: Case) -> dict[str | None, Judgment]:
-    """The first judgment of each dimension that the row has; without one, where there is no dimension at all."""
-    found: dict[str | None, Judgment] = {}
-    for one in case.judgments:
-        dimension = (one.meta or {}).get("dimension")
-        if one.verdict in ("left", "right") and (dimension is None or dimension in _VERDICTS.values()):
-            found.setdefault(dimension, one)
-    return found if len(found) == 1 else {name: one for name, one in found.items() if name is not None}
+    """Return the first judgment of each dimension of the row, or one judgment without a dimension."""
+    verdicts: dict[str | None, Judgment] = {}
+    for judgment in case.judgments:
+        dimension = (judgment.meta or {}).get("dimension")
+        if judgment.verdict in ("left", "right") and (dimension is None or dimension in _VERDICTS.values()):
+            verdicts.setdefault(dimension, judgment)
+    return (
+        verdicts if len(verdicts) == 1 else {name: judgment for name, judgment in verdicts.items() if name is not None}
+    )
 
 
-def _said_verdicts(verdicts: Mapping[str | None, Judgment], case: Case) -> dict[str, int | None]:
+def _verdict_fields(verdicts: Mapping[str | None, Judgment], case: Case) -> dict[str, int | None]:
     first = case.responses[0].id
-    chosen = {name: int((one.verdict == "left") != (one.left == first)) for name, one in verdicts.items()}
+    chosen = {
+        name: int((judgment.verdict == "left") != (judgment.left == first)) for name, judgment in verdicts.items()
+    }
     if None in chosen:
         return {"better_response_id": chosen[None]}
     return {key: chosen.get(dimension) for key, dimension in _VERDICTS.items()}
 
 
-def _still_null(case: Case, row: dict[str, Any]) -> dict[str, Any]:
-    """The keys that were null; ``safer_response_id`` not, where its absence says that there is no dimension."""
+def _still_null(case: Case, row: JsonObject) -> JsonObject:
+    """Return the keys that were null; not ``safer_response_id``, where its absence means one judgment."""
     nulls = form_of(case, _KIND).get("null", ())
     return {"null": [key for key in nulls if key not in _VERDICTS or "safer_response_id" in row]}
 
 
-def _said(side: str, response: Response) -> dict[str, Any]:
+def _label_fields(side: str, response: Response) -> JsonObject:
     meta = response.meta or {}
     labels = {key.format(side): meta[label] for label, key in _LABELS.items() if label in meta}
     return labels | ({} if response.author is None else {_AUTHOR.format(side): response.author})
 
 
 def _without_labels(case: Case) -> Case:
-    """The case without what the row says of an answer: only a further ``meta`` is lost."""
-    responses = tuple(replace(one, meta=without_keys(one.meta, _LABELS)) for one in case.responses)
+    """Return the case without what the row says of an answer: only a further ``meta`` is lost."""
+    responses = tuple(replace(response, meta=without_keys(response.meta, _LABELS)) for response in case.responses)
     return replace(case, responses=responses)

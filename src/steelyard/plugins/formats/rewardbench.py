@@ -1,130 +1,212 @@
-"""RewardBench v1 rows: a prompt, a chosen and a rejected answer with their models, a subset and an id.
+"""RewardBench: pairs of answers (version 1, M-RewardBench), and lists of right and wrong answers (version 2).
 
-Written from the public description of allenai/reward-bench's data. Ids repeat across subsets there, so a case's id is
-``SUBSET/ID``; the row's own id comes back out. M-RewardBench's rows (``language``, ``source``) are read as well.
+Version 1 is written from the public description of allenai/reward-bench's data. Ids repeat across subsets there, so a
+case's id is ``SUBSET/ID``; the row's own id comes back out. M-RewardBench's rows (``language``, ``source``) are read as
+well.
+
+Version 2 is written from the dataset card of allenai/reward-bench-2: ``chosen`` has one answer, several in the subset
+Ties; ``models`` names the authors of the chosen and then of the rejected answers. In Ties an id is ``ref:N`` (one right
+answer) or ``tied:N`` (several). The ranking has two tiers, and the bench's question, whether a right answer scores
+above every wrong one, concerns the pairs across them. ``additional_metadata`` is another key of the row, and goes into
+the prompt's ``meta``.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from steelyard.core.config import Config as BaseConfig
-from steelyard.core.identity import UniqueIds
+from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Message
+from steelyard.core.types import Case, JsonObject, Response
+from steelyard.curation.format_support import carrying, carrying_pairs, count_lost
 from steelyard.plugins.formats._fields import (
     PromptIds,
-    answer_turns,
+    answer_text,
     as_read,
-    as_turns,
     count_other_keys,
+    field_turns,
     form_of,
-    nulls_of,
-    optional_text,
     response_of,
-    rest,
-    text_field,
+    text_or_list,
     turn_keys,
-    turns_of,
     with_meta,
     with_nulls,
     with_prompt,
 )
-from steelyard.plugins.formats._pairwise import pair_rows
-from steelyard.plugins.formats._parts import carrying_pairs
+from steelyard.plugins.formats._pair_rows import SIDES, pair_rows
+from steelyard.plugins.formats._pair_sides import RankedSides, SubsetIds, are_texts, sides_of, texts_field
 
-_KIND = "rewardbench"
-_KEYS = ("prompt", "chosen", "rejected", "chosen_model", "rejected_model", "subset", "id", "language")
-
-
-class Config(BaseConfig, frozen=True):
-    """Nothing to set."""
+_TURN_KEYS = ("prompt", *SIDES)
+_NUMBERS = ("num_correct", "num_rejected", "total_completions")
+_OPTIONAL = ("id", *_NUMBERS, "models")
 
 
 class RewardBench:
     """One row a pair: two responses named ``chosen`` and ``rejected``."""
 
-    keys = _KEYS
+    _kind = "rewardbench"
+    keys = (*_TURN_KEYS, "chosen_model", "rejected_model", "subset", "id", "language")
     carries = carrying_pairs("language", "subset", "authors", "answers of several turns")
 
-    def recognises(self, row: dict[str, Any]) -> bool:
-        """A pair that names both models and its subset (in M-RewardBench, its source)."""
+    def recognises(self, row: JsonObject) -> bool:
+        """Return whether the row is a pair that names both models and its subset (in M-RewardBench, its source)."""
         has_subset = "subset" in row or "source" in row
-        return {"prompt", "chosen", "rejected", "chosen_model", "rejected_model"} <= row.keys() and has_subset
+        return {*_TURN_KEYS, "chosen_model", "rejected_model"} <= row.keys() and has_subset
 
     def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
-        """Cases of two tiers, one response in each."""
+        """Yield cases of two tiers, one response in each."""
         ids = PromptIds(noted)
         for row in rows:
             subset_key = "source" if "source" in row.value and "subset" not in row.value else "subset"
-            subset = text_field(row, subset_key)
-            given, language = row.value.get("id"), optional_text(row, "language")
-            # One item in several languages keeps one id; within a language ids are unique.
-            name = ids.made(row) if given is None else ids.given(f"{subset}/{given}", row, language=language)
-            for key in ("prompt", "chosen", "rejected"):
-                count_other_keys(row.value.get(key), ("role", "content"), noted)
-            form = {
-                "null": nulls_of(row, ("language",)),
-                "id": given,
-                "subset": subset_key if subset_key != "subset" else None,
-                "turns": turn_keys(row, ("prompt", "chosen", "rejected")),
-            }
+            subset = row.text(subset_key)
+            row_id, language = row.value.get("id"), row.optional_text("language")
+            # One item in several languages has one id; within a language ids are unique.
+            name = ids.take(row, None if row_id is None else f"{subset}/{row_id}", language=language)
+            for key in _TURN_KEYS:
+                count_other_keys(row.value.get(key), noted)
+            messages = field_turns(row, "prompt", role="user")
+            meta = row.others((*self.keys, subset_key))
+            answers = {side: field_turns(row, side, role="assistant") for side in SIDES}
             yield Case(
-                prompt=with_prompt(
-                    turns_of(row.value.get("prompt"), row.place, "prompt", role="user"),
-                    id=name,
-                    subset=subset,
-                    language=language,
-                    meta=rest(row, (*_KEYS, subset_key)),
-                ),
+                prompt=with_prompt(messages, id=name, subset=subset, language=language, meta=meta),
                 responses=tuple(
-                    response_of(
-                        side,
-                        turns_of(row.value.get(side), row.place, side, role="assistant"),
-                        author=optional_text(row, f"{side}_model"),
-                    )
-                    for side in ("chosen", "rejected")
+                    response_of(side, turns, author=row.optional_text(f"{side}_model"))
+                    for side, turns in answers.items()
                 ),
                 ranking=(("chosen",), ("rejected",)),
-                meta=as_read(_KIND, **form),
+                meta=as_read(
+                    self._kind,
+                    null=row.nulls(("language",)),
+                    id=row_id,
+                    subset=subset_key if subset_key != "subset" else None,
+                    turns=turn_keys(row, _TURN_KEYS),
+                ),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
-        """A row a pair; a case of several pairs repeats its prompt under ids of its own."""
-        ids: defaultdict[tuple[str | None, str | None], UniqueIds] = defaultdict(UniqueIds)
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+        """Yield a row a pair; a case of several pairs repeats its prompt under different ids."""
+        ids = SubsetIds(lost)
         for case in cases:
-            form = form_of(case, _KIND)
-            given = form.get("id", case.prompt.id)
-            rows = list(pair_rows(case, lost, self.carries))
-            for number, (better, worse, _) in enumerate(rows):
-                values = {
-                    "prompt": case.prompt.messages,
-                    "chosen": answer_turns(better),
-                    "rejected": answer_turns(worse),
+            form, prompt = form_of(case, self._kind), case.prompt
+            row_id = form.get("id", prompt.id)
+            pairs = list(pair_rows(case, lost, self.carries))
+            for number, pair in enumerate(pairs):
+                texts = {
+                    key: text_or_list(
+                        turns, "user" if key == "prompt" else "assistant", as_list=key in form.get("turns", ())
+                    )
+                    for key, turns in zip(_TURN_KEYS, pair.turns(case), strict=True)
                 }
-                said = {key: _written(key, turns, form) for key, turns in values.items()}
-                wanted = given if len(rows) == 1 else f"{given}-{number}"
-                free = ids[case.prompt.subset, case.prompt.language].take(str(wanted))
-                lost["ids that stand already"] += free != str(wanted)
+                wanted = row_id if len(pairs) == 1 else f"{row_id}-{number}"
                 row = {
-                    "id": wanted if free == str(wanted) else free,
-                    "prompt": said["prompt"],
-                    "chosen": said["chosen"],
-                    "chosen_model": better.author,
-                    "rejected": said["rejected"],
-                    "rejected_model": worse.author,
-                    form.get("subset", "subset"): case.prompt.subset or "",
-                    **({"language": case.prompt.language} if case.prompt.language else {}),
+                    "id": ids.take(wanted, prompt.subset, prompt.language),
+                    "prompt": texts["prompt"],
+                    "chosen": texts["chosen"],
+                    "chosen_model": pair.better.author,
+                    "rejected": texts["rejected"],
+                    "rejected_model": pair.worse.author,
+                    form.get("subset", "subset"): prompt.subset or "",
+                    **({"language": prompt.language} if prompt.language else {}),
                 }
-                yield with_meta(with_nulls(row, form), case, _KEYS, lost)
+                yield with_meta(with_nulls(row, form), case, self.keys, lost)
 
 
-def build(config: Config) -> RewardBench:
-    """The format."""
-    return RewardBench()
+class RewardBench2:
+    """One row a prompt, with all right and all wrong answers."""
+
+    _kind = "rewardbench2"
+    keys = ("prompt", *SIDES, "subset", *_OPTIONAL)
+    carries = carrying(
+        "system turns", "earlier turns", "subset", "prompt meta", "authors", "rankings", "ties",
+        "more than two responses",
+    )  # fmt: skip
+
+    def recognises(self, row: JsonObject) -> bool:
+        """Return whether the row has two lists of texts, a subset, and their numbers or models."""
+        is_counted = any(key in row for key in (*_NUMBERS, "models"))
+        return is_counted and {"prompt", "subset"} <= row.keys() and all(are_texts(row.get(side)) for side in SIDES)
+
+    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+        """Yield cases of two tiers: the right answers and the wrong ones."""
+        ids = PromptIds(noted)
+        for row in rows:
+            subset, row_id = row.text("subset"), row.value.get("id")
+            texts = {side: texts_field(row, side) for side in SIDES}
+            authors, models = _authors(row, sum(map(len, texts.values())))
+            count_other_keys(row.value.get("prompt"), noted)
+            messages = field_turns(row, "prompt", role="user")
+            name = ids.take(row, None if row_id is None else f"{subset}/{row_id}")
+            names = {side: tuple(f"{side}-{number}" for number, _ in enumerate(texts[side], 1)) for side in SIDES}
+            numbers = _numbers(*map(len, texts.values()))
+            read_numbers = {key: row.value[key] for key in _NUMBERS if row.value.get(key) is not None}
+            is_miscounted = any(number != numbers[key] for key, number in read_numbers.items())
+            noted["numbers that are not those of the answers"] += is_miscounted
+            answers = zip(sum(names.values(), ()), sum(texts.values(), ()), authors, strict=True)
+            yield Case(
+                prompt=with_prompt(messages, id=name, subset=subset, meta=row.others(self.keys)),
+                responses=tuple(Response(id=answer, text=text, author=author) for answer, text, author in answers),
+                ranking=tuple(names.values()),
+                meta=as_read(
+                    self._kind,
+                    id=row_id,
+                    models=models,
+                    numbers=read_numbers if is_miscounted else None,
+                    absent=row.absent(_OPTIONAL),
+                    null=row.nulls(_OPTIONAL),
+                    turns=turn_keys(row, ("prompt",)),
+                ),
+            )
+
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+        """Yield a row a case of two tiers; other cases are counted and not written."""
+        ids = SubsetIds(lost)
+        for case in cases:
+            count_lost(case, lost, self.carries)
+            sides = sides_of(case, lost)
+            if sides.better:
+                form = form_of(case, self._kind)
+                yield with_meta(_row(case, sides, form, ids, lost), case, self.keys, lost)
 
 
-def _written(key: str, turns: Sequence[Message], form: dict[str, Any]) -> Any:
-    role = "user" if key == "prompt" else "assistant"
-    is_text = len(turns) == 1 and turns[0].role == role and key not in form.get("turns", ())
-    return turns[0].content if is_text else as_turns(turns)
+def _numbers(num_chosen: int, num_rejected: int) -> dict[str, int]:
+    return dict(zip(_NUMBERS, (num_chosen, num_rejected, num_chosen + num_rejected), strict=True))
+
+
+def _authors(row: Row, number: int) -> tuple[list[str | None], Any]:
+    """Return an author for each answer, and ``models`` itself where it does not name them one by one."""
+    models = row.value.get("models")
+    if (
+        isinstance(models, list)
+        and len(models) == number
+        and all(model is None or isinstance(model, str) for model in models)
+        and any(model is not None for model in models)
+    ):
+        return models, None
+    return [None] * number, models
+
+
+def _row(case: Case, sides: RankedSides, form: JsonObject, ids: SubsetIds, lost: Counter[str]) -> JsonObject:
+    models = [response.author for side in sides for response in side]
+    row: JsonObject = {
+        "id": ids.take(form.get("id", case.prompt.id), case.prompt.subset or ""),
+        "prompt": text_or_list(case.prompt.messages, "user", as_list="prompt" in form.get("turns", ())),
+        **{key: [answer_text(response, lost) for response in side] for key, side in zip(SIDES, sides, strict=True)},
+        **_numbers(*map(len, sides)),
+        **form.get("numbers", {}),
+        "models": models if any(models) else form.get("models", []),
+        "subset": case.prompt.subset or "",
+    }
+    silent = {key for key in form.get("absent", ()) if key != "models" or not row["models"]}
+    nulls = {key: None for key in form.get("null", ()) if key != "models" or not any(models)}
+    return with_nulls({key: value for key, value in row.items() if key not in silent} | nulls, form)
+
+
+KINDS = {
+    "rewardbench": without_settings(
+        RewardBench(),
+        "RewardBench v1 rows: a prompt, a chosen and a rejected answer with their models, a subset and an id.",
+    ),
+    "rewardbench2": without_settings(
+        RewardBench2(), "RewardBench 2 rows: a prompt, lists of right and wrong answers, and a subset."
+    ),
+}

@@ -3,7 +3,7 @@
 Written from the description of the data in the repository THU-KEG/RM-Bench: the place in ``chosen`` and ``rejected``
 is the style: concise, detailed in plain text, detailed in Markdown. All nine pairs of one right and one wrong answer
 count in its accuracy matrix (rows are the style of the right one): the diagonal is its normal accuracy, the pairs
-whose wrong answer has the plainer style its easy accuracy, the others its hard accuracy. The style stands in each
+whose wrong answer has the plainer style its easy accuracy, the others its hard accuracy. The style is in each
 response's ``meta``; the domain is the prompt's subset, and a case's id is ``DOMAIN/ID``. The files of one domain name
 none, but the source of each prompt (``subset``): that stays a key of the row, and the id is ``SUBSET/ID``.
 """
@@ -14,41 +14,29 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import RecordError
+from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Response
+from steelyard.core.types import Case, JsonObject, Response
+from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._fields import (
     PromptIds,
+    answer_text,
     as_read,
     count_other_keys,
+    field_turns,
     form_of,
-    nulls_of,
-    rest,
-    text_field,
     text_or_list,
     turn_keys,
-    turns_of,
     with_meta,
     with_prompt,
 )
-from steelyard.plugins.formats._pairwise import answer_text
-from steelyard.plugins.formats._parts import carrying, count_lost
-from steelyard.plugins.formats._sides import (
-    SIDES,
-    SubsetIds,
-    absent_keys,
-    sides_of,
-    texts_field,
-)
+from steelyard.plugins.formats._pair_rows import SIDES
+from steelyard.plugins.formats._pair_sides import SubsetIds, are_texts, sides_of, texts_field
 
 _KIND = "rm_bench"
 _KEYS = ("id", "prompt", *SIDES, "domain")
 STYLES = ("concise", "detailed", "markdown")
-
-
-class Config(BaseConfig, frozen=True):
-    """Nothing to set."""
 
 
 class RmBench:
@@ -59,31 +47,28 @@ class RmBench:
         "system turns", "earlier turns", "subset", "prompt meta", "rankings", "ties", "more than two responses"
     )
 
-    def recognises(self, row: dict[str, Any]) -> bool:
-        """A domain or a subset, three texts on each side, and none of the numbers of RewardBench 2."""
+    def recognises(self, row: JsonObject) -> bool:
+        """Return whether the row has a domain or a subset, and three texts on each side."""
         sides = [row.get(side) for side in SIDES]
         is_named = "prompt" in row and ("domain" in row or ("subset" in row and "num_correct" not in row))
-        return is_named and all(
-            isinstance(side, list) and len(side) == len(STYLES) and all(isinstance(text, str) for text in side)
-            for side in sides
-        )
+        return is_named and all(are_texts(side) and len(side or ()) == len(STYLES) for side in sides)
 
     def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
-        """Cases of two tiers of three."""
+        """Yield cases of two tiers of three."""
         ids = PromptIds(noted)
         for row in rows:
             texts = {side: texts_field(row, side) for side in SIDES}
-            for side, given in texts.items():
-                if len(given) != len(STYLES):
-                    where = row.place._replace(path=side)
-                    raise RecordError(f"{len(given)} answers in {side!r}", where=where, allowed="three, one a style")
+            for side, answers in texts.items():
+                if len(answers) != len(STYLES):
+                    where = row.at(side)
+                    raise RecordError(f"{len(answers)} answers in {side!r}", where=where, allowed="three, one a style")
             has_domain = "domain" in row.value or "subset" not in row.value
-            domain, given_id = text_field(row, "domain" if has_domain else "subset"), row.value.get("id")
-            count_other_keys(row.value.get("prompt"), ("role", "content"), noted)
-            messages = turns_of(row.value.get("prompt"), row.place, "prompt", role="user")
-            name = ids.made(row) if given_id is None else ids.given(f"{domain}/{given_id}", row)
+            domain, given_id = row.text("domain" if has_domain else "subset"), row.value.get("id")
+            count_other_keys(row.value.get("prompt"), noted)
+            messages = field_turns(row, "prompt", role="user")
+            name = ids.take(row, None if given_id is None else f"{domain}/{given_id}")
             yield Case(
-                prompt=with_prompt(messages, id=name, subset=domain if has_domain else None, meta=rest(row, _KEYS)),
+                prompt=with_prompt(messages, id=name, subset=domain if has_domain else None, meta=row.others(_KEYS)),
                 responses=tuple(
                     Response(id=f"{side}-{style}", text=text, meta={"style": style})
                     for side in SIDES
@@ -93,14 +78,14 @@ class RmBench:
                 meta=as_read(
                     _KIND,
                     id=given_id,
-                    absent=absent_keys(row, ("id", "domain")),
-                    null=nulls_of(row, ("id",)),
+                    absent=row.absent(("id", "domain")),
+                    null=row.nulls(("id",)),
                     turns=turn_keys(row, ("prompt",)),
                 ),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
-        """A row a case of three against three, each side by style where each of its answers has its own."""
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+        """Yield a row a case of three against three, each side by style where each of its answers has its own."""
         ids = SubsetIds(lost)
         for case in cases:
             count_lost(_without_styles(case), lost, self.carries)
@@ -122,9 +107,7 @@ class RmBench:
             yield with_meta(row | dict.fromkeys(form.get("null", ())), case, _KEYS, lost)
 
 
-def build(config: Config) -> RmBench:
-    """The format."""
-    return RmBench()
+KINDS = {"rm_bench": without_settings(RmBench(), __doc__)}
 
 
 def _style(response: Response) -> Any:
@@ -140,7 +123,7 @@ def _by_style(side: tuple[Response, ...], lost: Counter[str]) -> list[Response]:
 
 
 def _without_styles(case: Case) -> Case:
-    """The case without what the places of its answers say: only a further ``meta`` is lost."""
+    """Return the case without what the places of its answers say: only a further ``meta`` is lost."""
 
     def bare(response: Response) -> Response:
         meta = {key: value for key, value in (response.meta or {}).items() if key != "style" or value not in STYLES}

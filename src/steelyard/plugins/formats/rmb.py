@@ -7,43 +7,57 @@ becomes the subset; the rest is the category. Ids of the two sets overlap, so a 
 rating by a language model that the rows do not name (of the dimension ``overall``).
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from steelyard.core.config import Config as BaseConfig
+from msgspec.structs import replace
+
 from steelyard.core.errors import RecordError
-from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Response
+from steelyard.core.plugins import without_settings
+from steelyard.core.protocols import Row, is_number
+from steelyard.core.types import Case, JsonObject, Rating, Response
+from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._fields import (
     PromptIds,
+    answer_text,
     as_read,
-    is_number,
-    list_field,
-    rest,
-    text_field,
-    turns_of,
+    as_turns,
+    field_turns,
+    form_of,
+    other_meta,
+    with_meta,
     with_prompt,
 )
-from steelyard.plugins.formats._parts import carrying, count_lost
-from steelyard.plugins.formats._rmb import (
-    ANSWER_KEYS,
-    BEST_OF_N,
-    KEYS,
-    KIND,
-    NAMES,
-    PAIRWISE,
-    language_of,
-    own_rating,
-    rmb_row,
-    split_path,
-    without_own_raters,
-)
-from steelyard.plugins.formats._sides import absent_keys, sides_of
+from steelyard.plugins.formats._pair_sides import RankedSides, sides_of
+
+KIND = "rmb"
+DIMENSION = "overall"
+ANSWER_KEYS = ("llm_name", "answer", "score")
 
 
-class Config(BaseConfig, frozen=True):
-    """Nothing to set."""
+class RmbKeys(NamedTuple):
+    """What a set calls its ids, its better answer, and its worse one or ones."""
+
+    uid: str
+    better: str
+    worse: str
+
+
+PAIRWISE, BEST_OF_N = "Pairwise_set", "BoN_set"
+_SET_KEYS = {PAIRWISE: RmbKeys("pair_uid", "chosen", "reject"), BEST_OF_N: RmbKeys("bon_uid", "bon_best", "loser_list")}
+KEYS = ("conversation_input", "category_path", *_SET_KEYS[PAIRWISE], *_SET_KEYS[BEST_OF_N])
+_LANGUAGES = {
+    "Afrikaans": "af", "Arabic": "ar", "Chinese": "zh", "English": "en", "Esperanto": "eo", "Finnish": "fi",
+    "French": "fr", "German": "de", "Hebrew": "he", "Hindi": "hi", "Hungarian": "hu", "Irish": "ga", "Italian": "it",
+    "Japanese": "ja", "Korean": "ko", "Latin": "la", "Maori": "mi", "Persian": "fa", "Portuguese": "pt",
+    "Russian": "ru", "Somali": "so", "Sotho": "st", "Spanish": "es", "Swahili": "sw", "Swedish": "sv", "Tagalog": "tl",
+    "Tsonga": "ts", "Tswana": "tn", "Turkish": "tr", "Ukrainian": "uk", "Vietnamese": "vi", "Xhosa": "xh",
+    "Yoruba": "yo",
+}  # fmt: skip
+_NAMES_OF_LANGUAGES = {code: name for name, code in _LANGUAGES.items()}
+_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*")
 
 
 class Rmb:
@@ -55,20 +69,22 @@ class Rmb:
         "rankings", "ties", "more than two responses", "ratings",
     )  # fmt: skip
 
-    def recognises(self, row: dict[str, Any]) -> bool:
-        """A conversation with the two sides of one of the sets."""
-        return "conversation_input" in row and any({one.better, one.worse} <= row.keys() for one in NAMES.values())
+    def recognises(self, row: JsonObject) -> bool:
+        """Return whether the row has a conversation with the two sides of one of the sets."""
+        return "conversation_input" in row and any(
+            {names.better, names.worse} <= row.keys() for names in _SET_KEYS.values()
+        )
 
     def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
-        """Cases of two tiers, the better one of a single answer."""
+        """Yield cases of two tiers, the better one of a single answer."""
         ids = PromptIds(noted)
         for row in rows:
             kind = _set_of(row)
-            names = NAMES[kind]
-            list_field(row, "conversation_input")
-            messages = turns_of(row.value.get("conversation_input"), row.place, "conversation_input", role="user")
+            names = _SET_KEYS[kind]
+            row.items("conversation_input")
+            messages = field_turns(row, "conversation_input", role="user")
             extras = [_other_keys(turn) for turn in row.value["conversation_input"]]
-            given, path = row.value.get(names.uid), _path(row)
+            row_id, path = row.value.get(names.uid), _path(row)
             subset, category = split_path(path or "")
             answers = _answers(row, kind)
             responses = tuple(_response(row, path, value) for path, value in answers)
@@ -76,27 +92,29 @@ class Rmb:
             yield Case(
                 prompt=with_prompt(
                     messages,
-                    id=ids.made(row) if given is None else ids.given(f"{kind}/{given}", row),
+                    id=ids.take(row, None if row_id is None else f"{kind}/{row_id}"),
                     language=language_of(extras),
                     subset=subset,
                     category=category,
-                    meta=rest(row, KEYS),
+                    meta=row.others(KEYS),
                 ),
                 responses=responses,
-                ratings=tuple(own_rating(one.id, value["score"]) for one, (_, value) in scored if _is_scored(value)),
+                ratings=tuple(
+                    own_rating(rated.id, value["score"]) for rated, (_, value) in scored if _is_scored(value)
+                ),
                 ranking=((responses[0].id,), tuple(response.id for response in responses[1:])),
                 meta=as_read(
                     KIND,
-                    uid=given,
+                    uid=row_id,
                     turns=extras if any(extras) else None,
                     path=path,
                     set=kind,
-                    absent=absent_keys(row, (names.uid, "category_path")),
+                    absent=row.absent((names.uid, "category_path")),
                 ),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
-        """A row a case of one answer above the others; other cases are counted and not written."""
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+        """Yield a row a case of one answer above the others; other cases are counted and not written."""
         for case in cases:
             count_lost(without_own_raters(case), lost, self.carries)
             sides = sides_of(case, lost, num_better=1)
@@ -104,47 +122,125 @@ class Rmb:
                 yield rmb_row(case, sides, lost)
 
 
-def build(config: Config) -> Rmb:
-    """The format."""
-    return Rmb()
-
-
 def _set_of(row: Row) -> str:
-    present = [kind for kind, names in NAMES.items() if any(key in row.value for key in names)]
+    present = [kind for kind, names in _SET_KEYS.items() if any(key in row.value for key in names)]
     if len(present) > 1:
         raise RecordError("keys of both sets in one row", where=row.place, allowed="of the pairwise or best-of-N set")
     return present[0] if present else PAIRWISE
 
 
-def _other_keys(turn: dict[str, Any]) -> dict[str, Any]:
+def _other_keys(turn: JsonObject) -> JsonObject:
     return {key: value for key, value in turn.items() if key not in ("role", "content")}
 
 
 def _path(row: Row) -> str | None:
-    return text_field(row, "category_path") if "category_path" in row.value else None
+    return row.text("category_path") if "category_path" in row.value else None
 
 
 def _answers(row: Row, kind: str) -> list[tuple[str, Any]]:
-    """The answers, the better one first, each with its place in the row."""
-    names = NAMES[kind]
+    """Return the answers, the better one first, each with its place in the row."""
+    names = _SET_KEYS[kind]
     better = (names.better, row.value.get(names.better))
     if kind != BEST_OF_N:
         return [better, (names.worse, row.value.get(names.worse))]
-    worse = list_field(row, names.worse)
+    worse = row.items(names.worse)
     if not worse:
-        raise RecordError("no worse answer", where=row.place._replace(path=names.worse), allowed="one or more")
+        raise RecordError("no worse answer", where=row.at(names.worse), allowed="one or more")
     return [better, *((f"{names.worse}[{index}]", value) for index, value in enumerate(worse))]
 
 
 def _response(row: Row, path: str, value: Any) -> Response:
     is_answer = isinstance(value, dict) and isinstance(value.get("answer"), str)
     if not is_answer or not isinstance(value.get("llm_name"), str | None):
-        where = row.place._replace(path=path)
+        where = row.at(path)
         raise RecordError("no answer with its text", where=where, allowed='{"llm_name": a text, "answer": a text}')
-    own = {key for key in ANSWER_KEYS if value.get(key) is not None and (key != "score" or _is_scored(value))}
-    meta = {key: said for key, said in value.items() if key not in own}
+    known = {key for key in ANSWER_KEYS if value.get(key) is not None and (key != "score" or _is_scored(value))}
+    meta = {key: entry for key, entry in value.items() if key not in known}
     return Response(id=path, text=value["answer"], author=value.get("llm_name"), meta=meta or None)
 
 
-def _is_scored(value: dict[str, Any]) -> bool:
+def _is_scored(value: JsonObject) -> bool:
     return is_number(value.get("score"))
+
+
+def language_of(extras: list[JsonObject]) -> str | None:
+    """Return the language that every turn names, as its code; null where they differ or name an unknown one or none."""
+    names = {extra.get("language") for extra in extras}
+    (name,) = names if len(names) == 1 else (None,)
+    if not isinstance(name, str):
+        return None
+    return _LANGUAGES.get(name) or (name if _CODE.fullmatch(name) else None)
+
+
+def own_rating(response: str, score: float) -> Rating:
+    """Return a score of the pairwise set: of an unnamed language model."""
+    return Rating(response=response, rater=UNKNOWN, kind="llm", dimension=DIMENSION, value=float(score))
+
+
+def without_own_raters(case: Case) -> Case:
+    """Return the case without what a bare score says of its rater: what is left of raters is lost."""
+    ratings = tuple(
+        replace(rating, kind="human") if (rating.rater, rating.kind) == (UNKNOWN, "llm") else rating
+        for rating in case.ratings
+    )
+    return replace(case, ratings=ratings)
+
+
+def rmb_row(case: Case, sides: RankedSides, lost: Counter[str]) -> JsonObject:
+    """Return the case as a row of the set it was read from; else of the pairwise set where it has one worse answer."""
+    prompt, form = case.prompt, form_of(case, KIND)
+    fitting = PAIRWISE if len(sides.worse) == 1 else BEST_OF_N
+    kind = fitting if form.get("set") != BEST_OF_N else BEST_OF_N
+    names, scores = _SET_KEYS[kind], _scores(case, lost)
+    written = [_answer(response, scores, lost) for side in sides for response in side]
+    languages = form.get("turns") or [{} for _ in prompt.messages]
+    if len(languages) != len(prompt.messages) or language_of(languages) != prompt.language:
+        name = _NAMES_OF_LANGUAGES.get(prompt.language or "", prompt.language)
+        languages = [{"language": name} if name else {} for _ in prompt.messages]
+    turns = zip(as_turns(prompt.messages), languages, strict=True)
+    row = {
+        names.uid: form.get("uid", prompt.id),
+        "conversation_input": [{**extra, **turn} for turn, extra in turns],
+        names.better: written[0],
+        names.worse: written[1] if kind == PAIRWISE else written[1:],
+        "category_path": _written_path(case, kind, form.get("path"), lost),
+    }
+    silent = set(form.get("absent", ())) - ({"category_path"} if prompt.category or prompt.subset else set())
+    return with_meta({key: value for key, value in row.items() if key not in silent}, case, KEYS, lost)
+
+
+def split_path(path: str) -> tuple[str | None, tuple[str, ...]]:
+    """Return the subset and the category of a path."""
+    subset, *category = path.split("/")
+    return subset or None, tuple(category)
+
+
+def _written_path(case: Case, kind: str, read: str | None, lost: Counter[str]) -> str:
+    wanted = (case.prompt.subset, case.prompt.category)
+    if read is not None and split_path(read) == wanted:
+        return read
+    path = "/".join([case.prompt.subset or kind, *case.prompt.category])
+    if any("/" in name for name in (case.prompt.subset or "", *case.prompt.category)):
+        lost["categories with a slash in them"] += 1
+    return path
+
+
+def _scores(case: Case, lost: Counter[str]) -> dict[str, float]:
+    scores: dict[str, float] = {}
+    for rating in case.ratings:
+        if rating.dimension == DIMENSION and rating.response not in scores:
+            scores[rating.response] = rating.value
+        else:
+            lost["ratings of other dimensions, or beyond one a response"] += 1
+    return scores
+
+
+def _answer(response: Response, scores: dict[str, float], lost: Counter[str]) -> JsonObject:
+    fields: JsonObject = {"llm_name": response.author} if response.author is not None else {}
+    fields["answer"] = answer_text(response, lost)
+    if response.id in scores:
+        fields["score"] = scores[response.id]
+    return other_meta(response.meta, fields, lost) | fields
+
+
+KINDS = {"rmb": without_settings(Rmb(), __doc__)}

@@ -12,12 +12,12 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
-from steelyard.core.asking import Question
+from steelyard.core.comparison import Question
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError
 from steelyard.core.identity import content_id
 from steelyard.core.types import Message, Prompt, Response
-from steelyard.methods.annotation.reading import Form
+from steelyard.judging.reply_parsing import Form
 from steelyard.plugins.judges._texts import (
     FormTexts,
     Texts,
@@ -42,12 +42,19 @@ class Wording(Config, frozen=True):
     """How a judge is asked, with nothing left open. `worded` makes it from a judge's settings."""
 
     style: str
+    """The style of the prompt."""
     form: Form
+    """The form of the verdict in the reply."""
     reason: bool
+    """Whether the judge gives reasons before its verdict."""
     system: bool
+    """Whether the instructions are a system message."""
     max_tokens: int
+    """The longest reply in tokens."""
     prompt_language: PromptLanguage
+    """The language of the prompt."""
     criteria: bool
+    """Whether the prompt names criteria."""
 
     def protocol(self) -> dict[str, Any]:
         """What decides the prompts."""

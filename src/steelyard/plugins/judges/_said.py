@@ -4,9 +4,16 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from steelyard.core.asking import Outcome, Reply
-from steelyard.methods.annotation.reading import Form, Reading, read_choice, read_first_token
-from steelyard.methods.annotation.replies import is_refusal, plain, without_thinking
+from steelyard.core.comparison import Outcome, Reply
+from steelyard.judging.reply_parsing import (
+    Form,
+    ParsedReply,
+    is_refusal,
+    normalize_text,
+    read_choice,
+    read_first_token,
+    without_thinking,
+)
 
 LABELS = ("A", "B", "C", "D")
 # A heading of the material, which names an answer as a verdict does: "===== Output (a) 7005b1ed =====".
@@ -47,12 +54,12 @@ def why_missing(reply: Reply) -> Said | None:
 
 def unread(text: str, detail: str | None) -> Said:
     """A whole text without a verdict: a refusal, or unreadable."""
-    if is_refusal((without_thinking(plain(text)) or "").strip()):
+    if is_refusal((without_thinking(normalize_text(text)) or "").strip()):
         return Said(None, "refused", "declines in words")
     return Said(None, "unreadable", detail)
 
 
-def _placed(reading: Reading, labels: Sequence[str], *, text: str) -> Said:
+def _placed(reading: ParsedReply, labels: Sequence[str], *, text: str) -> Said:
     if reading.value is None:
         return unread(text, reading.detail)
     return Said(labels.index(reading.value))

@@ -12,7 +12,7 @@ import msgspec
 from steelyard.core.errors import ConfigError, choices
 from steelyard.core.identity import content_id
 from steelyard.core.types import Prompt
-from steelyard.methods.annotation.reading import Form
+from steelyard.judging.reply_parsing import Form
 
 Tongue = Literal["en", "zh"]
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from steelyard.core.asking import Answer, Comparison, PairVerdict, Question, Reply, Showing
+from steelyard.core.comparison import Answer, Comparison, PairVerdict, Question, Reply, Showing
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.protocols import Judge
-from steelyard.methods.annotation.reading import Form
-from steelyard.methods.annotation.verdicts import combine_orders
+from steelyard.judging.reply_parsing import Form
+from steelyard.judging.verdicts import combine_orders
 from steelyard.plugins.judges._prompt import Orders, PromptLanguage, Wording, in_orders, question, worded
 from steelyard.plugins.judges._said import LABELS, Said, choice_of, odds_asked
 
@@ -16,13 +16,21 @@ class Config(BaseConfig, frozen=True):
     """As for ``pairwise``; there is no tie to offer among more than two."""
 
     style: str = "plain"
+    """The style of the prompt, by the model's family: plain, gpt, qwen, gemma and others."""
     form: Form | None = None
+    """The form of the verdict in the reply; none takes the style's."""
     reason: bool | None = None
+    """Whether the judge gives reasons before its verdict; none takes the style's."""
     max_tokens: int | None = None
+    """The longest reply in tokens; none takes the style's."""
     prompt_language: PromptLanguage = "item"
+    """The language of the prompt; item is Chinese for Chinese items and English for all others."""
     criteria: bool = True
+    """Whether the prompt names criteria, by the item's category."""
     orders: Orders = "both"
+    """Whether each comparison is made in both orders of the answers, or in one."""
     least_odds: float = 0.5
+    """With first_token: the least probability of the labels together for a readable verdict."""
 
 
 class Best:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from steelyard.core.asking import Answer, Comparison, Outcome, Question, Reply, Showing
+from steelyard.core.comparison import Answer, Comparison, Outcome, Question, Reply, Showing
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.core.protocols import Judge
-from steelyard.methods.annotation.reading import Form, Reading, read_ranking
-from steelyard.methods.annotation.verdicts import combine_orders
+from steelyard.judging.reply_parsing import Form, ParsedReply, read_ranking
+from steelyard.judging.verdicts import combine_orders
 from steelyard.plugins.judges._prompt import Orders, PromptLanguage, Wording, in_orders, question, worded
 from steelyard.plugins.judges._said import LABELS, Said, unread, why_missing
 
@@ -18,12 +18,19 @@ class Config(BaseConfig, frozen=True):
     """As for ``pairwise``. The order is written in brackets, as ``[[B > A = C]]``: there is no other form."""
 
     style: str = "plain"
+    """The style of the prompt, by the model's family: plain, gpt, qwen, gemma and others."""
     form: Form | None = "brackets"
+    """The form of the verdict in the reply; none takes the style's."""
     reason: bool | None = None
+    """Whether the judge gives reasons before its verdict; none takes the style's."""
     max_tokens: int | None = None
+    """The longest reply in tokens; none takes the style's."""
     prompt_language: PromptLanguage = "item"
+    """The language of the prompt; item is Chinese for Chinese items and English for all others."""
     criteria: bool = True
+    """Whether the prompt names criteria, by the item's category."""
     orders: Orders = "both"
+    """Whether each comparison is made in both orders of the answers, or in one."""
 
 
 class Ranked:
@@ -66,7 +73,7 @@ class Ranked:
         if missing is not None:
             return missing
         found = read_ranking(reply.text or "", LABELS[: len(shown)])
-        if isinstance(found, Reading):
+        if isinstance(found, ParsedReply):
             return unread(reply.text or "", found.detail)
         return {shown[LABELS.index(label)]: place for place, tier in enumerate(found) for label in tier}
 

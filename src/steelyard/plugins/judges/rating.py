@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from steelyard.core.asking import Answer, Comparison, GivenRating, Question, Reply
+from steelyard.core.comparison import Answer, Comparison, GivenRating, Question, Reply
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.core.protocols import Judge
-from steelyard.methods.annotation.reading import Form, read_rating
+from steelyard.judging.reply_parsing import Form, read_rating
 from steelyard.plugins.judges._prompt import PromptLanguage, Wording, question, worded
 from steelyard.plugins.judges._said import unread, why_missing
 
@@ -18,11 +18,17 @@ class Config(BaseConfig, frozen=True):
     """As for ``pairwise``; ``letter`` is here a number alone."""
 
     style: str = "plain"
+    """The style of the prompt, by the model's family: plain, gpt, qwen, gemma and others."""
     form: Form | None = None
+    """The form of the verdict in the reply; none takes the style's."""
     reason: bool | None = None
+    """Whether the judge gives reasons before its verdict; none takes the style's."""
     max_tokens: int | None = None
+    """The longest reply in tokens; none takes the style's."""
     prompt_language: PromptLanguage = "item"
+    """The language of the prompt; item is Chinese for Chinese items and English for all others."""
     criteria: bool = True
+    """Whether the prompt names criteria, by the item's category."""
 
 
 class Rated:

@@ -1,4 +1,4 @@
-"""Models taught by cases that score a prompt by nothing they learnt of it: a fit for each fold left out."""
+"""Models that are fitted to cases and score a prompt by a fit without it: one fit for each fold left out."""
 
 import hashlib
 import unicodedata
@@ -10,12 +10,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from steelyard.core.errors import EvidenceError
 from steelyard.core.text import prompt_text
 from steelyard.core.types import Case, Scores
-from steelyard.files.cases import read_cases
-from steelyard.files.results import file_hash
-from steelyard.methods.ranking.pairs import UNLISTED, PairChoice, num_beyond_listed, pairs_of
+from steelyard.io.cases import read_cases
+from steelyard.io.run_folder import file_hash
+from steelyard.ranking.pairs import UNLISTED, PairChoice, num_beyond_listed, pairs_of
 
 _CASES_AT_A_TIME = 256
 Fitted = TypeVar("Fitted")
@@ -136,3 +139,22 @@ def normalised(case: Case) -> str:
 
 def _hash(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
+
+
+def bradley_terry(differences: Any, weight: npt.ArrayLike, *, inverse_regularisation: float) -> npt.NDArray[np.float64]:
+    """Return weights (feature,) for differences (pair, feature) of better minus worse, dense or sparse.
+
+    The loss is sum(weight * log(1 + exp(-difference @ w))) * ``inverse_regularisation`` + |w|^2 / 2, with no intercept.
+    """
+    from scipy import sparse
+    from sklearn.linear_model import LogisticRegression
+
+    # Without an intercept the loss of (x, 1) equals that of (-x, 0), so each pair is given once, all with label 1.
+    # scikit-learn needs two labels: an empty row with label 0 adds a constant and no gradient.
+    empty = differences[:1] * 0
+    is_sparse = sparse.issparse(differences)
+    rows = sparse.vstack([differences, empty], format="csr") if is_sparse else np.concatenate([differences, empty])
+    labels = np.append(np.ones(differences.shape[0]), 0.0)
+    model = LogisticRegression(C=inverse_regularisation, fit_intercept=False, solver="lbfgs", max_iter=5000, tol=1e-6)
+    model.fit(rows, labels, sample_weight=np.append(weight, 1.0))
+    return model.coef_[0]

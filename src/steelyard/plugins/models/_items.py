@@ -3,10 +3,10 @@
 from typing import Any, NamedTuple
 
 from steelyard.core.errors import ConfigError
+from steelyard.core.scores import TOO_LONG
 from steelyard.core.text import prompt_text, response_text
 from steelyard.core.types import Case, Message, Response
-from steelyard.methods.measures.scores import TOO_LONG
-from steelyard.plugins.models._conversation import (
+from steelyard.networks.conversation import (
     Rendering,
     choose_special_tokens,
     choose_template,
@@ -55,7 +55,7 @@ class Items:
         self.tokenizer: Any = None
         self.rendering: Rendering | None = None
         if send in ("tokens", "text"):
-            from steelyard.plugins.models._network import load_tokenizer
+            from steelyard.networks.loading import load_tokenizer
 
             self.tokenizer = load_tokenizer(str(wanted.tokenizer))
             template = choose_template(self.tokenizer, wanted.chat_template, model=str(wanted.tokenizer))

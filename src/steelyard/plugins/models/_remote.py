@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from steelyard.core.errors import ModelError
 from steelyard.core.types import Case, Scores
-from steelyard.plugins.credentials import read_key
-from steelyard.plugins.exchange import Manner, Reply, post
+from steelyard.io.credentials import read_key
+from steelyard.io.exchange import Manner, Reply, post
 from steelyard.plugins.models._dialects import DIALECTS, Asked, Item, Malformed
 from steelyard.plugins.models._items import Items, Unsent, Wanted, sending
 from steelyard.plugins.models.remote import Config

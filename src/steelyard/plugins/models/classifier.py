@@ -1,37 +1,195 @@
 """A trained reward model: a decoder with a scalar head, scored by the protocol it was trained with."""
 
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import msgspec
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.types import OverLength
+from steelyard.core.errors import ModelError
+from steelyard.core.self_tests import SelfTest
+from steelyard.core.types import Case, OverLength, Scores
+from steelyard.io.progress import say
+from steelyard.io.run_folder import STARTED_FILE
+
+if TYPE_CHECKING:
+    from steelyard.networks.conversation import Rendering
+    from steelyard.networks.manifest import Manifest
+
+_DEFAULTS: dict[str, Any] = {"strip": False}
+_TRAINED_SETTINGS = ("strip", "max_length", "over_length")
 
 
 class Config(BaseConfig, frozen=True):
-    """``path`` is a model folder or hub name. What is null comes from the model's own manifest.
+    """Settings of a trained reward model. What is null comes from the model's own manifest.
 
-    A setting that differs from the manifest is said and recorded: its scores belong to another protocol than the one
-    that the model was trained with. ``strip``: white space at the very end is taken off; without a manifest it stays.
-    What is longer than ``max_length`` tokens is ``unscored``, counted, or cut on the ``left`` or ``right``, counted, or
-    stops the run (``over_length``). ``kernel``: ``packed``
-    works out a prompt once for all its answers, ``padded`` one row an answer; null packs where it is exact.
-    ``tokens_per_forward`` and ``batch_size`` (in answers) bound a forward pass and change no score but by rounding; so
-    does the side of the ``padding``.
+    A setting that differs from the manifest is reported and recorded: its scores belong to another protocol than the
+    one that the model was trained with.
     """
 
     path: str
+    """The model's folder or hub name."""
     chat_template: str | None = None
+    """A built-in template (plain) or a Jinja file; null takes the model's own."""
     strip: bool | None = None
+    """Whether white space at the very end is removed; without a manifest it stays."""
     max_length: int | None = None
+    """The length limit of a conversation in tokens."""
     over_length: OverLength | None = None
+    """What happens to longer answers: unscored, cut on the left or right (both counted), or refuse."""
     dtype: Literal["float32", "bfloat16"] | None = None
+    """The number type of the decoder; the head is always in float32."""
     tokens_per_forward: int = 8192
+    """The bound of a forward pass in tokens; it changes no score but by rounding."""
     kernel: Literal["packed", "padded"] | None = None
+    """packed computes a prompt once for all its answers, padded one row an answer; null packs where it is exact."""
     batch_size: int | None = None
+    """The bound of a forward pass in answers; null sets none."""
     padding: Literal["left", "right"] = "right"
+    """The side on which padded rows are filled; it changes no score but by rounding."""
 
 
-def build(config: Config) -> Any:
-    """The model, loaded. Raises ModelError for an untrained head or a missing template."""
-    from steelyard.plugins.models._classifier import Classifier
+class Classifier:
+    """A RewardModel. An answer over the length limit is unscored as `TOO_LONG`, unless the protocol cuts it."""
 
+    def __init__(self, config: Config) -> None:
+        from steelyard.networks.conversation import ConversationEncoder
+        from steelyard.networks.loading import best_device, load_network, load_tokenizer
+        from steelyard.networks.scorer import Limits, Scorer
+
+        self.config = config
+        manifest = _check_folder(config)
+        self.is_trained_here = manifest is not None
+        self.tokenizer = load_tokenizer(config.path)
+        self.rendering = rendering_of(config, manifest, self.tokenizer)
+        self.dtype = config.dtype or (manifest.dtype if manifest else "float32")
+        self.differing = {} if manifest is None else _differing(self.rendering, self.dtype, manifest)
+        if self.differing:
+            say(f"{Path(config.path).name} was trained with another protocol: {_differences(self.differing)}")
+        network, is_trained = load_network(config.path, dtype=self.dtype)  # pyright: ignore[reportArgumentType]
+        if not is_trained:
+            raise ModelError(
+                "has no trained reward head: its scores would be random",
+                where=config.path,
+                do="train it first: steelyard train CASES --model " + config.path,
+            )
+        self.network = network.to(best_device()).eval()
+        self.scorer = Scorer(
+            self.network,
+            encoder=ConversationEncoder(self.tokenizer, self.rendering, self.network, where=config.path),
+            limits=Limits(config.tokens_per_forward, config.batch_size, config.padding),
+            kernel=config.kernel,
+        )
+
+    def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
+        """Return one Scores a case, in order."""
+        yield from self.scorer.score(cases)
+
+    def protocol(self) -> dict[str, Any]:
+        """Return template, special tokens, strip, length, number type and kernel."""
+        from steelyard.networks.manifest import protocol_of
+
+        protocol = protocol_of(self.rendering, dtype=self.dtype, model=Path(self.config.path).name)
+        differing = {"differs_from_training": self.differing} if self.differing else {}
+        return protocol | {"kernel": self.scorer.layout} | differing
+
+    def self_tests(self, cases: Sequence[Case]) -> Iterator[SelfTest]:
+        """Test the beginning mark, the last token, the head, both sides of padding, and packing where it is used."""
+        from steelyard.networks.self_tests import packing_test, padding_test, text_tests, trained_head
+
+        encoder = self.scorer.encoder
+        assert encoder is not None, "made with one"
+        encoded = [encoder.encode(case) for case in cases]
+        prompts = [tuple(answer.row for answer in answers if not answer.is_over_length) for answers in encoded]
+        encoder.check([row for rows in prompts for row in rows])
+        yield from text_tests(self.tokenizer, self.rendering, prompts, cases[0])
+        # A model that was trained here has a manifest: its head cannot be a fresh draw.
+        drawn = None if self.is_trained_here else self.network.classifier.config.to_dict().get("initializer_range")
+        yield trained_head([self.network.head.weight], fresh_deviation=drawn)
+        yield padding_test(self.scorer, prompts, dtype=self.dtype)
+        yield packing_test(self.scorer, prompts, dtype=self.dtype)
+
+    def lengths(self, case: Case) -> list[int]:
+        """Return the number of tokens of each answer with its prompt."""
+        from steelyard.networks.conversation import encode
+
+        return [encode(self.tokenizer, self.rendering, case, response).length for response in case.responses]
+
+    @property
+    def max_length(self) -> int:
+        """The length limit in tokens."""
+        return self.rendering.max_length
+
+    @property
+    def over_length(self) -> OverLength:
+        """What happens to longer answers."""
+        return self.rendering.over_length
+
+
+def build(config: Config) -> Classifier:
+    """Return the model, loaded. Raises ModelError for an untrained head or a missing template."""
     return Classifier(config)
+
+
+class ModelReading(NamedTuple):
+    """How a model reads text: its tokenizer and rendering, and its protocol as a run records it."""
+
+    tokenizer: Any
+    rendering: "Rendering"
+    protocol: dict[str, Any]
+
+
+def reading_of(config: Config) -> ModelReading:
+    """Return how a model's text becomes tokens, without loading its weights."""
+    from steelyard.networks.loading import load_tokenizer
+    from steelyard.networks.manifest import protocol_of, read_manifest
+
+    tokenizer, manifest = load_tokenizer(config.path), read_manifest(Path(config.path))
+    rendering = rendering_of(config, manifest, tokenizer)
+    dtype = config.dtype or (manifest.dtype if manifest else "float32")
+    return ModelReading(tokenizer, rendering, protocol_of(rendering, dtype=dtype, model=Path(config.path).name))
+
+
+def _check_folder(config: Config) -> "Manifest | None":
+    """Return the manifest, if there is one. Raises ModelError for an unfinished training and for a policy."""
+    from steelyard.networks.manifest import read_manifest
+
+    if (Path(config.path) / STARTED_FILE).is_file():
+        raise ModelError("its training did not finish", where=config.path, do="run the same train command again")
+    manifest = read_manifest(Path(config.path))
+    if manifest is not None and manifest.kind == "implicit":
+        do = f"score it beside what it was trained from: --model implicit --set model.path={config.path}"
+        raise ModelError("a policy, whose reward is implicit", where=config.path, do=do)
+    return manifest
+
+
+def rendering_of(config: Config, manifest: "Manifest | None", tokenizer: Any) -> "Rendering":
+    """Return how the model's text becomes tokens: as its manifest says, except for the settings that are given."""
+    from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template
+
+    settings = (("strip", config.strip), ("max_length", config.max_length), ("over_length", config.over_length))
+    chosen: dict[str, Any] = {name: value for name, value in settings if value is not None}
+    if manifest is None or config.chat_template is not None:
+        template = choose_template(tokenizer, config.chat_template, model=config.path)
+        chosen |= {"template": template, "special_tokens": choose_special_tokens(tokenizer, template)}
+    if manifest is None:
+        # Published heads are trained at the template's very last token, white space included.
+        return Rendering(**_DEFAULTS | chosen)
+    return msgspec.structs.replace(manifest.rendering, **chosen)
+
+
+def _differing(rendering: "Rendering", dtype: str, manifest: "Manifest") -> dict[str, dict[str, Any]]:
+    """Return by setting the value of training and the one in use, where the two differ."""
+    trained = manifest.rendering
+    pairs = {
+        **{name: (getattr(trained, name), getattr(rendering, name)) for name in _TRAINED_SETTINGS},
+        "chat_template": (manifest.template_hash, rendering.template_hash),
+        "dtype": (manifest.dtype, dtype),
+    }
+    return {name: {"trained": before, "used": now} for name, (before, now) in pairs.items() if before != now}
+
+
+def _differences(differing: dict[str, dict[str, Any]]) -> str:
+    parts = [f"{name} {values['trained']}, now {values['used']}" for name, values in differing.items()]
+    return f"{'; '.join(parts)}. The run records it; such scores are not those of the model's own protocol"

@@ -1,14 +1,24 @@
 """A frozen decoder's hidden states under Bradley-Terry heads: what a small backbone learns from few training cases."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from steelyard.core.errors import ConfigError
-from steelyard.methods.ranking.pairs import PairChoice
-from steelyard.plugins.models._reading import Reading
+from steelyard.core.seeds import generator
+from steelyard.core.types import Case
+from steelyard.networks.reading import FeatureSettings
+from steelyard.plugins.models._cross_fitted import CrossFitted, FlatPairs, bradley_terry, normalised
+from steelyard.ranking.pairs import PairChoice
+
+Floats = NDArray[np.float64]
+Table = NDArray[np.float32]
+Positions = NDArray[np.int64]
 
 
-class Config(Reading, frozen=True):
+class Config(FeatureSettings, frozen=True):
     """``path`` is the backbone's folder, a decoder in Hugging Face format; ``train`` is the case file to learn from.
 
     ``layers`` are numbers from 1 to the depth, empty for five from a third of the depth to the last; the backbone is
@@ -25,14 +35,105 @@ class Config(Reading, frozen=True):
     """
 
     train: str = ""
+    """The case file to learn from."""
     pairs: PairChoice | None = None
+    """Which pairs are learned from; none takes the pairs that a case lists, or else every pair across tiers."""
     head: Literal["ensemble", "nested"] = "ensemble"
+    """The mean of all heads (ensemble), or the one that is best on inner folds (nested)."""
     inverse_regularisation: tuple[float, ...] = (1.0,)
+    """scikit-learn's C for features of unit length; several are for nested only."""
     folds: int = 5
+    """The number of folds, by which a prompt that was learned from is scored by a model without it."""
     inner_folds: int = 4
+    """With nested: the number of folds that choose layer, pooling and regularisation."""
 
 
-def build(config: Config) -> Any:
+class Labelled(NamedTuple):
+    """Features of shape (response, place, coordinate) and pairs by position, with the inner fold of their prompts."""
+
+    features: Table
+    better: Positions
+    worse: Positions
+    weight: Floats
+    fold: Positions
+
+    def chosen(self, keep: NDArray[np.bool_]) -> "Labelled":
+        """These pairs only."""
+        return Labelled(self.features, self.better[keep], self.worse[keep], self.weight[keep], self.fold[keep])
+
+
+class HeadSettings(NamedTuple):
+    """Which heads: ``ensemble`` (all, one C) or ``nested`` (the best one by inner folds, of all places and Cs)."""
+
+    head: Literal["ensemble", "nested"]
+    inverse_regularisation: tuple[float, ...]
+
+
+class Heads(NamedTuple):
+    """All heads as one: weights of shape (place, coordinate), zero where a place is not used."""
+
+    weights: Floats
+
+    def score(self, features: Table) -> Floats:
+        """One score a response, from features of shape (response, place, coordinate)."""
+        # A place at a time: the whole table in double precision could be larger than memory.
+        scores = np.zeros(len(features))
+        for place in np.flatnonzero(self.weights.any(axis=1)):
+            scores += features[:, place] @ self.weights[place]
+        return scores
+
+
+class FeatureModel(CrossFitted[Heads]):
+    """Scores by heads on features; the features of a text are the same for every fit."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config.train, config.folds, config.pairs)
+        self.config = config
+        from steelyard.networks.features import Library
+
+        self.library = Library(config)
+
+    def protocol(self) -> dict[str, Any]:
+        """The backbone by its hash, how it reads a text, the heads, and the training cases by their hash."""
+        config = self.config
+        return {
+            "model": "features",
+            **self.learnt_from(),
+            **self.library.protocol(),
+            "head": config.head,
+            "inverse_regularisation": list(config.inverse_regularisation),
+            "inner_folds": config.inner_folds if config.head == "nested" else None,
+        }
+
+    def rate(self, fitted: Heads, cases: Sequence[Case]) -> list[float]:
+        """One score a response, in order."""
+        return fitted.score(self.library.features(cases)).tolist()
+
+    def cut_responses(self, case: Case) -> tuple[str, ...]:
+        """Those whose conversation is longer than the limit."""
+        return tuple(response.id for response in case.responses if self.library.is_cut(case, response))
+
+    def fit(self, cases: Sequence[Case], pairs: FlatPairs) -> Heads:
+        """The heads of the cases' pairs."""
+        numbers: dict[str, int] = {}
+        prompt = np.array([numbers.setdefault(normalised(case), len(numbers)) for case in cases])
+        labelled = Labelled(
+            self.library.features(cases),
+            np.array(pairs.better),
+            np.array(pairs.worse),
+            np.array(pairs.weight, np.float64),
+            self._inner_folds(len(numbers))[prompt[pairs.case]],
+        )
+        config = self.config
+        return fit_heads(labelled, HeadSettings(config.head, config.inverse_regularisation))
+
+    def _inner_folds(self, num_prompts: int) -> Any:
+        """The inner fold of each prompt, in order of first appearance."""
+        folds = np.arange(num_prompts) % self.config.inner_folds
+        return generator(0, "inner folds").permutation(folds)
+
+
+def build(config: Config) -> FeatureModel:
     """The model. Raises ConfigError without a backbone or training cases, and for settings that make no sense."""
     if not config.train:
         raise ConfigError(
@@ -43,9 +144,7 @@ def build(config: Config) -> Any:
     if config.folds < 2 or config.inner_folds < 2:
         raise ConfigError(f"folds={config.folds}, inner_folds={config.inner_folds}", allowed="2 or more")
     _check_regularisation(config.inverse_regularisation, config.head)
-    from steelyard.plugins.models._features import Model
-
-    return Model(config)
+    return FeatureModel(config)
 
 
 def _check_regularisation(values: Sequence[float], head: str) -> None:
@@ -55,3 +154,65 @@ def _check_regularisation(values: Sequence[float], head: str) -> None:
         raise ConfigError(
             "several inverse_regularisation with head=ensemble", do="give one, or say --set model.head=nested"
         )
+
+
+def fit_heads(labelled: Labelled, settings: HeadSettings) -> Heads:
+    """The heads of the pairs. The scores of an ensemble are in standard deviations of the training margins."""
+    if settings.head == "nested":
+        place, strength = _best(labelled, settings)
+        return Heads(_alone(labelled, place, _head(labelled, place, strength)))
+    num_places = labelled.features.shape[1]
+    weights = np.zeros(labelled.features.shape[1:])
+    for place in range(num_places):
+        head = _head(labelled, place, settings.inverse_regularisation[0])
+        deviation = float((_differences(labelled, place) @ head).std())
+        weights[place] = head / (deviation * num_places) if deviation > 0 else head / num_places
+    return Heads(weights)
+
+
+def _alone(labelled: Labelled, place: int, weights: Floats) -> Floats:
+    table = np.zeros(labelled.features.shape[1:])
+    table[place] = weights
+    return table
+
+
+def _best(labelled: Labelled, settings: HeadSettings) -> tuple[int, float]:
+    """The place and C with the greatest likelihood of the inner folds, each predicted from the others."""
+    candidates = [
+        (place, strength)
+        for place in range(labelled.features.shape[1])
+        for strength in settings.inverse_regularisation
+    ]  # fmt: skip
+    if len(candidates) == 1 or len(np.unique(labelled.fold)) < 2:
+        return candidates[0]
+    return min(candidates, key=lambda candidate: _inner_loss(labelled, *candidate))
+
+
+def _inner_loss(labelled: Labelled, place: int, strength: float) -> float:
+    loss = 0.0
+    for fold in np.unique(labelled.fold):
+        is_out = labelled.fold == fold
+        held_out = labelled.chosen(is_out)
+        margin = _differences(held_out, place) @ _head(labelled.chosen(~is_out), place, strength)
+        loss += float(held_out.weight @ np.logaddexp(0, -margin))
+    return loss
+
+
+def _head(labelled: Labelled, place: int, strength: float) -> Floats:
+    """The weights of one place for raw features.
+
+    Each coordinate is divided by its deviation among the responses of the pairs: in middle layers a few coordinates
+    are a thousand times the others. Then by the root of their number, so that C means the same for every width.
+    """
+    taken = labelled.features[np.union1d(labelled.better, labelled.worse), place].astype(np.float64)
+    deviation = taken.std(axis=0)
+    # What is constant up to rounding says nothing, and would be blown up.
+    varies = deviation > 1e-6 * np.maximum(np.abs(taken).max(axis=0), 1e-30)
+    scale = np.where(varies, 1 / np.where(varies, deviation, 1.0), 0.0) / np.sqrt(taken.shape[1])
+    differences = _differences(labelled, place) * scale
+    return bradley_terry(differences, labelled.weight, inverse_regularisation=strength) * scale
+
+
+def _differences(labelled: Labelled, place: int) -> Floats:
+    features = labelled.features[:, place]
+    return features[labelled.better].astype(np.float64) - features[labelled.worse]

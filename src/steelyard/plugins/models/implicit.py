@@ -1,42 +1,192 @@
-"""The reward that a policy trained by DPO implies: how much likelier the answer is to it than to its reference."""
+"""The reward that a policy trained by DPO implies: how much likelier the answer is to it than to its reference.
 
-from typing import Any, Literal
+The published rules are those of ``rewardbench/dpo.py`` of allenai/reward-bench (class ``DPOInference``).
+
+Differs from: it, which finds the prompt by replacing text, so that an answer that quotes it loses the quotation; which
+pads in number types where a row's neighbours move its score; and which loads both models in 8 bits.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import ConfigError
+from steelyard.core.errors import ConfigError, ModelError
+from steelyard.core.scores import TOO_LONG
+from steelyard.core.self_tests import SelfTest
+from steelyard.core.types import Case, OverLength, Scores
+
+if TYPE_CHECKING:
+    from steelyard.networks.answer_tokens import AnswerRow
+    from steelyard.networks.conversation import EncodedAnswer, Rendering
+    from steelyard.networks.manifest import Manifest
 
 
 class Config(BaseConfig, frozen=True):
-    """``path`` is the policy's folder, ``reference`` the folder of what it was trained from, null for none.
-
-    ``reduction`` says how an answer's token log-probabilities become one number: their ``sum`` (which the length of
-    the answer moves), their mean (``avg``: normalised for length), or minus their Euclidean norm (``norm``, without a
-    reference only). Null is the published choice: ``sum`` with a reference, ``norm`` without. ``beta`` multiplies the
-    reward, as in the DPO loss, and changes no order.
-
-    ``protocol="template"``: the answer's tokens are its text with the marks that the template puts behind it.
-    ``protocol="rewardbench"``: as published there: one more beginning mark in front, the end mark behind, the
-    template's words between prompt and answer counted as answer, and what is too long cut, the prompt to its last
-    128 tokens and then the answer. ``chat_template``, ``max_length``, ``dtype``: as for a classifier. A longer answer
-    is ``unscored``, counted, or stops the run (``over_length``): a cut answer has another probability.
-    ``tokens_per_forward`` and ``batch_size`` change no score.
-    """
+    """Settings of a policy with its reference."""
 
     path: str
+    """The folder or hub name of the policy."""
     reference: str | None = None
+    """The folder or hub name of the model that the policy was trained from; null for none."""
     reduction: Literal["sum", "avg", "norm"] | None = None
+    """How token log-probabilities become one number: their sum, their mean (avg), or minus their Euclidean norm (norm,
+    without a reference only); null is the published choice, sum with a reference and norm without."""
     beta: float = 1.0
+    """The factor of the reward, as in the DPO loss; it changes no order."""
     protocol: Literal["template", "rewardbench"] = "template"
+    """template: an answer's tokens are its text with the marks that the template puts behind it. rewardbench: one more
+    beginning mark in front, the end mark behind, the template's words between prompt and answer counted as answer, and
+    what is too long cut, the prompt to its last 128 tokens and then the answer."""
     chat_template: str | None = None
+    """A built-in template (plain) or a Jinja file; null takes the model's own."""
     max_length: int = 2048
+    """The length limit of a conversation in tokens."""
     over_length: Literal["unscored", "refuse"] | None = None
+    """What happens to longer answers: unscored (counted) or refuse; a cut answer has another probability."""
     dtype: Literal["float32", "bfloat16"] = "float32"
+    """The number type of both models."""
     tokens_per_forward: int = 2048
+    """The bound of a forward pass in tokens; it changes no score."""
     batch_size: int | None = None
+    """The bound of a forward pass in answers; null sets none."""
 
 
-def build(config: Config) -> Any:
-    """The policy, with its reference, loaded.
+class Implicit:
+    """A RewardModel. Unscored: `TOO_LONG`, ``turns`` (an answer of several turns), ``empty``."""
+
+    def __init__(self, config: Config) -> None:
+        from steelyard.networks.answer_tokens import AnswerTokens
+        from steelyard.networks.loading import load_tokenizer, local_folder
+        from steelyard.networks.manifest import read_manifest
+        from steelyard.networks.policy_pair import PolicyPair, load_policy
+        from steelyard.networks.scorer import Limits, Scorer
+
+        self.config = config
+        folder = local_folder(config.path)
+        self.tokenizer = load_tokenizer(str(folder))
+        manifest = read_manifest(folder)
+        self.rendering = _rendering_of(config, manifest, self.tokenizer)
+        self.is_published = config.protocol == "rewardbench"
+        self.answers = AnswerTokens(self.tokenizer, self.rendering, with_header=self.is_published)
+        policy = load_policy(folder, config.dtype)
+        reference = load_policy(local_folder(config.reference), config.dtype) if config.reference else None
+        trained = manifest.policy.reduction if manifest is not None and manifest.policy else None
+        self.reduction = config.reduction or trained or ("norm" if reference is None else "sum")
+        _check_manifest(manifest, config, self.reduction)
+        if self.is_published and self.tokenizer.eos_token_id is None:
+            raise ModelError("its tokenizer has no end mark", where=config.path, do="leave protocol at 'template'")
+        self.network = PolicyPair(policy, reference, reduction=self.reduction, beta=config.beta)
+        limits = Limits(config.tokens_per_forward, config.batch_size, "left")
+        self.scorer = Scorer(self.network, encoder=self, limits=limits, kernel="padded")
+
+    def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
+        """Return one Scores a case, in order."""
+        yield from self.scorer.score(cases)
+
+    def protocol(self) -> dict[str, Any]:
+        """Return the reference, the rule, β, template, length and number type."""
+        from steelyard.networks.manifest import protocol_of
+
+        config = self.config
+        return protocol_of(self.rendering, dtype=config.dtype, model=Path(config.path).name) | {
+            "family": "implicit",
+            "reference": Path(config.reference).name if config.reference else None,
+            "reduction": self.reduction,
+            "beta": config.beta,
+            "protocol": config.protocol,
+            "over_length": "128" if self.is_published else self.over_length,
+        }
+
+    def self_tests(self, cases: Sequence[Case]) -> Iterator[SelfTest]:
+        """Test the beginning mark, that the end of the template is scored, and that policy and reference differ."""
+        from steelyard.networks.self_tests import text_tests
+
+        answers = [self._answer(row) for case in cases for row in self.answers.rows(case)]
+        rows = tuple(answer.row for answer in answers if answer.unscored is None)
+        if self.is_published:
+            found = "the published rule puts a mark of its own in front and behind"
+            yield SelfTest(name="beginning_mark", state="not applicable", found=found)
+            yield SelfTest(name="last_token", state="not applicable", found=found)
+        else:
+            yield from text_tests(self.tokenizer, self.rendering, [rows], cases[0])
+        yield SelfTest(name="trained_head", state="not applicable", found="a policy's rewards come from no head")
+        yield self._reference_test(rows)
+
+    def _reference_test(self, rows: tuple[tuple[int, ...], ...]) -> SelfTest:
+        name = "reference"
+        if self.network.reference is None or not rows:
+            return SelfTest(name=name, state="not applicable", found="there is no reference")
+        largest = max(map(abs, self.scorer.rewards([rows]).tolist()))
+        figures = {"largest_reward": largest, "num_answers": len(rows)}
+        if largest > 0:
+            return SelfTest(name=name, state="passed", figures=figures)
+        found = "policy and reference are the same model: every reward is 0"
+        do = "name the model before its DPO training"
+        return SelfTest(name=name, state="failed", figures=figures, found=found, do=do)
+
+    def lengths(self, case: Case) -> list[int]:
+        """Return the number of tokens of each answer with its prompt; 0 for an answer of several turns."""
+        return [0 if row is None else len(self._marked(row).ids) for row in self.answers.rows(case)]
+
+    @property
+    def max_length(self) -> int:
+        """The length limit in tokens."""
+        return self.rendering.max_length
+
+    @property
+    def over_length(self) -> OverLength:
+        """What happens to longer answers: the published rule cuts the prompt and then the answer."""
+        return "right" if self.is_published else self.rendering.over_length
+
+    def encode(self, case: Case) -> list["EncodedAnswer"]:
+        """Return one entry a response. Raises EvidenceError for an answer over the limit where that is refused."""
+        rows = self.answers.rows(case)
+        self._check_length(case, rows)
+        return [self._answer(row) for row in rows]
+
+    def check(self, rows: Sequence[tuple[int, ...]]) -> None:
+        """Forget the answers of earlier rows; the language models check the rows themselves."""
+        self.network.starts = {row: self.network.starts[row] for row in rows}
+
+    def _marked(self, row: "AnswerRow") -> "AnswerRow":
+        from steelyard.networks.answer_tokens import with_published_marks
+
+        if not self.is_published:
+            return row
+        return with_published_marks(row, bos=self.tokenizer.bos_token_id, eos=self.tokenizer.eos_token_id)
+
+    def _check_length(self, case: Case, rows: Sequence["AnswerRow | None"]) -> None:
+        from steelyard.networks.conversation import Encoded, check_length
+
+        if not self.is_published:
+            ids = [() if row is None else row.ids for row in rows]
+            check_length([Encoded(row[: self.max_length], len(row)) for row in ids], self.rendering, case)
+
+    def _answer(self, row: "AnswerRow | None") -> "EncodedAnswer":
+        """Return the row as it is scored, or why it is not; the network learns where its answer starts."""
+        from steelyard.networks.answer_tokens import cut_as_published
+        from steelyard.networks.conversation import EncodedAnswer
+
+        if row is None:
+            return EncodedAnswer((), "turns")
+        is_long = self.is_published and len(self._marked(row).ids) > self.max_length
+        if self.is_published:
+            row = cut_as_published(self._marked(row), self.max_length)
+        if len(row.ids) > self.max_length:
+            return EncodedAnswer((), TOO_LONG, is_long)
+        # No token can be likely or unlikely before the first one.
+        start = max(row.start, 1)
+        if start >= len(row.ids):
+            return EncodedAnswer((), "empty", is_long)
+        self.network.starts[row.ids] = start
+        return EncodedAnswer(row.ids, None, is_long)
+
+
+def build(config: Config) -> Implicit:
+    """Return the policy, with its reference, loaded.
 
     Raises ConfigError for settings that contradict each other, ModelError for what is no causal language model.
     """
@@ -45,6 +195,40 @@ def build(config: Config) -> Any:
         raise ConfigError(found, where="model.reduction", allowed="sum, avg")
     if not config.beta > 0:
         raise ConfigError(f"beta={config.beta}", where="model.beta", allowed="above 0")
-    from steelyard.plugins.models._implicit import Implicit
-
     return Implicit(config)
+
+
+def _rendering_of(config: Config, manifest: "Manifest | None", tokenizer: Any) -> "Rendering":
+    from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template
+
+    template = choose_template(tokenizer, config.chat_template, model=config.path)
+    rendering = (
+        manifest.rendering
+        if manifest is not None
+        else Rendering(
+            template=template,
+            special_tokens=choose_special_tokens(tokenizer, template),
+            strip=False,
+            max_length=config.max_length,
+        )
+    )
+    if config.over_length is None:
+        return rendering
+    return msgspec.structs.replace(rendering, over_length=config.over_length)
+
+
+def _check_manifest(manifest: "Manifest | None", config: Config, reduction: str) -> None:
+    """Raise ModelError where a policy that was trained here would be scored otherwise than it was trained."""
+    if manifest is None:
+        return
+    if manifest.kind != "implicit" or manifest.policy is None:
+        raise ModelError("a classifier, which scores by its head", where=config.path, do=f"say --model {config.path}")
+    policy = manifest.policy
+    if policy.is_reference_free != (config.reference is None):
+        base = f"from {manifest.base_model}: name it as reference"
+        how = "without a reference" if policy.is_reference_free else base
+        raise ModelError(f"a policy that was trained {how}", where=config.path)
+    if reduction != policy.reduction or config.protocol != "template":
+        found = f"a policy that was trained on the {policy.reduction} of its answers' log-probabilities"
+        do = f"say --set model.reduction={policy.reduction} --set model.protocol=template"
+        raise ModelError(found, where=config.path, do=do)

@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from steelyard.core.asking import Answer, Comparison
+from steelyard.core.comparison import Answer, Comparison
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.types import Case, Meta, Scores
-from steelyard.files.ledger import open_ledger
-from steelyard.methods.annotation.comparisons import comparisons_of, why_not
-from steelyard.methods.annotation.verdicts import shares_won
-from steelyard.plugins.asking import answers_of, ask_jury
-from steelyard.plugins.judging import Jury, Member
+from steelyard.io.ledger import open_ledger
+from steelyard.judging.asking import answers_of, ask_panel
+from steelyard.judging.panel import JudgePanel, PanelMember
+from steelyard.judging.planning import plan_comparisons, refusal_reason
+from steelyard.judging.verdicts import shares_won
 
 _CASES_AT_A_TIME = 64
 
@@ -28,20 +28,29 @@ class Config(BaseConfig, frozen=True):
     """
 
     compare: Literal["pairs", "best", "ratings"] = "pairs"
+    """What a request compares: every pair in both orders, two to four answers, or one answer by a rating."""
     chat: Meta = msgspec.field(default_factory=dict)
+    """The chat: its kind and the settings of the kind."""
     judge: Meta = msgspec.field(default_factory=dict)
+    """Settings of the way of asking."""
     price: tuple[float, float] | None = None
-    judges: tuple[Member, ...] = ()
+    """The price of a million tokens, of prompts and of replies, in any currency."""
+    judges: tuple[PanelMember, ...] = ()
+    """The members of a panel, each with its chat and judge."""
     allow_even: bool = False
+    """Accept a panel with an even number of members, whose votes can be even."""
     name: str = "panel"
+    """The name of the panel in the judgments."""
     most_cut_off: float = 0.2
+    """The largest share of replies that may be cut off."""
     seed: int = 0
+    """The seed of the orders that are drawn."""
 
 
 class Judged:
     """An AskedModel. Unscored: ``unreadable``, ``refused``, ``cut off``, ``failed``, or why nothing could be asked."""
 
-    def __init__(self, config: Config, jury: Jury, ledger: Path | None) -> None:
+    def __init__(self, config: Config, jury: JudgePanel, ledger: Path | None) -> None:
         self.config = config
         self.jury = jury
         self.ledger = ledger
@@ -53,7 +62,9 @@ class Judged:
         waiting = iter(cases)
         while window := list(islice(waiting, _CASES_AT_A_TIME)):
             for case, answers in zip(window, self._answers(window, None, quietly=True), strict=True):
-                yield scores_of(case, [one[self.name] for one in answers], why=why_not(case, self.config.compare))
+                yield scores_of(
+                    case, [one[self.name] for one in answers], why=refusal_reason(case, self.config.compare)
+                )
 
     def answers(
         self, cases: Sequence[Case], pairs: Sequence[Sequence[tuple[int, int]]] | None = None
@@ -72,10 +83,10 @@ class Judged:
 
         def planned() -> Iterator[tuple[Comparison, ...]]:
             for case, own in zip(cases, chosen, strict=True):
-                yield comparisons_of(case, self.config.compare, seed=self.config.seed, pairs=own)
+                yield plan_comparisons(case, self.config.compare, seed=self.config.seed, pairs=own)
 
         with open_ledger(self.ledger) as ledger:
-            ask_jury(
+            ask_panel(
                 self.jury,
                 lambda: chain.from_iterable(planned()),
                 ledger,
@@ -100,6 +111,6 @@ def scores_of(case: Case, answers: Sequence[Answer], *, why: str | None) -> Scor
     return Scores(prompt=case.prompt.id, language=case.prompt.language, scores={**shares}, unscored={**reasons})
 
 
-def build(config: Config, jury: Jury, ledger: Path | None = None) -> Judged:
+def build(config: Config, jury: JudgePanel, ledger: Path | None = None) -> Judged:
     """The judges, who are built already; ``ledger`` is where their replies are kept, null for nowhere."""
     return Judged(config, jury, ledger)

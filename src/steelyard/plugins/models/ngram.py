@@ -1,41 +1,54 @@
 """A character n-gram Bradley-Terry model: what the surface of the text alone can learn from the training cases."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.text import response_text
 from steelyard.core.types import Case
-from steelyard.methods.ranking.pairs import PairChoice
-from steelyard.plugins.models._cross_fitted import CrossFitted, FlatPairs
+from steelyard.plugins.models._cross_fitted import CrossFitted, FlatPairs, bradley_terry
+from steelyard.ranking.pairs import PairChoice
 
 
 class Config(BaseConfig, frozen=True):
     """``train`` is the case file to learn from; ``inverse_regularisation`` is scikit-learn's C.
 
     A case whose prompt occurs in the training cases is scored by a model that has not seen the prompt: the training
-    prompts lie in ``folds`` by a hash of their text, and the case's own fold is left out.
+    prompts are divided into ``folds`` by a hash of their text, and the case's own fold is left out.
     """
 
     train: str = ""
+    """The case file to learn from."""
     pairs: PairChoice | None = None
+    """Which pairs are learned from; none takes the pairs that a case lists, or else every pair across tiers."""
     longest: int = 3
+    """The longest n-gram, in tokens."""
     min_documents: int = 2
+    """The least number of answers in which an n-gram must occur."""
     max_features: int = 200_000
+    """The largest number of n-grams."""
     inverse_regularisation: float = 1.0
+    """scikit-learn's C."""
     folds: int = 5
+    """The number of folds, by which a prompt that was learned from is scored by a model without it."""
 
 
-class Fitted(Protocol):
-    """A fitted model: a number for each text."""
+class FittedNgrams(NamedTuple):
+    """Linear in the tf-idf of a text's character n-grams: a difference of two scores is a log-odds.
+
+    Features of the prompt would cancel in every difference, so there are none.
+    """
+
+    features: Any
+    weights: Any
 
     def score(self, texts: Sequence[str]) -> list[float]:
-        """One score a text, in order."""
-        ...
+        """Return one score a text, in order."""
+        return (self.features.transform(texts) @ self.weights).tolist()
 
 
-class Model(CrossFitted[Fitted]):
+class NgramModel(CrossFitted[FittedNgrams]):
     """Scores by fitted models, one for each fold that had to be left out, fitted when first needed."""
 
     def __init__(self, config: Config) -> None:
@@ -43,42 +56,32 @@ class Model(CrossFitted[Fitted]):
         self.config = config
 
     def protocol(self) -> dict[str, Any]:
-        """The features, the regularisation and the training cases by their hash."""
-        own = self.config
+        """Return the features, the regularisation and the training cases by their hash."""
+        config = self.config
         return {
             "model": "ngram",
             **self.learnt_from(),
-            "ngrams": [1, own.longest],
-            "min_documents": own.min_documents,
-            "max_features": own.max_features,
-            "inverse_regularisation": own.inverse_regularisation,
+            "ngrams": [1, config.longest],
+            "min_documents": config.min_documents,
+            "max_features": config.max_features,
+            "inverse_regularisation": config.inverse_regularisation,
         }
 
-    def rate(self, fitted: Fitted, cases: Sequence[Case]) -> list[float]:
-        """One score a response, in order."""
+    def rate(self, fitted: FittedNgrams, cases: Sequence[Case]) -> list[float]:
+        """Return one score a response, in order."""
         return fitted.score([response_text(response) for case in cases for response in case.responses])
 
-    def fit(self, cases: Sequence[Case], pairs: FlatPairs) -> Fitted:
-        """The model of the cases' pairs. Raises EvidenceError for responses without text."""
-        from steelyard.plugins.models._ngram import fit
-
-        fitted = fit(
-            [response_text(response) for case in cases for response in case.responses],
-            pairs.better,
-            pairs.worse,
-            pairs.weight,
-            longest=self.config.longest,
-            min_documents=self.config.min_documents,
-            max_features=self.config.max_features,
-            inverse_regularisation=self.config.inverse_regularisation,
-        )
+    def fit(self, cases: Sequence[Case], pairs: FlatPairs) -> FittedNgrams:
+        """Return the model of the cases' pairs. Raises EvidenceError for responses without text."""
+        texts = [response_text(response) for case in cases for response in case.responses]
+        fitted = fit_ngrams(texts, pairs.better, pairs.worse, pairs.weight, self.config)
         if fitted is None:
             raise EvidenceError("the training responses hold no text to learn from", where=str(self.path))
         return fitted
 
 
-def build(config: Config) -> Model:
-    """The model. Raises ConfigError without training cases."""
+def build(config: Config) -> NgramModel:
+    """Return the model. Raises ConfigError without training cases."""
     if not config.train:
         raise ConfigError(
             "the ngram model needs training cases",
@@ -87,4 +90,28 @@ def build(config: Config) -> Model:
         )
     if config.folds < 2 or config.longest < 1:
         raise ConfigError(f"folds={config.folds}, longest={config.longest}", allowed="folds >= 2, longest >= 1")
-    return Model(config)
+    return NgramModel(config)
+
+
+def fit_ngrams(
+    texts: Sequence[str], better: Sequence[int], worse: Sequence[int], weight: Sequence[float], config: Config
+) -> FittedNgrams | None:
+    """Return the model of pairs of texts (by position); null where the texts hold nothing to learn from."""
+    from scipy import sparse
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    features = TfidfVectorizer(
+        analyzer="char",
+        ngram_range=(1, config.longest),
+        min_df=min(config.min_documents, len(texts)),
+        max_features=config.max_features,
+        sublinear_tf=True,
+        lowercase=False,
+    )
+    try:
+        table = sparse.csr_matrix(features.fit_transform(texts))
+    except ValueError:  # scikit-learn has no other error for "no n-gram is left"
+        return None
+    differences = sparse.csr_matrix(table[list(better), :] - table[list(worse), :])
+    weights = bradley_terry(differences, weight, inverse_regularisation=config.inverse_regularisation)
+    return FittedNgrams(features, weights)

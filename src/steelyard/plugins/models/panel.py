@@ -21,9 +21,13 @@ class Member(BaseConfig, frozen=True):
     """
 
     model: str
+    """A trained model's folder, or a kind of model."""
     settings: dict[str, Any] = {}  # noqa: RUF012 - msgspec copies it
+    """Settings of the model's kind."""
     mean: float = 0.0
+    """With scale: the mean of its scores on some sample."""
     deviation: float = 1.0
+    """With scale: the standard deviation of its scores on that sample."""
 
 
 class Config(BaseConfig, frozen=True):
@@ -35,7 +39,9 @@ class Config(BaseConfig, frozen=True):
     """
 
     members: tuple[str | Member, ...] = ()
+    """The models: names, or tables with their settings."""
     combine: Literal["rank", "z", "scale"] = "rank"
+    """How scores are combined: mean rank in the case, z-score in the case, or z-score by given scales."""
 
 
 class Model:
@@ -109,7 +115,9 @@ def build(config: Config, members: Sequence[RewardModel] = ()) -> Model:
     """The panel of models that are built already. Raises ConfigError for less than two, and for no deviation."""
     if len(config.members) < 2 or len(members) != len(config.members):
         found = f"a panel of {len(config.members)} models"
-        raise ConfigError(found, where="model.members", do="name two or more: --set model.members='[\"longer\", …]'")
+        raise ConfigError(
+            found, where="model.members", do="""name two or more: --set 'model.members=["longer","random"]'"""
+        )
     for member in config.members:
         if isinstance(member, Member) and not member.deviation > 0:
             raise ConfigError(f"deviation={member.deviation}", where=f"model.members {member.model}", allowed="above 0")

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.files.results import path_inside
+from steelyard.io.atomic import written
+from steelyard.io.run_folder import path_inside
 
 FILE = "progress.jsonl"
 
@@ -17,6 +18,7 @@ class Config(BaseConfig, frozen=True):
     """``file`` is its name within the model folder."""
 
     file: str = FILE
+    """The name of the file within the model folder."""
 
 
 class JsonlTracker:
@@ -24,9 +26,9 @@ class JsonlTracker:
 
     def __init__(self, path: Path, start: int) -> None:
         kept = _lines_until(path, start)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("wb")
-        self._file.writelines(kept)
+        with written(path) as file:
+            file.writelines(kept)
+        self._file = path.open("ab")
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
         """One line, with the seconds since 1970."""

@@ -15,7 +15,9 @@ class Config(BaseConfig, frozen=True):
     """``uri`` is that of a tracking server or store; null asks MLflow itself, which has one set or a default."""
 
     uri: str | None = None
+    """The address of the tracking server or store; none takes MLflow's own setting."""
     experiment: str = "steelyard"
+    """The name of the experiment."""
 
 
 class MlflowTracker:
@@ -52,7 +54,7 @@ def build(config: Config, *, folder: Path, name: str, told: Mapping[str, Any], s
         raise ConfigError(
             f"MLflow cannot begin ({str(error).splitlines()[0]})",
             where="trackers.mlflow",
-            do="name a store: uri='sqlite:///mlflow.db'",
+            do="""name a store: --set 'track=[{kind="mlflow",uri="sqlite:///mlflow.db"}]'""",
         ) from error
     return MlflowTracker(client, run)
 

@@ -7,14 +7,16 @@ from typing import Any
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import MissingPartError
-from steelyard.files.results import path_inside
+from steelyard.io.run_folder import path_inside
 
 
 class Config(BaseConfig, frozen=True):
     """``folder`` is its name within the model folder; ``flush_seconds`` how often the page has something new."""
 
     folder: str = "tensorboard"
+    """The name of the folder within the model folder."""
     flush_seconds: int = 10
+    """The time between two writes, in seconds."""
 
 
 class TensorBoardTracker:

@@ -12,8 +12,11 @@ class Config(BaseConfig, frozen=True):
     """``mode``: ``offline`` keeps all in the model folder, for `wandb sync` later."""
 
     project: str = "steelyard"
+    """The name of the project."""
     entity: str | None = None
+    """The user or team; none takes the default of the account."""
     mode: Literal["online", "offline"] = "online"
+    """Whether runs are sent at once, or kept in the model folder for `wandb sync`."""
 
 
 class WandbTracker:
@@ -55,7 +58,7 @@ def build(config: Config, *, folder: Path, name: str, told: Mapping[str, Any], s
         raise ConfigError(
             f"Weights & Biases cannot begin ({str(error).splitlines()[0]})",
             where="trackers.wandb",
-            do="log in with `wandb login`, or set mode='offline'",
+            do='log in with `wandb login`, or say --set \'track=[{kind="wandb",mode="offline"}]\'',
         ) from error
     run.define_metric("step")
     run.define_metric("*", step_metric="step")

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from steelyard.files.evaluations import Beside
-from steelyard.methods.measures.comparison import holm
-from steelyard.methods.measures.standings import draw_headlines
-from steelyard.plugins.headlines import headline_of
+from steelyard.evaluation.evaluations import Beside
+from steelyard.evaluation.headlines import headline_of
+from steelyard.statistics.comparison import holm
+from steelyard.statistics.standings import draw_headlines
 
 
 class Ranked(NamedTuple):

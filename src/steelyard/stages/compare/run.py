@@ -11,15 +11,17 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Counts, Run
-from steelyard.files.evaluations import Beside, read_beside
-from steelyard.files.results import read_run, result_folder
-from steelyard.files.talk import say, track
-from steelyard.methods.measures.blocks import draw_blocks
-from steelyard.methods.measures.comparison import Comparison, holm, ranks_beyond_doubt
-from steelyard.methods.measures.comparison import compare as compare_tables
-from steelyard.methods.measures.coverage import unlike_coverage
-from steelyard.methods.measures.paired_means import paired_mean
+from steelyard.evaluation.evaluations import Beside, read_beside
+from steelyard.evaluation.headlines import ranking_of
+from steelyard.evaluation.measures.coverage import unlike_coverage
+from steelyard.io.progress import say, track
+from steelyard.io.run_folder import read_run, result_folder
 from steelyard.stages.compare.headline import Ranked, compare_headlines
+from steelyard.statistics.blocks import draw_blocks
+from steelyard.statistics.comparison import Comparison, holm, ranks_beyond_doubt
+from steelyard.statistics.comparison import compare as compare_tables
+from steelyard.statistics.paired_means import paired_mean
+from steelyard.statistics.standings import Drawing, bounded_p
 
 _LEVEL = 0.05
 
@@ -28,7 +30,9 @@ class Config(BaseConfig, frozen=True):
     """How often prompts are redrawn; more resamples show smaller p-values."""
 
     num_resamples: Positive = 10_000
+    """The number of bootstrap resamples of prompts; more show smaller p-values."""
     seed: int = 0
+    """The seed of the resamples."""
 
 
 _DEFAULT = Config()
@@ -68,13 +72,14 @@ def _summary(beside: Beside, config: Config) -> dict[str, Any]:
     ]
     ranked = compare_headlines(beside, pairs, num_resamples=config.num_resamples, seed=config.seed)
     beyond = _beyond_accuracy(beside, pairs, config)
+    bounded = _bounded(beside, pairs, found, ranked, config)
     corrected = holm([one.p_accuracy for one in found])
     exact = holm([one.p_exact_match for one in found])
     return {
         "bench": beside.evaluated[0].run.summary["bench"],
         **ranked.record,
         "unlike_coverage": unlike_coverage({one.name: one.run.summary.get("coverage") for one in beside.evaluated}),
-        "models": _models(beside, pairs, _better(found, corrected, ranked), ranked.name),
+        "models": _models(beside, pairs, _better(found, bounded, ranked), ranked.name),
         "comparisons": [
             {
                 "first": beside.evaluated[first].name,
@@ -82,11 +87,12 @@ def _summary(beside: Beside, config: Config) -> dict[str, Any]:
                 **one.record(),
                 "p_accuracy_corrected": own,
                 "p_exact_match_corrected": other,
+                "p_bounded": p_bounded,
                 "headline": headline,
                 "measures": measures,
             }
-            for (first, second), one, own, other, headline, measures in zip(
-                pairs, found, corrected, exact, ranked.differences or [None] * len(pairs), beyond, strict=True
+            for (first, second), one, own, other, p_bounded, headline, measures in zip(
+                pairs, found, corrected, exact, bounded, ranked.differences or [None] * len(pairs), beyond, strict=True
             )
         ],
         "correction": "Holm, over all comparisons here",
@@ -111,12 +117,29 @@ def _beyond_accuracy(
     return found
 
 
-def _better(found: Sequence[Comparison], corrected: Sequence[float], ranked: Ranked) -> list[float]:
-    """Of each comparison above 0 where the first is better beyond doubt by what ranks, below where the second is."""
-    own = [(one.accuracy.value or 0.0, p_value) for one, p_value in zip(found, corrected, strict=True)]
+def _bounded(
+    beside: Beside, pairs: Sequence[tuple[int, int]], found: Sequence[Comparison], ranked: Ranked, config: Config
+) -> list[float]:
+    """Return corrected p-values of what ranks, with the pairs right that the worse model alone has no score for."""
+    p_values = [one.p_accuracy for one in found]
     if ranked.differences is not None:
-        own = [(one["value"], one["p_corrected"]) for one in ranked.differences]
-    return [value if p_value < _LEVEL else 0.0 for value, p_value in own]
+        p_values = [one["p"] for one in ranked.differences]
+    unscored = [one.unscored for one in beside.evaluated]
+    if any(own.pairs for own in unscored):
+        drawing = Drawing(beside.layout, ranking_of(beside).formula, config.num_resamples, config.seed)
+        tables = [one.statistics for one in beside.evaluated]
+        drawn = drawing.draw(tables)
+        bounds = [bounded_p(drawing, tables, unscored, pair, drawn) for pair in pairs]
+        p_values = [max(both) for both in zip(p_values, bounds, strict=True)]
+    return holm(p_values)
+
+
+def _better(found: Sequence[Comparison], bounded: Sequence[float], ranked: Ranked) -> list[float]:
+    """Of each comparison above 0 where the first is better beyond doubt by what ranks, below where the second is."""
+    values = [one.accuracy.value or 0.0 for one in found]
+    if ranked.differences is not None:
+        values = [one["value"] for one in ranked.differences]
+    return [value if p_value < _LEVEL else 0.0 for value, p_value in zip(values, bounded, strict=True)]
 
 
 def _models(

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case, Pair, Run
-from steelyard.files.atomic import written
-from steelyard.files.cases import encode_case, read_cases
-from steelyard.files.lines import check_readable
-from steelyard.files.results import Result, read_run, result_folder
-from steelyard.files.talk import say
-from steelyard.methods.curation.debiasing import balanced
-from steelyard.methods.ranking.pairs import IndexedPair, listed_pairs, pairs_of
+from steelyard.curation.debiasing import balanced
+from steelyard.io.atomic import written
+from steelyard.io.cases import encode_case, read_cases
+from steelyard.io.lines import check_readable
+from steelyard.io.progress import say
+from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.ranking.pairs import IndexedPair, listed_pairs, pairs_of
 from steelyard.stages.debias.settings import Config, check_settings
 from steelyard.stages.debias.summary import count, summarise
 from steelyard.stages.debias.surveying import check_pairs, length_of, survey, with_scores

@@ -4,8 +4,8 @@ from typing import Literal
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
-from steelyard.methods.curation.debiasing import Within
-from steelyard.methods.ranking.pairs import PairChoice
+from steelyard.curation.debiasing import Within
+from steelyard.ranking.pairs import PairChoice
 
 DEFAULT_MATCHED = 0.1
 
@@ -19,11 +19,17 @@ class Config(BaseConfig, frozen=True):
     """
 
     by: Literal["length", "markdown", "author"] = "length"
+    """What to balance."""
     within: Within = "overall"
+    """Balance overall, or within each category, each language, or both."""
     tokenizer: str | None = None
+    """Measure length in the tokens of this tokenizer (a folder or hub name), not in characters."""
     pairs: PairChoice | None = None
+    """Which pairs count; none takes the pairs that a case lists, or else every pair across tiers."""
     matched: float | None = None
+    """With scores: the largest difference of lengths, as a share of the longer, that counts as equal; none: 0.1."""
     seed: int = 0
+    """The seed of the pairs that are dropped."""
 
     @property
     def closeness(self) -> float:

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.types import Counts
-from steelyard.methods.curation import debiasing
-from steelyard.methods.curation.ratios import share_of
-from steelyard.methods.ranking.pairs import UNLISTED
+from steelyard.curation import debiasing
+from steelyard.ranking.pairs import UNLISTED
 from steelyard.stages.debias.settings import Config
 from steelyard.stages.debias.surveying import Survey
+from steelyard.statistics.ratios import share_of
 
 _DOWNSAMPLED = "downsampled"
 

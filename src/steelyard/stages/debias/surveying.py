@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from steelyard.core.errors import EvidenceError
 from steelyard.core.text import num_characters, num_markdown_marks, response_text
 from steelyard.core.types import Case, Response, Scores
-from steelyard.files.cases import read_cases
-from steelyard.files.scores import read_scored
-from steelyard.files.talk import track
-from steelyard.methods.curation import debiasing
-from steelyard.methods.ranking.graph import Integers
-from steelyard.methods.ranking.pairs import IndexedPair, num_beyond_listed, pairs_of
+from steelyard.curation import debiasing
+from steelyard.io.cases import read_cases
+from steelyard.io.progress import track
+from steelyard.io.score_files import read_scored
+from steelyard.ranking.judgment_table import Integers
+from steelyard.ranking.pairs import IndexedPair, num_beyond_listed, pairs_of
 from steelyard.stages.debias.settings import Config
 
 Length = Callable[[Response], float]
@@ -45,7 +45,7 @@ def length_of(tokenizer: str | None) -> Length:
     """The length of a response: characters, or tokens of a tokenizer without the marks that it adds."""
     if tokenizer is None:
         return num_characters
-    from steelyard.plugins.models._network import load_tokenizer
+    from steelyard.networks.loading import load_tokenizer
 
     made = load_tokenizer(tokenizer)
     made.model_max_length = 2**62  # counting needs no limit, and no warning of one

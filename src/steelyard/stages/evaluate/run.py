@@ -1,31 +1,48 @@
 """One evaluation from files to ``run.json``: read, score, judge by the bench's pairs, write."""
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import build, load
 from steelyard.core.protocols import AskedModel
 from steelyard.core.types import Counts, Run
-from steelyard.files.ledger import LEDGER_FILE
-from steelyard.files.results import Result, read_run, result_folder
-from steelyard.files.scores import Scored
-from steelyard.files.talk import say, track
-from steelyard.methods.ranking.pairs import UNLISTED
-from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, forget_lines, scored_once
-from steelyard.plugins.self_testing import self_tested
-from steelyard.stages.evaluate.batches import Source, evaluate_batches
-from steelyard.stages.evaluate.benches import BenchCases
-from steelyard.stages.evaluate.given_scores import join_given_scores
-from steelyard.stages.evaluate.judged import ask, check_bench, refuse_failed
-from steelyard.stages.evaluate.overlap import check_overlap
-from steelyard.stages.evaluate.settings import Config, check_settings, choose_baselines
-from steelyard.stages.evaluate.summary import Evaluation, coverage_counter, summarise
+from steelyard.evaluation.batches import (
+    Part,
+    Source,
+    evaluate_batch,
+    evaluate_lines,
+    evaluate_scored,
+    join_parts,
+)
+from steelyard.evaluation.benches import BenchCases
+from steelyard.evaluation.config import TRAINED_BASELINE, Config, check_settings, choose_baselines
+from steelyard.evaluation.given_scores import AlignmentError, join_given_scores, side_by_side
+from steelyard.evaluation.model_self_tests import self_tested
+from steelyard.evaluation.overlap import check_overlap
+from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
+from steelyard.evaluation.summary import Evaluation, coverage_counter, summarise
+from steelyard.io.ledger import LEDGER_FILE
+from steelyard.io.progress import bar, say, track
+from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.io.score_files import Scored
+from steelyard.plugins.reward_models import (
+    ModelChoice,
+    build_model,
+    choose_model,
+    forget_lines,
+    scored_once,
+)
+from steelyard.ranking.pairs import UNLISTED
 
+_WORTH_PROCESSES_BYTES = 2**25
 _DEFAULT = Config()
 
 
@@ -37,11 +54,13 @@ def evaluate(
     model: str | None = None,
     scores: Path | None = None,
     train_cases: Path | None = None,
+    workers: int | None = None,
     force: bool = False,
 ) -> Run:
     """Accuracy, exact match and the bench's own headline of a model, or of scores made elsewhere, beside baselines.
 
-    Writes ``scores.jsonl`` and ``items.jsonl``, a line a case. Raises ConfigError unless exactly one of ``model`` and
+    Writes ``scores.jsonl`` and ``items.jsonl``, a line a case. ``workers`` processes read scores made elsewhere; None
+    is one a core for large files, else 1. Raises ConfigError unless exactly one of ``model`` and
     ``scores`` is given, RecordError for scores that do not fit the bench, and EvidenceError where a response has no
     score for another reason than its length and ``allow_unscored`` is not set, or the model was trained on a prompt and
     ``allow_overlap`` is not set.
@@ -69,7 +88,7 @@ def evaluate(
         built = {own.name: build_model(own) for own in baselines}
         source = Source(cases, bench, config, built)
         if scores is not None:
-            evaluated = _with_scores(source, result, scores)
+            evaluated = _with_scores(source, result, scores, train_cases, workers)
         else:
             assert choice is not None, "a model or scores"
             evaluated = _with_judge(source, result, choice) if choice.jury else _with_model(source, result, choice)
@@ -116,12 +135,43 @@ class _Evaluated(NamedTuple):
     named: dict[str, Any]
 
 
-def _with_scores(source: Source, result: Result, scores: Path) -> _Evaluated:
+def _with_scores(
+    source: Source, result: Result, scores: Path, train_cases: Path | None, workers: int | None
+) -> _Evaluated:
     """Evaluate scores made elsewhere."""
-    scored = join_given_scores(track(source.cases, "evaluating"), scores)
-    evaluation = evaluate_batches(source, result, scored)
+    try:
+        evaluation = join_parts(source, result, _parts(source, scores, train_cases, workers))
+    except AlignmentError:
+        scored = track(join_given_scores(source.cases, scores), "evaluating")
+        evaluation = join_parts(source, result, evaluate_scored(source, scored))
     self_test = {"state": "not applicable", "why": "the scores were made elsewhere"}
     return _Evaluated(evaluation, {"model": scores.stem, "protocol": None, "self_test": self_test})
+
+
+def _parts(source: Source, scores: Path, train_cases: Path | None, workers: int | None) -> Iterator[Part]:
+    """Evaluate the lines of both files side by side, with one process a core where there is much to read."""
+    files = source.cases.line_files
+    if files is None:
+        raise AlignmentError
+    if workers is None:
+        is_large = sum(path.stat().st_size for path in files) > _WORTH_PROCESSES_BYTES
+        # A baseline that learns would learn in each process.
+        workers = 0 if is_large and TRAINED_BASELINE not in source.baselines else 1
+    function = partial(evaluate_lines, msgspec.json.encode(source.config), train_cases)
+    parts = build("engines", "local", {"workers": workers}).map(function, side_by_side(files, scores))
+    # Hashes tell that keys differ, in little memory; where two are equal, the keys are looked at.
+    keys, ids = array("q"), array("q")
+    num_without_language = 0
+    with bar("evaluating", None) as progress:
+        for part in parts:
+            keys.extend(map(hash, part.keys))
+            ids.extend(hash(identifier) for identifier, _ in part.keys)
+            num_without_language += part.num_without_language
+            yield part
+            progress.advance(len(part.columns.start))
+    has_repeated_ids = len(np.unique(ids)) < len(ids)
+    if has_repeated_ids and (num_without_language or len(np.unique(keys)) < len(keys)):
+        raise AlignmentError
 
 
 def _with_model(source: Source, result: Result, choice: ModelChoice) -> _Evaluated:
@@ -131,7 +181,7 @@ def _with_model(source: Source, result: Result, choice: ModelChoice) -> _Evaluat
     model = build_model(choice)
     self_test = self_tested(model, cases, name=choice.name, is_wanted=source.config.self_test)
     lines = scored_once(model, cases, result, name=choice.name)
-    evaluation = evaluate_batches(source, result, map(Scored, cases, lines))
+    evaluation = join_parts(source, result, evaluate_scored(source, map(Scored, cases, lines)))
     return _Evaluated(evaluation, {"model": choice.name, "protocol": model.protocol(), "self_test": self_test})
 
 
@@ -146,7 +196,8 @@ def _with_judge(source: Source, result: Result, choice: ModelChoice) -> _Evaluat
     self_test = self_tested(judge, cases, name=judge.name, is_wanted=source.config.self_test)
     if not source.config.allow_unscored:
         refuse_failed(judged)
-    evaluation = evaluate_batches(source, result, map(Scored, cases, lines), judged)
+    part = evaluate_batch(source, list(map(Scored, cases, lines)), judged)
+    evaluation = join_parts(source, result, [part], judged)
     return _Evaluated(evaluation, {"model": judge.name, "protocol": judge.protocol(), "self_test": self_test})
 
 

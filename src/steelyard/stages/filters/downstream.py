@@ -7,9 +7,7 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.protocols import TaughtModel
-from steelyard.files.talk import bar
-from steelyard.methods.curation.clustered import shares
-from steelyard.methods.curation.filtering_arms import (
+from steelyard.curation.filtering_arms import (
     ARMS,
     CEILING,
     HUMAN,
@@ -20,10 +18,12 @@ from steelyard.methods.curation.filtering_arms import (
     arm_pairs,
     splits,
 )
-from steelyard.methods.curation.supervision import Floats
+from steelyard.curation.supervision import Floats
+from steelyard.io.progress import bar
 from steelyard.stages.filters.evidence import Study
 from steelyard.stages.filters.settings import Config
 from steelyard.stages.filters.teaching import asked_of, margins_by, taught_by
+from steelyard.statistics.clustered import shares
 
 
 class Trial:

@@ -9,15 +9,14 @@ from steelyard.core.errors import ConfigError, EvidenceError, choices
 from steelyard.core.seeds import generator
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case
-from steelyard.methods.curation.filtering import Kept
-from steelyard.methods.curation.filtering_arms import Columns
-from steelyard.methods.curation.ratios import numbered
-from steelyard.methods.curation.splits import root_text
-from steelyard.methods.curation.supervision import Floats
-from steelyard.methods.ranking.evidence import Only, gather
-from steelyard.methods.ranking.graph import NONE, TIE, Integers, Verdicts, majority
-from steelyard.methods.ranking.pairs import pairs_of
+from steelyard.curation.filtering import Kept
+from steelyard.curation.filtering_arms import Columns
+from steelyard.curation.splits import root_text
+from steelyard.curation.supervision import Floats
+from steelyard.ranking.judgment_table import NONE, TIE, Integers, Only, Verdicts, judgment_table, majority
+from steelyard.ranking.pairs import pairs_of
 from steelyard.stages.filters.settings import Config
+from steelyard.statistics.ratios import numbered
 
 
 class Study(NamedTuple):
@@ -41,7 +40,7 @@ class Study(NamedTuple):
 def read_study(cases: Sequence[Case], config: Config, *, where: str) -> Study:
     """The pairs. Raises ConfigError for a judge that is not there, EvidenceError without people's verdicts or his."""
     span = max((len(case.responses) for case in cases), default=0) + 1
-    people = gather(cases, Only(kind=("human",))).verdicts
+    people = judgment_table(cases, Only(kind=("human",))).verdicts
     people = people.where(people.verdict != NONE)
     voted = majority(people)
     strict = voted.where(voted.verdict != TIE)
@@ -90,7 +89,7 @@ def _verdicts_of(cases: Sequence[Case], config: Config, where: str) -> Verdicts:
     if config.judge not in judges:
         found = f"no model named {config.judge!r} judged here"
         raise ConfigError(found, where=where, allowed=choices(config.judge, judges), do="name another --judge")
-    verdicts = gather(cases, Only(judge=(config.judge,), kind=("llm", "model"))).verdicts
+    verdicts = judgment_table(cases, Only(judge=(config.judge,), kind=("llm", "model"))).verdicts
     verdicts = verdicts.where(verdicts.is_strict)
     if not len(verdicts.graph):
         found = f"the judge {config.judge!r} prefers no answer anywhere"

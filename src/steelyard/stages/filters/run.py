@@ -11,13 +11,13 @@ from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.plugins import load
 from steelyard.core.protocols import TaughtModel
 from steelyard.core.types import Counts, Run
-from steelyard.files.atomic import write_text, written
-from steelyard.files.cases import read_cases
-from steelyard.files.lines import check_readable
-from steelyard.files.results import Result, read_run, result_folder
-from steelyard.files.talk import say
-from steelyard.methods.curation.filtering import AGREES, by_preference, discrimination, precision_table
-from steelyard.methods.curation.filtering import filters as kept_by
+from steelyard.curation.filtering import AGREES, by_preference, discrimination, precision_table
+from steelyard.curation.filtering import filters as kept_by
+from steelyard.io.atomic import write_text, written
+from steelyard.io.cases import read_cases
+from steelyard.io.lines import check_readable
+from steelyard.io.progress import say
+from steelyard.io.run_folder import Result, read_run, result_folder
 from steelyard.plugins.reward_models import ModelChoice, build_model, choose_kind
 from steelyard.stages.filters.downstream import downstream
 from steelyard.stages.filters.evidence import Study, num_unlisted, read_study
@@ -130,6 +130,6 @@ def _write_verdicts(result: Result, study: Study, margins: list[float]) -> None:
 def _drawn(summary: dict[str, Any]) -> str:
     import vl_convert
 
-    from steelyard.methods.reporting.filtering import filtering_figure
+    from steelyard.report.filtering import filtering_figure
 
     return vl_convert.vegalite_to_svg(filtering_figure(summary["precision"], summary["downstream"]))

@@ -22,14 +22,23 @@ class Config(BaseConfig, frozen=True):
     """
 
     judge: str = ""
+    """The judge whose verdicts are filtered, as named in the file."""
     train_on: Literal["majority", "unanimous"] = "majority"
+    """Which pairs of people models learn from: those with a strict majority, or unanimous ones."""
     quantiles: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75)
+    """The thresholds of the filters, as quantiles of the absolute margin."""
     human_shares: tuple[float, ...] = (0.1, 0.3, 0.6)
+    """The shares of prompts with judgments of people; [] leaves out the trained models."""
     folds: int = 5
+    """The number of folds of cross-validation."""
     repetitions: int = 4
+    """The number of repetitions of cross-validation."""
     most_pairs: int | None = None
+    """The largest number of verdicts a prompt, drawn at random; none for all."""
     model: Meta = msgspec.field(default_factory=dict)
+    """Settings of the model's kind."""
     seed: int = 0
+    """The seed of folds, draws and resamples."""
 
 
 def check_settings(config: Config) -> None:

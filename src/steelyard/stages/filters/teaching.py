@@ -6,11 +6,11 @@ import msgspec
 import numpy as np
 
 from steelyard.core.protocols import TaughtModel
+from steelyard.core.scores import checked_scores
 from steelyard.core.types import Case, Pair
-from steelyard.methods.curation.filtering import Asked
-from steelyard.methods.curation.filtering_arms import Columns
-from steelyard.methods.curation.supervision import Floats
-from steelyard.methods.measures.scores import checked_scores
+from steelyard.curation.filtering import Asked
+from steelyard.curation.filtering_arms import Columns
+from steelyard.curation.supervision import Floats
 from steelyard.stages.filters.evidence import Study
 
 

@@ -9,12 +9,12 @@ from typing import NamedTuple
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError, choices
 from steelyard.core.types import Case, Message
-from steelyard.files.talk import track
-from steelyard.methods.ranking.evidence import NO_LANGUAGE
-from steelyard.methods.reporting.cells import visible_line
-from steelyard.methods.reporting.item_table import Row, row_of
-from steelyard.methods.reporting.opened import open_case
-from steelyard.stages.inspect.sources import CaseFile, Rule
+from steelyard.io.cells import visible_line
+from steelyard.io.progress import track
+from steelyard.ranking.judgment_table import NO_LANGUAGE
+from steelyard.report.case_sources import CaseFile, Rule
+from steelyard.report.case_table import Row, row_of
+from steelyard.report.opened import open_case
 
 _MOST_NEAREST = 5
 _MOST_COMPARED = 50_000
@@ -24,9 +24,13 @@ class Wanted(BaseConfig, frozen=True):
     """Which items are listed: those that hold ``search`` anywhere, of one ``language``, so many on a page."""
 
     search: str | None = None
+    """A text that an item must hold."""
     language: str | None = None
+    """The language of the items."""
     limit: int = 20
+    """The number of items on a page."""
     page: int = 1
+    """The page, from 1."""
 
 
 class Found(NamedTuple):

@@ -10,16 +10,15 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
-from steelyard.core.plugins import load
 from steelyard.core.types import Case, Meta
-from steelyard.methods.reporting.item_page import ItemPage
-from steelyard.methods.reporting.item_table import ItemList
-from steelyard.methods.reporting.opened import open_case
-from steelyard.methods.reporting.tokens import AnswerTokens
+from steelyard.networks.answer_tokens import ShownAnswer, shown_answers
 from steelyard.plugins.reward_models import ModelChoice, choose_model
+from steelyard.report.case_scores import find_scores
+from steelyard.report.case_sources import Rule, Target, is_folder_model, look_up
+from steelyard.report.case_table import ItemList
+from steelyard.report.item_page import ItemPage
+from steelyard.report.opened import open_case
 from steelyard.stages.inspect.finding import Wanted, find_item, list_items
-from steelyard.stages.inspect.scores import find_scores
-from steelyard.stages.inspect.sources import Rule, Target, is_folder_model, look_up
 
 _PROTOCOL = ("template_hash", "special_tokens", "strip", "max_length", "over_length")
 
@@ -28,6 +27,7 @@ class Settings(BaseConfig, frozen=True):
     """``model`` are the settings of the model that is named."""
 
     model: Meta = msgspec.field(default_factory=dict)
+    """Settings of the model's kind."""
 
 
 class Beside(NamedTuple):
@@ -51,7 +51,7 @@ class ShownTokens(NamedTuple):
     """The tokens of every answer, and remarks on the model that reads them."""
 
     model: str | None = None
-    tokens: tuple[AnswerTokens, ...] = ()
+    tokens: tuple[ShownAnswer, ...] = ()
     remarks: tuple[str, ...] = ()
 
 
@@ -122,12 +122,13 @@ def _tokens(target: Target, beside: Beside, case: Case) -> ShownTokens:
 
 
 def _rendered(model: ModelChoice, case: Case, *, protocol: Mapping[str, Any] | None) -> ShownTokens:
-    from steelyard.plugins.models._shown_tokens import shown_tokens
+    from steelyard.plugins.models.classifier import Config, reading_of
 
     settings = model.settings | {key: str(path) for key, path in model.files.items()}
-    config = resolve_config(load("models", model.kind).Config, settings, where=f"model.{model.kind}")
-    own, tokens = shown_tokens(config, case)
-    differing = _differing(protocol or {}, own)
+    config = resolve_config(Config, settings, where=f"model.{model.kind}")
+    reading = reading_of(config)
+    tokens = shown_answers(reading.tokenizer, reading.rendering, case)
+    differing = _differing(protocol or {}, reading.protocol)
     changed = [f"the model has CHANGED since the run: {', '.join(differing)}"] if differing else []
     return ShownTokens(model.name, tokens, (f"tokens: those that the model in {model.files['path']} reads", *changed))
 

@@ -8,18 +8,18 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Counts, Run
-from steelyard.files.atomic import written
-from steelyard.files.evaluations import Beside, beside, has_headline, names_of, read_evaluation
-from steelyard.files.results import read_run, result_folder
-from steelyard.files.talk import say
-from steelyard.methods.measures.coverage import unlike_coverage
-from steelyard.methods.measures.headlines import Headline
-from steelyard.methods.measures.standings import Standings, standings
-from steelyard.methods.reporting.leaderboard import as_csv, as_markdown
-from steelyard.plugins.headlines import ranking_of
-from steelyard.stages.leaderboard.alike import Differing, bench_hashes, check_alike
-from steelyard.stages.leaderboard.columns import columns_of
-from steelyard.stages.leaderboard.page import as_page
+from steelyard.evaluation.alike import Differing, bench_hashes, check_alike
+from steelyard.evaluation.evaluations import Beside, beside, has_headline, names_of, read_evaluation
+from steelyard.evaluation.headlines import ranking_of
+from steelyard.evaluation.leaderboard_columns import HALF_POINTS, columns_of, has_half_points
+from steelyard.evaluation.measures.coverage import unlike_coverage
+from steelyard.io.atomic import written
+from steelyard.io.progress import say
+from steelyard.io.run_folder import read_run, result_folder
+from steelyard.report.leaderboard import as_csv, as_markdown
+from steelyard.report.leaderboard_page import as_page
+from steelyard.statistics.headline import Headline
+from steelyard.statistics.standings import Standings, standings
 
 
 class Config(BaseConfig, frozen=True):
@@ -29,8 +29,11 @@ class Config(BaseConfig, frozen=True):
     """
 
     num_resamples: Positive = 10_000
+    """The number of bootstrap resamples of prompts."""
     allow_differing: tuple[Differing, ...] = ()
+    """What may differ between evaluations; it is shown in the table."""
     seed: int = 0
+    """The seed of the resamples."""
 
 
 _DEFAULT = Config()
@@ -68,7 +71,12 @@ def leaderboard(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, f
         tables = [one.statistics for one in together.evaluated]
         headline = ranking_of(together)
         found = standings(
-            together.layout, tables, headline.formula, num_resamples=config.num_resamples, seed=config.seed
+            together.layout,
+            tables,
+            headline.formula,
+            num_resamples=config.num_resamples,
+            seed=config.seed,
+            unscored=[one.unscored for one in together.evaluated],
         )
         summary = _summary(together, found, [names[index] for index in whole], headline)
         covered = {names[index]: records[index].summary.get("coverage") for index in whole}
@@ -108,6 +116,9 @@ def _summary(together: Beside, found: Standings, names: Sequence[str], headline:
     rows.sort(key=lambda row: -row["value"])
     every = [columns_of(one.run.summary) for one in together.evaluated]
     seen = dict.fromkeys(key for one in every for key, own in one.items() if own["value"] is not None)
+    if not any(has_half_points(one.run.summary) for one in together.evaluated):
+        # Without a tie or a failure anywhere these columns would repeat the strict ones.
+        seen = {key: None for key in seen if key[0] != HALF_POINTS}
     return {
         "bench": first.summary["bench"],
         "bench_sha256": bench_hashes(first),
@@ -119,7 +130,12 @@ def _summary(together: Beside, found: Standings, names: Sequence[str], headline:
         "columns": [{"group": group, "name": name} for group, name in seen],
         "rows": rows,
         "comparisons": [
-            {"first": names[one], "second": names[other], "p_corrected": value}
+            {
+                "first": names[one],
+                "second": names[other],
+                "p_corrected": value,
+                "p_bounded": found.p_bounded[one, other],
+            }
             for (one, other), value in found.p_corrected.items()
         ],
     }

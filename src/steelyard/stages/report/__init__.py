@@ -9,21 +9,24 @@ from typing import Literal
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError, FileError, OutputError
 from steelyard.core.types import Counts, Run
-from steelyard.files.atomic import sweep_parts, write_text
-from steelyard.files.locks import held
-from steelyard.files.results import Result, read_run, result_folder
-from steelyard.files.talk import say
-from steelyard.stages.report.gathering import SHOWN_STAGES, Gathered, gather, page_of
-from steelyard.stages.report.page import render
-from steelyard.stages.report.sources import Source, read_sources
+from steelyard.io.atomic import sweep_parts, write_text
+from steelyard.io.locks import held
+from steelyard.io.progress import say
+from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.report.contents import SHOWN_STAGES, Gathered, gather, page_of
+from steelyard.report.page import render
+from steelyard.report.sources import Source, read_sources
 
 
 class Config(BaseConfig, frozen=True):
     """``language`` is the one the page opens in; ``max_megabytes`` bounds what the whole items may take of it."""
 
     title: str | None = None
+    """The title of the page; none names its runs."""
     language: Literal["en", "zh"] = "en"
+    """The language in which the page opens."""
     max_megabytes: float = 12.0
+    """The largest size of the items in the page, in megabytes."""
 
 
 _DEFAULT = Config()
@@ -45,7 +48,10 @@ def report(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
     out.parent.mkdir(parents=True, exist_ok=True)
     sweep_parts(out)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.", suffix=".part") as folder, held(folder):
-        run = _into_folder(sources, Path(folder) / "report", config, force=False)
+        try:
+            run = _into_folder(sources, Path(folder) / "report", config, force=False)
+        except OutputError as error:
+            raise OutputError(error.found, where=str(out), do=error.do) from error
         (Path(folder) / "report" / "report.html").replace(out)
     return run
 

@@ -8,12 +8,12 @@ import msgspec
 import numpy as np
 
 from steelyard.core.types import Counts
-from steelyard.files.atomic import written
-from steelyard.files.cases import encode_case
-from steelyard.files.results import Result
-from steelyard.files.talk import track
-from steelyard.methods.curation.supervised import Batch, Rule, Supervised, supervise_cases
-from steelyard.methods.curation.supervision import KEPT, RULES
+from steelyard.curation.supervised import Batch, Rule, Supervised, supervise_cases
+from steelyard.curation.supervision import KEPT, RULES
+from steelyard.io.atomic import written
+from steelyard.io.cases import encode_case
+from steelyard.io.progress import track
+from steelyard.io.run_folder import Result
 
 
 class Filtered(NamedTuple):

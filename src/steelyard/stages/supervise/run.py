@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard.core.types import Run
-from steelyard.files.cases import read_cases
-from steelyard.files.ledger import LEDGER_FILE
-from steelyard.files.lines import check_readable
-from steelyard.files.results import Result, read_run, result_folder
-from steelyard.files.talk import say
-from steelyard.methods.curation.calibration import Calibration, candidate_taus
-from steelyard.methods.ranking.evidence import check_admits
+from steelyard.curation.calibration import Calibration, candidate_taus
+from steelyard.io.cases import read_cases
+from steelyard.io.ledger import LEDGER_FILE
+from steelyard.io.lines import check_readable
+from steelyard.io.progress import say
+from steelyard.io.run_folder import Result, read_run, result_folder
 from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, forget_lines
+from steelyard.ranking.judgment_table import check_admits
 from steelyard.stages.supervise.filtering import Filtered, write_supervised
 from steelyard.stages.supervise.scoring import read_batches_scored, read_batches_unscored, write_scores
 from steelyard.stages.supervise.settings import DEFAULT_CONFIDENCE, Config, Files, check_settings

@@ -9,13 +9,13 @@ import msgspec
 from steelyard.core.errors import ModelError
 from steelyard.core.protocols import AskedModel, RewardModel
 from steelyard.core.types import Case, Scores
-from steelyard.files.atomic import written
-from steelyard.files.cases import read_cases
-from steelyard.files.results import Result
-from steelyard.files.scores import read_scored
-from steelyard.methods.curation.supervised import Batch, margins
-from steelyard.methods.ranking.evidence import Only
+from steelyard.curation.supervised import Batch, margins
+from steelyard.io.atomic import written
+from steelyard.io.cases import read_cases
+from steelyard.io.run_folder import Result
+from steelyard.io.score_files import read_scored
 from steelyard.plugins.reward_models import scored, scored_once
+from steelyard.ranking.judgment_table import Only
 
 _CASES_A_BATCH = 256
 

@@ -9,9 +9,9 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Meta
-from steelyard.methods.curation.supervised import SUPERVISED, Rule
-from steelyard.methods.curation.supervision import Policy
-from steelyard.methods.ranking.evidence import Only
+from steelyard.curation.supervised import SUPERVISED, Rule
+from steelyard.curation.supervision import Policy
+from steelyard.ranking.judgment_table import Only
 
 DEFAULT_CONFIDENCE = 0.95
 
@@ -27,17 +27,29 @@ class Config(BaseConfig, frozen=True):
     """
 
     policy: Policy = "agree"
+    """What is dropped: verdicts without enough margin, what closes a cycle, or nothing."""
     tau: float | None = None
+    """With agree: the least margin for a verdict; none is 0."""
     keep_ties: bool = False
+    """With agree: keep ties too."""
     precision: float | None = None
+    """With --calibrate: the share of kept verdicts that must be right."""
     confidence: float | None = None
+    """With --calibrate: the confidence in that share; none is 0.95."""
     human_ties: Literal["leave_out", "wrong"] = "leave_out"
+    """What a verdict counts on a pair without a strict majority of people."""
     scale: float | None = None
+    """With weight: the divisor of margins; none is 1."""
     only: Only = SUPERVISED
+    """The judgments that are filtered."""
     compare_ids: bool = True
+    """Whether an equal prompt id alone makes a prompt one that the model was trained on."""
     any_language: bool = False
+    """Whether a model may judge languages that it was not trained on."""
     model: Meta = msgspec.field(default_factory=dict)
+    """Settings of the model's kind."""
     seed: int = 0
+    """The seed of the intervals."""
 
     def rule(self, tau: float) -> Rule:
         """What is done to each batch, once tau is known."""

@@ -1,14 +1,15 @@
 """Who supervises, what it was trained on, and whether it may judge these prompts: a model knows those it has seen."""
 
+from collections import deque
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.types import Case, Run
-from steelyard.files.cases import read_cases
-from steelyard.files.results import RUN_FILE, file_hash, read_run
-from steelyard.files.talk import say
-from steelyard.files.trained_on import TRAINED_ON_FILE, TrainedOn, read_trained_on, trained_on
+from steelyard.io.cases import read_cases
+from steelyard.io.progress import say
+from steelyard.io.run_folder import RUN_FILE, file_hash, read_run
+from steelyard.io.trained_on import TRAINED_ON_FILE, TrainedOn, read_trained_on, trained_on
 from steelyard.plugins.reward_models import ModelChoice
 from steelyard.stages.supervise.settings import Config, Files
 
@@ -80,10 +81,12 @@ def of_scores(files: Files) -> Supervisor:
 def check_fits(supervisor: Supervisor, cases: Path, config: Config) -> None:
     """Raises EvidenceError if the model was trained on a prompt of the file, or on none of its languages.
 
+    All cases are read, also where nothing is known of the training: a broken one is refused before any is scored.
     A prompt is known by its first turn, whatever its case, width and spacing, and by its id if ids are compared.
     """
     known = supervisor.prompts()
     if known is None:
+        deque(read_cases(cases), maxlen=0)
         return
     languages = known.languages
     num_cases, seen, foreign = 0, list[Case](), list[Case]()
@@ -121,7 +124,7 @@ def _refuse_seen(supervisor: Supervisor, cases: Path, seen: list[Case], known: T
 
 def _trained_on(folder: Path, given: Path | None) -> Path | None:
     """The folder of a model that keeps hashes of its prompts, else its training cases, held against its manifest."""
-    from steelyard.plugins.models._manifest import read_manifest
+    from steelyard.networks.manifest import read_manifest
 
     manifest = read_manifest(folder)
     if manifest is None:

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steelyard.core.errors import EvidenceError
-from steelyard.methods.curation.calibration import Calibration, Trial, calibrate, candidate_taus, is_kept
-from steelyard.methods.curation.ratios import numbered, share_of
-from steelyard.methods.curation.supervised import Batch, keyed
-from steelyard.methods.curation.supervision import Floats
+from steelyard.curation.calibration import Calibration, Trial, calibrate, candidate_taus, is_kept
+from steelyard.curation.supervised import Batch, keyed
+from steelyard.curation.supervision import Floats
 from steelyard.stages.supervise.settings import DEFAULT_CONFIDENCE, Config
+from steelyard.statistics.ratios import numbered, share_of
 
 
 class Survey(NamedTuple):
@@ -94,7 +94,9 @@ def check_judged(cases: Survey, *, where: str) -> None:
     """Raises EvidenceError if there is nothing to supervise."""
     if not len(cases.margins):
         raise EvidenceError(
-            "there is no strict judgment to supervise", where=where, do="pick others: --only kind=NAME or judge=NAME"
+            "there is no strict judgment to supervise",
+            where=where,
+            do="pick others: --only kind=NAME, or --only judge=NAME",
         )
 
 

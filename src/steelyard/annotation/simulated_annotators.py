@@ -1,0 +1,160 @@
+"""Simulated annotators: verdicts from a documented noise model, to test methods. They are never evidence.
+
+An annotator who is shown k responses perceives each as its latent quality plus normal noise (Thurstone's model, case
+V), drawn anew for every task, so that verdicts on one task agree with each other. A verdict prefers the response that
+is perceived as better, unless the two are closer than the tie band; a small share of verdicts cannot be read. Biases
+of place and of length are added to the perceived quality. People judge by the triple design, an LLM judges all pairs.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.annotation.task_design import assign, plan_tasks
+from steelyard.core.config import Config
+from steelyard.core.seeds import generator
+from steelyard.core.types import Judgment, Kind, Verdict
+
+Floats = NDArray[np.float64]
+
+VERDICTS: tuple[Verdict, ...] = ("left", "right", "tie", "none")
+_UNREADABLE = "simulated: the verdict could not be read"
+
+
+class Noise(Config, frozen=True):
+    """The errors of an annotator in units of latent quality: a good answer has 1, a useless one about 0.
+
+    ``spread`` is the standard deviation of perception; ``tie_band`` the perceived difference below which a verdict is
+    a tie; ``unreadable`` the share of verdicts that cannot be read. ``position_bias`` is the perceived advantage of the
+    last place over the first. ``length_bias`` is the perceived advantage of a far longer text: it is multiplied by the
+    hyperbolic tangent of the logarithm of the length over the geometric mean of those shown.
+    """
+
+    spread: float
+    """The standard deviation of perceived quality."""
+    tie_band: float
+    """The difference in perceived quality below which a verdict is a tie."""
+    unreadable: float = 0.01
+    """The share of verdicts that cannot be read."""
+    position_bias: float = 0.0
+    """How much better the last answer is perceived than the first."""
+    length_bias: float = 0.0
+    """How much better a far longer answer is perceived."""
+
+
+# Calibrated so that the triple design gives the conflict ratio of human annotators (CHEEMS, table 5: 0.1999 and
+# 0.2161) and the share of ordered pairs of CheemsBench (table 1: 68 to 73 % of ten), with the qualities of
+# `worse_answers`.
+HUMAN = Noise(spread=0.155, tie_band=0.065)
+
+# Calibrated so that all pairs, judged one by one, give the conflict ratio of GPT-4o (CHEEMS, table 5: 0.2593 and
+# 0.3170), with its preference for what is placed later and for what is longer (figure 15).
+LLM = Noise(spread=0.27, tie_band=0.03, position_bias=0.12, length_bias=0.25)
+
+
+def perceive(qualities: Floats, lengths: Floats, noise: Noise, rng: np.random.Generator) -> Floats:
+    """Return the perceived qualities of the responses of each task, (task, shown), from qualities and lengths.
+
+    All arrays have this shape; the last axis is the order shown. Lengths are in any unit and above 0.
+    """
+    num_shown = qualities.shape[-1]
+    place = np.linspace(-0.5, 0.5, num_shown)
+    logarithm = np.log(lengths)
+    relative = np.tanh(logarithm - logarithm.mean(axis=-1, keepdims=True))
+    drawn = rng.normal(0.0, noise.spread, qualities.shape)
+    return qualities + drawn + noise.position_bias * place + noise.length_bias * relative
+
+
+def compare(perceived: Floats, noise: Noise, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return the verdict of each task on each pair shown, (task, pair), as positions in `VERDICTS`.
+
+    Pairs are (0, 1), (0, 2), …, (1, 2), … of the order shown, and ``left`` is the one shown earlier.
+    """
+    left, right = np.triu_indices(perceived.shape[-1], 1)
+    difference = perceived[..., left] - perceived[..., right]
+    verdicts = np.where(np.abs(difference) < noise.tie_band, 2, np.where(difference > 0, 0, 1))
+    return np.where(rng.random(verdicts.shape) < noise.unreadable, 3, verdicts)
+
+
+class Candidates(NamedTuple):
+    """The responses to one prompt with their latent qualities and lengths in code points, above 0."""
+
+    ids: tuple[str, ...]
+    qualities: tuple[float, ...]
+    lengths: tuple[int, ...]
+
+
+class _Shown(NamedTuple):
+    name: str
+    judge: str
+    places: tuple[int, ...]
+
+
+def human_judgments(
+    prompts: Sequence[Candidates], noise: Noise, *, num_annotators: int, seed: int
+) -> tuple[tuple[Judgment, ...], ...]:
+    """Return for each prompt three verdicts on each of its circular triples, judged by as many different people.
+
+    Raises ConfigError for a prompt with fewer than three responses, or more responses than there are annotators.
+    """
+    rng = generator(seed, "human annotators")
+    judgments: list[tuple[Judgment, ...]] = []
+    sizes = np.array([len(prompt.ids) for prompt in prompts])
+    rows = _assigned(sizes, num_annotators, rng)
+    for prompt, row in zip(prompts, rows, strict=True):
+        tasks = plan_tasks(len(prompt.ids), row, rng)
+        shown = [_Shown(f"human-{task.number}", f"simulated-human-{task.annotator + 1}", task.shown) for task in tasks]
+        judgments.append(_judged(prompt, shown, "human", noise, rng))
+    return tuple(judgments)
+
+
+def llm_judgments(prompts: Sequence[Candidates], noise: Noise, *, seed: int) -> tuple[tuple[Judgment, ...], ...]:
+    """Return for each prompt one verdict on each pair, with pairs and places in random order (CHEEMS, section 4.2)."""
+    rng = generator(seed, "llm annotator")
+    judgments: list[tuple[Judgment, ...]] = []
+    for prompt in prompts:
+        pairs = rng.permutation(np.array(list(combinations(range(len(prompt.ids)), 2)), np.int64))
+        pairs = rng.permuted(pairs, axis=1)
+        shown = [
+            _Shown(f"llm-{number}", "simulated-llm-1", (int(first), int(second)))
+            for number, (first, second) in enumerate(pairs, start=1)
+        ]
+        judgments.append(_judged(prompt, shown, "llm", noise, rng))
+    return tuple(judgments)
+
+
+def _assigned(sizes: NDArray[np.int64], num_annotators: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Return a row of annotators for each prompt: as many as it has tasks, one a response."""
+    rows: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(sizes)
+    for size in np.unique(sizes):
+        members = np.flatnonzero(sizes == size)
+        for member, row in zip(members, assign(len(members), int(size), num_annotators, rng), strict=True):
+            rows[member] = row
+    return rows
+
+
+def _judged(
+    prompt: Candidates, tasks: Sequence[_Shown], kind: Kind, noise: Noise, rng: np.random.Generator
+) -> tuple[Judgment, ...]:
+    places = np.array([task.places for task in tasks])
+    qualities, lengths = np.array(prompt.qualities), np.array(prompt.lengths, np.float64)
+    verdicts = compare(perceive(qualities[places], lengths[places], noise, rng), noise, rng)
+    return tuple(
+        Judgment(
+            left=shown[left],
+            right=shown[right],
+            verdict=VERDICTS[code],
+            judge=task.judge,
+            kind=kind,
+            id=f"{task.name}:{left + 1}{right + 1}",
+            task=task.name,
+            shown=shown,
+            reason=_UNREADABLE if VERDICTS[code] == "none" else None,
+        )
+        for task, row in zip(tasks, verdicts.tolist(), strict=True)
+        for shown in (tuple(prompt.ids[place] for place in task.places),)
+        for (left, right), code in zip(combinations(range(len(shown)), 2), row, strict=True)
+    )

@@ -1,0 +1,74 @@
+"""The Python door: the verbs on values in memory, for notebooks and for code that calls Steelyard."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from steelyard.core.config import resolve_config
+from steelyard.core.plugins import build
+from steelyard.core.protocols import RewardModel
+from steelyard.core.types import Case, Scores
+
+
+def resolve(
+    cases: Sequence[Case], *, only: Sequence[str] = (), aggregate: Literal["none", "majority"] = "none"
+) -> tuple[Case, ...]:
+    """The cases with conflict-free rankings (CHEEMS, algorithm 1); ``only=["kind=human"]`` picks the evidence.
+
+    Raises RecordError for a case that does not hold together.
+    """
+    from steelyard.core.checks import check_case
+    from steelyard.ranking.judgment_table import Only, parse_only
+    from steelyard.ranking.resolution import resolve_cases
+
+    evidence = resolve_config(Only, parse_only(only), where="only")
+    return resolve_cases([check_case(case) for case in cases], only=evidence, aggregate=aggregate)[0]
+
+
+def load_model(model: str, settings: Mapping[str, Any] | None = None) -> RewardModel:
+    """The folder of a trained model, or a kind such as ``longer``, ready to score. Raises ModelError and KindError."""
+    from steelyard.plugins.reward_models import build_model, choose_model
+
+    return build_model(choose_model(model, settings))
+
+
+def score(model: RewardModel, cases: Sequence[Case]) -> tuple[Scores, ...]:
+    """One Scores for each case, in order."""
+    from steelyard.plugins.reward_models import scored
+
+    return tuple(scored(model, cases, name="the model", quietly=True))
+
+
+def evaluate(
+    model: RewardModel,
+    cases: Sequence[Case],
+    *,
+    baselines: Sequence[str] = ("longer", "random"),
+    allow_unscored: bool = False,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """The summary of an evaluation, as `steelyard evaluate` writes it: accuracy, exact match, categories, baselines.
+
+    Each measure is ``{value, low, high, n}`` with a 95 % interval over prompts, null with ``why`` where it has none.
+    A model that is asked (``judged``) is asked about the pairs themselves.
+
+    Raises EvidenceError where responses have no score, as the command does, unless ``allow_unscored``.
+    """
+    from steelyard.core.protocols import AskedModel
+    from steelyard.evaluation.batches import refuse_unscored
+    from steelyard.evaluation.columns import bench_columns
+    from steelyard.evaluation.config import Config
+    from steelyard.evaluation.pair_verdicts import ask, refuse_failed
+    from steelyard.evaluation.summary import evaluation_of, summarise
+
+    config = Config(baselines=tuple(baselines), seed=seed)
+    beside = {name: score(load_model(name, {"seed": seed} if name == "random" else None), cases) for name in baselines}
+    bench = build("benches", "cases")
+    if isinstance(model, AskedModel):
+        lines, judged = ask(model, cases, bench_columns(cases, config.pairs, config.exact_rule), seed=seed)
+        if not allow_unscored:
+            refuse_failed(judged)
+        return summarise(evaluation_of(cases, lines, bench, config, baselines=beside, judged=judged))
+    evaluation = evaluation_of(cases, score(model, cases), bench, config, baselines=beside)
+    if not allow_unscored:
+        refuse_unscored(evaluation.questions.columns, evaluation.scores)
+    return summarise(evaluation)

@@ -1,0 +1,138 @@
+"""The union of two cases with one key: evidence is joined, and what contradicts is refused or counted, never hidden."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from steelyard.core.errors import RecordError
+from steelyard.core.types import Case, Judgment, Pair, Prompt, Rating, Response
+from steelyard.ranking.pairs import listed_pairs, pairs_of
+
+Evidence = TypeVar("Evidence", Judgment, Rating)
+Value = TypeVar("Value", Prompt, Response)
+
+
+def union(first: Case, second: Case, noted: Counter[str]) -> Case:
+    """Both cases in one: the responses, judgments, ratings and pairs of either, in order of first appearance.
+
+    Evidence with an id is one where the ids are equal; without an id, where the content is equal, as often as it stands
+    in the case that has it more often. What only one case says (a category, an author) is taken over. Rankings that
+    differ leave none. Those, and evidence, authors and meta values of one name that differ, of which the first are
+    kept, are counted in ``noted``. Raises RecordError when the prompts, or the texts of one response id, differ.
+    """
+    prompt = _prompt(first.prompt, second.prompt, noted)
+    return msgspec.structs.replace(
+        first,
+        prompt=prompt,
+        responses=_responses(first, second, noted),
+        judgments=_evidence(first.judgments, second.judgments, "judgments of one id that differ", noted),
+        ratings=_evidence(first.ratings, second.ratings, "ratings of one id that differ", noted),
+        ranking=_ranking(first, second, noted),
+        pairs=_pairs(first, second, noted),
+        meta=_meta(first.meta, second.meta, noted) or {},
+    )
+
+
+def _prompt(first: Prompt, second: Prompt, noted: Counter[str]) -> Prompt:
+    if first.messages != second.messages:
+        raise RecordError(f"prompt {first.id!r} has two different texts", allowed="one text for one key")
+    for field in ("category", "source", "subset", "reference"):
+        said, other = getattr(first, field), getattr(second, field)
+        if said and other and said != other:
+            raise RecordError(
+                f"prompt {first.id!r} has two different values of {field}: {said!r} and {other!r}",
+                allowed="one prompt for one key",
+            )
+    return _filled(first, second, ("category", "source", "subset", "reference"), noted)
+
+
+def _responses(first: Case, second: Case, noted: Counter[str]) -> tuple[Response, ...]:
+    known = {response.id: response for response in first.responses}
+    for response in second.responses:
+        own = known.setdefault(response.id, response)
+        if (own.text, own.messages) != (response.text, response.messages):
+            raise RecordError(
+                f"response {response.id!r} of prompt {first.prompt.id!r} has two different texts",
+                allowed="one text for one response id",
+            )
+        if own.author and response.author and own.author != response.author:
+            noted["authors that differ"] += 1
+        known[response.id] = _filled(own, response, ("author",), noted)
+    return tuple(known.values())
+
+
+def _filled(own: Value, other: Value, fields: Sequence[str], noted: Counter[str]) -> Value:
+    """The first value, with the other's fields where it has none, and the meta of both."""
+    taken = {field: getattr(own, field) or getattr(other, field) for field in fields}
+    return msgspec.structs.replace(own, **taken, meta=_meta(own.meta, other.meta, noted))
+
+
+def _meta(first: dict[str, Any] | None, second: dict[str, Any] | None, noted: Counter[str]) -> dict[str, Any] | None:
+    if first is None or second is None:
+        return second if first is None else first
+    differing = sum(second[key] != value for key, value in first.items() if key in second)
+    if differing:
+        noted["meta values that differ"] += differing
+    return {**first, **{key: value for key, value in second.items() if key not in first}}
+
+
+def _evidence(
+    first: Sequence[Evidence], second: Sequence[Evidence], differing: str, noted: Counter[str]
+) -> tuple[Evidence, ...]:
+    by_id = {one.id: one for one in first if one.id is not None}
+    left = Counter(_content(one) for one in first if one.id is None)
+    added: list[Evidence] = []
+    for one in second:
+        if one.id is not None:
+            if one.id not in by_id:
+                added.append(one)
+            elif by_id[one.id] != one:
+                noted[differing] += 1
+        elif left[_content(one)] > 0:
+            left[_content(one)] -= 1
+        else:
+            added.append(one)
+    return (*first, *added)
+
+
+def _content(one: Judgment | Rating) -> bytes:
+    return msgspec.json.encode(one, order="deterministic")
+
+
+def _ranking(first: Case, second: Case, noted: Counter[str]) -> tuple[tuple[str, ...], ...] | None:
+    if first.ranking is None or second.ranking is None:
+        return first.ranking if second.ranking is None else second.ranking
+    if _is_same_ranking(first, second):
+        return first.ranking
+    noted["rankings that differ"] += 1
+    return None
+
+
+def _is_same_ranking(first: Case, second: Case) -> bool:
+    tiers, others = ([set(tier) for tier in case.ranking or ()] for case in (first, second))
+    return tiers == others
+
+
+def _pairs(first: Case, second: Case, noted: Counter[str]) -> tuple[Pair, ...] | None:
+    """Return the pairs of both cases; of a case without listed pairs, those of its ranking.
+
+    Where both have one ranking, the listed pairs are what curation left of it, and nothing is added.
+    """
+    if (first.pairs is None or second.pairs is None) and _is_same_ranking(first, second):
+        return second.pairs if first.pairs is None else first.pairs
+    if first.pairs is None and second.pairs is None:
+        return None
+    both = tuple(dict.fromkeys((*_listed(first, noted), *_listed(second, noted))))
+    ends = {(pair.better, pair.worse) for pair in both}
+    noted["pairs listed both ways"] += sum((worse, better) in ends for better, worse in ends) // 2
+    return both
+
+
+def _listed(case: Case, noted: Counter[str]) -> tuple[Pair, ...]:
+    if case.pairs is not None:
+        return case.pairs
+    noted["pairs of a ranking, listed beside curated pairs"] += len(pairs_of(case, "tiers"))
+    noted["cases with judgments but no pairs, beside curated pairs"] += bool(case.judgments) and not case.ranking
+    return listed_pairs(case, pairs_of(case, "tiers"))

@@ -1,0 +1,236 @@
+"""Join rows of one better and one worse answer that share a prompt into one case, and split such a case again.
+
+A prompt with all its answers in one case trains and scores several times faster: each answer is read once, the prompt
+once for all of them. Facts of single rows stay in the case's ``meta`` under ``rows``, so that the rows come back.
+`only_kind` keeps the evidence of one kind, for conversions of a part of a file.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from steelyard.core.errors import RecordError
+from steelyard.core.identity import UniqueIds
+from steelyard.core.types import Case, JsonObject, Kind, Meta, Pair, Rating, Response
+from steelyard.ranking.judgment_table import Edges
+from steelyard.ranking.pairs import listed_pairs, pairs_of
+from steelyard.ranking.tiers import ranking_of, tiers_of
+
+ROWS = "rows"
+MOST_ROWS = 256
+"""The largest number of rows in one case: a prompt with more becomes several cases."""
+_canonical = msgspec.json.Encoder(order="deterministic")
+_DIGEST_BYTES = 16
+
+
+def prompt_key(case: Case) -> bytes | None:
+    """Return a digest of a pair row's prompt without id and meta; null for other cases and for empty prompts."""
+    has_text = any(message.content.strip() for message in case.prompt.messages)
+    if not has_text or not _is_pair_row(case):
+        return None
+    prompt = _canonical.encode(replace(case.prompt, id="", meta=None))
+    return hashlib.blake2b(prompt, digest_size=_DIGEST_BYTES).digest()
+
+
+def join_rows(rows: Sequence[Case], warnings: Counter[str]) -> Case:
+    """Join pair rows of one prompt: equal responses become one, and the ranking is that of all rows together.
+
+    The ranking is CHEEMS, algorithm 1, so that a > b and b > c order a above c. The pairs are those of the rows, listed
+    unless they are all pairs of the ranking. Rows in a cycle with others are counted in ``warnings`` and stay listed.
+    The case has the id of the first row.
+    """
+    names, responses = _joined_responses(rows)
+    ends = [
+        (name[row.ranking[0][0]], name[row.ranking[1][0]]) for name, row in zip(names, rows, strict=True) if row.ranking
+    ]
+    ranking = _ranking([response.id for response in responses], ends)
+    tier = {name: number for number, names_of_tier in enumerate(ranking or ()) for name in names_of_tier}
+    warnings["rows in a cycle with others of their prompt"] += sum(
+        tier[better] == tier[worse] for better, worse in ends
+    )
+    ratings = [
+        tuple(replace(rating, response=name[rating.response]) for rating in row.ratings)
+        for name, row in zip(names, rows, strict=True)
+    ]
+    everyone = tuple({_canonical.encode(rating): rating for row_ratings in ratings for rating in row_ratings}.values())
+    joined = Case(
+        prompt=replace(rows[0].prompt, meta=_shared([row.prompt.meta or {} for row in rows]) or None),
+        responses=responses,
+        ratings=everyone,
+        ranking=ranking,
+        meta=rows[0].meta if all(row.meta == rows[0].meta for row in rows) else {},
+    )
+    has_values = any(row.pairs for row in rows)
+    across = {(responses[pair.better].id, responses[pair.worse].id) for pair in pairs_of(joined, "tiers")}
+    if has_values or len(ends) != len(across) or set(ends) != across:
+        pairs = tuple(
+            replace(row.pairs[0] if row.pairs else Pair(better=better, worse=worse), better=better, worse=worse)
+            for row, (better, worse) in zip(rows, ends, strict=True)
+        )
+        joined = replace(joined, pairs=pairs)
+    entries = [_entry(*fields, joined) for fields in zip(rows, ends, ratings, strict=True)]
+    return replace(joined, meta={**joined.meta, ROWS: entries}) if any(len(entry) > 2 for entry in entries) else joined
+
+
+def split_rows(case: Case) -> Iterator[Case]:
+    """Yield the rows that a case was joined from, those whose pair is still in it; pairs of no row follow together.
+
+    A case without ``rows`` in its ``meta`` is yielded as it is.
+    """
+    entries = _entries(case)
+    if entries is None:
+        yield case
+        return
+    by_id = {response.id: response for response in case.responses}
+    listed = listed_pairs(case, pairs_of(case)) if case.pairs is None else case.pairs
+    left = list(listed)
+    whole = replace(case, meta={key: value for key, value in case.meta.items() if key != ROWS})
+    for entry in entries:
+        ends = (entry["better"], entry["worse"])
+        pair = next((pair for pair in left if (pair.better, pair.worse) == ends), None)
+        if pair is not None:
+            left.remove(pair)
+            yield _row(whole, entry, pair, by_id)
+    if left or not listed:
+        yield replace(whole, pairs=tuple(left)) if len(left) < len(listed) else whole
+
+
+def num_rows_apart(cases: Sequence[Case]) -> tuple[int, int]:
+    """Count the pair rows that share a prompt with another row, and their prompts."""
+    sizes = Counter(filter(None, map(prompt_key, cases)))
+    shared = [number for number in sizes.values() if number > 1]
+    return sum(shared), len(shared)
+
+
+def only_kind(case: Case, kind: Kind, noted: Counter[str]) -> Case:
+    """Return the case with the judgments and ratings of the kind; its prompt and all of its responses stay.
+
+    A ranking or a listed pair does not name its evidence. Both stay only where the case has evidence and all of it is
+    of the kind; otherwise they may rest on evidence that is left out. Everything left out is counted in ``noted``, and
+    so are cases that are left without evidence.
+    """
+    judgments = tuple(judgment for judgment in case.judgments if judgment.kind == kind)
+    ratings = tuple(rating for rating in case.ratings if rating.kind == kind)
+    num_other = len(case.judgments) - len(judgments) + len(case.ratings) - len(ratings)
+    is_of_kind = bool(judgments or ratings) and not num_other
+    remaining = replace(
+        case,
+        judgments=judgments,
+        ratings=ratings,
+        ranking=case.ranking if is_of_kind else None,
+        pairs=case.pairs if is_of_kind else None,
+    )
+    facts = {
+        "judgments of other kinds, left out": len(case.judgments) - len(judgments),
+        "ratings of other kinds, left out": len(case.ratings) - len(ratings),
+        "rankings on other or unsaid evidence, left out": case.ranking is not None and not is_of_kind,
+        "listed pairs on other or unsaid evidence, left out": 0 if is_of_kind else len(case.pairs or ()),
+        "cases without evidence of the kind": not judgments and not ratings,
+    }
+    for name, number in facts.items():
+        noted[name] += int(number)
+    return remaining
+
+
+def _is_pair_row(case: Case) -> bool:
+    if (
+        len(case.responses) != 2
+        or case.judgments
+        or case.ranking is None
+        or len(case.ranking) != 2
+        or ROWS in case.meta
+    ):
+        return False
+    first, second = (_body(response) for response in case.responses)
+    better, worse = case.ranking[0][0], case.ranking[1][0]
+    is_listed = case.pairs is None or [(pair.better, pair.worse) for pair in case.pairs] == [(better, worse)]
+    return first != second and is_listed
+
+
+def _body(response: Response) -> bytes:
+    return _canonical.encode(replace(response, id=""))
+
+
+def _joined_responses(rows: Sequence[Case]) -> tuple[list[dict[str, str]], tuple[Response, ...]]:
+    """Return the new id of each response of each row, and all different responses."""
+    ids, known = UniqueIds(), dict[bytes, Response]()
+    names: list[dict[str, str]] = []
+    for row in rows:
+        name: dict[str, str] = {}
+        for response in row.responses:
+            body = _body(response)
+            if body not in known:
+                known[body] = replace(response, id=ids.take(response.id))
+            name[response.id] = known[body].id
+        names.append(name)
+    return names, tuple(known.values())
+
+
+def _ranking(names: Sequence[str], ends: Sequence[tuple[str, str]]) -> tuple[tuple[str, ...], ...] | None:
+    place = {name: number for number, name in enumerate(names)}
+    better, worse = (np.array([place[end[side]] for end in ends], np.int64) for side in (0, 1))
+    edges = Edges(np.zeros(len(ends), np.int64), better, worse)
+    return ranking_of(names, tiers_of(edges, np.array([len(names)])).tolist()[0])
+
+
+def _shared(metas: Sequence[Meta]) -> Meta:
+    return {
+        key: value for key, value in metas[0].items() if all(key in other and other[key] == value for other in metas)
+    }
+
+
+def _entry(row: Case, end: tuple[str, str], ratings: tuple[Rating, ...], joined: Case) -> JsonObject:
+    """Return the two ends of a row and the facts of it that the joined case does not hold."""
+    entry: JsonObject = {"better": end[0], "worse": end[1]}
+    shared = joined.prompt.meta or {}
+    meta = {key: value for key, value in (row.prompt.meta or {}).items() if key not in shared}
+    if meta:
+        entry["meta"] = meta
+    if row.meta != joined.meta:
+        entry["case"] = row.meta
+    if ratings != tuple(rating for rating in joined.ratings if rating.response in end):
+        entry["ratings"] = msgspec.to_builtins(ratings)
+    if joined.pairs is not None and row.pairs is None and any(pair.margin is not None for pair in joined.pairs):
+        entry["listed"] = False
+    return entry
+
+
+def _row(whole: Case, entry: JsonObject, pair: Pair, by_id: dict[str, Response]) -> Case:
+    ends = (pair.better, pair.worse)
+    meta = {**(whole.prompt.meta or {}), **entry.get("meta", {})}
+    ratings = tuple(rating for rating in whole.ratings if rating.response in ends)
+    is_plain = entry.get("listed") is False or (pair.margin is None and pair.weight is None)
+    return replace(
+        whole,
+        prompt=replace(whole.prompt, meta=meta or None),
+        responses=(by_id[pair.better], by_id[pair.worse]),
+        ratings=_stored_ratings(entry, whole) if "ratings" in entry else ratings,
+        ranking=((pair.better,), (pair.worse,)),
+        pairs=None if is_plain else (pair,),
+        meta=entry.get("case", whole.meta),
+    )
+
+
+def _stored_ratings(entry: JsonObject, case: Case) -> tuple[Rating, ...]:
+    try:
+        return msgspec.convert(entry["ratings"], tuple[Rating, ...])
+    except msgspec.ValidationError as error:
+        problem = f"meta.{ROWS} of prompt {case.prompt.id!r} has invalid ratings ({error})"
+        raise RecordError(problem, allowed="what `steelyard convert` wrote there") from error
+
+
+def _entries(case: Case) -> list[JsonObject] | None:
+    """Return the entries that `join_rows` wrote; null where ``meta`` holds nothing of that shape."""
+    entries = case.meta.get(ROWS)
+    is_record = isinstance(entries, list) and all(
+        isinstance(entry, dict)
+        and {"better", "worse"} <= entry.keys()
+        and isinstance(entry.get("meta", {}), dict)
+        and isinstance(entry.get("case", {}), dict)
+        for entry in entries
+    )
+    return entries if is_record else None

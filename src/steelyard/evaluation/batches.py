@@ -1,0 +1,190 @@
+"""Evaluate scored cases batch by batch, here or in workers: write their lines, keep their columns, join these."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import lru_cache
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from steelyard.core.errors import EvidenceError
+from steelyard.core.plugins import build
+from steelyard.core.protocols import FormulaModel, RewardModel
+from steelyard.core.scores import is_too_long
+from steelyard.core.text import num_characters
+from steelyard.core.types import Case
+from steelyard.evaluation.benches import BenchCases
+from steelyard.evaluation.columns import (
+    BenchColumns,
+    ScoreColumns,
+    bench_columns,
+    join_bench,
+    join_scores,
+    score_columns,
+)
+from steelyard.evaluation.config import Config, choose_baselines
+from steelyard.evaluation.given_scores import SideBySide
+from steelyard.evaluation.item_rows import add_units, item_rows
+from steelyard.evaluation.pair_verdicts import Judged
+from steelyard.evaluation.questions import check_comparable, laid_out
+from steelyard.evaluation.summary import Evaluation, HeadlineColumns, headline_columns, unscored_report
+from steelyard.io.atomic import written
+from steelyard.io.run_folder import Result
+from steelyard.io.score_files import Scored
+from steelyard.plugins.reward_models import build_model, scored
+from steelyard.statistics.pair_counts import Floats
+
+_CASES_AT_A_TIME = 1024
+_CHARACTERS_AT_A_TIME = 2**22
+_encoder = msgspec.json.Encoder()
+
+
+class Source(NamedTuple):
+    """What is evaluated: the cases of a bench, and the baselines that are scored beside the model."""
+
+    cases: BenchCases
+    bench: Any
+    config: Config
+    baselines: dict[str, RewardModel]
+
+    def columns(self, cases: Sequence[Case]) -> BenchColumns:
+        """Return the columns of a batch."""
+        return bench_columns(cases, self.config.pairs, self.config.exact_rule, self.bench.names_of)
+
+    def check(self) -> None:
+        """Raise what would end the evaluation after the model has scored for an hour.
+
+        That is EvidenceError where no case has a comparable pair, and whatever keeps a baseline from scoring: some
+        read files and learn when they score their first case.
+        """
+        num_cases = 0
+        for batch in _batched(self.cases, lambda case: case):
+            num_cases += len(batch)
+            if len(self.columns(batch).prompt):
+                for name, model in self.baselines.items():
+                    _scores_of(model, batch[:1], name)
+                return
+        check_comparable(num_pairs=0, num_cases=num_cases)
+
+
+class Part(NamedTuple):
+    """What is kept of one batch: the columns of its cases, scores, headline and baselines, and its lines as written."""
+
+    columns: BenchColumns
+    scores: ScoreColumns
+    headline: HeadlineColumns
+    baselines: dict[str, Floats]
+    score_lines: bytes
+    item_lines: bytes
+    keys: tuple[tuple[str, str | None], ...] = ()
+    """Of lines that were read side by side."""
+    num_without_language: int = 0
+    """How many of these scores leave out a language that their case has."""
+
+
+def evaluate_batch(source: Source, scored_cases: Sequence[Scored], judged: Judged | None = None) -> Part:
+    """Evaluate one batch of scored cases. ``judged``: what a judge said of all its pairs."""
+    cases, lines = [own.case for own in scored_cases], [own.scores for own in scored_cases]
+    columns = source.columns(cases)
+    headline = headline_columns(source.bench, cases, lines, columns, judged)
+    rows = item_rows(
+        cases,
+        lines,
+        columns,
+        bench=source.config.bench_kind,
+        rule=source.config.exact_rule,
+        judged=judged,
+        own=headline,
+        matched_ratio=source.config.matched_ratio,
+    )
+    baselines = {name: _scores_of(model, cases, name) for name, model in source.baselines.items()}
+    return Part(columns, score_columns(lines), headline, baselines, _encoded(lines), _encoded(rows))
+
+
+def evaluate_lines(config: bytes, train_cases: Path | None, lines: SideBySide) -> Part:
+    """Decode one batch of lines, check it and evaluate it: the work of a worker. ``config`` is encoded."""
+    source = _built(config, train_cases)
+    checked = lines.checked(source.bench)
+    part = evaluate_batch(source, checked.scored)
+    keys = tuple(case.key for case, _ in checked.scored)
+    return part._replace(keys=keys, num_without_language=checked.num_without_language)
+
+
+@lru_cache(maxsize=1)
+def _built(config: bytes, train_cases: Path | None) -> Source:
+    """The bench and the baselines, built once a process."""
+    own = msgspec.json.decode(config, type=Config)
+    bench = build("benches", own.bench_kind, own.bench)
+    baselines = {choice.name: build_model(choice) for choice in choose_baselines(own, train_cases)}
+    return Source(BenchCases((), bench), bench, own, baselines)
+
+
+def evaluate_scored(source: Source, scored_cases: Iterable[Scored]) -> Iterator[Part]:
+    """Evaluate scored cases batch by batch, as they come."""
+    return (evaluate_batch(source, batch) for batch in _batched(scored_cases, attrgetter("case")))
+
+
+def join_parts(source: Source, result: Result, parts: Iterable[Part], judged: Judged | None = None) -> Evaluation:
+    """Write ``scores.jsonl`` and ``items.jsonl`` as the parts come, and return the columns of the whole bench.
+
+    Raises EvidenceError where a response has no score for another reason than its length, unless ``allow_unscored``.
+    """
+    kept: list[Part] = []
+    scores_path, items_path = result.path("scores.jsonl"), result.path("items.jsonl")
+    with ExitStack() as files:
+        score_file, item_file = (files.enter_context(written(path)) for path in (scores_path, items_path))
+        for part in parts:
+            score_file.write(part.score_lines)
+            item_file.write(part.item_lines)
+            kept.append(part._replace(score_lines=b"", item_lines=b"", keys=()))
+        columns = join_bench([part.columns for part in kept])
+        scores = join_scores([part.scores for part in kept])
+        if judged is None and not source.config.allow_unscored:
+            refuse_unscored(columns, scores)
+        questions = laid_out(columns, source.config.exact_rule)
+    add_units(items_path, questions)
+    headline = HeadlineColumns(*(np.concatenate(own) for own in zip(*(part.headline for part in kept), strict=True)))
+    baselines = {name: np.concatenate([part.baselines[name] for part in kept]) for name in source.baselines}
+    return Evaluation(questions, source.bench, source.config, scores, headline, baselines, judged)
+
+
+def _scores_of(model: RewardModel, cases: Sequence[Case], name: str) -> Floats:
+    """The score of every response by a baseline; shape (response,)."""
+    if isinstance(model, FormulaModel):
+        return np.array([value for case in cases for value in model.values(case)], np.float64)
+    return score_columns(scored(model, cases, name=name, quietly=True)).score
+
+
+def refuse_unscored(columns: BenchColumns, scores: ScoreColumns) -> None:
+    """Raise EvidenceError where a response has no score for another reason than its length."""
+    # What is too long for a model stays unscored by its own protocol; any other reason may be a mistake.
+    reasons = unscored_report(columns, scores)["by_reason"].items()
+    others = {reason: number for reason, number in reasons if not is_too_long(reason)}
+    if others:
+        listed = ", ".join(f"{reason} {number}" for reason, number in others.items())
+        raise EvidenceError(
+            f"{sum(others.values())} responses have no score ({listed})",
+            do="score them, or say --allow-unscored (allow_unscored=True in Python): they count as wrong, "
+            "with bounds if they were all right",
+        )
+
+
+def _batched(items: Iterable[Any], case_of: Callable[[Any], Case]) -> Iterator[list[Any]]:
+    """Yield lists of items of bounded number and text length: what is in memory at a time."""
+    batch: list[Any] = []
+    num_in_batch = 0
+    for item in items:
+        batch.append(item)
+        num_in_batch += sum(map(num_characters, case_of(item).responses))
+        if len(batch) == _CASES_AT_A_TIME or num_in_batch >= _CHARACTERS_AT_A_TIME:
+            yield batch
+            batch, num_in_batch = [], 0
+    if batch:
+        yield batch
+
+
+def _encoded(rows: Iterable[Any]) -> bytes:
+    return b"".join(_encoder.encode(row) + b"\n" for row in rows)

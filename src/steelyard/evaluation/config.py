@@ -1,0 +1,87 @@
+"""The settings of `evaluate` that change its results, and which baselines they ask for."""
+
+from math import inf
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.config import Positive
+from steelyard.core.errors import ConfigError
+from steelyard.core.types import Meta
+from steelyard.evaluation.measures.length import MATCHED_RATIO
+from steelyard.plugins.reward_models import ModelChoice, choose_kind
+from steelyard.ranking.pairs import PairChoice
+from steelyard.statistics.pair_counts import ExactRule
+
+UNTRAINED_BASELINES = ("longer", "shorter", "random", "first")
+TRAINED_BASELINE = "ngram"
+
+
+class Config(BaseConfig, frozen=True):
+    """``bench`` and ``model`` are settings of the bench's and the model's own Config.
+
+    ``baselines``: null takes all that need no training cases, and the n-gram model where training cases are given.
+    ``self_test``: the model is tested on a few of the cases before it scores them all. A response that is too long for
+    the model has no score and its pairs count as wrong, beside bounds; ``allow_unscored`` takes other reasons too.
+    ``pairs``: null takes a case's listed pairs where it has them, else every pair across tiers. ``allow_overlap`` takes
+    prompts that the model was trained on, and counts them. ``matched_ratio``: two answers are of like length where the
+    longer one has at most so many times the code points of the shorter.
+    """
+
+    bench_kind: str = "cases"
+    """The kind of bench (`steelyard list benches`)."""
+    bench: Meta = msgspec.field(default_factory=dict)
+    """Settings of the bench's kind."""
+    model: Meta = msgspec.field(default_factory=dict)
+    """Settings of the model's kind."""
+    baselines: tuple[str, ...] | None = None
+    """The baselines; none takes all that need no training cases, and ngram where --train-cases is given."""
+    pairs: PairChoice | None = None
+    """Which pairs count; none takes the pairs that a case lists, or else every pair across tiers."""
+    metric_compat: Literal["cheems"] | None = None
+    """Count exact match as the published code of this paper does."""
+    allow_unscored: bool = False
+    """Accept scores that are missing for other reasons than length."""
+    allow_overlap: bool = False
+    """Accept prompts that the model was trained on, and count them."""
+    self_test: bool = True
+    """Whether a model is tested on a few of the cases before it scores them all."""
+    matched_ratio: float = MATCHED_RATIO
+    """The largest ratio of lengths of two answers that count as equally long."""
+    num_resamples: Positive = 1000
+    """The number of bootstrap resamples of prompts."""
+    seed: int = 0
+    """The seed of the resamples and of the random baseline."""
+
+    @property
+    def exact_rule(self) -> ExactRule:
+        """The rule of exact match."""
+        return self.metric_compat or "strict"
+
+
+def check_settings(config: Config) -> None:
+    """Raises ConfigError for a setting that asks for nothing."""
+    if not 1 <= config.matched_ratio < inf:
+        raise ConfigError(
+            f"matched_ratio is {config.matched_ratio:g}: the longer answer over the shorter one",
+            where="evaluate",
+            allowed="1 (equal lengths alone) or more",
+        )
+
+
+def choose_baselines(config: Config, train_cases: Path | None) -> tuple[ModelChoice, ...]:
+    """The baselines to set beside the model. Raises ConfigError for the n-gram model without training cases."""
+    names = config.baselines
+    if names is None:
+        names = UNTRAINED_BASELINES + (() if train_cases is None else (TRAINED_BASELINE,))
+    if TRAINED_BASELINE in names and train_cases is None:
+        raise ConfigError(
+            "the ngram baseline needs training cases", where="baselines", do="give --train-cases FILE, or leave it out"
+        )
+    settings = {TRAINED_BASELINE: {"train": str(train_cases)}, "random": {"seed": config.seed}}
+    chosen = tuple(choose_kind(name, settings.get(name)) for name in names)
+    if len({own.name for own in chosen}) < len(chosen):
+        raise ConfigError(f"two baselines of one name: {', '.join(names)}", where="baselines")
+    return chosen

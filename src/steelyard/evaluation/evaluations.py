@@ -1,0 +1,183 @@
+"""Reading evaluations that are to stand side by side, and refusing those that were asked different things."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from steelyard.core.errors import EvidenceError, FileError
+from steelyard.core.types import Run
+from steelyard.evaluation.items import Item, read_items
+from steelyard.io.run_folder import RUN_FILE, read_run
+from steelyard.statistics.estimates import SHARE
+from steelyard.statistics.groups import Cell, Label, Layout, layout_of
+from steelyard.statistics.pair_counts import Integers
+from steelyard.statistics.prompt_means import Ratio, mean_of
+from steelyard.statistics.unscored import Unscored
+
+ASKED = ("bench_kind", "bench", "pairs", "metric_compat", "matched_ratio")
+"""The settings that must be equal for two numbers to mean the same."""
+
+
+class _Estimate(msgspec.Struct):
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+class _Headline(msgspec.Struct):
+    """What every evaluation's summary has; the rest depends on the bench."""
+
+    model: str
+    accuracy: _Estimate
+    exact_match: _Estimate
+
+
+class Evaluated(NamedTuple):
+    """One evaluation: its name here, its folder, its record, its statistics, and other measures.
+
+    ``statistics`` has shape (prompt, 4 + the bench's own columns); pairs that are ``unscored`` are wrong in it.
+    """
+
+    name: str
+    folder: Path
+    run: Run
+    statistics: Integers
+    measures: dict[str, Ratio]
+    unscored: Unscored = Unscored()
+
+
+class Beside(NamedTuple):
+    """Evaluations of the same prompts in the same order, what these count for, and how they are laid out.
+
+    ``left_out`` counts, by cell, the prompts without a comparable pair.
+    """
+
+    evaluated: tuple[Evaluated, ...]
+    labels: tuple[Label, ...]
+    layout: Layout
+    left_out: dict[Cell, int]
+
+
+def read_beside(folders: Sequence[Path]) -> Beside:
+    """The evaluations in these folders. Raises FileError for another run, EvidenceError for what does not compare."""
+    runs = [_evaluation(folder) for folder in folders]
+    for index in range(1, len(folders)):
+        _check_alike(folders, runs, index)
+    return beside(folders, runs)
+
+
+def beside(folders: Sequence[Path], runs: Sequence[Run]) -> Beside:
+    """As `read_beside`, of records that are read already and are known to be alike."""
+    names = names_of(folders, runs)
+    items = [list(read_items(folder)) for folder in folders]
+    for index in range(1, len(folders)):
+        _check_same(folders, items, index)
+    statistics = [_statistics(own) for own in items]
+    measures = [_measures(own) for own in items]
+    unscored = [_unscored(own) for own in items]
+    each = zip(names, folders, runs, statistics, measures, unscored, strict=True)
+    evaluated = tuple(Evaluated(*one) for one in each)
+    # A prompt without a comparable pair is not counted; its exact match is null.
+    counted = [one for one in items[0] if one.exact_match is not None]
+    labels = tuple(Label(one.unit or one.prompt, one.cell) for one in counted)
+    left_out = Counter(one.cell for one in items[0] if one.exact_match is None)
+    return Beside(evaluated, labels, layout_of(labels), dict(left_out))
+
+
+def read_evaluation(folder: Path) -> Run:
+    """The record of an evaluation. Raises FileError for a folder without a finished run, or with another stage's."""
+    run = read_run(folder)
+    if run.stage != "evaluate":
+        raise FileError(f"a run of {run.stage}", where=str(folder), allowed="the --out folder of `steelyard evaluate`")
+    try:
+        msgspec.convert(run.summary, _Headline)
+    except msgspec.ValidationError as error:
+        found = f"not the summary of an evaluation ({error})"
+        raise FileError(found, where=str(folder / RUN_FILE), do="evaluate again") from error
+    return run
+
+
+def has_headline(run: Run) -> bool:
+    """Whether the evaluation has a value: with most pairs unscored it has bounds alone."""
+    return run.summary["accuracy"]["value"] is not None
+
+
+def _evaluation(folder: Path) -> Run:
+    run = read_evaluation(folder)
+    if not has_headline(run):
+        raise EvidenceError(
+            "most pairs have no score or verdict here, so there is no headline to compare",
+            where=str(folder),
+            do="leave this folder out, or evaluate again with a longer limit: steelyard evaluate … --max-length N",
+        )
+    return run
+
+
+def names_of(folders: Sequence[Path], runs: Sequence[Run]) -> list[str]:
+    """What each evaluation is called: its model, and its folder where two have one model."""
+    names = [str(run.summary["model"]) for run in runs]
+    return [
+        name if names.count(name) == 1 else f"{name} ({folder})" for name, folder in zip(names, folders, strict=True)
+    ]
+
+
+def _statistics(items: Sequence[Item]) -> Integers:
+    counted = [one for one in items if one.exact_match is not None]
+    rows = [(one.num_pairs, one.num_correct, 1, one.exact_match, *one.own) for one in counted]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), 4 + (len(counted[0].own) if counted else 0))
+
+
+def _unscored(items: Sequence[Item]) -> Unscored:
+    counted = [one for one in items if one.exact_match is not None]
+    rows = {row: one for row, one in enumerate(counted) if one.unscored}
+    return Unscored(
+        {row: frozenset(one.unscored) for row, one in rows.items()},
+        {row: (one.exact_if_right, *one.own_if_right) for row, one in rows.items()},
+    )
+
+
+def _measures(items: Sequence[Item]) -> dict[str, Ratio]:
+    """What is compared beside accuracy and exact match, of the counted prompts."""
+    counted = [one for one in items if one.exact_match is not None]
+    values = [[_number(own) for own in (one.kendall_tau, one.top_1, one.regret)] for one in counted]
+    matched = [[one.num_matched_correct, one.num_matched] for one in counted]
+    columns = np.array(values, np.float64).reshape(len(counted), 3).T
+    right, pairs = np.array(matched, np.float64).reshape(len(counted), 2).T
+    means = dict(zip(("kendall_tau", "top_1", "regret"), map(mean_of, columns), strict=True))
+    return {**means, "accuracy_length_matched": Ratio(right, pairs, SHARE)}
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def _check_alike(folders: Sequence[Path], runs: Sequence[Run], index: int) -> None:
+    first, other = ({key: run.config.get(key) for key in ASKED} for run in (runs[0], runs[index]))
+    differing = [key for key in ASKED if first[key] != other[key]]
+    if differing:
+        raise EvidenceError(
+            f"evaluated by another {differing[0]}: {_told(other[differing[0]])}, and {_told(first[differing[0]])} "
+            f"in {folders[0]}",
+            where=str(folders[index]),
+            do="evaluate both alike; numbers of unlike protocols do not compare",
+        )
+
+
+def _told(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _check_same(folders: Sequence[Path], items: Sequence[Sequence[Item]], index: int) -> None:
+    first, other = ([(one.prompt, one.language, one.num_pairs) for one in own] for own in (items[0], items[index]))
+    if first == other:
+        return
+    absent = sorted({one[0] for one in first} ^ {one[0] for one in other})
+    what = f"prompt {absent[0]!r} is in one of them alone" if absent else "its pairs, or their order, differ"
+    raise EvidenceError(
+        f"not the same prompts as in {folders[0]}: {what}", where=str(folders[index]), do="evaluate both on one file"
+    )

@@ -1,0 +1,164 @@
+"""Scores made elsewhere: a line a case, joined to the bench by ids, and refused where the two do not fit.
+
+Two files whose lines go side by side are read so, a batch of lines at a time, by any number of workers. Wherever that
+is in doubt, one process joins them by key, which says what is wrong.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from steelyard.core.errors import Place, RecordError, choices
+from steelyard.core.types import Case, Prompt, Response, Scores
+from steelyard.io.cases import decode_case
+from steelyard.io.lines import Batch, read_batches
+from steelyard.io.score_files import Scored, checked_line, decode_scores, placed_lines
+
+_CASES_AT_A_TIME = 1024
+_Key = tuple[str, str | None]
+
+
+class AlignmentError(Exception):
+    """The lines of the scores are not those of the cases, one by one."""
+
+
+class CheckedScores(NamedTuple):
+    """Cases with their scores, and how many of the lines left out a language that their case has."""
+
+    scored: list[Scored]
+    num_without_language: int
+
+
+class SideBySide(NamedTuple):
+    """Lines of a bench file and as many lines of a file of scores: what a worker is given."""
+
+    cases: Batch
+    scores: Batch
+
+    def checked(self, bench: Any) -> CheckedScores:
+        """Decode the cases, which the bench prepares, and check their scores. Raises AlignmentError for another key."""
+        name = Path(self.cases.file).name
+        scored: list[Scored] = []
+        num_without_language = 0
+        for number, given, score_number, score_line in zip(*self.cases[1:], *self.scores[1:], strict=True):
+            case = bench.prepared(decode_case(given, Place(self.cases.file, number)), name)
+            place = Place(self.scores.file, score_number)
+            line = decode_scores(score_line, place)
+            if line.prompt != case.prompt.id or line.language not in (None, case.prompt.language):
+                raise AlignmentError
+            num_without_language += line.language != case.prompt.language
+            scored.append(Scored(case, checked_line(case, line, place)))
+        return CheckedScores(scored, num_without_language)
+
+
+def side_by_side(files: Sequence[Path], scores: Path) -> Iterator[SideBySide]:
+    """Yield the lines of the bench's files with those of the scores. Raises AlignmentError for unequal numbers."""
+    waiting = _Waiting(scores)
+    for path in files:
+        for cases in read_batches(path, size=_CASES_AT_A_TIME):
+            lines = waiting.take(len(cases.lines))
+            if len(lines.lines) < len(cases.lines):
+                raise AlignmentError
+            yield SideBySide(cases, lines)
+    if waiting.take(1).lines:
+        raise AlignmentError
+
+
+class _Waiting:
+    """The lines of a file, taken so many at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._batches = read_batches(path, size=_CASES_AT_A_TIME)
+        self._file = str(path)
+        self._numbers: tuple[int, ...] = ()
+        self._lines: tuple[bytes, ...] = ()
+
+    def take(self, size: int) -> Batch:
+        """Return the next lines, fewer at the end of the file."""
+        while len(self._lines) < size and (batch := next(self._batches, None)) is not None:
+            self._numbers += batch.numbers
+            self._lines += batch.lines
+        taken = Batch(self._file, self._numbers[:size], self._lines[:size])
+        self._numbers, self._lines = self._numbers[size:], self._lines[size:]
+        return taken
+
+
+def join_given_scores(cases: Iterable[Case], path: Path) -> Iterator[Scored]:
+    """Yield each case with its line of the scores file, in the order of the cases.
+
+    Lines in the order of the cases are not kept; others wait until their case comes. A line's language may be left out
+    where the prompt's id is unique among the cases. ``cases`` are gone through a second time where something does not
+    fit. Raises RecordError, with file and line, for an id that is unknown, given twice or missing, and for a score that
+    is not a finite number.
+    """
+    lines = placed_lines(path, Scores)
+    waiting: dict[_Key, tuple[Place, Scores]] = {}
+    joined_without_language: set[str] = set()
+    for case in cases:
+        identifier = case.prompt.id
+        while case.key not in waiting and (identifier, None) not in waiting:
+            placed = next(lines, None)
+            if placed is None or (placed[1].prompt, placed[1].language) in waiting:
+                _refuse(path, cases)
+            waiting[placed[1].prompt, placed[1].language] = placed
+        if identifier in joined_without_language:
+            _refuse(path, cases)
+        key = case.key if case.key in waiting else (identifier, None)
+        if key != case.key:
+            joined_without_language.add(identifier)
+        place, line = waiting.pop(key)
+        yield Scored(case, checked_line(case, line, place))
+    if waiting or next(lines, None) is not None:
+        _refuse(path, cases)
+
+
+def _refuse(path: Path, cases: Iterable[Case]) -> NoReturn:
+    """Raise the error of the first line that does not fit, or of the first case without a line."""
+    keys = [_without_texts(case) for case in cases]
+    places_of_id: dict[str, list[int]] = defaultdict(list)
+    for index, case in enumerate(keys):
+        places_of_id[case.prompt.id].append(index)
+    line_of: dict[int, Place] = {}
+    for place, line in placed_lines(path, Scores):
+        index = _case_of(line, keys, places_of_id, place)
+        if index in line_of:
+            raise RecordError(f"prompt id {line.prompt!r} has its scores at {line_of[index]} already", where=place)
+        line_of[index] = place
+        checked_line(keys[index], line, place)
+    missing = [case for index, case in enumerate(keys) if index not in line_of]
+    assert missing, "every line fits and every case has one"
+    raise RecordError(
+        f"no line for prompt id {missing[0].prompt.id!r}, language {missing[0].prompt.language!r} "
+        f"({len(missing)} of {len(keys)} cases have none)",
+        where=Place(str(path)),
+        do="score every case of the bench; what could not be scored is null with its reason",
+    )
+
+
+def _without_texts(case: Case) -> Case:
+    prompt = Prompt(id=case.prompt.id, language=case.prompt.language, messages=())
+    return Case(prompt=prompt, responses=tuple(Response(id=response.id, text="") for response in case.responses))
+
+
+def _case_of(given: Scores, cases: Sequence[Case], places_of_id: dict[str, list[int]], place: Place) -> int:
+    named = places_of_id.get(given.prompt)
+    if named is None:
+        raise RecordError(
+            f"unknown prompt id {given.prompt!r}", where=place, do=_nearest(given.prompt, list(places_of_id))
+        )
+    if given.language is None and len(named) == 1:
+        return named[0]
+    languages = {cases[index].prompt.language: index for index in named}
+    if given.language not in languages:
+        raise RecordError(
+            f"prompt id {given.prompt!r} has no item of language {given.language!r}",
+            where=place,
+            allowed=", ".join(sorted(str(language) for language in languages)),
+        )
+    return languages[given.language]
+
+
+def _nearest(given: str, known: list[str]) -> str:
+    hint, mark, _ = choices(given, known).partition("? ")
+    return f"{hint}? the ids are those of the bench's cases" if mark else "the ids are those of the bench's cases"

@@ -1,0 +1,110 @@
+"""What the figures share: colours by name, symbols, axes, and the one drawing of values with their intervals.
+
+Colours are CSS variables of the page, so that a figure follows light and dark without being drawn again.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from steelyard.evaluation.tables import Mark, word
+from steelyard.report.summary_readers import Estimate
+
+MODEL_COLOURS = ("var(--series-1)", "var(--series-2)", "var(--series-3)", "var(--series-4)")
+BASELINE_COLOUR = "var(--baseline)"
+BASELINE_SYMBOLS = ("square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
+FAINT, STRONG, ALERT = "var(--faint)", "var(--series-1)", "var(--alert)"
+CHANCE = 0.5
+
+Spec = dict[str, Any]
+
+
+class Dot(NamedTuple):
+    """One value of a figure: its row, its series, the estimate, and what ``n`` counts (a word)."""
+
+    row: str
+    series: str
+    estimate: Estimate
+
+
+def model_marks(names: Sequence[str]) -> tuple[Mark, ...]:
+    """The marks of the models, strong and filled."""
+    return tuple(Mark(name, MODEL_COLOURS[index % len(MODEL_COLOURS)], "circle") for index, name in enumerate(names))
+
+
+def baseline_marks(names: Sequence[str]) -> tuple[Mark, ...]:
+    """The marks of the baselines: quiet, told apart by shape."""
+    symbols = BASELINE_SYMBOLS
+    return tuple(Mark(name, BASELINE_COLOUR, symbols[index % len(symbols)]) for index, name in enumerate(names))
+
+
+def records(dots: Iterable[Dot]) -> list[Spec]:
+    """The dots that have a value, as Vega-Lite's rows."""
+    return [
+        {
+            "row": dot.row,
+            "series": dot.series,
+            "value": dot.estimate.value,
+            "low": dot.estimate.low,
+            "high": dot.estimate.high,
+            "n": dot.estimate.n,
+        }
+        for dot in dots
+        if dot.estimate.value is not None
+    ]
+
+
+def share_axis(title: str) -> Spec:
+    """An axis of shares in percent."""
+    return {"format": ".0%", "title": word(title), "tickCount": 6}
+
+
+def row_axis(*, num_lines: int = 2) -> Spec:
+    """The axis of named rows: no line, no ticks, a label of one line or two."""
+    plain: Spec = {"title": None, "labelLimit": 150, "domain": False, "ticks": False}
+    # A label of two lines hangs from its row: half a line up puts its middle there.
+    return plain if num_lines == 1 else {**plain, "labelExpr": "split(datum.label, '\\n')", "labelOffset": -7}
+
+
+def tooltip(row: str, *, has_interval: bool = True, form: str = ".1%") -> list[Spec]:
+    """What is shown under the pointer."""
+    shown: list[Spec] = [
+        {"field": "row", "title": word(row)},
+        {"field": "series", "title": word("series")},
+        {"field": "value", "title": word("value"), "format": form},
+    ]
+    if has_interval:
+        shown.append({"field": "low", "title": word("interval_low"), "format": form})
+        shown.append({"field": "high", "title": word("interval_high"), "format": form})
+    return [*shown, {"field": "n", "title": "n", "format": ","}]
+
+
+def colour_of(marks: Sequence[Mark]) -> Spec:
+    """The colour of each series; the legend stands in the page, not in the figure."""
+    scale = {"domain": [mark.name for mark in marks], "range": [mark.colour for mark in marks]}
+    return {"field": "series", "type": "nominal", "scale": scale, "legend": None}
+
+
+def symbol_of(marks: Sequence[Mark]) -> Spec:
+    """The symbol of each series."""
+    scale = {"domain": [mark.name for mark in marks], "range": [mark.symbol for mark in marks]}
+    return {"field": "series", "type": "nominal", "scale": scale, "legend": None}
+
+
+def vertical_line(value: float) -> Spec:
+    """A dashed line that marks one value of the x axis."""
+    mark = {"type": "rule", "strokeDash": [4, 4], "color": "var(--muted)", "aria": False}
+    return {
+        "data": {"values": [{"at": value}]},
+        "mark": mark,
+        "encoding": {"x": {"field": "at", "type": "quantitative"}},
+    }
+
+
+def framed(layers: list[Spec], height: int) -> Spec:
+    """Layers as one figure as wide as the page lets it be."""
+    return {
+        "width": "container",
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "layer": layers,
+    }

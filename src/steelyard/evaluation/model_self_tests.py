@@ -1,0 +1,242 @@
+"""Tests of a reward model on a person's own cases, before one of its scores is believed.
+
+They take seconds: a few cases (the shortest, the longest, one of each language), and two answers of each.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steelyard.core.errors import ModelError
+from steelyard.core.protocols import AskedModel, RewardModel
+from steelyard.core.self_tests import ComparesAnswers, SelfTest, SelfTested
+from steelyard.core.text import num_characters
+from steelyard.core.types import Case, Scores
+from steelyard.io.progress import bar, say, track
+from steelyard.statistics.tolerance import sameness
+
+MOST_CASES = 6
+MOST_ANSWERS = 2
+
+_UNMOVED = "say --set model.batch_size=1 and see whether it goes away; then check the padding, and the model's code"
+
+
+class Sample(NamedTuple):
+    """The cases that a model is tested on, without their labels, and each of their answers as a case of its own."""
+
+    cases: tuple[Case, ...]
+
+    @property
+    def apart(self) -> list[Case]:
+        """A case for each answer."""
+        return [
+            msgspec.structs.replace(case, responses=(response,)) for case in self.cases for response in case.responses
+        ]
+
+    @property
+    def turned(self) -> list[Case]:
+        """The cases from the last to the first, and so their answers."""
+        return [msgspec.structs.replace(case, responses=case.responses[::-1]) for case in self.cases[::-1]]
+
+    def name_of(self, place: int) -> str:
+        """Which answer stands at a place among all answers."""
+        named = [(case, response.id) for case in self.cases for response in case.responses]
+        case, response = named[place]
+        return f"prompt {case.prompt.id!r}, answer {response!r}"
+
+
+def sample_of(cases: Iterable[Case]) -> Sample:
+    """Return the shortest and the longest case and the longest of each language in turn, up to `MOST_CASES`."""
+    shortest, longest = dict[str | None, Case](), dict[str | None, Case]()
+    for case in cases:
+        if not case.responses:
+            continue
+        language = case.prompt.language
+        if language not in shortest or _length(case) < _length(shortest[language]):
+            shortest[language] = case
+        if language not in longest or _length(case) >= _length(longest[language]):
+            longest[language] = case
+    if not longest:
+        return Sample(())
+    # Languages in the order of their shortest cases, as if all cases were sorted by length.
+    languages = sorted(shortest, key=lambda language: _length(shortest[language]))
+    overall = shortest[languages[0]], max(longest.values(), key=_length)
+    chosen = {case.key: case for case in (*overall, *(longest[language] for language in languages))}
+    return Sample(tuple(_bare(case) for case in list(chosen.values())[:MOST_CASES]))
+
+
+def _length(case: Case) -> int:
+    return max(map(num_characters, case.responses)) + sum(len(message.content) for message in case.prompt.messages)
+
+
+def _bare(case: Case) -> Case:
+    answers = case.responses if len(case.responses) <= MOST_ANSWERS else (case.responses[0], case.responses[-1])
+    return Case(prompt=case.prompt, responses=answers)
+
+
+def self_tested(model: RewardModel, cases: Iterable[Case], *, name: str, is_wanted: bool = True) -> dict[str, Any]:
+    """The record of the tests for a run's summary: ``state`` and each test with its figures.
+
+    Raises ModelError that names every test that failed, with its figures and what to do.
+    """
+    if not is_wanted:
+        say("the model is not tested before its scores are used (--no-self-test); the run records it")
+        return {"state": "off"}
+    if isinstance(model, AskedModel):
+        return {
+            "state": "not applicable",
+            "why": "a model that is asked gives verdicts, which every run counts by kind",
+        }
+    sample = sample_of(cases)
+    if not sample.cases:
+        return {"state": "not applicable", "why": "no case has an answer"}
+    with bar(f"testing {name}", None) as progress:
+        found = []
+        for test in _tests(model, sample, cases):
+            found.append(test)
+            progress.advance(note=test.name)
+    _refuse_failed(found, name)
+    for test in found:
+        if test.is_doubtful:
+            say(f"self-test {test.name} of {name}: {test.found}")
+    return {
+        "state": "passed",
+        "num_cases": len(sample.cases),
+        "num_answers": len(sample.apart),
+        "tests": {test.name: _record(test) for test in found},
+    }
+
+
+def _record(test: SelfTest) -> dict[str, Any]:
+    why = {} if test.found is None else {"why": test.found}
+    return {"state": test.state, **why, "figures": test.figures}
+
+
+def _refuse_failed(found: Sequence[SelfTest], name: str) -> None:
+    failed = [test for test in found if test.state == "failed"]
+    if not failed:
+        return
+    said = "; ".join(f"{test.name}: {test.found}" for test in failed)
+    do = "; ".join(dict.fromkeys(test.do for test in failed if test.do is not None))
+    raise ModelError(
+        f"{len(failed)} of {len(found)} self-tests failed, and no score is given: {said}",
+        where=f"the model {name!r}",
+        do=f"{do}. --no-self-test goes on without the tests, and the run records it",
+    )
+
+
+def _tests(model: RewardModel, sample: Sample, cases: Iterable[Case]) -> Iterator[SelfTest]:
+    if isinstance(model, SelfTested):
+        length = _length_test(model, cases)
+        yield length
+        if length.state == "failed":
+            return
+    together = _values(model.score(sample.cases))
+    finite = _finite(together, sample)
+    yield finite
+    if finite.state == "failed":
+        return
+    yield _alone(model, sample, together)
+    yield _order(model, sample, together)
+    if isinstance(model, SelfTested):
+        yield from model.self_tests(sample.cases)
+
+
+def _values(lines: Iterator[Scores]) -> list[float | None]:
+    return [score for line in lines for score in line.scores.values()]
+
+
+def _finite(scores: Sequence[float | None], sample: Sample) -> SelfTest:
+    wrong = [place for place, score in enumerate(scores) if score is not None and not math.isfinite(score)]
+    figures = {"num_answers": len(scores), "num_not_finite": len(wrong), "num_unscored": scores.count(None)}
+    if not wrong:
+        return SelfTest(name="finite", state="passed", figures=figures)
+    found = f"{len(wrong)} of {len(scores)} scores are NaN or infinite (first: {sample.name_of(wrong[0])})"
+    do = "check the model's weights for NaN, and its number type: --set model.dtype=float32"
+    return SelfTest(name="finite", state="failed", figures=figures, found=found, do=do)
+
+
+def _alone(model: RewardModel, sample: Sample, together: Sequence[float | None]) -> SelfTest:
+    return _compared(
+        "alone", model, sample, together, lambda: [one for case in sample.apart for one in _values(model.score([case]))]
+    )
+
+
+def _order(model: RewardModel, sample: Sample, together: Sequence[float | None]) -> SelfTest:
+    return _compared("order", model, sample, together, lambda: _values(model.score(sample.turned))[::-1])
+
+
+def _compared(
+    name: str,
+    model: RewardModel,
+    sample: Sample,
+    together: Sequence[float | None],
+    scores: Callable[[], Sequence[float | None]],
+) -> SelfTest:
+    if isinstance(model, ComparesAnswers) and model.compares_answers:
+        found = "this model's number for an answer depends on the case's other answers by intent"
+        return SelfTest(name=name, state="not applicable", found=found)
+    other = scores()
+    dtype = model.protocol().get("dtype")
+    same = sameness(together, other, dtype=dtype)
+    figures = {
+        "largest_difference": same.largest if math.isfinite(same.largest) else None,
+        "tolerance": same.bound,
+        "dtype": dtype,
+        "num_answers": len(together),
+    }
+    if same.is_same:
+        return SelfTest(name=name, state="passed", figures=figures, found=same.remark)
+    assert same.place is not None, "something differs"
+    way = "by itself" if name == "alone" else "with the cases and answers in the opposite order"
+    found = (
+        f"{sample.name_of(same.place)} scores {_number(together[same.place])} with others and "
+        f"{_number(other[same.place])} {way}, where rounding allows a difference of {same.bound:.3g}"
+    )
+    return SelfTest(name=name, state="failed", figures=figures, found=found, do=_UNMOVED)
+
+
+def _number(score: float | None) -> str:
+    return "nothing" if score is None else f"{score:.6g}"
+
+
+def _length_test(model: SelfTested, cases: Iterable[Case]) -> SelfTest:
+    """How many answers do not fit, by language, over all cases: tokens are counted, nothing is scored."""
+    by_language: dict[str, dict[str, int]] = {}
+    longest = 0
+    for case in track(cases, "counting tokens", len(cases) if isinstance(cases, Sized) else None):
+        own = by_language.setdefault(case.prompt.language or "unknown", {"num_too_long": 0, "num_answers": 0})
+        lengths = model.lengths(case)
+        own["num_too_long"] += sum(length > model.max_length for length in lengths)
+        own["num_answers"] += len(case.responses)
+        longest = max([longest, *lengths])
+    number = sum(own["num_too_long"] for own in by_language.values())
+    figures = {
+        "num_too_long": number,
+        "max_length": model.max_length,
+        "longest": longest,
+        "by_language": dict(sorted(by_language.items())),
+    }
+    if not number:
+        return SelfTest(name="length", state="passed", figures=figures)
+    languages = ", ".join(
+        f"{name} {own['num_too_long']:,}" for name, own in sorted(by_language.items()) if own["num_too_long"]
+    )
+    num_answers = sum(own["num_answers"] for own in by_language.values())
+    found = (
+        f"{number:,} of {num_answers:,} answers are longer than {model.max_length:,} tokens ({languages}; "
+        f"the longest has {longest:,})"
+    )
+    if model.over_length != "refuse":
+        what = "get no score" if model.over_length == "unscored" else f"are cut on the {model.over_length}"
+        return SelfTest(name="length", state="passed", figures=figures, found=f"{found} and {what}")
+    return SelfTest(
+        name="length",
+        state="failed",
+        figures=figures,
+        found=f"{found}, and over_length is 'refuse'",
+        do="say --over-length unscored (no score, counted), --over-length left or right (cut, counted), or "
+        f"--max-length {longest}",
+    )

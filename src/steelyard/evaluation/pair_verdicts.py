@@ -1,0 +1,196 @@
+"""A model that is asked, on the pairs of a bench: what became of each pair, and policies for what is no verdict."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, Outcome
+from steelyard.core.errors import EvidenceError
+from steelyard.core.protocols import AskedModel, Bench, PairBench
+from steelyard.core.types import Case, Scores
+from steelyard.evaluation.columns import BenchColumns
+from steelyard.evaluation.questions import PairValues
+from steelyard.judging.verdicts import VerdictCounter, shares_won
+
+MOST_UNREAD = 0.5
+"""Beyond this share of pairs without a verdict a headline would tell of the policy, not of the judge."""
+
+_TURNED: dict[Outcome, Outcome] = {"left": "right", "right": "left"}
+_NAMES = {"left": "win", "right": "loss"}
+
+
+class Judged(NamedTuple):
+    """What a model that is asked said of the pairs of a bench. ``by_pair``: its verdicts are all there is of it."""
+
+    outcomes: tuple[Outcome, ...]
+    """Of each pair; ``left`` is the better response; shape (pair,)."""
+    judges: dict[str, dict[str, Any]]
+    """By judge: outcomes, inconsistency between orders, and the pull of the first place."""
+    by_pair: bool = True
+
+    @property
+    def values(self) -> PairValues:
+        """1 for the preferred response and 0 for the other, 0 for both of a tie, NaN for no verdict."""
+        sides: tuple[Outcome, ...] = ("left", "right")
+        better, worse = (
+            np.array([float(one == side) if one in VERDICTS else np.nan for one in self.outcomes]) for side in sides
+        )
+        return PairValues(better, worse)
+
+    @property
+    def num_failed(self) -> int:
+        """How many pairs have no verdict because a request failed: they can be asked again."""
+        return self.outcomes.count("failed")
+
+    @property
+    def share_unread(self) -> float:
+        """The share of pairs without a verdict."""
+        return sum(one not in VERDICTS for one in self.outcomes) / len(self.outcomes)
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether there is no headline: a request failed, or more pairs than `MOST_UNREAD` have no verdict."""
+        return self.num_failed > 0 or self.share_unread > MOST_UNREAD
+
+
+class Answered(NamedTuple):
+    """The lines of a model that is asked, and what it said of the pairs."""
+
+    lines: tuple[Scores, ...]
+    judged: Judged
+
+
+def check_bench(bench: Bench, model: AskedModel) -> None:
+    """Raises EvidenceError for a bench that needs a number for each response, where the model gives verdicts only."""
+    num_own = bench.columns((), (), unscored_is_right=False).shape[1]
+    if num_own and model.compares_pairs and not isinstance(bench, PairBench):
+        found = "this benchmark's headline needs a number for each response, and verdicts on pairs give none"
+        raise EvidenceError(found, where="bench", do="say --set model.compare=best, or --set model.compare=ratings")
+
+
+def pair_columns(
+    bench: Bench, cases: Sequence[Case], columns: BenchColumns, judged: Judged, *, open_is_right: bool
+) -> Any:
+    """The bench's own columns from verdicts; ``open_is_right`` counts ties and missing verdicts as right."""
+    if not isinstance(bench, PairBench):
+        return np.zeros((len(cases), 0), dtype=np.int64)
+    right = [
+        {
+            (one["better"], one["worse"]): one["outcome"] == "win" or (open_is_right and one["outcome"] != "loss")
+            for one in own
+        }
+        for own in outcomes_by_case(cases, columns, judged)
+    ]
+    return bench.pair_columns(cases, right)
+
+
+def ask(model: AskedModel, cases: Sequence[Case], columns: BenchColumns, *, seed: int) -> Answered:
+    """Ask the model about the pairs of the bench, or about the cases where it does not compare pairs."""
+    counter = VerdictCounter()
+    pairs = local_pairs(columns)
+    answered = list(model.answers(cases, pairs if model.compares_pairs else None))
+    for case, comparisons in zip(cases, answered, strict=True):
+        for one in comparisons:
+            counter.add(case.prompt, one)
+    judges = msgspec.to_builtins(counter.summaries(seed=seed))
+    together = [[one[model.name] for one in comparisons] for comparisons in answered]
+    if model.compares_pairs:
+        outcomes: tuple[Outcome, ...] = tuple(
+            outcome
+            for case, own, answers in zip(cases, pairs, together, strict=True)
+            for outcome in _of_verdicts(case, own, answers)
+        )
+        lines = tuple(_won(case, answers) for case, answers in zip(cases, together, strict=True))
+    else:
+        # Every reply is in the ledger already: nothing is asked a second time.
+        lines = tuple(model.score(cases))
+        outcomes = tuple(
+            outcome
+            for case, own, line in zip(cases, pairs, lines, strict=True)
+            for outcome in _of_scores(case, own, line)
+        )
+    return Answered(lines, Judged(outcomes, judges, model.compares_pairs))
+
+
+def local_pairs(columns: BenchColumns) -> list[list[tuple[int, int]]]:
+    """Return the pairs of each case, better first, as positions in the case."""
+    pairs: list[list[tuple[int, int]]] = [[] for _ in columns.start]
+    start = columns.start[columns.prompt]
+    positions = np.stack([columns.prompt, columns.better - start, columns.worse - start], axis=1)
+    for case, better, worse in positions.tolist():
+        pairs[case].append((better, worse))
+    return pairs
+
+
+def outcome_report(columns: BenchColumns, judged: Judged) -> dict[str, Any]:
+    """How many pairs won, lost, tied, and had no verdict for which reason: over all, and by language."""
+    languages: dict[str, Counter[str]] = {}
+    for case, outcome in zip(columns.prompt.tolist(), judged.outcomes, strict=True):
+        language = columns.cells[case].language or "unknown"
+        languages.setdefault(language, Counter())[outcome] += 1
+    return {
+        "num_pairs": len(judged.outcomes),
+        **named(Counter(judged.outcomes)),
+        "by_language": {language: named(own) for language, own in sorted(languages.items())},
+    }
+
+
+def outcomes_by_case(cases: Sequence[Case], columns: BenchColumns, judged: Judged) -> list[list[dict[str, str]]]:
+    """For each case its pairs, ``better`` and ``worse`` by id, with the ``outcome``."""
+    said = iter(judged.outcomes)
+    return [
+        [
+            {"better": case.responses[better].id, "worse": case.responses[worse].id, "outcome": _name_of(next(said))}
+            for better, worse in own
+        ]
+        for case, own in zip(cases, local_pairs(columns), strict=True)
+    ]
+
+
+def named(counts: Mapping[str, int]) -> dict[str, int]:
+    """Counts by the outcomes' names in an evaluation, every one of them, also those that never came."""
+    return {_name_of(outcome): counts.get(outcome, 0) for outcome in OUTCOMES}
+
+
+def _name_of(outcome: Outcome) -> str:
+    return _NAMES.get(outcome, outcome).replace(" ", "_")
+
+
+def _of_verdicts(case: Case, pairs: Sequence[tuple[int, int]], answers: Sequence[Answer]) -> Iterator[Outcome]:
+    for (better, _), answer in zip(pairs, answers, strict=True):
+        (verdict,) = answer.verdicts
+        is_turned = verdict.left != case.responses[better].id
+        yield _TURNED.get(verdict.outcome, verdict.outcome) if is_turned else verdict.outcome
+
+
+def _of_scores(case: Case, pairs: Sequence[tuple[int, int]], line: Scores) -> Iterator[Outcome]:
+    for better, worse in pairs:
+        names = case.responses[better].id, case.responses[worse].id
+        one, other = (line.scores[name] for name in names)
+        if one is None or other is None:
+            given = [line.unscored[name] for name in names if name in line.unscored]
+            reason: Outcome | None = next((known for known in OUTCOMES if known in given), None)
+            if reason is None:
+                do = "ask in another way: --set model.compare=pairs"
+                raise EvidenceError(f"prompt id {case.prompt.id!r} cannot be judged: {given[0]}", do=do)
+            yield reason
+        else:
+            yield "tie" if one == other else ("left" if one > other else "right")
+
+
+def _won(case: Case, answers: Sequence[Answer]) -> Scores:
+    names = [response.id for response in case.responses]
+    won = shares_won(names, [one for answer in answers for one in answer.verdicts])
+    return Scores(prompt=case.prompt.id, language=case.prompt.language, scores=won.shares, unscored=won.reasons)
+
+
+def refuse_failed(judged: Judged) -> None:
+    """Raise EvidenceError where requests failed: what a judge leaves without a verdict is counted by policy."""
+    if judged.num_failed:
+        raise EvidenceError(
+            f"{judged.num_failed} of {len(judged.outcomes)} pairs have no verdict because requests failed",
+            do="run the same command again: what was answered is kept; or say --allow-unscored for no headline",
+        )

@@ -1,0 +1,94 @@
+"""Tables and figures as values: words that have translations, numbers as they are shown, columns and rows."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from steelyard.report.summary_readers import Estimate
+
+DASH = "\N{EN DASH}"
+MINUS = "\N{MINUS SIGN}"
+WORD = "@@"
+
+
+class Table(NamedTuple):
+    """A table: words for its columns, and rows of cells that are text already. The first column names the row."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class Mark(NamedTuple):
+    """How one series is drawn: its name, a CSS colour and a symbol (``circle``, ``square``, …)."""
+
+    name: str
+    colour: str
+    symbol: str
+
+
+class Figure(NamedTuple):
+    """A Vega-Lite specification, the series that its legend names, and the word for what it shows."""
+
+    about: str
+    spec: dict[str, Any]
+    legend: tuple[Mark, ...] = ()
+
+
+class Sentence(NamedTuple):
+    """A sentence in every language of the interface: its key, and what goes into its gaps."""
+
+    key: str
+    values: Mapping[str, str] = MappingProxyType({})
+
+
+def word(key: str, otherwise: str = "") -> str:
+    """A text that the page replaces by its translation, or by ``otherwise`` where there is none for the key."""
+    return f"{WORD}{key}|{otherwise or key}{WORD}"
+
+
+def percent(value: float | None) -> str:
+    """``0.7123`` as ``71.2%``; a dash for null."""
+    return DASH if value is None else f"{value * 100:.1f}%"
+
+
+def reason(estimate: Estimate) -> str:
+    """Why there is no interval; a dash where nothing says it."""
+    return DASH if estimate.why is None else word(f"why_{estimate.why.replace(' ', '_')}", estimate.why)
+
+
+def spread(estimate: Estimate) -> str:
+    """The interval as ``68.4–73.9%``; a dash where there is none."""
+    if estimate.low is None or estimate.high is None:
+        return reason(estimate)
+    return f"{estimate.low * 100:.1f}{DASH}{estimate.high * 100:.1f}%"
+
+
+def points(value: float | None) -> str:
+    """A difference of shares in percentage points: ``0.131`` as ``+13.1``."""
+    if value is None:
+        return DASH
+    shown = f"{abs(value) * 100:.1f}"
+    return shown if float(shown) == 0 else f"{'+' if value > 0 else MINUS}{shown}"
+
+
+def points_spread(estimate: Estimate) -> str:
+    """The interval of a difference in percentage points: ``+9.0 … +17.2``."""
+    if estimate.low is None or estimate.high is None:
+        return reason(estimate)
+    return f"{points(estimate.low)} \N{HORIZONTAL ELLIPSIS} {points(estimate.high)}"
+
+
+def count(number: int | None) -> str:
+    """``12345`` as ``12,345``; a dash for null."""
+    return DASH if number is None else f"{number:,}"
+
+
+def decimal(value: float | None, places: int = 3) -> str:
+    """A number with so many decimals; a dash for null."""
+    return DASH if value is None else f"{value:.{places}f}".replace("-", MINUS)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table from any sequences. Every row must have as many cells as there are columns."""
+    assert all(len(row) == len(columns) for row in rows), "a row has more or fewer cells than there are columns"
+    return Table(tuple(word(name) for name in columns), tuple(tuple(row) for row in rows))

@@ -1,0 +1,113 @@
+"""Case files: one case a line (``.jsonl``) or a row (``.parquet``), read strictly and written atomically."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from steelyard.core.checks import check_case
+from steelyard.core.errors import FileError, Place, RecordError
+from steelyard.core.types import Case
+from steelyard.io.atomic import written
+from steelyard.io.lines import (
+    Batch,
+    bounded_decoding,
+    check_keys,
+    check_readable,
+    check_utf8,
+    read_batches,
+)
+from steelyard.io.tables import is_parquet, read_parquet, write_parquet
+
+_decoder = msgspec.json.Decoder(Case)
+_encoder = msgspec.json.Encoder()
+_TRUNCATED = re.compile(r"truncated|Input data was truncated")
+
+
+def decode_case(line: bytes, place: Place, check: Callable[[Case], Case] = check_case) -> Case:
+    """One line as a checked case. Raises RecordError or FileError with the line and the place inside it."""
+    try:
+        with bounded_decoding(len(line), place):
+            case = _decoder.decode(line)
+            # A line as we write it, spaces aside, has lost nothing by decoding.
+            encoded = encode_case(case)
+            if encoded != line and encoded[:-1] != msgspec.json.format(line, indent=-1):
+                check_keys(line, msgspec.json.decode(line), place)
+        return check(case)
+    except msgspec.ValidationError as error:
+        raise _translated(str(error), place) from error
+    except msgspec.DecodeError as error:
+        check_utf8(line, place)
+        cut = "the line is cut off" if _TRUNCATED.search(str(error)) else f"the line is not JSON ({error})"
+        raise RecordError(cut, where=place, allowed="one JSON object a line") from error
+    except UnicodeDecodeError as error:
+        check_utf8(line, place)
+        raise FileError("the line is not UTF-8", where=place) from error
+    except RecursionError as error:
+        raise RecordError("lists within lists, too deep to be read", where=place) from error
+    except RecordError as error:
+        raise error.at(place) from error
+
+
+def decode_batch(batch: Batch) -> list[Case]:
+    """Every case of a batch of lines."""
+    return [
+        decode_case(line, Place(batch.file, number)) for number, line in zip(batch.numbers, batch.lines, strict=True)
+    ]
+
+
+def encode_case(case: Case) -> bytes:
+    """One line, with its newline."""
+    return _encoder.encode(case) + b"\n"
+
+
+def read_cases(path: Path | str) -> Iterator[Case]:
+    """The cases of one file, checked, in order; a key given twice is an error."""
+    seen: dict[tuple[str, str | None], Place] = {}
+    for place, case in _placed_cases(Path(path)):
+        if case.key in seen:
+            found = (
+                f"prompt id {case.prompt.id!r}, language {case.prompt.language!r}, stands at {seen[case.key]} already"
+            )
+            raise RecordError(found, where=place, do="give each case its own id, or use `steelyard merge`")
+        seen[case.key] = place
+        yield case
+
+
+def write_cases(path: Path | str, cases: Iterable[Case]) -> int:
+    """Writes a case file by its suffix and returns how many cases it holds."""
+    path = Path(path)
+    if is_parquet(path):
+        return write_parquet(path, (msgspec.to_builtins(case) for case in cases))
+    number = 0
+    with written(path) as file:
+        for case in cases:
+            file.write(encode_case(case))
+            number += 1
+    return number
+
+
+def _placed_cases(path: Path) -> Iterator[tuple[Place, Case]]:
+    if is_parquet(path):
+        check_readable(path)
+        for number, row in enumerate(read_parquet(path), 1):
+            place = Place(str(path), number)
+            yield place, decode_case(_encoder.encode(row), place)
+        return
+    for batch in read_batches(path):
+        for number, line in zip(batch.numbers, batch.lines, strict=True):
+            place = Place(batch.file, number)
+            yield place, decode_case(line, place)
+
+
+def _translated(message: str, place: Place) -> RecordError:
+    found, _, path = message.partition(" - at `$")
+    inside = path.rstrip("`").lstrip(".")
+    if found.startswith("Expected `object`, got `array`") and not inside:
+        do = "make a case file of a JSON array: steelyard convert IN OUT --to cases"
+        return RecordError("an array where a case should be", where=place, allowed="one case a line", do=do)
+    allowed = None
+    if "Invalid enum value" in found and inside.endswith("verdict"):
+        found, allowed = found.replace("Invalid enum value", "unknown verdict"), "left, right, tie, none"
+    return RecordError(found, where=place._replace(path=inside or None), allowed=allowed)

@@ -1,0 +1,185 @@
+"""Case files as Parquet, and foreign tables: Parquet files and Hugging Face datasets saved to disk.
+
+Inside a Parquet case file every ``meta`` and the keyed maps are JSON text: Arrow has no column type for free-form keys.
+What JSON cannot say (a number that is none, bytes, dates) is refused where it stands: else it would be read as null.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from math import isfinite
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import msgspec
+
+from steelyard.core.errors import FileError, Place, RecordError
+from steelyard.core.types import Case
+from steelyard.io.atomic import written
+from steelyard.io.lines import check_readable
+from steelyard.io.memory import bounded_memory
+from steelyard.io.run_folder import path_inside
+
+_ROWS_AT_A_TIME = 1024
+_MOST_BATCH_BYTES = 2 * 2**30
+_JSON_COLUMNS = ("meta", "spans")
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether the name says Parquet."""
+    return path.suffix == ".parquet"
+
+
+def is_saved_dataset(path: Path) -> bool:
+    """Whether the folder is what ``datasets.Dataset.save_to_disk`` leaves."""
+    return path.is_dir() and (path / "state.json").is_file() and any(path.glob("*.arrow"))
+
+
+def read_table(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a foreign Parquet file or of a dataset saved to disk. Raises FileError if it is broken."""
+    import pyarrow
+    import pyarrow.ipc
+    import pyarrow.parquet
+
+    try:
+        if is_saved_dataset(path):
+            for name in _shards(path):
+                with pyarrow.memory_map(str(path_inside(path, name))) as source:
+                    yield from _bounded_rows(pyarrow.ipc.open_stream(source), path)
+        else:
+            with pyarrow.parquet.ParquetFile(path) as file:
+                yield from _bounded_rows(file.iter_batches(_ROWS_AT_A_TIME), path)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise FileError(f"not a readable table ({error})", where=str(path)) from error
+
+
+def _bounded_rows(batches: Iterable[Any], path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of batches. Raises FileError for a batch that would take more memory than any honest one."""
+    remaining = iter(batches)
+    while True:
+        with bounded_memory(str(path), limit=_MOST_BATCH_BYTES):
+            batch = next(remaining, None)
+            rows = None if batch is None else batch.to_pylist()
+        if rows is None:
+            return
+        yield from rows
+
+
+def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet case file, with their JSON columns unpacked and nulls left out.
+
+    Raises RecordError, with the row and the column, for a value that a case cannot hold.
+    """
+    for number, row in enumerate(read_table(path), 1):
+        try:
+            unpacked = _unpacked(row)
+        except (msgspec.DecodeError, _UnfitError) as error:
+            raise next(_unfit(row, Place(str(path), number), "")) from error
+        yield unpacked
+
+
+def write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> int:
+    """Writes cases as a Parquet case file and returns how many it holds."""
+    import pyarrow
+    import pyarrow.parquet
+
+    schema, number, rows = _schema(), 0, iter(rows)
+    with written(path) as file, pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        while chunk := [_packed(row) for row in islice(rows, _ROWS_AT_A_TIME)]:
+            writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
+            number += len(chunk)
+    return number
+
+
+class _Shard(msgspec.Struct):
+    filename: str
+
+
+class _State(msgspec.Struct):
+    """What ``state.json`` of a saved dataset says of its files."""
+
+    shards: list[_Shard] = msgspec.field(name="_data_files")
+
+
+def _shards(path: Path) -> list[str]:
+    state = path / "state.json"
+    check_readable(state)
+    try:
+        return [shard.filename for shard in msgspec.json.decode(state.read_bytes(), type=_State).shards]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FileError(f"not the state of a saved dataset ({error})", where=str(state)) from error
+
+
+def _packed(value: Any, key: str = "") -> Any:
+    if key in _JSON_COLUMNS and value is not None:
+        return msgspec.json.encode(value).decode()
+    if isinstance(value, dict):
+        return {name: _packed(inner, name) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_packed(inner) for inner in value]
+    return value
+
+
+class _UnfitError(Exception):
+    """A value that JSON has no word for."""
+
+
+def _unpacked(value: Any, key: str = "") -> Any:
+    if isinstance(value, str):
+        return msgspec.json.decode(value) if key in _JSON_COLUMNS else value
+    if isinstance(value, dict):
+        return {name: _unpacked(inner, name) for name, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_unpacked(inner) for inner in value]
+    if value is None or isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
+        return value
+    raise _UnfitError
+
+
+def _unfit(value: Any, row: Place, path: str, key: str = "") -> Iterator[RecordError]:
+    """What a case cannot hold in a row that was not unpacked, each with its column."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _unfit(inner, row, f"{path}.{name}".lstrip("."), name)
+        return
+    if isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _unfit(inner, row, f"{path}[{index}]")
+        return
+    try:
+        _unpacked(value, key)
+    except msgspec.DecodeError as error:
+        yield RecordError(f"no JSON text ({error})", where=row._replace(path=path), allowed="JSON text, or null")
+    except _UnfitError:
+        is_number = isinstance(value, float)
+        found = f"the value is {value}" if is_number else f"a value of type {type(value).__name__}"
+        allowed = "a finite number, or null" if is_number else "texts, numbers and lists, as in a .jsonl case file"
+        yield RecordError(found, where=row._replace(path=path), allowed=allowed)
+
+
+def _schema() -> Any:
+    """The Arrow schema of a case file, read off the types, so that the two cannot drift apart."""
+    import pyarrow
+
+    return pyarrow.schema([(name, _arrow_type(inner, name)) for name, inner in _columns(Case)])
+
+
+def _columns(record: type[msgspec.Struct]) -> list[tuple[str, Any]]:
+    return [(field.encode_name, field.type) for field in msgspec.structs.fields(record)]
+
+
+def _arrow_type(annotation: Any, name: str) -> Any:
+    import pyarrow
+
+    given = [inner for inner in get_args(annotation) if inner is not type(None)]
+    if name in _JSON_COLUMNS:
+        return pyarrow.string()
+    if get_origin(annotation) in (UnionType, Union):
+        return _arrow_type(given[0], name)
+    if get_origin(annotation) is tuple:
+        return pyarrow.list_(_arrow_type(given[0], name))
+    if get_origin(annotation) is Literal:
+        return pyarrow.int64() if isinstance(given[0], int) else pyarrow.string()
+    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        return pyarrow.struct([(inner, _arrow_type(kind, inner)) for inner, kind in _columns(annotation)])
+    return {str: pyarrow.string(), float: pyarrow.float64()}[annotation]

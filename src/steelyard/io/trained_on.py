@@ -1,0 +1,92 @@
+"""What a model was trained on, kept in its folder as hashes: prompts can be recognised when their file is gone.
+
+``trained_on.hashes`` is a line of JSON that counts them and names the languages, then 16 bytes for each first user turn
+(whatever its case, width and spacing) and 16 for each prompt id, sorted. Texts cannot be read back from it.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from steelyard.core.errors import FileError
+from steelyard.core.types import Case, Record
+from steelyard.curation.splits import root_text
+from steelyard.io.atomic import written
+
+TRAINED_ON_FILE = "trained_on.hashes"
+_HASH_BYTES = 16
+
+
+class TrainedOn(NamedTuple):
+    """The prompts of a training: hashes of first turns and of ids, and the languages ("" where a prompt names none)."""
+
+    texts: frozenset[bytes]
+    ids: frozenset[bytes]
+    languages: frozenset[str]
+
+    def has_text(self, case: Case) -> bool:
+        """Whether a training prompt began as this one does."""
+        return _hash(root_text(case)) in self.texts
+
+    def has_id(self, case: Case) -> bool:
+        """Whether a training prompt had this one's id."""
+        return _hash(case.prompt.id) in self.ids
+
+    def union(self, other: "TrainedOn") -> "TrainedOn":
+        """What either was trained on."""
+        return TrainedOn(self.texts | other.texts, self.ids | other.ids, self.languages | other.languages)
+
+
+class _Header(Record, frozen=True, kw_only=True, omit_defaults=False):
+    format: int = 1
+    num_texts: int
+    num_ids: int
+    languages: tuple[str, ...]
+
+
+def trained_on(cases: Iterable[Case]) -> TrainedOn:
+    """The hashes of a training's cases."""
+    texts: set[bytes] = set()
+    ids: set[bytes] = set()
+    languages: set[str] = set()
+    for case in cases:
+        texts.add(_hash(root_text(case)))
+        ids.add(_hash(case.prompt.id))
+        languages.add(case.prompt.language or "")
+    return TrainedOn(frozenset(texts), frozenset(ids), frozenset(languages))
+
+
+def write_trained_on(path: Path, cases: Iterable[Case], *, base: Path) -> None:
+    """Write the hashes beside a model; what the model in ``base`` was trained on, where it says so, is in them too."""
+    found = trained_on(cases)
+    before = read_trained_on(base)
+    if before is not None:
+        found = found.union(before)
+    header = _Header(num_texts=len(found.texts), num_ids=len(found.ids), languages=tuple(sorted(found.languages)))
+    with written(path) as file:
+        file.write(msgspec.json.encode(header) + b"\n")
+        file.write(b"".join((*sorted(found.texts), *sorted(found.ids))))
+
+
+def read_trained_on(folder: Path) -> TrainedOn | None:
+    """The hashes in a model's folder; null where it has none. Raises FileError for a file that is cut off or none."""
+    path = folder / TRAINED_ON_FILE
+    if not path.is_file():
+        return None
+    first, _, hashes = path.read_bytes().partition(b"\n")
+    try:
+        header = msgspec.json.decode(first, type=_Header)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FileError(f"not hashes of training prompts ({error})", where=str(path)) from error
+    each = [hashes[at : at + _HASH_BYTES] for at in range(0, len(hashes), _HASH_BYTES)]
+    if len(hashes) != _HASH_BYTES * (header.num_texts + header.num_ids):
+        raise FileError("the hashes of training prompts are cut off", where=str(path), do="copy the model again")
+    texts, ids = frozenset(each[: header.num_texts]), frozenset(each[header.num_texts :])
+    return TrainedOn(texts, ids, frozenset(header.languages))
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).digest()

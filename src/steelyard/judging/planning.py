@@ -1,0 +1,175 @@
+"""Planning of comparisons: the responses that are compared, their order, and the judgments that result."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, count
+from typing import Literal
+
+import numpy as np
+
+from steelyard.annotation.task_design import circular_triples
+from steelyard.core.comparison import Answer, Comparison, PairVerdict, Showing
+from steelyard.core.identity import content_id
+from steelyard.core.seeds import generator
+from steelyard.core.types import Case, JsonObject, Judgment, Rating, Verdict
+from steelyard.judging.reply_parsing import RATING_RANGE
+
+Design = Literal["pairs", "triples", "best", "ratings"]
+
+MOST_AT_ONCE = 4
+RATED = "quality"
+
+
+def refusal_reason(case: Case, design: Design) -> str | None:
+    """Return why the design has no comparison for the case; None where it has one."""
+    number = len(case.responses)
+    fewest = {"pairs": 2, "triples": 3, "best": 2, "ratings": 1}[design]
+    if number < fewest:
+        return f"fewer than {fewest} responses"
+    if design == "best" and number > MOST_AT_ONCE:
+        return f"more than {MOST_AT_ONCE} responses"
+    return None
+
+
+def plan_comparisons(
+    case: Case, design: Design, *, seed: int, pairs: Sequence[tuple[int, int]] | None = None
+) -> tuple[Comparison, ...]:
+    """Return the comparisons of a case, each in its own random order; none where `refusal_reason` gives a reason.
+
+    ``pairs``: every pair of responses, or the given ones. ``triples``: the circular triples of CHEEMS (section 3.2).
+    ``best``: all responses at once. ``ratings``: the same, each shown alone.
+    """
+    if refusal_reason(case, design) is not None:
+        return ()
+    number = len(case.responses)
+    everything = [tuple(range(number))]
+    groups: dict[str, Sequence[Sequence[int]]] = {
+        "pairs": list(combinations(range(number), 2)) if pairs is None else pairs,
+        "triples": circular_triples(number) if number >= 3 else [],
+        "best": everything,
+        "ratings": everything,
+    }
+    rng = generator(seed, "order shown", case.prompt.id, case.prompt.language or "")
+    chosen = groups[design]
+    orders = [rng.permutation(np.array(group)).tolist() if design != "ratings" else list(group) for group in chosen]
+    return tuple(
+        Comparison(prompt=case.prompt, responses=tuple(case.responses[place] for place in order)) for order in orders
+    )
+
+
+def add_verdicts(case: Case, answers: Sequence[Mapping[str, Answer]], *, by: str, each: bool = False) -> Case:
+    """Return the case with the answers to its comparisons as judgments and ratings of kind ``llm``.
+
+    ``answers`` has for each comparison the answers of all members by name, and last the panel's answer under the name
+    ``by``. ``each`` writes instead a judgment for every single reply, signed by its member. An id in use gets a number.
+    """
+    taken = {item.id for item in (*case.judgments, *case.ratings) if item.id is not None}
+    judgments, ratings = list(case.judgments), list(case.ratings)
+    for number, members in enumerate(answers, 1):
+        task = f"{by}-{number}"
+        if each:
+            for name, answer in members.items():
+                judgments += [
+                    single
+                    for verdict in answer.verdicts
+                    for single in _replies(verdict, judge=name, task=task, ids=taken)
+                ]
+        else:
+            judgments += [_judgment(verdict, judge=by, task=task, ids=taken) for verdict in members[by].verdicts]
+        ratings += _ratings(members[by], by, task=task, ids=taken)
+    return with_evidence(case, judgments, ratings)
+
+
+def with_evidence(case: Case, judgments: Sequence[Judgment], ratings: Sequence[Rating]) -> Case:
+    """Return the case with these judgments and ratings."""
+    return Case(
+        prompt=case.prompt,
+        responses=case.responses,
+        judgments=tuple(judgments),
+        ratings=tuple(ratings),
+        ranking=case.ranking,
+        pairs=case.pairs,
+        meta=case.meta,
+    )
+
+
+def _judgment(verdict: PairVerdict, *, judge: str, task: str, ids: set[str]) -> Judgment:
+    shown = [showing.shown for showing in verdict.showings]
+    meta: JsonObject = {}
+    if len(shown) > 1:
+        meta["orders"] = [_order(showing) for showing in verdict.showings]
+    if verdict.is_inconsistent:
+        meta["inconsistent"] = True
+    if verdict.members:
+        meta["members"] = dict(verdict.members)
+    return Judgment(
+        left=verdict.left,
+        right=verdict.right,
+        verdict=verdict.verdict,
+        judge=judge,
+        kind="llm",
+        id=_free(ids, content_id({"task": task, "judge": judge, "pair": [verdict.left, verdict.right]})),
+        task=task,
+        # A verdict from both orders has no single order shown: either would count as position bias.
+        shown=shown[0] if len(shown) == 1 else None,
+        reason=_reason(verdict.outcome, verdict.detail) if verdict.verdict == "none" else None,
+        meta=meta or None,
+    )
+
+
+def _order(showing: Showing) -> JsonObject:
+    order: JsonObject = {"shown": list(showing.shown), "outcome": showing.outcome}
+    return order | ({"detail": showing.detail} if showing.detail else {})
+
+
+def _replies(verdict: PairVerdict, *, judge: str, task: str, ids: set[str]) -> Iterator[Judgment]:
+    for showing in verdict.showings:
+        label: Verdict = showing.outcome if showing.outcome in ("left", "right", "tie") else "none"
+        yield Judgment(
+            left=verdict.left,
+            right=verdict.right,
+            verdict=label,
+            judge=judge,
+            kind="llm",
+            id=_free(
+                ids,
+                content_id(
+                    {
+                        "task": task,
+                        "judge": judge,
+                        "pair": [verdict.left, verdict.right],
+                        "shown": list(showing.shown),
+                    }
+                ),
+            ),
+            task=task,
+            shown=showing.shown,
+            reason=_reason(showing.outcome, showing.detail) if label == "none" else None,
+        )
+
+
+def _ratings(answer: Answer, judge: str, *, task: str, ids: set[str]) -> Iterator[Rating]:
+    """Yield the ratings with a number. Missing numbers are counted by the caller, not written."""
+    for rating in answer.ratings:
+        if rating.value is not None:
+            yield Rating(
+                response=rating.response,
+                rater=judge,
+                kind="llm",
+                dimension=RATED,
+                value=rating.value,
+                range=(float(RATING_RANGE[0]), float(RATING_RANGE[1])),
+                id=_free(ids, content_id({"task": task, "judge": judge, "rated": rating.response})),
+                task=task,
+            )
+
+
+def _free(taken: set[str], wanted: str) -> str:
+    """Return the wanted id, or its first free variant: a case may be judged several times."""
+    variants = (f"{wanted}~{number}" for number in count(2))
+    id_ = wanted if wanted not in taken else next(variant for variant in variants if variant not in taken)
+    taken.add(id_)
+    return id_
+
+
+def _reason(outcome: str, detail: str | None) -> str:
+    return f"{outcome}: {detail}" if detail else outcome

@@ -1,0 +1,329 @@
+"""Strict parsers of a judge's reply: a choice, a rating or a ranking. An ambiguous reply is unreadable.
+
+All parsers follow one rule: every verdict in the reply must be the same, and one of them must be in the first or last
+line, in a sentence that neither negates it nor reports what an answer says. Marks in quotations do not count. Before
+that, characters are normalized, and thinking and quotations are removed.
+
+Differs from: the published evaluation codes, which take the first mark that they find anywhere in the text, so that
+"[[A]] is worse than [[B]]" is a vote for A.
+
+Every parser takes time linear in the reply's length for any content: a reply may be written to stall the run.
+"""
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from steelyard.core.comparison import Alternative
+from steelyard.core.types import JsonObject
+
+Form = Literal["brackets", "letter", "json", "output", "first_token"]
+"""The form of an answer: ``[[A]]``, ``A``, ``{"verdict": "A"}``, ``Output (a)``, or the odds of the first token."""
+
+RATING_RANGE = (1, 10)
+
+_BRACKETS = re.compile(r"\[\[([^\[\]\n]*)\]\]")
+_RANKING = re.compile(r"\[\[\s*([^\[\]\s](?:[^\[\]\n]*[^\[\]\s])?)\s*\]\]")
+_OUTPUT = re.compile(r"\boutput\s*\(\s*(\w+)\s*\)", re.IGNORECASE)
+_DECORATION = re.compile(r"[*_`#~]+")
+_NEGATION = re.compile(
+    r"\b(?:not|never|neither|nor|no|cannot|worse|worst|inferior|loses?|reject(?:ed)?)\b|n['’]t\b|[不没非未]|较差|更差|最差|劣",
+    re.IGNORECASE,
+)
+_LONGEST_VERDICT_LINE = 200
+"""A line that is nothing but a verdict is short; a limit keeps nested repetitions of its pattern cheap."""
+_JSON_START = re.compile(r'\{\s*"')
+_WORK_PER_CHARACTER = 20
+_LONGEST_DETAIL = 80
+_SENTENCE_END = re.compile(r"[.!?。！？;](?:\s|$)|[。！？；\n]")
+_NAMED = (
+    r"(?:(?:final|my|the|overall)\s+)*(?:answer|verdict|choice|decision|judge?ment|winner|preference|best|better)"
+    r"(?:\s+(?:answer|response|one|is))*|(?:最终)?(?:答案|结论|裁决|选择|判断|判决|胜者)(?:是|为)?|选|更好的是"
+)
+_BEARER = r"assistant|response|answer|option|output|model|助手|回答|回复|选项|答案"
+_LETTER = re.compile(
+    rf"(?:(?:{_NAMED})\s*(?:[::]|is)?\s*)?(?:(?:{_BEARER})\s*)?[\[(\"'“]*\s*([A-Z])\s*[\])\"'”]*"
+    r"(?:\s*(?:is\s+(?:the\s+)?(?:better|best|winner)(?:\s+\w+)?|更好|胜出?|较好))?\s*[.。!]?",
+    re.IGNORECASE,
+)
+_RATING = re.compile(
+    r"(?:(?:final|my|the|overall)\s+)*(?:rating|score|评分|得分|分数|打分)?\s*(?::|is|为|是)?\s*"
+    r"\[*\s*(\d+)\s*\]*\s*(?:/\s*10|out\s+of\s+10|分)?\s*[.。]?",
+    re.IGNORECASE,
+)
+
+
+class _PlainForms(dict[int, str]):
+    """The plain form of each character, cached: NFKC, and square brackets for the brackets of other scripts."""
+
+    def __missing__(self, code: int) -> str:
+        # One character at a time: NFKC of a whole text sorts runs of combining marks, in time quadratic in the run.
+        form = self[code] = unicodedata.normalize("NFKC", chr(code))
+        return form
+
+
+_PLAIN_FORMS = _PlainForms(
+    str.maketrans({"【": "[", "】": "]", "〖": "[", "〗": "]", "〔": "[", "〕": "]", "≻": ">", "≽": ">"})
+)
+_OPEN, _CLOSE = re.compile(r"<think(?:ing)?>", re.IGNORECASE), re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
+_BLOCK_QUOTE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
+_QUOTED = re.compile(r'"[^"\n]*"|“[^“”]*”|「[^「」]*」|『[^『』]*』|«[^«»]*»|`[^`\n]*`')  # fmt: skip
+_LONE_MARK = re.compile(r"\W*(?:output\s*)?\w{1,2}\W*", re.IGNORECASE)
+_REFUSED = re.compile(
+    r"""
+    ^\W*(?:
+      (?:i['’]?m|i\ am)\ (?:very\ |so\ |really\ )?(?:sorry|unable|not\ able|afraid)
+    | sorry\b | (?:my\ )?apologies\b | i\ apologi[sz]e\b
+    | (?:unfortunately,?\ )?i\ (?:can(?:not|['’]t|\ not)|won['’]t|must\ decline|decline|refuse)\b
+    | as\ an\ ai\b[^.]*\b(?:can(?:not|['’]t)|unable|not\ able)
+    | (?:很|非常)?(?:抱歉|对不起|對不起) | (?:很遗憾[,，]?\s*)?我(?:无法|不能|不便|拒绝|無法)
+    | 申し訳 | 죄송 | lo\ siento\b | je\ suis\ désolée?\b | es\ tut\ mir\ leid\b | mi\ dispiace\b
+    | sinto\ muito\b | desculpe\b | извините\b | к\ сожалению\b | przepraszam\b | maaf\b | üzgünüm\b
+    | آسف | عذر[اً] | متأسف | סליחה | אני\ מצטער | क्षमा\ करें | xin\ lỗi\b
+    )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def normalize_text(text: str) -> str:
+    """Return the text with full-width signs, letters and brackets as their normalize_text forms."""
+    return text.translate(_PLAIN_FORMS)
+
+
+def without_thinking(text: str) -> str | None:
+    """Return the text after the thinking; None where the thinking does not end.
+
+    Only the first end counts, and no beginning is needed: some templates write it themselves. Thinking that quotes an
+    end therefore leaves more text to be read, never less.
+    """
+    close = _CLOSE.search(text)
+    if close is not None:
+        return text[close.end() :]
+    return None if _OPEN.search(text) else text
+
+
+def without_quotations(text: str) -> str:
+    """Return the text without code blocks, block quotes, and quotations that hold more than a mark alone.
+
+    Quotations are the words of others. A mark alone in quotation marks is how some judges write their verdict.
+    """
+    text = _FENCE.sub(_lone_mark_only, text)
+    text = _BLOCK_QUOTE.sub("", text)
+    return _QUOTED.sub(_lone_mark_only, text)
+
+
+def is_refusal(text: str) -> bool:
+    """Return whether the reply begins by declining. Only for replies without a verdict."""
+    return _REFUSED.match(text) is not None
+
+
+def _lone_mark_only(match: re.Match[str]) -> str:
+    text = match.group()
+    return text if _LONE_MARK.fullmatch(text) else " "
+
+
+class _Report(NamedTuple):
+    """Words that report what an answer says: a speaker, then a verb of speaking before a sign of the ``ends``."""
+
+    ends: re.Pattern[str]
+    speaker: re.Pattern[str]
+    verb: re.Pattern[str]
+
+    def search(self, sentence: str) -> bool:
+        """Return whether a speaker is followed by such a verb.
+
+        Only the first speaker counts: what follows a later one follows the first one too.
+        """
+        parts = ((part, self.speaker.search(part)) for part in self.ends.split(sentence))
+        return any(speaker and self.verb.search(part, speaker.end()) for part, speaker in parts)
+
+
+_REPORTS = (
+    _Report(
+        re.compile(r"[.!?\[]"),
+        re.compile(
+            r"\b(?:answers?|responses?|assistant|outputs?|options?|text|author|it|one|which|that|[AB12])\b",
+            re.IGNORECASE,
+        ),
+        re.compile(
+            r"\b(?:says?|said|saying|tells?|told|telling|asks?|asked|asking|writes?|wrote|writing|claims?|claimed"
+            r"|claiming|instructs?|instructed|demands?|demanded|requests?|requested|begs?|urges?|prints?|ends\s+with)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    _Report(
+        re.compile(r"[。！？\[]"),
+        re.compile(r"回答|回复|答案|助手|选项|它|其"),
+        re.compile(r"写|说|声称|宣称|要求|让|请求|指示|诱导"),
+    ),
+)
+
+
+def _negated(sentence: str) -> bool:
+    return _NEGATION.search(sentence) is not None
+
+
+def _reported(sentence: str) -> bool:
+    return any(report.search(sentence) for report in _REPORTS)
+
+
+class ParsedReply(NamedTuple):
+    """The value of a reply, or null with the reason."""
+
+    value: str | None
+    detail: str | None = None
+
+
+def read_choice(text: str, form: Form, labels: Sequence[str]) -> ParsedReply:
+    """Return the label that the reply names in the form. ``first_token`` is read by `read_first_token`."""
+    rest = without_thinking(normalize_text(text))
+    if rest is None:
+        return ParsedReply(None, "thinking without an end")
+    if form == "json":
+        return _agreed(_values(rest, "verdict"), labels)
+    if form == "letter":
+        return _read_letter(rest, labels)
+    return _read_marks(rest, _OUTPUT if form == "output" else _BRACKETS, labels)
+
+
+def read_first_token(
+    alternatives: Sequence[Alternative] | None, labels: Sequence[str], *, least: float = 0.5
+) -> ParsedReply:
+    """Return the likelier label as the first token. Null where the labels' total probability is below ``least``.
+
+    A label's probability is the sum over the tokens that equal it apart from spaces and width.
+    """
+    if not alternatives:
+        return ParsedReply(None, "no log-probabilities")
+    odds = dict.fromkeys(labels, 0.0)
+    for alternative in alternatives:
+        # Two kinds of tokenizers mark a space before the token, with U+2581 or U+0120.
+        token = normalize_text(alternative.token).strip("\u2581\u0120 \t\n").upper()
+        if token in odds:
+            odds[token] += math.exp(alternative.logprob)
+    if sum(odds.values()) < least:
+        return ParsedReply(None, f"the labels have {sum(odds.values()):.2f} of the probability")
+    best = max(odds.values())
+    likeliest = [label for label, value in odds.items() if value == best]
+    return ParsedReply(likeliest[0]) if len(likeliest) == 1 else ParsedReply(None, "two labels are equally likely")
+
+
+def read_rating(text: str) -> ParsedReply:
+    """Return a whole number from 1 to 10 in ``[[7]]``, ``{"rating": 7}``, or a line that is nothing but a rating."""
+    rest = without_thinking(normalize_text(text))
+    if rest is None:
+        return ParsedReply(None, "thinking without an end")
+    allowed = [str(number) for number in range(RATING_RANGE[0], RATING_RANGE[1] + 1)]
+    values = _values(rest, "rating")
+    if values:
+        return _agreed(values, allowed)
+    if _BRACKETS.search(without_quotations(rest)):
+        return _read_marks(rest, _BRACKETS, allowed)
+    lines = _lines(without_quotations(rest))
+    ratings = [match.group(1) for line in lines if (match := _verdict_line(_RATING, line))]
+    ends = [line for line in (lines[:1] + lines[-1:]) if _verdict_line(_RATING, line)]
+    return _agreed(ratings, allowed) if ends else ParsedReply(None, "no rating")
+
+
+def read_ranking(text: str, labels: Sequence[str]) -> tuple[tuple[str, ...], ...] | ParsedReply:
+    """Return tiers of labels, best first, from ``[[B > A = C]]``; without one the reason as a ParsedReply."""
+    rest = without_thinking(normalize_text(text))
+    if rest is None:
+        return ParsedReply(None, "thinking without an end")
+    marks = {re.sub(r"\s", "", mark).upper() for mark in _RANKING.findall(without_quotations(rest))}
+    if len(marks) != 1:
+        return ParsedReply(None, "several rankings" if marks else "no ranking")
+    tiers = tuple(tuple(sorted(tier.split("="))) for tier in marks.pop().split(">"))
+    if sorted(label for tier in tiers for label in tier) != sorted(labels):
+        return ParsedReply(None, "not every answer is ranked once")
+    return tiers
+
+
+def _read_marks(text: str, mark: re.Pattern[str], labels: Sequence[str]) -> ParsedReply:
+    lines = _lines(without_quotations(text))
+    matches = [match for line in lines for match in mark.findall(line)]
+    agreed = _agreed(matches, labels)
+    if agreed.value is None:
+        return agreed
+    at_ends = [line for line in dict.fromkeys(lines[:1] + lines[-1:]) if mark.search(line)]
+    if not at_ends:
+        return ParsedReply(None, "the verdict stands inside the text")
+    for is_spoilt, detail in ((_negated, "the verdict is negated"), (_reported, "the verdict is someone else's")):
+        if any(_has_spoilt_mark(line, mark, is_spoilt) for line in lines):
+            return ParsedReply(None, detail)
+    return agreed
+
+
+def _read_letter(text: str, labels: Sequence[str]) -> ParsedReply:
+    lines = _lines(text)
+    verdicts = [(line, match.group(1)) for line in lines if (match := _verdict_line(_LETTER, line))]
+    ends = [label for line, label in verdicts if line in (lines[0], lines[-1])]
+    return _agreed([label for _, label in verdicts], labels) if ends else ParsedReply(None, "no verdict")
+
+
+def _lines(text: str) -> list[str]:
+    bare = (_DECORATION.sub("", line).strip() for line in text.splitlines())
+    return [line for line in bare if line]
+
+
+def _verdict_line(pattern: re.Pattern[str], line: str) -> re.Match[str] | None:
+    """Match a whole line, each run of white space as one space."""
+    words = " ".join(line.split())
+    return pattern.fullmatch(words) if len(words) <= _LONGEST_VERDICT_LINE else None
+
+
+def _has_spoilt_mark(line: str, mark: re.Pattern[str], is_spoilt: Callable[[str], bool]) -> bool:
+    """Return whether a sentence that holds a mark also holds words that spoil it as a normalize_text verdict."""
+    start = 0
+    sentences = []
+    for end in _SENTENCE_END.finditer(line):
+        sentences.append(line[start : end.end()])
+        start = end.end()
+    sentences.append(line[start:])
+    return any(mark.search(sentence) and is_spoilt(mark.sub("", sentence)) for sentence in sentences)
+
+
+def _agreed(marks: Sequence[str], labels: Sequence[str]) -> ParsedReply:
+    distinct = {mark.strip().upper() for mark in marks}
+    if not distinct:
+        return ParsedReply(None, "no verdict")
+    if len(distinct) > 1:
+        return ParsedReply(None, f"several verdicts: {', '.join(sorted(distinct))}"[:_LONGEST_DETAIL])
+    only = distinct.pop()
+    return ParsedReply(only) if only in labels else ParsedReply(None, f"{only[:20]!r} is none of {', '.join(labels)}")
+
+
+def _values(text: str, key: str) -> list[str]:
+    """Return the key's value in every JSON object of the text, twice from an object that repeats it."""
+    values: list[str] = []
+
+    def values_of_key(pairs: list[tuple[str, Any]]) -> JsonObject:
+        return {"": [value for name, value in pairs if name.strip().casefold() == key]}
+
+    decoder, end, work = json.JSONDecoder(object_pairs_hook=values_of_key, strict=False), 0, 0
+    while start := _JSON_START.search(text, end):
+        try:
+            value, end = decoder.raw_decode(text, start.start())
+        except json.JSONDecodeError as error:
+            end = start.start() + 1
+            # The characters read in vain, and those that the error's line number makes the decoder count again.
+            work += 1 + error.pos - start.start() + error.pos // 16
+        except (RecursionError, ValueError):
+            return []  # nested too deeply, or a number of thousands of digits
+        else:
+            values += [_label(item) for item in value[""]]
+        if work > _WORK_PER_CHARACTER * len(text):
+            return []
+    return values
+
+
+def _label(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return json.dumps(value)[:20]
+    match = _verdict_line(_LETTER, str(value))
+    return match.group(1) if match else str(value)

@@ -1,0 +1,202 @@
+"""Verdicts from single replies: both orders of a pair, the majority of a panel, shares won, and counts by judge."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, Outcome, PairVerdict, Showing
+from steelyard.core.types import Prompt, Record
+from steelyard.statistics.estimates import Estimate
+from steelyard.statistics.pair_counts import Floats
+from steelyard.statistics.tallies import MOST_UNITS, Entries, Group, Tally, shares
+
+_FIRST, _INCONSISTENT = "first", "inconsistent"
+# Of two reasons for no verdict the first here is reported: a failed request can be repeated.
+_GRAVER: tuple[Outcome, ...] = ("failed", "refused", "cut off", "unreadable")
+
+
+def combine_orders(left: str, right: str, showings: Sequence[Showing]) -> PairVerdict:
+    """Combine the verdicts from every order in which the pair was shown.
+
+    Equal verdicts give that verdict, different ones a tie that is marked inconsistent. One unreadable reply gives none.
+    """
+    for reason in _GRAVER:
+        for showing in showings:
+            if showing.outcome == reason:
+                return PairVerdict(
+                    left=left, right=right, outcome=reason, detail=showing.detail, showings=tuple(showings)
+                )
+    outcomes: set[Outcome] = {showing.outcome for showing in showings}
+    assert outcomes, "a pair that was shown"
+    is_inconsistent = len(outcomes) > 1
+    outcome: Outcome = "tie" if is_inconsistent else outcomes.pop()
+    return PairVerdict(
+        left=left, right=right, outcome=outcome, is_inconsistent=is_inconsistent, showings=tuple(showings)
+    )
+
+
+def majority(outcomes: Sequence[Outcome]) -> Outcome:
+    """Return the most frequent verdict of a panel's members; a draw is a tie.
+
+    Where half of the members or more have no verdict, the panel has none: its outcome is the reason that most of them
+    have (``failed`` before all others, since the request can be repeated).
+    """
+    votes: Counter[Outcome] = Counter(outcome for outcome in outcomes if outcome in VERDICTS)
+    if "failed" in outcomes:
+        return "failed"
+    if 2 * votes.total() <= len(outcomes):
+        silent = Counter(outcome for outcome in outcomes if outcome not in VERDICTS)
+        return max(_GRAVER, key=lambda reason: silent[reason])
+    most = max(votes.values())
+    leading: list[Outcome] = [outcome for outcome, number in votes.items() if number == most]
+    return leading[0] if len(leading) == 1 else "tie"
+
+
+class WonShares(NamedTuple):
+    """Each response's share of comparisons won, null with a reason where one of them has no verdict."""
+
+    shares: dict[str, float | None]
+    reasons: dict[str, str]
+
+
+def shares_won(names: Iterable[str], verdicts: Iterable[PairVerdict]) -> WonShares:
+    """Return the share of its comparisons that each response won, a tie counting half: Copeland's score, 0 to 1.
+
+    A response that was never compared has no share, for the reason ``not compared``.
+    """
+    won: defaultdict[str, float] = defaultdict(float)
+    num_compared: Counter[str] = Counter()
+    reasons: dict[str, str] = {}
+    for verdict in verdicts:
+        num_compared.update((verdict.left, verdict.right))
+        if verdict.outcome not in VERDICTS:
+            reasons.setdefault(verdict.left, verdict.outcome)
+            reasons.setdefault(verdict.right, verdict.outcome)
+        won[verdict.left] += {"left": 1.0, "tie": 0.5}.get(verdict.outcome, 0.0)
+        won[verdict.right] += {"right": 1.0, "tie": 0.5}.get(verdict.outcome, 0.0)
+    known = list(names)
+    reasons |= {name: "not compared" for name in known if not num_compared[name]}
+    shares = {name: None if name in reasons else won[name] / num_compared[name] for name in known}
+    return WonShares(shares, {name: reasons[name] for name in known if name in reasons})
+
+
+class FirstPlacePreference(NamedTuple):
+    """Counts of strict verdicts in single replies, and of those for the answer shown first."""
+
+    num_first: int
+    num_strict: int
+
+
+def first_place_preference(verdicts: Iterable[PairVerdict]) -> FirstPlacePreference:
+    """Count how often the first place was preferred, over every order in which the pairs were shown.
+
+    Where every pair was shown in both orders, a judge without position bias is at one half, whatever the answers.
+    """
+    num_first = num_strict = 0
+    for verdict in verdicts:
+        for showing in verdict.showings:
+            if showing.outcome in ("left", "right"):
+                preferred = verdict.left if showing.outcome == "left" else verdict.right
+                other = verdict.right if showing.outcome == "left" else verdict.left
+                num_first += showing.shown.index(preferred) < showing.shown.index(other)
+                num_strict += 1
+    return FirstPlacePreference(num_first, num_strict)
+
+
+def members_verdict(left: str, right: str, members: Mapping[str, PairVerdict]) -> PairVerdict:
+    """Return the panel's verdict on a pair from the verdicts of its members by name."""
+    outcomes: dict[str, Outcome] = {name: verdict.outcome for name, verdict in members.items()}
+    return PairVerdict(left=left, right=right, outcome=majority(list(outcomes.values())), members=outcomes)
+
+
+def panel_answer(members: Mapping[str, Answer]) -> Answer:
+    """Return the panel's answer to a comparison. The answer of a panel of one is its member's.
+
+    All members must have judged the same pairs in the same order.
+    """
+    answers = list(members.values())
+    if len(answers) == 1:
+        return answers[0]
+    combined = []
+    for verdicts in zip(*(answer.verdicts for answer in answers), strict=True):
+        first = verdicts[0]
+        assert all((each.left, each.right) == (first.left, first.right) for each in verdicts), "the same pairs"
+        combined.append(members_verdict(first.left, first.right, dict(zip(members, verdicts, strict=True))))
+    return Answer(verdicts=tuple(combined))
+
+
+class VerdictSummary(Record, frozen=True, kw_only=True):
+    """The verdicts or ratings of one judge, counted by outcome.
+
+    ``inconsistent``: the share of pairs shown in several orders whose verdicts differ. ``first_preferred``: the share
+    of strict verdicts in single replies for the answer shown first; 0.5 means no position bias. ``ratings`` counts the
+    numbers given, by number.
+    """
+
+    outcomes: dict[str, int]
+    by_language: dict[str, dict[str, int]]
+    inconsistent: Estimate
+    first_preferred: Estimate
+    ratings: dict[str, int] | None = None
+
+
+class VerdictCounter:
+    """Counts the answers of judges as they come; a panel is counted under its own name besides its members."""
+
+    def __init__(self) -> None:
+        self._outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._languages: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        self._ratings: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._tally = Tally(width=2)
+        self._units: dict[str, int] = {}
+
+    def add(self, prompt: Prompt, answers: Mapping[str, Answer]) -> None:
+        """Count every judge's answer to one comparison. Prompts of one id are resampled together."""
+        unit = self._units.setdefault(prompt.id, len(self._units) % MOST_UNITS)
+        for name, answer in answers.items():
+            outcomes = Counter(verdict.outcome for verdict in answer.verdicts)
+            outcomes.update(rating.outcome for rating in answer.ratings if rating.outcome is not None)
+            self._outcomes[name].update(outcomes)
+            self._languages[name, prompt.language or "unknown"].update(outcomes)
+            self._ratings[name].update(f"{rating.value:g}" for rating in answer.ratings if rating.value is not None)
+            preference = first_place_preference(answer.verdicts)
+            self._tally_share((_FIRST, name), unit, preference.num_first, preference.num_strict)
+            several = [each for each in answer.verdicts if len(each.showings) > 1 and each.verdict != "none"]
+            num_inconsistent = sum(verdict.is_inconsistent for verdict in several)
+            self._tally_share((_INCONSISTENT, name), unit, num_inconsistent, len(several))
+
+    def summaries(self, *, seed: int, num_resamples: int = 1000) -> dict[str, VerdictSummary]:
+        """Return the counts and shares of every judge, with intervals over prompts."""
+        draws = self._tally.drawn(seed=seed, num_resamples=num_resamples)
+
+        def share(group: Group) -> Estimate:
+            return shares(draws.table([group]), lambda sums: (sums[..., 0], sums[..., 1]))[0]
+
+        return {
+            name: VerdictSummary(
+                outcomes=_in_order(outcomes),
+                by_language={
+                    language: _in_order(counts)
+                    for (judge, language), counts in sorted(self._languages.items())
+                    if judge == name
+                },
+                inconsistent=share((_INCONSISTENT, name)),
+                first_preferred=share((_FIRST, name)),
+                ratings=dict(sorted(self._ratings[name].items(), key=_number)) or None,
+            )
+            for name, outcomes in self._outcomes.items()
+        }
+
+    def _tally_share(self, group: Group, unit: int, hits: int, number: int) -> None:
+        amount: Floats = np.array([hits, number], dtype=np.float64)
+        self._tally.add(Entries((group,), np.array([unit, unit]), np.array([0, 1]), amount))
+
+
+def _in_order(counts: Mapping[str, int]) -> dict[str, int]:
+    return {outcome: counts[outcome] for outcome in OUTCOMES if counts[outcome]}
+
+
+def _number(item: tuple[str, int]) -> float:
+    return float(item[0])

@@ -1,1 +1,0 @@
-"""Floor 2: the method itself, pure. Values and arrays in, values and arrays out."""

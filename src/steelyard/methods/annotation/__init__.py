@@ -1,1 +1,0 @@
-"""The triple design, simulated annotators, and worse answers made by code."""

@@ -1,1 +1,0 @@
-"""Prompts before anything is asked of them: which are nearly the same."""

@@ -1,1 +1,0 @@
-"""Preference graphs, tiers, conflicts and the pairs that follow from them."""

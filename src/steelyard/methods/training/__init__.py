@@ -1,1 +1,0 @@
-"""Batching, losses and schedules of reward-model training."""

@@ -1,0 +1,198 @@
+"""Adapters (LoRA, DoRA; through peft): put into a backbone, saved beside the head, folded into the weights.
+
+The head is no part of an adapter to peft unless it is told so, and a folder without it scores at random: here it is
+always trained, and always saved and loaded with the adapter.
+"""
+
+import hashlib
+import importlib
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from steelyard.core.errors import ConfigError, MissingPartError, ModelError
+from steelyard.core.seeds import derived_seed
+from steelyard.networks.pretrained import load_pretrained
+from steelyard.networks.reward_network import RewardNetwork
+
+ADAPTER_FILE = "adapter_config.json"
+_WEIGHTS = "adapter_model.safetensors"
+_INSIDE = "base_model.model."
+"""What peft writes before the name of every weight of the model that it wraps."""
+_HEAD = f"{_INSIDE}score."
+_BASE = "base_fingerprint"
+_NUM_READ = 64
+
+
+class Adapter(NamedTuple):
+    """``layers``: names of linear layers, or ``all-linear``. The product of the two low ranks weighs alpha / rank."""
+
+    kind: Literal["lora", "dora"]
+    rank: int
+    alpha: float
+    dropout: float
+    layers: str | tuple[str, ...]
+
+
+def put_adapter(network: RewardNetwork, adapter: Adapter, *, seed: int) -> None:
+    """Freeze all weights but the head's, and put the adapter beside the backbone's: at first it changes no reward.
+
+    Raises ConfigError for layers that the backbone has not, MissingPartError without peft.
+    """
+    peft = _peft()
+    settings = peft.LoraConfig(
+        r=adapter.rank,
+        lora_alpha=adapter.alpha,
+        lora_dropout=adapter.dropout,
+        use_dora=adapter.kind == "dora",
+        target_modules=adapter.layers if adapter.layers == "all-linear" else list(_names(adapter.layers)),
+    )
+    _inject(network, settings, seed=seed)
+    unmatched = [name for name in _names(adapter.layers) if not _is_adapted(network, name)]
+    if unmatched and adapter.layers != "all-linear":
+        raise ConfigError(f"adapter_layers names {', '.join(unmatched)}", where="train", allowed=_linear(network))
+
+
+def _names(layers: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (layers,) if isinstance(layers, str) else layers
+
+
+def _is_adapted(network: RewardNetwork, name: str) -> bool:
+    return any(place == name or place.endswith(f".{name}") for place, _ in _adapted(network))
+
+
+def _linear(network: RewardNetwork) -> str:
+    found = {name.rpartition(".")[2] for name, one in network.backbone.named_modules() if type(one) is torch.nn.Linear}
+    return ", ".join(("all-linear", *sorted(found)))
+
+
+def _inject(network: RewardNetwork, settings: Any, *, seed: int) -> None:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derived_seed(seed, "adapter"))
+        try:
+            _peft().inject_adapter_in_model(settings, network.backbone)
+        except ValueError as error:
+            found = f"the adapter does not fit the model ({str(error).splitlines()[0]})"
+            raise ConfigError(found, where="adapter_layers", allowed=_linear(network)) from error
+    adapted = {id(weight) for name, weight in network.backbone.named_parameters() if ".lora_" in name}
+    for weight in network.parameters():
+        weight.requires_grad_(id(weight) in adapted)
+    for weight in network.head.parameters():
+        weight.requires_grad = True
+
+
+def _adapted(network: RewardNetwork) -> list[tuple[str, Any]]:
+    """The layers of the backbone that have an adapter, by their places."""
+    tuner = importlib.import_module("peft.tuners.tuners_utils").BaseTunerLayer
+    return [(name, one) for name, one in network.backbone.named_modules() if isinstance(one, tuner)]
+
+
+class SavedAdapter(NamedTuple):
+    """An adapter without its head: peft's settings, and the weights by the names that peft gives them."""
+
+    settings: Any
+    weights: dict[str, Tensor]
+
+
+def saved_adapter(network: RewardNetwork, *, base: str) -> SavedAdapter:
+    """The adapter in main memory; ``base`` is the folder or hub name of what they stand on."""
+    peft = _peft()
+    backbone: Any = network.backbone
+    inside = f"{_INSIDE}{network.classifier.base_model_prefix}."
+    found = peft.get_peft_model_state_dict(backbone)
+    weights = {f"{inside}{name}": weight.detach().cpu().contiguous() for name, weight in found.items()}
+    settings = peft.LoraConfig(**backbone.peft_config["default"].to_dict())
+    settings.task_type, settings.modules_to_save, settings.inference_mode = "SEQ_CLS", ["score"], True
+    settings.base_model_name_or_path = str(Path(base).resolve()) if Path(base).is_dir() else base
+    return SavedAdapter(settings, weights)
+
+
+def write_adapter(folder: Path, saved: SavedAdapter, head: torch.nn.Linear, *, fingerprint: str) -> None:
+    """Write the adapter and the head as peft does; our loader refuses any base but that of the ``fingerprint``."""
+    from safetensors.torch import save_file
+
+    own = {f"{_HEAD}{name}": weight.detach().cpu() for name, weight in head.named_parameters()}
+    saved.settings.save_pretrained(str(folder))
+    save_file(saved.weights | own, folder / _WEIGHTS, metadata={"format": "pt", _BASE: fingerprint})
+
+
+def fingerprint_of(network: RewardNetwork) -> str:
+    """A hash of the backbone's shapes and of some numbers of each weight, as loaded in float32."""
+    found = hashlib.sha256()
+    for name, weight in network.backbone.named_parameters():
+        some = weight.detach().flatten()[:: max(1, weight.numel() // _NUM_READ)][:_NUM_READ].float().cpu()
+        found.update(f"{name} {tuple(weight.shape)}".encode() + some.numpy().tobytes())
+    return found.hexdigest()
+
+
+def base_of(folder: Path) -> str:
+    """The base of an adapter folder. Raises ModelError where it is not named, or not there."""
+    base = load_pretrained(_peft().PeftConfig, folder).base_model_name_or_path
+    if not base:
+        raise ModelError("an adapter that does not name its base model", where=str(folder), do="merge it with its base")
+    if base.startswith(("/", ".", "~")) and not Path(base).expanduser().is_dir():
+        raise ModelError(
+            f"an adapter whose base model is not there: {base}",
+            where=str(folder),
+            do=f"put the base back, or write its new place into {ADAPTER_FILE}",
+        )
+    return base
+
+
+def load_adapter(network: RewardNetwork, folder: Path, *, dtype: str) -> bool:
+    """Fold a saved adapter into its base, loaded in float32; whether a head came with it.
+
+    The base is rounded to ``dtype`` first, as in training. Raises ModelError for another base than the adapter's.
+    """
+    from safetensors import safe_open
+
+    with safe_open(folder / _WEIGHTS, framework="pt") as file:
+        named = (file.metadata() or {}).get(_BASE)
+        weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dictionary
+    if named not in (None, fingerprint_of(network)):
+        raise ModelError("an adapter of another base model", where=str(folder), do=f"check the base in {ADAPTER_FILE}")
+    settings = load_pretrained(_peft().PeftConfig, folder)
+    settings.modules_to_save = settings.task_type = None
+    _inject(network, settings, seed=0)
+    inside = f"{_INSIDE}{network.classifier.base_model_prefix}."
+    own = {name.removeprefix(inside): weight for name, weight in weights.items() if name.startswith(inside)}
+    found = _peft().set_peft_model_state_dict(network.backbone, own)
+    lacking = [name for name in found.missing_keys if ".lora_" in name]
+    if lacking or found.unexpected_keys:
+        first = (*lacking, *found.unexpected_keys)[0]
+        raise ModelError(f"an adapter that does not fit its base: {first}", where=str(folder))
+    head = {name.removeprefix(_HEAD): weight for name, weight in weights.items() if name.startswith(_HEAD)}
+    if head:
+        network.head.load_state_dict(head)
+    if dtype == "bfloat16":
+        store_frozen(network)
+    merge_adapter(network)
+    return bool(head)
+
+
+def store_frozen(network: RewardNetwork) -> None:
+    """Frozen weights need no float32 master: bfloat16 halves their memory and their reading time."""
+    for weight in network.parameters():
+        if not weight.requires_grad:
+            weight.data = weight.data.to(torch.bfloat16)
+
+
+def merge_adapter(network: RewardNetwork) -> None:
+    """Fold the adapter into the weights, in float32 at least; the backbone is then as if it never had one."""
+    for weight in network.backbone.parameters():
+        if weight.dtype == torch.bfloat16:
+            weight.data = weight.data.float()
+    for name, layer in _adapted(network):
+        layer.merge()
+        network.backbone.set_submodule(name, layer.get_base_layer())
+    backbone: Any = network.backbone
+    del backbone.peft_config
+
+
+def _peft() -> Any:
+    try:
+        return importlib.import_module("peft")
+    except ImportError as error:
+        raise MissingPartError("adapters need the package peft", do="pip install 'steelyard[train]'") from error

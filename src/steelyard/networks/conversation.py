@@ -1,0 +1,255 @@
+"""From a conversation and an answer to token ids, one place for trainer and scorer: template, specials, strip, cut."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+
+from steelyard.core.config import Config
+from steelyard.core.errors import EvidenceError, FileError, ModelError, Place
+from steelyard.core.scores import TOO_LONG
+from steelyard.core.types import Case, Message, OverLength, Response
+from steelyard.io.lines import check_readable, check_utf8
+from steelyard.networks.rendering import TODAY, TemplateFailure, Written, hidden, tokenise, write
+
+# Our own plain template, for base models that have none: roles as words, the tokenizer's end-of-text mark at the end.
+PLAIN_TEMPLATE = (
+    "{% for message in messages %}"
+    "{% if not loop.first %}\n\n{% endif %}{{ message.role | capitalize }}:\n{{ message.content }}"
+    "{% endfor %}{{ eos_token }}"
+)
+_BUILT_IN = {"plain": PLAIN_TEMPLATE}
+
+
+# The empty expression keeps a line break with which a template begins: blocks swallow the one behind them.
+_STRIPPED_START = "{% set conversation_text %}{{ '' }}"
+_STRIPPED_END = "{% endset %}{{ conversation_text.rstrip() }}"
+
+
+class Rendering(Config, frozen=True):
+    """How text becomes tokens: stored with the model, and the same in training, evaluation and serving.
+
+    ``special_tokens``: ``template`` adds nothing to what the template writes; ``tokenizer`` lets the tokenizer add its
+    own, for templates that write no beginning-of-text mark. ``max_length`` is in tokens. ``today`` is the date that a
+    template which writes the date is told: the real one would change every score overnight.
+    """
+
+    template: str
+    """The chat template as Jinja text."""
+    special_tokens: Literal["template", "tokenizer"] = "template"
+    """Who writes special tokens: the template alone, or the tokenizer around its text."""
+    strip: bool = True
+    """Whether white space at the end of the text is removed."""
+    max_length: int = 2048
+    """The limit of a text in tokens."""
+    over_length: OverLength = "unscored"
+    """Answers over the limit: unscored, cut on the left or right, or refuse to run."""
+    today: str = TODAY
+    """The date for templates that write one; the real date would change scores every night."""
+
+    @property
+    def cuts(self) -> bool:
+        """Whether a longer conversation is cut, rather than left unscored."""
+        return self.over_length in ("left", "right")
+
+    @property
+    def template_hash(self) -> str:
+        """What tells two templates apart in a manifest."""
+        return hashlib.sha256(self.template.encode()).hexdigest()[:16]
+
+
+class Encoded(NamedTuple):
+    """The token ids of a conversation with its answer. ``length`` is what it was before it was cut.
+
+    ``is_repaired``: the tokenizer alone would have taken some of a text for marks of the template.
+    """
+
+    ids: tuple[int, ...]
+    length: int
+    is_repaired: bool = False
+
+    @property
+    def is_over_length(self) -> bool:
+        """Whether the ids are fewer than the text's."""
+        return len(self.ids) < self.length
+
+
+def choose_template(tokenizer: Any, named: str | None, *, model: str) -> str:
+    """The template that is named (a built-in name or a Jinja file), or the tokenizer's own.
+
+    Raises ModelError for a model without a template when none is named: guessing one gives silently wrong scores.
+    """
+    if named in _BUILT_IN:
+        return _BUILT_IN[str(named)]
+    if named is not None:
+        if not Path(named).is_file():
+            raise FileError(
+                "there is no such chat template", where=named, allowed=f"a Jinja file, or {', '.join(_BUILT_IN)}"
+            )
+        check_readable(Path(named))
+        return check_utf8(Path(named).read_bytes(), Place(file=named))
+    own = tokenizer.chat_template
+    if not isinstance(own, str):
+        raise ModelError(
+            "the model has no chat template", where=model, do="name one: --chat-template plain, or a Jinja file"
+        )
+    return own
+
+
+def choose_special_tokens(tokenizer: Any, template: str) -> Literal["template", "tokenizer"]:
+    """``tokenizer`` only where the tokenizer would begin with a mark of its own that the template does not write."""
+    bos = tokenizer.bos_token
+    adds_bos = bool(bos) and tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]
+    writes_bos = bool(bos) and ("bos_token" in template or bos in template)
+    return "tokenizer" if adds_bos and not writes_bos else "template"
+
+
+def complete_template(tokenizer: Any, template: str, *, strip: bool) -> str:
+    """Return a template that writes the whole text: with the beginning mark that the tokenizer would add, and stripped.
+
+    Any program that applies it, and adds and takes off nothing, then has the token ids of training.
+    """
+    is_marked = choose_special_tokens(tokenizer, template) == "template"
+    written = template if is_marked else f"{{{{ bos_token }}}}{template}"
+    if not strip or template.startswith(_STRIPPED_START):
+        return written
+    return f"{_STRIPPED_START}{written}{_STRIPPED_END}"
+
+
+def add_no_marks(tokenizer: Any) -> None:
+    """Let the tokenizer put nothing around a text, in place: its template writes every mark."""
+    from tokenizers.processors import TemplateProcessing
+
+    for name in ("add_bos_token", "add_eos_token"):
+        if name in tokenizer.init_kwargs:
+            tokenizer.init_kwargs[name] = False
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        backend.post_processor = TemplateProcessing(single=["$A"], pair=["$A", "$B"], special_tokens=[])
+
+
+def render(tokenizer: Any, rendering: Rendering, case: Case, response: Response) -> Written:
+    """Return one answer to the case's prompt as the template writes it, white space at the end included.
+
+    Raises ModelError when the template refuses the roles, wants too much work, or changes or drops a text.
+    """
+    answer = response.messages or (Message(role="assistant", content=response.text or ""),)
+    messages = (*case.prompt.messages, *answer)
+    try:
+        written = write(tokenizer, rendering.template, messages, today=rendering.today)
+    except TemplateFailure as error:
+        raise ModelError(f"the chat template refuses this conversation ({error})", where=case.prompt.id) from error
+    _check_texts(written, messages, where=case.prompt.id)
+    return written
+
+
+def encode(tokenizer: Any, rendering: Rendering, case: Case, response: Response) -> Encoded:
+    """Return the token ids of one answer to the case's prompt. Neither the case nor its messages are changed.
+
+    Raises ModelError when the template refuses the roles, changes or drops a text, or doubles the beginning mark.
+    """
+    written = render(tokenizer, rendering, case, response)
+    add = rendering.special_tokens == "tokenizer"
+    try:
+        ids, is_repaired = tokenise(tokenizer, written, add=add, strip=rendering.strip)
+    except ModelError as error:
+        raise ModelError(error.found, where=f"{error.where}, prompt {case.prompt.id}", do=error.do) from error
+    bos = tokenizer.bos_token_id
+    if not ids:
+        raise ModelError("the conversation has no tokens", where=case.prompt.id, do="name another: --chat-template")
+    if bos is not None and ids[:2] == [bos, bos]:
+        raise ModelError(
+            "two beginning-of-text marks", where=case.prompt.id, do="name one that writes it once: --chat-template FILE"
+        )
+    return Encoded(_cut(ids, rendering, bos), len(ids), is_repaired)
+
+
+class EncodedAnswer(NamedTuple):
+    """The token ids of a prompt with one answer, or the reason why the answer is not scored.
+
+    ``is_over_length``: the answer is over the length limit; its row is then cut or not scored.
+    """
+
+    row: tuple[int, ...]
+    unscored: str | None = None
+    is_over_length: bool = False
+
+
+class Encoder(Protocol):
+    """Turns cases into rows of token ids for one network."""
+
+    def encode(self, case: Case) -> Sequence[EncodedAnswer]:
+        """Return one entry a response. Raises EvidenceError for an answer over the limit where that is refused."""
+        ...
+
+    def check(self, rows: Sequence[tuple[int, ...]]) -> None:
+        """Raise ModelError for rows that the network cannot compute."""
+        ...
+
+
+class ConversationEncoder:
+    """Encodes conversations as they are rendered. ``where`` names the model in errors."""
+
+    def __init__(self, tokenizer: Any, rendering: Rendering, network: Any, *, where: str) -> None:
+        self._tokenizer = tokenizer
+        self._rendering = rendering
+        self._network = network
+        self._where = where
+
+    def encode(self, case: Case) -> list[EncodedAnswer]:
+        """Return one entry a response, `TOO_LONG` over the limit unless the rendering cuts."""
+        answers = [encode(self._tokenizer, self._rendering, case, response) for response in case.responses]
+        check_length(answers, self._rendering, case)
+        reason = None if self._rendering.cuts else TOO_LONG
+        return [
+            EncodedAnswer(answer.ids, reason if answer.is_over_length else None, answer.is_over_length)
+            for answer in answers
+        ]
+
+    def check(self, rows: Sequence[tuple[int, ...]]) -> None:
+        """Raise ModelError for a token id or a position that the network has no embedding for."""
+        from steelyard.networks.loading import check_rows  # needs torch, and most readers of conversations do not
+
+        check_rows(rows, self._network, where=self._where)
+
+
+def check_length(encoded: Sequence[Encoded], rendering: Rendering, case: Case) -> None:
+    """Raises EvidenceError for an answer of the case that is over the limit, where the rendering refuses such."""
+    if rendering.over_length != "refuse":
+        return
+    for response, one in zip(case.responses, encoded, strict=True):
+        if one.is_over_length:
+            raise EvidenceError(
+                f"response {response.id!r} has {one.length:,} tokens with its prompt, over the limit of "
+                f"{rendering.max_length:,}, and over_length is 'refuse'",
+                where=f"prompt {case.prompt.id!r}",
+                do=f"say --over-length unscored (no score, counted), left or right (cut, counted), or "
+                f"--max-length {one.length}",
+            )
+
+
+def _check_texts(written: Written, messages: Sequence[Message], *, where: str) -> None:
+    """Raise ModelError for a text that the template changed or dropped."""
+    rest = written.text
+    contents = [(hidden(message.content, written.instead), message) for message in messages]
+    # Longest first, and each is taken out: a dropped text must not be found inside another one that quotes it.
+    for content, message in sorted(contents, key=lambda one: -len(one[0])):
+        # Templates may trim the white space around a text, and many do; nothing else of it may change.
+        core = content.strip()
+        if core not in rest:
+            raise ModelError(
+                f"the chat template changes or drops the {message.role} text {message.content[:40]!r}",
+                where=where,
+                do="name a template that keeps every text: --chat-template",
+            )
+        rest = rest.replace(core, "\0", 1) if core else rest
+
+
+def _cut(ids: list[int], rendering: Rendering, bos: int | None) -> tuple[int, ...]:
+    limit = rendering.max_length
+    if len(ids) <= limit:
+        return tuple(ids)
+    if rendering.over_length == "left":
+        head = ids[:1] if bos is not None and ids[0] == bos else []
+        return tuple(head + ids[len(ids) - limit + len(head) :])
+    return tuple(ids[:limit])

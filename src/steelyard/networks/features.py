@@ -1,0 +1,244 @@
+"""Features of texts under a frozen decoder: pooled hidden states of chosen layers, computed once and kept on disk.
+
+The layers above the deepest chosen one are cut away. Features are kept in memory for a run and on disk for all others.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from steelyard.core.errors import ConfigError, ModelError, OutputError
+from steelyard.core.types import Case, Message, Response
+from steelyard.io.atomic import written
+from steelyard.io.progress import track
+from steelyard.io.run_folder import file_hash
+from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template, encode
+from steelyard.networks.loading import best_device, load_tokenizer, quiet
+from steelyard.networks.pretrained import load_pretrained
+from steelyard.networks.reading import FeatureSettings, Pooling
+
+_VERSION = 1
+Key = tuple[tuple[Message, ...], tuple[Message, ...] | str]
+_NUM_DEFAULT = 5
+
+
+class Reader:
+    """Reads one text at a time and unpadded: its features depend on no other text."""
+
+    def __init__(self, decoder: Any, layers: Sequence[int], poolings: Sequence[Pooling]) -> None:
+        self.decoder = decoder
+        self.layers = tuple(layers)
+        self.poolings = tuple(poolings)
+        self.seen: dict[int, Tensor] = {}
+        self.depth = decoder.config.get_text_config().num_hidden_layers
+        stack = _stack(decoder, self.depth)
+        del stack[max(self.layers) :]
+        for layer in self.layers:
+            stack[layer - 1].register_forward_hook(self._hook(layer))
+
+    def states(self, ids: Sequence[int], start: int, end: int) -> NDArray[np.float32]:
+        """Features of shape (layer x pooling, coordinate); the answer is ``ids[start:end]``, at least one token."""
+        device = next(self.decoder.parameters()).device
+        with torch.inference_mode():
+            final = self.decoder(input_ids=torch.tensor([list(ids)], device=device), use_cache=False).last_hidden_state
+        rows = []
+        for layer in self.layers:
+            # The last layer is read behind the final norm, as heads are; those below as they are.
+            state = (final if layer == self.depth else self.seen[layer])[0].float()
+            rows += [pooled(state, pooling, start, end) for pooling in self.poolings]
+        return torch.stack(rows).cpu().numpy()
+
+    def _hook(self, layer: int) -> Callable[[nn.Module, Any, Any], None]:
+        def keep(_module: nn.Module, _given: Any, output: Any) -> None:
+            self.seen[layer] = output[0] if isinstance(output, tuple) else output
+
+        return keep
+
+
+def pooled(state: Float[Tensor, "token hidden"], pooling: Pooling, start: int, end: int) -> Float[Tensor, " hidden"]:
+    """One row for a text."""
+    if pooling == "last":
+        return state[-1]
+    if pooling == "all":
+        return state.mean(0)
+    answer = state[start:end]
+    return answer.mean(0) if pooling == "response" else answer.amax(0)
+
+
+def default_layers(depth: int) -> tuple[int, ...]:
+    """Five layers, evenly from a third of the depth to the last; fewer where there are fewer."""
+    steps = _NUM_DEFAULT + 1
+    return tuple(sorted({max(1, round(depth * step / steps)) for step in range(2, steps + 1)}))
+
+
+def open_backbone(reading: FeatureSettings) -> Reader:
+    """The backbone, cut. Raises ModelError for what is no decoder, ConfigError for layers that it lacks."""
+    from transformers import AutoModel
+
+    try:
+        with quiet():
+            decoder = load_pretrained(AutoModel, reading.path, dtype=getattr(torch, reading.dtype))
+    except (OSError, ValueError, RuntimeError) as error:
+        found = f"cannot be loaded as a decoder ({str(error).splitlines()[0]})"
+        raise ModelError(found, where=reading.path, do="name a folder in Hugging Face format") from error
+    depth = decoder.config.get_text_config().num_hidden_layers
+    layers = reading.layers or default_layers(depth)
+    if min(layers) < 1 or max(layers) > depth or len(set(layers)) < len(layers):
+        raise ConfigError(f"layers={list(layers)}", where="model.layers", allowed=f"1 to {depth}, each once")
+    return Reader(decoder.eval().to(best_device()), layers, reading.poolings)
+
+
+def _stack(decoder: nn.Module, depth: int) -> nn.ModuleList:
+    """The list of the decoder's layers."""
+    for module in decoder.modules():
+        if isinstance(module, nn.ModuleList) and len(module) == depth:
+            return module
+    raise ModelError("has no list of layers", where=type(decoder).__name__, allowed="decoders such as Qwen, Llama")
+
+
+class TextTokens(NamedTuple):
+    """A conversation as tokens, and where among them the answer stands (at least one token)."""
+
+    ids: tuple[int, ...]
+    start: int
+    end: int
+
+
+class Library:
+    """Features of shape (place, coordinate) a text: a place is a layer and a pooling, poolings changing fastest."""
+
+    def __init__(self, reading: FeatureSettings) -> None:
+        self.reading = reading
+        self.known: dict[Key, NDArray[np.float32]] = {}
+        self.cut: set[Key] = set()
+        self.folder = Path(reading.cache) if reading.cache else Path.home() / ".cache" / "steelyard" / "features"
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        """The backbone's tokenizer."""
+        return load_tokenizer(self.reading.path)
+
+    @cached_property
+    def rendering(self) -> Rendering:
+        """How a text becomes tokens. Nothing was trained with a template here, so ``plain`` is as good as another."""
+        named = self.reading.chat_template or (None if self.tokenizer.chat_template else "plain")
+        template = choose_template(self.tokenizer, named, model=self.reading.path)
+        return Rendering(
+            template=template,
+            special_tokens=choose_special_tokens(self.tokenizer, template),
+            max_length=self.reading.max_length,
+            over_length="right",
+        )
+
+    @cached_property
+    def reader(self) -> Reader:
+        """The backbone, cut above the deepest layer. Loaded only where a text has no features yet."""
+        return open_backbone(self.reading)
+
+    @cached_property
+    def backbone_hash(self) -> str:
+        """The content of the backbone's folder."""
+        return file_hash(Path(self.reading.path))
+
+    def protocol(self) -> dict[str, Any]:
+        """What the features depend on beside the text."""
+        own = self.reading
+        return {
+            "backbone": self.backbone_hash,
+            "layers": list(own.layers) or "default",
+            "poolings": list(own.poolings),
+            "dtype": own.dtype,
+            "max_length": own.max_length,
+            "template_hash": self.rendering.template_hash,
+        }
+
+    def features(self, cases: Sequence[Case]) -> NDArray[np.float32]:
+        """Shape (response, place, coordinate), for the responses of all cases in order, at least one.
+
+        Raises ModelError for a backbone that does not load or a text that the template refuses, OutputError where the
+        cache cannot be written.
+        """
+        missing = [
+            (case, response)
+            for case in cases
+            for response in case.responses
+            if _key(case, response) not in self.known
+        ]  # fmt: skip
+        if missing:
+            self._read(missing)
+        return np.stack([self.known[_key(case, response)] for case in cases for response in case.responses])
+
+    def is_cut(self, case: Case, response: Response) -> bool:
+        """Whether a response whose features were asked for is longer than the limit, and was read to there."""
+        return _key(case, response) in self.cut
+
+    def _read(self, missing: Sequence[tuple[Case, Response]]) -> None:
+        empty: dict[tuple[Message, ...], tuple[int, ...]] = {}
+        unread: list[tuple[Key, TextTokens, Path]] = []
+        for case, response in missing:
+            key, prompt = _key(case, response), case.prompt.messages
+            if prompt not in empty:
+                empty[prompt] = encode(self.tokenizer, self.rendering, case, Response(id="", text="")).ids
+            encoded = encode(self.tokenizer, self.rendering, case, response)
+            if encoded.is_over_length:
+                self.cut.add(key)
+            tokens = located(encoded.ids, empty[prompt])
+            place = self._place(tokens)
+            if place.is_file():
+                self.known[key] = np.load(place, allow_pickle=False)
+            else:
+                unread.append((key, tokens, place))
+        for key, tokens, place in self._tracked(unread):
+            # Two cases may hold one text, or two texts the same tokens: the second finds what the first has left.
+            self.known[key] = np.load(place, allow_pickle=False) if place.is_file() else self._made(tokens, place)
+
+    def _tracked(self, unread: Sequence[tuple[Key, TextTokens, Path]]) -> Iterable[tuple[Key, TextTokens, Path]]:
+        return track(unread, "reading texts", len(unread)) if unread else ()
+
+    def _made(self, tokens: TextTokens, place: Path) -> NDArray[np.float32]:
+        made = self.reader.states(tokens.ids, tokens.start, tokens.end)
+        try:
+            with written(place) as file:
+                np.save(file, made, allow_pickle=False)
+        except OSError as error:
+            raise OutputError(
+                f"features cannot be kept here ({error.strerror})",
+                where=str(self.folder),
+                do="name a folder: --set model.cache=FOLDER",
+            ) from error
+        return made
+
+    def _place(self, tokens: TextTokens) -> Path:
+        """The file of a text's features: named by all that they depend on."""
+        own = self.reading
+        parts = (_VERSION, self.backbone_hash, own.layers, own.poolings, own.dtype, *tokens)
+        name = hashlib.sha256(repr(parts).encode()).hexdigest()
+        return self.folder / name[:2] / f"{name}.npy"
+
+
+def located(ids: tuple[int, ...], empty: tuple[int, ...]) -> TextTokens:
+    """Where the answer's tokens stand: what is left between what they share with those of an empty answer.
+
+    An empty answer is the last token: that is what a model would be read at.
+    """
+    start = 0
+    while start < min(len(ids), len(empty)) and ids[start] == empty[start]:
+        start += 1
+    end = len(ids)
+    rest = len(empty)
+    while end > start and rest > start and ids[end - 1] == empty[rest - 1]:
+        end, rest = end - 1, rest - 1
+    return TextTokens(ids, start, end) if start < end else TextTokens(ids, len(ids) - 1, len(ids))
+
+
+def _key(case: Case, response: Response) -> Key:
+    answer = response.messages if response.text is None else response.text
+    return case.prompt.messages, answer or ()

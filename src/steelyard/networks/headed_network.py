@@ -1,0 +1,151 @@
+"""A decoder with a family's own head: where the head reads, what surrounds the conversation, and the model over it."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from steelyard.core.errors import ModelError
+from steelyard.core.scores import TOO_LONG
+from steelyard.core.self_tests import SelfTest
+from steelyard.core.types import Case, OverLength, Scores
+from steelyard.networks.conversation import Encoded, EncodedAnswer, Rendering, check_length, encode
+from steelyard.networks.loading import best_device
+from steelyard.networks.manifest import protocol_of
+from steelyard.networks.reward_network import attended_rows, attended_states
+from steelyard.networks.scorer import Limits, Scorer
+from steelyard.networks.self_tests import (
+    ReadRow,
+    beginning_mark,
+    last_token,
+    padding_test,
+    template_end,
+    trained_head,
+)
+from steelyard.networks.settings import DecoderConfig
+
+ReadPlaces = Callable[[Sequence[int]], tuple[int, ...] | None]
+
+
+def read_last(ids: Sequence[int]) -> tuple[int, ...]:
+    """Return the place of the last token."""
+    return (len(ids) - 1,)
+
+
+class Family(NamedTuple):
+    """What makes a family: its head, the places that it reads, and the tokens before and behind the conversation.
+
+    ``head`` takes the hidden states at the places of ``read``, (row, place, width) in float32, and gives one reward a
+    row. ``read`` gives null where a row lacks the place. ``protocol`` is what else decides a score.
+    """
+
+    name: str
+    head: nn.Module
+    read: ReadPlaces = read_last
+    before: tuple[int, ...] = ()
+    behind: tuple[int, ...] = ()
+    protocol: Mapping[str, Any] = MappingProxyType({})
+
+
+class HeadedNetwork(nn.Module):
+    """A decoder and the head of a family, in evaluation mode."""
+
+    def __init__(self, backbone: nn.Module, head: nn.Module, read: ReadPlaces) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.head = head
+        self.read = read
+        self.eval()
+
+    def forward(self, ids: Int[Tensor, "row token"], attended: Bool[Tensor, "row token"]) -> Float[Tensor, " row"]:
+        """Return one reward a row of a padded batch; the head computes in float32."""
+        hidden = attended_states(self.backbone, ids, attended)
+        starts = attended.int().argmax(1).tolist()
+        rows = attended_rows(ids, attended)
+        places = [[start + place for place in self.read(row) or ()] for row, start in zip(rows, starts, strict=True)]
+        numbers = torch.arange(len(rows))[:, None].to(ids.device)
+        return self.head(hidden[numbers, torch.tensor(places, device=ids.device)].float())
+
+
+class HeadedModel:
+    """A RewardModel. Unscored: `TOO_LONG` (over the limit), ``unread`` (its head finds nothing to read).
+
+    Raises ModelError for a token id that the decoder has no embedding for.
+    """
+
+    def __init__(
+        self, config: DecoderConfig, family: Family, backbone: nn.Module, *, tokenizer: Any, rendering: Rendering
+    ) -> None:
+        self.config = config
+        self.family = family
+        self.tokenizer = tokenizer
+        self.rendering = rendering
+        self.network = HeadedNetwork(backbone, family.head, family.read).to(best_device())
+        limits = Limits(config.tokens_per_forward, config.batch_size, config.padding)
+        self.scorer = Scorer(self.network, encoder=self, limits=limits, kernel="padded")
+
+    def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
+        """Return one Scores a case, in order."""
+        yield from self.scorer.score(cases)
+
+    def protocol(self) -> dict[str, Any]:
+        """Return the family with its own settings, template, special tokens, strip, length and number type."""
+        of_text = protocol_of(self.rendering, dtype=self.config.dtype, model=Path(self.config.path).name)
+        return of_text | {"family": self.family.name} | dict(self.family.protocol)
+
+    def self_tests(self, cases: Sequence[Case]) -> Iterator[SelfTest]:
+        """Test the beginning mark, the last token, the head, and both sides of padding."""
+        answers = [answer for case in cases for answer in self._answers(case)]
+        rows = tuple(answer.row for answer in answers if answer.unscored is None and not answer.is_over_length)
+        self.check(rows)
+        read = [ReadRow(row, max(self.family.read(row) or (0,))) for row in rows]
+        yield beginning_mark(self.tokenizer, read)
+        yield last_token(
+            self.tokenizer, read, self.family.behind or template_end(self.tokenizer, self.rendering, cases[0])
+        )
+        yield trained_head(
+            [weight for weight in self.family.head.parameters() if weight.ndim > 1], fresh_deviation=None
+        )
+        yield padding_test(self.scorer, [rows], dtype=self.config.dtype)
+
+    def lengths(self, case: Case) -> list[int]:
+        """Return the number of tokens of each answer with its prompt."""
+        return [encode(self.tokenizer, self.rendering, case, response).length for response in case.responses]
+
+    @property
+    def max_length(self) -> int:
+        """The length limit in tokens."""
+        return self.rendering.max_length
+
+    @property
+    def over_length(self) -> OverLength:
+        """What happens to longer answers."""
+        return self.rendering.over_length
+
+    def encode(self, case: Case) -> list[EncodedAnswer]:
+        """Return one entry a response. Raises EvidenceError for an answer over the limit where that is refused."""
+        encoded = [encode(self.tokenizer, self.rendering, case, response) for response in case.responses]
+        check_length(encoded, self.rendering, case)
+        return [self._answer(answer) for answer in encoded]
+
+    def check(self, rows: Sequence[tuple[int, ...]]) -> None:
+        """Raise ModelError for a token id that the decoder has no embedding for."""
+        size = self.network.backbone.get_input_embeddings().num_embeddings  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
+        largest = max((max(row) for row in rows), default=0)
+        if largest >= size:
+            raise ModelError(f"token id {largest}, but the model knows ids below {size}", where=self.config.path)
+
+    def _answers(self, case: Case) -> list[EncodedAnswer]:
+        return [self._answer(encode(self.tokenizer, self.rendering, case, response)) for response in case.responses]
+
+    def _answer(self, encoded: Encoded) -> EncodedAnswer:
+        """Return the ids of a row with what surrounds them, or why it is not scored."""
+        ids = (*self.family.before, *encoded.ids, *self.family.behind)
+        reason = "unread" if self.family.read(ids) is None else None
+        if encoded.is_over_length and not self.rendering.cuts:
+            reason = TOO_LONG
+        return EncodedAnswer(ids, reason, encoded.is_over_length)

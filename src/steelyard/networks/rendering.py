@@ -1,0 +1,287 @@
+"""Write conversations and tokenise them such that texts stay text: no user's words become tokens of the template.
+
+A tokenizer takes a mark such as ``<|im_end|>`` for itself wherever it is spelt out. Three ways lead there: a text
+spells the mark, also one whose token is not flagged special (DeepSeek's roles); the tokenizer normalises the text into
+it (NFKC, stripped accents); its vocabulary holds the mark as a piece (Unigram). One rule covers all: the marks among
+the token ids are those that the template wrote, in their order. Where they are not, the text is tokenised by a twin of
+the tokenizer in which marks are spelt as no text is. Ids of all other texts are those of the tokenizer.
+"""
+
+import json
+import re
+import secrets
+import string
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import product
+from typing import Any, NamedTuple
+
+from steelyard.core.errors import ModelError
+from steelyard.core.types import Message
+
+TODAY = "2024-07-26"
+"""What the templates that ask for the date write themselves where they get none."""
+_PROBES = (
+    ("user",),
+    ("user", "assistant"),
+    ("system", "user", "assistant"),
+    ("user", "assistant", "user", "assistant"),
+)
+
+
+class TemplateFailure(Exception):  # noqa: N818 - the words of the template, or why it was stopped
+    """A template that refuses a conversation, fails, or wants too much work."""
+
+
+class TemplateTooCostly(TemplateFailure):
+    """A template that was stopped: it wants more time or memory than a template needs."""
+
+
+class Marks(NamedTuple):
+    """The tokens that only the template may write, by how they are spelt. Null ``pattern`` where there are none.
+
+    The rest follows from ``ids`` and is kept because every text asks for it, and Gemma has 6,400 such tokens:
+    ``numbers`` of the tokens, what spellings ``begins`` and ``ends`` with (never the whole), and the ``longest``.
+    """
+
+    ids: dict[str, int]
+    pattern: re.Pattern[str] | None
+    numbers: frozenset[int]
+    begins: frozenset[str]
+    ends: frozenset[str]
+    longest: int
+
+    def find(self, text: str) -> list[str]:
+        """Return the marks that a text spells, in order."""
+        return self.pattern.findall(text) if self.pattern else []
+
+
+class Written(NamedTuple):
+    """A conversation as the template writes it.
+
+    ``instead``: the private characters that stand in for marks that the texts spell. ``edged``: the same text with
+    ``edge`` around each user's text, where a mark could be spelt over that edge; else null.
+    """
+
+    text: str
+    instead: dict[str, str]
+    marks: Marks
+    edged: str | None = None
+    edge: str = ""
+
+
+class Tokens(NamedTuple):
+    """Token ids, and whether the tokenizer by itself would have taken some of a user's text for marks."""
+
+    ids: list[int]
+    is_repaired: bool
+
+
+class _Twin(NamedTuple):
+    """A tokenizer with equal ids in which every mark is spelt as no text is."""
+
+    tokenizer: Any
+    spelling: dict[str, str]
+
+
+def write(
+    tokenizer: Any, template: str, messages: Sequence[Message], *, today: str = TODAY,
+    add_generation_prompt: bool = False,
+) -> Written:  # fmt: skip
+    """Return the conversation as the template writes it. Raises TemplateFailure where it cannot."""
+    marks = marks_of(tokenizer, template)
+    contents = [message.content for message in messages]
+    instead, edge = _stand_ins(marks, contents)
+
+    def rendered(change: Callable[[str], str]) -> str:
+        turns = [{"role": one.role, "content": change(hidden(one.content, instead))} for one in messages]
+        return _render(tokenizer, template, turns, today=today, add_generation_prompt=add_generation_prompt)
+
+    text = rendered(lambda content: content)
+    if not any(_may_cross(marks, content) for content in contents):
+        return Written(text, instead, marks)
+    edged = rendered(lambda content: _edged(content, edge))
+    if edged.replace(edge, "") != text:
+        raise TemplateFailure("it looks into a text whose end could be read as part of a mark")
+    return Written(text, instead, marks, edged, edge)
+
+
+def tokenise(tokenizer: Any, written: Written, *, add: bool, strip: bool = False) -> Tokens:
+    """Return the token ids of what was written; ``add``: with the tokenizer's own marks around it.
+
+    ``strip`` takes off white space at the end. Raises ModelError where a text would become a mark in every way.
+    """
+    base = written.text if written.edged is None else written.edged
+    text, base = (written.text.rstrip(), base.rstrip()) if strip else (written.text, base)
+    marks = written.marks
+    if not written.instead and written.edged is None:
+        ids = tokenizer(text, add_special_tokens=add, truncation=False).input_ids
+        if _marks_among(ids, marks) == _expected(tokenizer, marks, text, add=add):
+            return Tokens(ids, is_repaired=False)
+    twin = _twin(tokenizer, tuple(sorted(marks.ids.items())))
+    if any(spelling in base for spelling in twin.spelling.values()):
+        raise ModelError("a text holds the secret spelling of a mark", where=tokenizer.name_or_path)
+    frame = marks.pattern.sub(lambda mark: twin.spelling[mark.group()], base) if marks.pattern else base
+    for mark, character in written.instead.items():
+        frame = frame.replace(character, mark)
+    ids = twin.tokenizer.encode(frame.replace(written.edge, "") if written.edge else frame, add_special_tokens=add).ids
+    extra = Counter(_marks_among(ids, marks)) - Counter(_expected(tokenizer, marks, base, add=add))
+    if extra:
+        found = f"the tokenizer turns a text into its mark of id {next(iter(extra))}, however it is written"
+        raise ModelError(found, where=tokenizer.name_or_path, do="take that text out, or use another model")
+    return Tokens(ids, is_repaired=True)
+
+
+def hidden(text: str, instead: Mapping[str, str]) -> str:
+    """Return the text with the stand-in for each mark."""
+    for mark in sorted(instead, key=len, reverse=True):
+        text = text.replace(mark, instead[mark])
+    return text
+
+
+@lru_cache(maxsize=8)
+def marks_of(tokenizer: Any, template: str) -> Marks:
+    """Return the tokens that a text must not become: those flagged special, and all others that the template writes.
+
+    Added tokens that no template writes are ordinary text: Gemma's runs of spaces, a code model's words.
+    """
+    added = {token.content: number for number, token in tokenizer.added_tokens_decoder.items() if token.content}
+    special = {token.content for token in tokenizer.added_tokens_decoder.values() if token.special}
+    names = special | set(tokenizer.all_special_tokens)
+    sources = [template, *_probed(tokenizer, template)]
+    names |= {name for name in added if name.strip() and any(name in source for source in sources)}
+    ids = added | {name: tokenizer.convert_tokens_to_ids(name) for name in tokenizer.all_special_tokens}
+    own = {name: ids[name] for name in names if name}
+    longest_first = sorted(own, key=len, reverse=True)
+    return Marks(
+        ids=own,
+        pattern=re.compile("|".join(map(re.escape, longest_first))) if own else None,
+        numbers=frozenset(own.values()),
+        begins=frozenset(name[:end] for name in own for end in range(1, len(name))),
+        ends=frozenset(name[start:] for name in own for start in range(1, len(name))),
+        longest=max(map(len, own), default=0),
+    )
+
+
+def _render(
+    tokenizer: Any, template: str, turns: Sequence[Mapping[str, str]], *, today: str, add_generation_prompt: bool
+) -> str:
+    """Return what the template writes, within its budget; Jinja is needed only here."""
+    import jinja2
+
+    from steelyard.networks.templates import TooMuchWork, render_template
+
+    try:
+        return render_template(
+            template,
+            turns,
+            today=today,
+            add_generation_prompt=add_generation_prompt,
+            marks=tokenizer.special_tokens_map,
+        )
+    except TooMuchWork as error:
+        raise TemplateTooCostly(str(error)) from error
+    except jinja2.TemplateError as error:
+        raise TemplateFailure(str(error)) from error
+
+
+def _probed(tokenizer: Any, template: str) -> list[str]:
+    """Return what the template writes around short texts: marks that it puts together are spelt out there."""
+    found = []
+    for roles, is_asking in product(_PROBES, (False, True)):
+        turns = [{"role": role, "content": "a"} for role in roles]
+        try:
+            found.append(_render(tokenizer, template, turns, today=TODAY, add_generation_prompt=is_asking))
+        except TemplateTooCostly:
+            raise
+        except TemplateFailure:
+            continue  # it refuses these roles; others it may take
+    return found
+
+
+def _stand_ins(marks: Marks, texts: Sequence[str]) -> tuple[dict[str, str], str]:
+    """Return a private character that no text has for each mark that a text spells, and one more for edges."""
+    joined = "\0".join(texts)
+    found = dict.fromkeys(marks.find(joined))
+    free = (character for character in map(chr, range(0xF0000, 0xFFFFE)) if character not in joined)
+    edge = next(free)
+    return dict(zip(found, free, strict=False)), edge
+
+
+def _may_cross(marks: Marks, content: str) -> bool:
+    """Return whether a mark could be spelt partly by this text and partly by what stands beside it."""
+    sizes = range(1, min(marks.longest, len(content) + 1))
+    shapes = {content, content.strip()}
+    return any(one[:size] in marks.ends or one[-size:] in marks.begins for one in shapes if one for size in sizes)
+
+
+def _edged(content: str, edge: str) -> str:
+    """Return the text with an edge on either side, inside the white space that templates may trim."""
+    core = content.strip()
+    if not core:
+        return content
+    start = content.index(core)
+    return f"{content[:start]}{edge}{core}{edge}{content[start + len(core) :]}"
+
+
+def _marks_among(ids: Sequence[int], marks: Marks) -> list[int]:
+    return [one for one in ids if one in marks.numbers]
+
+
+def _expected(tokenizer: Any, marks: Marks, text: str, *, add: bool) -> list[int]:
+    """Return the ids of the marks that the template wrote, with those that the tokenizer puts around a text."""
+    inside = [marks.ids[mark] for mark in marks.find(text)]
+    if not add:
+        return inside
+    before, behind = _added(tokenizer)
+    return [*_marks_among(before, marks), *inside, *_marks_among(behind, marks)]
+
+
+@lru_cache(maxsize=8)
+def _added(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return what the tokenizer puts before and behind a text by itself."""
+    around, inside = tokenizer("a").input_ids, tokenizer("a", add_special_tokens=False).input_ids
+    start = around.index(inside[0])
+    return tuple(around[:start]), tuple(around[start + len(inside) :])
+
+
+@lru_cache(maxsize=4)
+def _twin(tokenizer: Any, marks: tuple[tuple[str, int], ...]) -> _Twin:
+    """Return the tokenizer with each mark spelt by letters drawn anew in each process: nobody can write them.
+
+    Raises ModelError for a tokenizer that is code and not a file of rules.
+    """
+    from tokenizers import Tokenizer
+
+    if not tokenizer.is_fast:
+        found = "a text spells a mark of the template, and a tokenizer without tokenizer.json cannot be kept from it"
+        raise ModelError(found, where=tokenizer.name_or_path, do="save the tokenizer as a fast one beside the model")
+    drawn = "".join(secrets.choice(string.ascii_lowercase) for _ in range(16))
+    spelling = {mark: f"\U00100000{drawn}{_letters(number)}\U00100000" for mark, number in marks}
+    rules = json.loads(tokenizer.backend_tokenizer.to_str())
+    for token in rules["added_tokens"]:
+        token["content"] = spelling.get(token["content"], token["content"])
+    _rename(rules["model"], spelling)
+    rules["truncation"] = rules["padding"] = None
+    twin = Tokenizer.from_str(json.dumps(rules))
+    assert all(twin.token_to_id(spelling[mark]) == number for mark, number in marks), "the twin has the same ids"
+    return _Twin(twin, spelling)
+
+
+def _letters(number: int) -> str:
+    return "".join(string.ascii_lowercase[int(digit)] for digit in str(number))
+
+
+def _rename(model: dict[str, Any], spelling: Mapping[str, str]) -> None:
+    """Spell the marks anew in the vocabulary of a tokenizer's model, where a plain text could find them."""
+    vocabulary = model["vocab"]
+    if isinstance(vocabulary, dict):
+        model["vocab"] = {spelling.get(piece, piece): number for piece, number in vocabulary.items()}
+    else:
+        model["vocab"] = [[spelling.get(piece, piece), *score] for piece, *score in vocabulary]
+    if "unk_token" in model and model["unk_token"] is not None:
+        model["unk_token"] = spelling.get(model["unk_token"], model["unk_token"])
+    if "merges" in model:
+        pairs = [one.split(" ", 1) if isinstance(one, str) else one for one in model["merges"]]
+        model["merges"] = [pair for pair in pairs if not {*pair, "".join(pair)} & spelling.keys()]

@@ -1,0 +1,234 @@
+"""The one way to get rewards: one network, its limits and its layout, for training, evaluation and supervision alike.
+
+A prompt is a tuple of rows, the token ids of the prompt with each of its answers. In the ``packed`` layout the shared
+tokens of a prompt are computed once; it is chosen where it is exact. In the ``padded`` layout each answer is a padded
+row. Neither layout nor limits change a reward except by rounding.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, Literal, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from steelyard.core.errors import ModelError
+from steelyard.core.types import Case, Scores
+from steelyard.io.progress import track
+from steelyard.networks.allocator import Heap
+from steelyard.networks.conversation import EncodedAnswer, Encoder
+from steelyard.networks.packed_forward import wanted_tokens
+from steelyard.networks.packing import forward_groups, num_packed_tokens, pack_groups, process_shares
+from steelyard.networks.reward_network import RewardNetwork, Row, Side, padded
+from steelyard.networks.world import LOCAL, World
+
+Rows = tuple[Row, ...]
+Kernel = Literal["packed", "padded"]
+_IDLE_TOKENS = 256
+_CASES_AT_A_TIME = 64
+
+
+class Limits(NamedTuple):
+    """Bounds of a forward pass in tokens and rows, and the side on which padded rows are filled."""
+
+    tokens_per_pass: int = 8192
+    rows_per_pass: int | None = None
+    padding: Side = "right"
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class Scorer:
+    """Compute rewards with one network: one pass with its graph, or many passes within the limits without one.
+
+    ``is_autocast`` computes in bfloat16 with float32 weights, as in training; weights stored in bfloat16 need none.
+    ``encoder`` is needed by `score` alone. Many processes of one ``world`` divide the prompts of `rewards`.
+    Raises ModelError where ``kernel="packed"`` is required and packing is not exact.
+    """
+
+    def __init__(
+        self,
+        network: Any,
+        *,
+        encoder: Encoder | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        kernel: Kernel | None = None,
+        is_autocast: bool = False,
+        world: World = LOCAL,
+    ) -> None:
+        self.network = network
+        self.encoder = encoder
+        self.limits = limits
+        self.is_autocast = is_autocast
+        self.world = world
+        self.layout_reason: str | None = "asked for" if kernel == "padded" else network.packing_obstacle
+        if self.layout_reason is not None and kernel == "packed":
+            found = f"packing is not exact for this model ({self.layout_reason})"
+            raise ModelError(found, do="leave kernel=packed out")
+
+    def on(self, network: Any, *, is_autocast: bool | None = None, world: World | None = None) -> "Scorer":
+        """Return a scorer of another network, precision or world, with the same limits and layout."""
+        autocast = self.is_autocast if is_autocast is None else is_autocast
+        kernel: Kernel = "packed" if self.is_packed else "padded"
+        parts = {"encoder": self.encoder, "limits": self.limits, "world": world or self.world}
+        scorer = Scorer(network, kernel=kernel, is_autocast=autocast, **parts)
+        scorer.layout_reason = self.layout_reason
+        return scorer
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the shared tokens of a prompt are computed once for all its answers."""
+        return self.layout_reason is None
+
+    @property
+    def layout(self) -> Kernel:
+        """``packed`` or ``padded``; ``layout_reason`` says why it is padded."""
+        return "packed" if self.is_packed else "padded"
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the network."""
+        return next(self.network.parameters()).device
+
+    @property
+    def tokens_per_pass(self) -> int:
+        """The size of a pass in tokens: the limit, or what the device is fastest with where that is less."""
+        most = self.limits.tokens_per_pass
+        return min(most, wanted_tokens(self.device) or most) if self.is_packed else most
+
+    def size(self, rows: Sequence[Row]) -> int:
+        """Return how many tokens of a pass the answers of one prompt take: shared tokens once, or with each row."""
+        return num_packed_tokens(rows) if self.is_packed else sum(map(len, rows))
+
+    def forward(self, prompts: Sequence[Rows]) -> Float[Tensor, " answer"]:
+        """Return the rewards of all rows, prompt by prompt, with their graph: one pack, or padded passes by length.
+
+        Where the head's inputs of all rows are cached, the head alone is computed.
+        """
+        cached = self._from_cached_features(prompts)
+        if cached is not None:
+            return cached
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_autocast):
+            if self.is_packed:
+                return self.network.packed_rewards(prompts)
+            rows = [row for rows in prompts for row in rows]
+            parts: list[Tensor] = []
+            for group in self._padded_groups(prompts):
+                ids, attended = padded([rows[index] for index in group], filler=0, side=self.limits.padding)
+                parts.append(self.network(ids.to(self.device), attended.to(self.device)))
+        return self._in_given_order(torch.cat(parts), prompts)
+
+    def rewards(self, prompts: Sequence[Rows], *, title: str | None = None) -> Float[Tensor, " answer"]:
+        """Return the rewards of all rows, prompt by prompt, within the limits and without a graph.
+
+        Many processes divide the prompts, and each gets the rewards of all. ``title`` names a progress bar.
+        """
+        if not any(prompts):
+            return torch.zeros(0)
+        world = self.world
+        places = range(len(prompts))
+        if not world.is_alone:
+            places = process_shares([self.size(rows) for rows in prompts], world.size)[world.rank]
+        share = [prompts[place] for place in places]
+        passes = self.passes(share)
+        num_runs = len(passes) if self.is_packed else len(self._padded_groups(share))
+        num_idle = world.most([num_runs])[0] - num_runs
+        with torch.no_grad():
+            shown = passes if title is None else track(passes, title, len(passes))
+            rewards = [self.forward(rows) for rows in shown]
+            for _ in range(num_idle):
+                self.idle(prompts[0][0])
+        if world.is_alone:
+            return torch.cat(rewards)
+        by_prompt = torch.cat(rewards).cpu().split([len(rows) for rows in share]) if rewards else ()
+        shares = world.everyone(list(zip(places, by_prompt, strict=True)))
+        ordered = sorted((pair for share in shares for pair in share), key=lambda pair: pair[0])
+        return torch.cat([scores for _, scores in ordered])
+
+    def passes(self, prompts: Sequence[Rows]) -> list[Sequence[Rows]]:
+        """Divide prompts into passes within the limits; padded rows are divided later, by `forward`."""
+        if not self.is_packed:
+            return [prompts] if prompts else []
+        limits = self.limits
+        groups = pack_groups(
+            prompts,
+            max_tokens=limits.tokens_per_pass,
+            max_rows=limits.rows_per_pass,
+            wanted_tokens=self.tokens_per_pass,
+        )
+        return [[tuple(prompts[part.prompt][answer] for answer in part.answers) for part in group] for group in groups]
+
+    def idle(self, row: Row) -> Float[Tensor, " answer"]:
+        """Run a short pass whose rewards are not used: gathering weights takes all processes at once."""
+        return self.forward([(tuple(row[:_IDLE_TOKENS]),)])
+
+    def head_inputs(self, prompts: Sequence[Rows], *, title: str | None = None) -> Float[Tensor, "answer hidden"]:
+        """Return the inputs of the head of every row, prompt by prompt, in evaluation mode and without a graph."""
+        inputs: list[Tensor] = []
+
+        def see(_: Any, given: tuple[Any, ...]) -> None:
+            inputs.append(given[0].detach())
+
+        hook = self.network.head.register_forward_pre_hook(see)
+        try:
+            with self.evaluating():
+                self.rewards(prompts, title=title)
+        finally:
+            hook.remove()
+        return torch.cat(inputs) if self.is_packed else self._in_given_order(torch.cat(inputs), prompts)
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Within it the network is in evaluation mode: nothing is dropped at random."""
+        was_training = self.network.training
+        self.network.eval()
+        try:
+            yield
+        finally:
+            self.network.train(was_training)
+
+    def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
+        """Return one Scores a case, in order. Raises what encoding and checking the cases raise."""
+        encoder = self.encoder
+        assert encoder is not None, "a scorer of cases has an encoder"
+        remaining, heap = iter(cases), Heap()
+        while window := list(islice(remaining, _CASES_AT_A_TIME)):
+            encoded = [encoder.encode(case) for case in window]
+            prompts = [tuple(answer.row for answer in answers if answer.unscored is None) for answers in encoded]
+            encoder.check([row for rows in prompts for row in rows])
+            rewards = iter(self.rewards([rows for rows in prompts if rows]).tolist())
+            for case, answers in zip(window, encoded, strict=True):
+                yield _scores(case, answers, rewards)
+            heap.give_back()
+
+    def _from_cached_features(self, prompts: Sequence[Rows]) -> Tensor | None:
+        if not isinstance(self.network, RewardNetwork) or self.network.features is None:
+            return None
+        features, head = self.network.features, self.network.head
+        if not all(row in features for rows in prompts for row in rows):
+            return None
+        inputs = torch.stack([features[row] for rows in prompts for row in rows])
+        return head(inputs.to(self.device, head.weight.dtype))[:, 0]
+
+    def _padded_groups(self, prompts: Sequence[Rows]) -> tuple[tuple[int, ...], ...]:
+        lengths = [len(row) for rows in prompts for row in rows]
+        return forward_groups(lengths, max_tokens=self.limits.tokens_per_pass, max_rows=self.limits.rows_per_pass)
+
+    def _in_given_order(self, values: Tensor, prompts: Sequence[Rows]) -> Tensor:
+        """Put values of padded passes, which go by length, into the order of the rows."""
+        order = torch.tensor([index for group in self._padded_groups(prompts) for index in group])
+        return torch.empty_like(values).index_copy(0, order.to(values.device), values)
+
+
+def _scores(case: Case, answers: Sequence[EncodedAnswer], rewards: Iterator[float]) -> Scores:
+    by_name = list(zip((response.id for response in case.responses), answers, strict=True))
+    return Scores(
+        prompt=case.prompt.id,
+        language=case.prompt.language,
+        scores={name: next(rewards) if answer.unscored is None else None for name, answer in by_name},
+        unscored={name: answer.unscored for name, answer in by_name if answer.unscored is not None},
+        cut=tuple(name for name, answer in by_name if answer.is_over_length and answer.unscored is None),
+    )

@@ -1,0 +1,164 @@
+"""Tests that a model with tokens and a head makes of itself: beginning mark, last token, head, kernels."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import torch
+
+from steelyard.core.self_tests import SelfTest
+from steelyard.core.types import Case, Response
+from steelyard.networks.answer_tokens import UNLIKE, shared
+from steelyard.networks.conversation import Rendering, encode
+from steelyard.networks.reward_network import Side
+from steelyard.networks.scorer import Rows, Scorer
+from steelyard.statistics.tolerance import sameness
+
+_ENDLESS = 10**9
+_FEWEST_WEIGHTS = 256
+_KURTOSIS_OF_NORMAL = 3.0
+
+
+class ReadRow(NamedTuple):
+    """The tokens of an answer as the model gets them, and the last place that its head reads."""
+
+    ids: tuple[int, ...]
+    place: int
+
+
+def beginning_mark(tokenizer: Any, rows: Sequence[ReadRow]) -> SelfTest:
+    """Each row begins with one beginning mark, or each with none where the tokenizer adds none by itself."""
+    name, bos = "beginning_mark", tokenizer.bos_token_id
+    if bos is None:
+        return SelfTest(name=name, state="not applicable", found="the tokenizer has no beginning-of-text mark")
+    counts = sorted({_num_leading(row.ids, bos) for row in rows})
+    figures = {"mark": tokenizer.bos_token, "num_at_start": counts}
+    is_added = tokenizer("a").input_ids[:1] == [bos]
+    if counts == [0] and not is_added:
+        found = "neither the tokenizer nor the template begins with a mark"
+        return SelfTest(name=name, state="not applicable", figures=figures, found=found)
+    if counts == [1]:
+        return SelfTest(name=name, state="passed", figures=figures)
+    return SelfTest(
+        name=name, state="failed", figures=figures,
+        found=f"conversations begin with {' or '.join(map(str, counts))} beginning-of-text marks, not with one",
+        do="let either the template or the tokenizer write the mark; --chat-template FILE names another template",
+    )  # fmt: skip
+
+
+def _num_leading(ids: Sequence[int], mark: int) -> int:
+    number = 0
+    while number < len(ids) and ids[number] == mark:
+        number += 1
+    return number
+
+
+def template_end(tokenizer: Any, rendering: Rendering, case: Case) -> tuple[int, ...]:
+    """The tokens that the template writes behind an answer: what two answers without a common byte both end with."""
+    endless = msgspec.structs.replace(rendering, max_length=_ENDLESS)
+    one, other = (encode(tokenizer, endless, case, Response(id="unlike", text=text)).ids[::-1] for text in UNLIKE)
+    return one[: shared(one, other)][::-1]
+
+
+def last_token(tokenizer: Any, rows: Sequence[ReadRow], end: Sequence[int]) -> SelfTest:
+    """The head reads the last token of what stands behind every answer; ``end`` is what that should be.
+
+    Without an ``end`` the head reads the last word of the answer: doubtful, since most models were trained with one.
+    """
+    name = "last_token"
+    read = sorted({row.ids[row.place] for row in rows})
+    figures = {"read": [_shown(tokenizer, one) for one in read[:8]], "num_different": len(read)}
+    if not end:
+        found = "the template writes nothing behind an answer, so that its own last token is read"
+        return SelfTest(name=name, state="passed", figures=figures, found=found)
+    figures["expected"] = _shown(tokenizer, end[-1])
+    if any(row.place != len(row.ids) - 1 for row in rows):
+        found = "this family's head does not read at the last token"
+        return SelfTest(name=name, state="not applicable", figures=figures, found=found)
+    if read == [end[-1]]:
+        return SelfTest(name=name, state="passed", figures=figures)
+    return SelfTest(
+        name=name, state="failed", figures=figures,
+        found=f"the head should read {figures['expected']!r}, and reads {figures['read']}",
+        do="the template's end melts into answers: say --set model.strip=true, or name another: --chat-template FILE",
+    )  # fmt: skip
+
+
+def _shown(tokenizer: Any, token: int) -> str:
+    return str(tokenizer.convert_ids_to_tokens(token) or token)
+
+
+def trained_head(weights: Iterable[torch.Tensor], *, fresh_deviation: float | None) -> SelfTest:
+    """The head is finite and not constant. One that looks as drawn with ``fresh_deviation`` is doubtful, not more.
+
+    Training moves a drawn head by less than the draw's own deviation, so that no statistic of it can prove training.
+    """
+    flat = torch.cat([one.detach().float().flatten().cpu() for one in weights])
+    figures: dict[str, Any] = {"num_weights": len(flat)}
+    do = "check the download and the family (steelyard list models); an untrained model is trained by steelyard train"
+    if not bool(torch.isfinite(flat).all()):
+        number = int((~torch.isfinite(flat)).sum())
+        found = f"{number} of the head's {len(flat)} weights are NaN or infinite"
+        return SelfTest(name="trained_head", state="failed", figures=figures, found=found, do=do)
+    figures |= {"mean": float(flat.mean()), "deviation": float(flat.std(correction=0))}
+    if float(flat.max()) == float(flat.min()) and len(flat) > 1:
+        found = f"all of the head's weights are {float(flat[0]):g}: it was never trained"
+        return SelfTest(name="trained_head", state="failed", figures=figures, found=found, do=do)
+    if fresh_deviation and _looks_drawn(flat, fresh_deviation):
+        found = (
+            f"the head looks as if drawn at random (normal, deviation {fresh_deviation:g}): make sure it was trained"
+        )
+        return SelfTest(name="trained_head", state="passed", figures=figures, found=found)
+    return SelfTest(name="trained_head", state="passed", figures=figures)
+
+
+def _looks_drawn(weights: torch.Tensor, deviation: float) -> bool:
+    """Whether mean, deviation and kurtosis are all within three standard errors of the normal draw's."""
+    number = len(weights)
+    if number < _FEWEST_WEIGHTS:
+        return False
+    own = float(weights.std(correction=0))
+    kurtosis = float(((weights - weights.mean()) / own).pow(4).mean())
+    return (
+        abs(own - deviation) < 3 * deviation / (2 * number) ** 0.5
+        and abs(float(weights.mean())) < 3 * deviation / number**0.5
+        and abs(kurtosis - _KURTOSIS_OF_NORMAL) < 3 * (24 / number) ** 0.5
+    )
+
+
+def same_by(name: str, one: Sequence[float], other: Sequence[float], *, dtype: str, ways: str) -> SelfTest:
+    """Two ways of computing the same rewards agree as far as the number type lets them. ``ways`` says which two."""
+    found = sameness(one, other, dtype=dtype)
+    figures = {"largest_difference": found.largest, "tolerance": found.bound, "num_answers": len(one)}
+    if found.is_same:
+        return SelfTest(name=name, state="passed", figures=figures, found=found.remark)
+    return SelfTest(
+        name=name, state="failed", figures=figures,
+        found=f"{ways} differ by {found.largest:.3g}, where rounding allows {found.bound:.3g}",
+        do="say --set model.batch_size=1, and report the model: its attention is not what it says",
+    )  # fmt: skip
+
+
+def text_tests(tokenizer: Any, rendering: Rendering, prompts: Sequence[Rows], case: Case) -> Iterator[SelfTest]:
+    """Test the beginning mark and the last token of rows that a head reads at their ends."""
+    rows = [ReadRow(row, len(row) - 1) for rows in prompts for row in rows]
+    yield beginning_mark(tokenizer, rows)
+    yield last_token(tokenizer, rows, template_end(tokenizer, rendering, case))
+
+
+def padding_test(scorer: Scorer, prompts: Sequence[Rows], *, dtype: str) -> SelfTest:
+    """Test that padding on either side gives the same rewards."""
+    left, right = (_padded(scorer, side).rewards(prompts).tolist() for side in ("left", "right"))
+    return same_by("padding_side", left, right, dtype=dtype, ways="padding on the left and on the right")
+
+
+def packing_test(scorer: Scorer, prompts: Sequence[Rows], *, dtype: str) -> SelfTest:
+    """Test that packed prompts and one row an answer give the same rewards, where packing is used."""
+    if not scorer.is_packed:
+        return SelfTest(name="packing", state="not applicable", found="one row an answer is computed")
+    packed, rows = scorer.rewards(prompts).tolist(), _padded(scorer, "right").rewards(prompts).tolist()
+    return same_by("packing", packed, rows, dtype=dtype, ways="packed prompts and one row an answer")
+
+
+def _padded(scorer: Scorer, side: Side) -> Scorer:
+    return Scorer(scorer.network, limits=scorer.limits._replace(padding=side), kernel="padded")

@@ -1,0 +1,289 @@
+"""Data under names of the user's own choice, as annotation tools keep them: which are the prompt, which the answers."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from steelyard.core.errors import Place, RecordError
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, JsonObject, Judgment, Kind, Message, Rating, Response, Verdict
+from steelyard.curation.format_support import UNKNOWN
+from steelyard.plugins.formats._fields import (
+    PromptIds,
+    answer_text,
+    answer_turns,
+    as_read,
+    count_other_keys,
+    form_of,
+    other_meta,
+    response_of,
+    text_or_list,
+    turns_of,
+    with_meta,
+    with_prompt,
+)
+
+
+class Voice(NamedTuple):
+    """Who ranked, and which question: what the judgments of one ranking share."""
+
+    judge: str
+    kind: Kind
+    task: str | None = None
+
+
+class ToolEvidence(NamedTuple):
+    """The judgments and ratings of an annotation tool's record."""
+
+    judgments: tuple[Judgment, ...]
+    ratings: tuple[Rating, ...]
+
+
+class RankedTiers(NamedTuple):
+    """One voice's ranking of some responses: tiers, best first."""
+
+    voice: Voice
+    tiers: tuple[tuple[str, ...], ...]
+
+
+PROMPT_NAMES = ("prompt", "instruction", "question", "input", "query", "conversation", "messages", "text", "context")
+"""Under which names the prompt is looked for, in this order."""
+_ANSWER = re.compile(r"(response|completion|generation|reply|answer|output|text|candidate)[-_ ]?\w*|chosen|rejected")
+_ITEM_TEXTS = ("body", "text", "content", "html", "title")
+
+
+class NamedItem(NamedTuple):
+    """What stands under the names: ``others`` are neither the prompt nor an answer.
+
+    ``item_key`` and ``text_key`` say where the answers are items of a list (``[{"id": …, "body": …}, …]``).
+    """
+
+    prompt_key: str
+    messages: tuple[Message, ...]
+    responses: tuple[Response, ...]
+    others: JsonObject
+    item_key: str | None = None
+    text_key: str | None = None
+
+
+def named_item(
+    data: JsonObject, place: Place, noted: Counter[str], *, ranked: Collection[str] = (), has_items: bool = False
+) -> NamedItem:
+    """Return the prompt under the first of ``PROMPT_NAMES``, and the answers in a list of items or under answer names.
+
+    Names of answers are those that are ``ranked``, or begin as answers do (``response``, ``answer``, ``output``, …).
+    Raises RecordError without a prompt or an answer, or where one is neither a text nor turns.
+    """
+    prompt_key = next((name for name in PROMPT_NAMES if name in data and name not in ranked), None)
+    if prompt_key is None:
+        raise RecordError("no prompt among the fields", where=place, allowed=", ".join(PROMPT_NAMES))
+    messages = turns_of(data[prompt_key], place, prompt_key, role="user")
+    for value in data.values():
+        if isinstance(value, list) and value and isinstance(value[0], dict) and "role" in value[0]:
+            count_other_keys(value, noted)
+    lists = [name for name, value in data.items() if has_items and name != prompt_key and _is_items(value)]
+    item_key = lists[0] if lists else None
+    if item_key is not None:
+        text_key = next(name for name in _ITEM_TEXTS if name in data[item_key][0])
+        responses = _items(data[item_key], text_key, place._replace(path=item_key))
+        others = {name: value for name, value in data.items() if name not in (prompt_key, item_key)}
+        return NamedItem(prompt_key, messages, responses, others, item_key, text_key)
+    names = [name for name in data if name != prompt_key and (name in ranked or is_answer_name(name))]
+    # A name like an answer's with something else under it (a number of tokens) is not one.
+    answers = {name: data[name] for name in names if name in ranked or isinstance(data[name], str | list)}
+    if not answers:
+        raise RecordError("no answer among the fields", where=place, allowed="names such as response1, response2")
+    responses = tuple(
+        response_of(name, turns_of(value, place, name, role="assistant")) for name, value in answers.items()
+    )
+    others = {name: value for name, value in data.items() if name != prompt_key and name not in answers}
+    return NamedItem(prompt_key, messages, responses, others)
+
+
+def is_answer_name(name: str) -> bool:
+    """Return whether a field of this name is an answer without being ranked."""
+    return _ANSWER.fullmatch(name) is not None and name not in PROMPT_NAMES
+
+
+def field_names(case: Case) -> dict[str, str]:
+    """Return a name for each response's field: its id where that is an answer's name, else a free one."""
+    names = {response.id: response.id for response in case.responses if is_answer_name(response.id)}
+    for number, response in enumerate(case.responses, 1):
+        if response.id not in names:
+            free = (f"response{further}" for further in range(number, number + 2 * len(case.responses) + 1))
+            names[response.id] = next(name for name in free if name not in names.values())
+    return names
+
+
+def form_facts(source: NamedItem, data: JsonObject) -> JsonObject:
+    """Return the facts by which ``data_of`` writes the same names again, for ``as_read``."""
+    items = data.get(source.item_key or "", ())
+    return {
+        "prompt": source.prompt_key,
+        "item_key": source.item_key,
+        "text_key": source.text_key,
+        "ids": [item["id"] for item in items if not isinstance(item["id"], str)],
+        "fields": source.item_key is None,
+        "lists": [key for key, value in data.items() if isinstance(value, list) and key != source.item_key],
+        "others": dict(source.others) or None,
+    }
+
+
+def data_of(case: Case, form: JsonObject, lost: Counter[str], *, names: Mapping[str, str] | None = None) -> JsonObject:
+    """Return the prompt and the answers under the names of ``form``, else the answers as items or under ``names``."""
+    prompt_key, lists = form.get("prompt", "prompt"), form.get("lists", ())
+    prompt = text_or_list(case.prompt.messages, "user", as_list=prompt_key in lists)
+    if form.get("fields"):
+        names = {response.id: response.id for response in case.responses}
+    if names is None:
+        answers: JsonObject = {form.get("item_key", "items"): _written_items(case, form, lost)}
+    else:
+        answers = {
+            name: text_or_list(answer_turns(response), "assistant", as_list=name in lists)
+            for response in case.responses
+            for name in [names[response.id]]
+        }
+    return {prompt_key: prompt, **answers, **form.get("others", {})}
+
+
+def _written_items(case: Case, form: JsonObject, lost: Counter[str]) -> list[JsonObject]:
+    text_key, row_ids = form.get("text_key", "body"), {str(name): name for name in form.get("ids", ())}
+    items: list[JsonObject] = []
+    for response in case.responses:
+        fields = {"id": row_ids.get(response.id, response.id), text_key: answer_text(response, lost)}
+        items.append(other_meta(response.meta, fields, lost) | fields)
+    return items
+
+
+def _is_items(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(item, dict) and "id" in item and "role" not in item for item in value)
+        and any(isinstance(value[0].get(name), str) for name in _ITEM_TEXTS)
+    )
+
+
+def _items(items: Sequence[JsonObject], text_key: str, place: Place) -> tuple[Response, ...]:
+    responses = []
+    for index, item in enumerate(items):
+        where = place._replace(path=f"{place.path}[{index}]")
+        if not isinstance(item.get(text_key), str) or isinstance(item["id"], bool | float | list | dict | None):
+            raise RecordError("an item without id and text", where=where, allowed=f'{{"id": …, "{text_key}": a text}}')
+        meta = {key: value for key, value in item.items() if key not in ("id", text_key)}
+        responses.append(Response(id=str(item["id"]), text=item[text_key], meta=meta or None))
+    if len({response.id for response in responses}) < len(responses):
+        raise RecordError("two items of one id", where=place, allowed="unique ids")
+    return tuple(responses)
+
+
+def judgments_of(ranked: RankedTiers) -> Iterator[Judgment]:
+    """Yield a judgment on every two responses, the higher one left; equal ranks are ties."""
+    placed = [(place, name) for place, tier in enumerate(ranked.tiers) for name in tier]
+    for (high, left), (low, right) in combinations(placed, 2):
+        verdict: Verdict = "tie" if high == low else "left"
+        yield Judgment(left=left, right=right, verdict=verdict, **ranked.voice._asdict())
+
+
+def rankings_of(judgments: Iterable[Judgment], lost: Counter[str]) -> list[RankedTiers]:
+    """Return the judgments as rankings: one a voice where all its pairs are judged once and agree, else one a judgment.
+
+    Judgments without a verdict have no ranking: they are counted.
+    """
+    by_voice: defaultdict[Voice, list[Judgment]] = defaultdict(list)
+    for judgment in judgments:
+        if judgment.verdict == "none":
+            lost["judgments without a verdict"] += 1
+        else:
+            by_voice[Voice(judgment.judge, judgment.kind, judgment.task)].append(judgment)
+    return [RankedTiers(voice, tiers) for voice, group in by_voice.items() for tiers in _rankings(group)]
+
+
+def without_tasks(case: Case) -> Case:
+    """Return the case without the tasks of its evidence, for formats that write them as questions."""
+    return replace(
+        case,
+        judgments=tuple(replace(evidence, task=None) for evidence in case.judgments),
+        ratings=tuple(replace(evidence, task=None) for evidence in case.ratings),
+    )
+
+
+def without_people(case: Case) -> Case:
+    """Return the case without the names of the people who judged, for formats whose judges are people."""
+    judgments = (
+        replace(judgment, judge=UNKNOWN) if judgment.kind == "human" else judgment for judgment in case.judgments
+    )
+    return replace(case, judgments=tuple(judgments))
+
+
+def _rankings(judgments: Sequence[Judgment]) -> list[tuple[tuple[str, ...], ...]]:
+    whole = _tiers(judgments)
+    if whole is not None:
+        return [whole]
+    return [tiers for judgment in judgments if (tiers := _tiers([judgment])) is not None]
+
+
+def _tiers(judgments: Sequence[Judgment]) -> tuple[tuple[str, ...], ...] | None:
+    """Return the one ranking that says exactly these judgments; null where there is none."""
+    names = dict.fromkeys(name for judgment in judgments for name in (judgment.left, judgment.right))
+    wins = Counter(dict.fromkeys(names, 0))
+    verdicts: dict[frozenset[str], str | None] = {}
+    for judgment in judgments:
+        winner = {"left": judgment.left, "right": judgment.right}.get(judgment.verdict)
+        verdicts[frozenset((judgment.left, judgment.right))] = winner
+        wins.update([winner] if winner else [])
+    if len(judgments) != len(verdicts) or len(verdicts) != len(names) * (len(names) - 1) // 2:
+        return None
+    # Responses that are equal have won against the same ones, so as many times: tiers go by the number of wins.
+    for pair, winner in verdicts.items():
+        first, second = pair
+        better = first if wins[first] > wins[second] else second if wins[second] > wins[first] else None
+        if better != winner:
+            return None
+    by_wins: defaultdict[int, list[str]] = defaultdict(list)
+    for name in names:
+        by_wins[wins[name]].append(name)
+    return tuple(tuple(by_wins[number]) for number in sorted(by_wins, reverse=True))
+
+
+class ToolRecord(NamedTuple):
+    """A tool's record: its row, the prompt and answers in its ``data``, and its answers with the evidence in them."""
+
+    row: Row
+    item: NamedItem
+    data: JsonObject
+    answers: JsonObject
+    evidence: ToolEvidence
+
+
+def tool_case(
+    record: ToolRecord,
+    kind: str,
+    keys: Sequence[str],
+    fresh: Callable[[Case, Counter[str]], JsonObject],
+    ids: PromptIds,
+) -> Case:
+    """Return the case of a record. Answers that ``fresh`` would write differently are stored with its form."""
+    row, item = record.row, record.item
+    row_id = row.value.get("id")
+    prompt = with_prompt(
+        item.messages, id=ids.take(row, None if row_id is None else str(row_id)), meta=row.others(keys)
+    )
+    case = Case(prompt=prompt, responses=item.responses, **record.evidence._asdict())
+    written = fresh(case, Counter())
+    differing = {key: value for key, value in record.answers.items() if value != written[key]}
+    facts = form_facts(item, record.data) | {"said": differing or None}
+    return replace(case, meta=as_read(kind, id=row_id, **facts, absent=row.absent(keys), null=row.nulls(keys)))
+
+
+def tool_row(case: Case, kind: str, keys: Sequence[str], content: JsonObject, lost: Counter[str]) -> JsonObject:
+    """Return the row of a record in the form that was read: its id, absent and null keys."""
+    form = form_of(case, kind)
+    row = {"id": form["id"] if str(form.get("id")) == case.prompt.id else case.prompt.id, **content}
+    absent = [key for key in form.get("absent", ()) if key == "id" or not row.get(key)]
+    nulls = {key: None for key in form.get("null", ()) if key == "id" or not row.get(key)}
+    return with_meta({key: row[key] for key in row if key not in absent} | nulls, case, keys, lost)

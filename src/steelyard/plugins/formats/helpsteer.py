@@ -1,0 +1,375 @@
+r"""HelpSteer: answers with five numbers, and pairs of answers with a preference from -3 to 3.
+
+HelpSteer2 is written from the card of the data set nvidia/HelpSteer2: one answer a row with five numbers from 0 to 4;
+or, in its preference part, two answers and a verdict. Consecutive rows of one prompt make one case. The numbers
+(``helpfulness``, ``correctness``, ``coherence``, ``complexity``, ``verbosity``) are means over annotators, rounded by
+the publishers: ratings of an unnamed person; more of the last two is not better, and their ``meta`` marks this. In a
+prompt of several turns ``<extra_id_1>Assistant`` and ``<extra_id_1>User`` mark the turns after the first. A preference
+row has ``preference_strength`` from -3 (``response_1`` is much better) to 3 with its statement, and all annotators' in
+``all_preferences_unprocessed``; the three most similar of those, and the elaboration, are other keys of the row. The
+lists of labels in its part ``disagreements`` are refused: they do not name the annotators.
+
+HelpSteer3 is written from the card of the data set nvidia/HelpSteer3 (its preference part) and the features that its
+copies list: ``domain``, ``language``, ``context`` as turns, ``response1``, ``response2``, ``overall_preference`` and up
+to three ``individual_preference`` of ``score``, ``reasoning``, ``feedback1``, ``feedback2``. In the domain ``code`` the
+language is a programming language: it is the category's second tier.
+
+A preference of -3 means that the first answer is much better, 0 that both are about the same, 3 that the second is much
+better. The number stays in a judgment's ``meta`` as ``strength``. The publishers' verdict is a judgment of the batch
+``overall``, each annotator's a judgment of the batch ``individual``: a search for conflicts can leave either out.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from steelyard.annotation.derived_judgments import NEITHER_IS_BETTER
+from steelyard.core.errors import Place, RecordError
+from steelyard.core.plugins import without_settings
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response, Verdict
+from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.plugins.formats._conversations import EXTRA_ID, text_of, turns_in
+from steelyard.plugins.formats._fields import (
+    OTHER_SHAPE,
+    PromptIds,
+    answer_ids,
+    answer_of,
+    answer_or_none,
+    as_read,
+    as_turns,
+    code_of,
+    count_other_keys,
+    field_turns,
+    form_of,
+    name_of,
+    with_meta,
+    with_prompt,
+    without_keys,
+)
+from steelyard.plugins.formats._grouping import group_id, groups_of, split_meta, with_metas
+from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings
+
+OVERALL, INDIVIDUAL = "overall", "individual"
+_LOWEST, _HIGHEST = -3, 3
+_STRENGTH = "strength"
+
+
+class PreferenceKeys(NamedTuple):
+    """What a data set calls the overall number and its reason (empty for none), the individual ones, and theirs."""
+
+    overall: str
+    overall_reason: str
+    individual: str
+    strength: str
+    reason: str
+
+
+class PreferenceVerdicts(NamedTuple):
+    """The judgments that a row says: the overall one, and those of annotators."""
+
+    overall: Judgment | None
+    individual: tuple[Judgment, ...]
+
+
+_KIND_2 = "helpsteer2"
+_SCALES = tuple(
+    RatingScale(name, (0, 4), UNKNOWN, "human")
+    for name in ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
+)
+_NEITHER = ("complexity", "verbosity")
+_RATED = ("prompt", "response", *(scale.dimension for scale in _SCALES))
+_SIDES_2 = ("response_1", "response_2")
+_NAMES_2 = PreferenceKeys(
+    "preference_strength", "preference_statement", "all_preferences_unprocessed", "strength", "justification"
+)
+_PREFERRED = ("prompt", *_SIDES_2, *_NAMES_2[:3])
+_KEYS_2 = (*_RATED, *_PREFERRED[1:])
+_OF_RATED = ("response meta", "more than two responses")
+_KIND_3 = "helpsteer3"
+_SIDES_3 = ("response1", "response2")
+_NAMES_3 = PreferenceKeys("overall_preference", "", "individual_preference", "score", "reasoning")
+_OPTIONAL = ("domain", "language", _NAMES_3.individual)
+_KEYS_3 = ("context", *_SIDES_3, _NAMES_3.overall, *_OPTIONAL)
+
+
+class HelpSteer2:
+    """One row a rated answer, or two compared ones."""
+
+    keys = _KEYS_2
+    carries = carrying("earlier turns", "prompt meta", *_OF_RATED)
+
+    def recognises(self, row: JsonObject) -> bool:
+        """Return whether the row has a response with the five numbers, or two with a preference."""
+        numbers = [row.get(scale.dimension) for scale in _SCALES]
+        is_rated = {"prompt", "response"} <= row.keys() and all(isinstance(value, int | float) for value in numbers)
+        return is_rated or {"prompt", *_SIDES_2, "preference_strength"} <= row.keys()
+
+    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+        """Yield cases with ratings, or with the overall judgment and those of annotators."""
+        ids = PromptIds(noted)
+        for group in groups_of(rows, _group_key):
+            is_preferred = _is_preferred(group[0])
+            yield _preferred_case(group[0], ids) if is_preferred else _rated_case(group, ids, noted)
+
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+        """Yield a row a response of a case with the five dimensions, else a row a case of two responses."""
+        for case in cases:
+            text, preferences = text_of(case.prompt.messages, EXTRA_ID), verdicts_of(case)
+            texts = [answer_or_none(response) for response in case.responses]
+            is_rated = any(
+                (rating.dimension, rating.range) in {scale[:2] for scale in _SCALES} for rating in case.ratings
+            )
+            is_compared = preferences.overall is not None and len(texts) == len(_SIDES_2)
+            if text is None or None in texts or not (is_rated or is_compared):
+                lost[OTHER_SHAPE] += 1
+            elif is_rated:
+                yield from _rated_rows(case, text, texts, lost, carries=self.carries)
+            else:
+                count_lost(without_verdicts(case, preferences), lost, self.carries - {*_OF_RATED})
+                yield _preferred_row(case, [text, *texts], preferences, lost)
+
+
+class HelpSteer3:
+    """One row two answers."""
+
+    keys = _KEYS_3
+    carries = carrying("system turns", "earlier turns", "language", "prompt meta", "judgments")
+
+    def recognises(self, row: JsonObject) -> bool:
+        """Return whether the row has turns, two answers, and the overall preference."""
+        return isinstance(row.get("context"), list) and {*_SIDES_3, _NAMES_3.overall} <= row.keys()
+
+    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+        """Yield cases of two responses with the overall judgment and those of annotators."""
+        ids = PromptIds(noted)
+        for row in rows:
+            turns = field_turns(row, "context", role="user")
+            if not isinstance(row.value.get("context"), list):
+                raise RecordError("a context that is not a list of turns", where=row.at("context"))
+            count_other_keys(row.value["context"], noted)
+            language, domain = row.optional_text("language"), row.optional_text("domain")
+            category, code = _category_and_code(domain, language)
+            meta = as_read(
+                _KIND_3,
+                # A list makes sure that a name is kept whatever it is.
+                said=[[domain, language]] if _domain_and_language(category, code) != (domain, language) else [],
+                null=[key for key in (*_OPTIONAL, _NAMES_3.overall) if row.value.get(key, ...) is None],
+                empty=row.value.get(_NAMES_3.individual) == [],
+            )
+            yield Case(
+                prompt=with_prompt(turns, id=ids.take(row), language=code, category=category, meta=row.others(_KEYS_3)),
+                responses=tuple(Response(id=side, text=row.text(side)) for side in _SIDES_3),
+                judgments=preferences_in(row, _NAMES_3, _SIDES_3),
+                meta=meta,
+            )
+
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+        """Yield a row a case of two answers of one turn; one without a verdict has null for it."""
+        for case in cases:
+            form, preferences = form_of(case, _KIND_3), verdicts_of(case)
+            texts = [answer_or_none(response) for response in case.responses]
+            is_said = preferences.overall is not None or _NAMES_3.overall in form.get("null", ())
+            if len(texts) != 2 or None in texts or not case.prompt.messages or not is_said:
+                lost[OTHER_SHAPE] += 1
+                continue
+            category, language = case.prompt.category, case.prompt.language
+            wanted = _domain_and_language(category, language)
+            read_names = form.get("said") or [wanted]
+            domain, name = (
+                read_names[0] if _domain_and_language(*_category_and_code(*read_names[0])) == wanted else wanted
+            )
+            own_category = _category_and_code(domain, name) == (category, language)
+            shown = replace(case, prompt=replace(case.prompt, category=())) if own_category else case
+            count_lost(without_verdicts(shown, preferences), lost, self.carries)
+            count_unwritten(case, preferences, _NAMES_3, lost)
+            row = {"domain": domain, "language": name, "context": as_turns(case.prompt.messages)}
+            row = {key: value for key, value in row.items() if value is not None}
+            row |= dict(zip(_SIDES_3, texts, strict=True)) | preference_fields(case, preferences, _NAMES_3)
+            row |= {key: None for key in form.get("null", ()) if key not in row}
+            row |= {_NAMES_3.individual: []} if form.get("empty") and _NAMES_3.individual not in row else {}
+            yield with_meta(row, case, _KEYS_3, lost)
+
+
+def _domain_and_language(category: tuple[str, ...], language: str | None) -> tuple[str | None, str | None]:
+    """Return the domain and the language of a row: a name in lower case, or else the category's second tier."""
+    domain, second = (*category, None, None)[:2]
+    return domain, second if language is None else name_of(language).lower()
+
+
+def _category_and_code(domain: str | None, language: str | None) -> tuple[tuple[str, ...], str | None]:
+    """Return the category and the code of a domain and a language."""
+    code = code_of(language) if language is not None and domain != "code" else None
+    return tuple(name for name in (domain, None if code else language) if name is not None), code
+
+
+def _is_preferred(row: Row) -> bool:
+    return "response" not in row.value and _SIDES_2[0] in row.value
+
+
+def _group_key(row: Row) -> Hashable:
+    """Return the key of a case: rated rows of one prompt go together, each row of a comparison stays alone."""
+    return (row.text("prompt"), row.place if _is_preferred(row) else None)
+
+
+def _rated_case(group: Sequence[Row], ids: PromptIds, noted: Counter[str]) -> Case:
+    texts = [row.text("response") for row in group]
+    names = answer_ids([answer_of(text) for text in texts], noted)
+    meta, metas = split_meta(group, _RATED)
+    silent = [[key for key in _RATED[2:] if row.value.get(key, ...) is None] for row in group]
+    return Case(
+        prompt=with_prompt(turns_in(group[0].text("prompt"), EXTRA_ID).turns, id=group_id(group, ids), meta=meta),
+        responses=tuple(
+            Response(id=name, text=text, meta=answer_meta)
+            for name, text, answer_meta in zip(names, texts, metas, strict=True)
+        ),
+        ratings=tuple(rating for name, row in zip(names, group, strict=True) for rating in _ratings(name, row, noted)),
+        meta=as_read(_KIND_2, null=silent if any(silent) else []),
+    )
+
+
+def _ratings(name: str, row: Row, noted: Counter[str]) -> Iterator[Rating]:
+    for scale in _SCALES:
+        value = row.number(scale.dimension)
+        if value is not None:
+            meta = NEITHER_IS_BETTER if scale.dimension in _NEITHER else None
+            yield rating_of(name, value, scale, noted, meta=meta)
+
+
+def _rated_rows(
+    case: Case, text: str, texts: Sequence[str | None], lost: Counter[str], *, carries: frozenset[str]
+) -> Iterator[JsonObject]:
+    form, taken = form_of(case, _KIND_2), take_ratings(case, _SCALES, lost, keeps_meta=True)
+    count_lost(taken.rest, lost, carries)
+    nulls = form.get("null") or [[]] * len(texts)
+    for response, answer, null in zip(case.responses, texts, nulls, strict=True):
+        values = {key: taken.value(response.id, key) for key in _RATED[2:]}
+        scores = {key: value for key, value in values.items() if value is not None or key in null}
+        yield with_metas({"prompt": text, "response": answer, **scores}, case, response.meta, _RATED, lost)
+
+
+def _preferred_case(row: Row, ids: PromptIds) -> Case:
+    turns = turns_in(row.text("prompt"), EXTRA_ID).turns
+    null = [key for key in _NAMES_2[:3] if row.value.get(key, ...) is None]
+    return Case(
+        prompt=with_prompt(turns, id=ids.take(row), meta=row.others(_PREFERRED)),
+        responses=tuple(Response(id=side, text=row.text(side)) for side in _SIDES_2),
+        judgments=preferences_in(row, _NAMES_2, _SIDES_2),
+        meta=as_read(_KIND_2, null=null, empty=row.value.get(_NAMES_2.individual) == []),
+    )
+
+
+def _preferred_row(
+    case: Case, texts: Sequence[str | None], preferences: PreferenceVerdicts, lost: Counter[str]
+) -> JsonObject:
+    form = form_of(case, _KIND_2)
+    count_unwritten(case, preferences, _NAMES_2, lost)
+    row = dict(zip(("prompt", *_SIDES_2), texts, strict=True)) | preference_fields(case, preferences, _NAMES_2)
+    row |= {key: None for key in form.get("null", ()) if key not in row}
+    row |= {_NAMES_2.individual: []} if form.get("empty") and _NAMES_2.individual not in row else {}
+    return with_meta(row, case, _PREFERRED, lost)
+
+
+def preferences_in(row: Row, names: PreferenceKeys, sides: tuple[str, str]) -> tuple[Judgment, ...]:
+    """Return the judgments of a row on the two response ids. Raises RecordError for a number outside -3 to 3."""
+    judgments: list[Judgment] = []
+    strength = row.value.get(names.overall)
+    if strength is not None:
+        reason = row.value.get(names.overall_reason) if names.overall_reason else None
+        judgments.append(_judgment(sides, strength, row.at(names.overall), OVERALL, reason=reason))
+    for place, item in enumerate(row.items(names.individual, default=())):
+        where = row.at(f"{names.individual}[{place}]")
+        if not isinstance(item, dict) or names.strength not in item:
+            raise RecordError("a preference without a number", where=where, allowed=f'{{"{names.strength}": -3 to 3}}')
+        # A reason that is null stays in the meta, so that it is null again.
+        known = {names.strength, names.reason} if item.get(names.reason) is not None else {names.strength}
+        other = {key: value for key, value in item.items() if key not in known}
+        judgments.append(
+            _judgment(sides, item[names.strength], where, INDIVIDUAL, reason=item.get(names.reason), other=other)
+        )
+    return tuple(judgments)
+
+
+def _judgment(
+    sides: tuple[str, str], strength: Any, where: Place, batch: str, *, reason: Any = None, other: Any = None
+) -> Judgment:
+    is_whole = isinstance(strength, int) and not isinstance(strength, bool)
+    if not is_whole or not _LOWEST <= strength <= _HIGHEST:
+        raise RecordError(f"{strength!r} is not a preference", where=where, allowed=f"{_LOWEST} to {_HIGHEST}")
+    if not isinstance(reason, str | None):
+        raise RecordError("a reason that is not a text", where=where, allowed="a text, or null")
+    verdict: Verdict = "tie" if strength == 0 else "left" if strength < 0 else "right"
+    meta = {_STRENGTH: strength} | (other or {})
+    left, right = sides
+    return Judgment(
+        left=left, right=right, verdict=verdict, judge=UNKNOWN, kind="human", batch=batch, reason=reason, meta=meta
+    )
+
+
+def verdicts_of(case: Case) -> PreferenceVerdicts:
+    """Return the judgments that a row can hold: the first overall one (or without a batch), and the individual ones."""
+    usable = [judgment for judgment in case.judgments if judgment.verdict != "none"]
+    overall = next((judgment for judgment in usable if judgment.batch in (OVERALL, None)), None)
+    return PreferenceVerdicts(overall, tuple(judgment for judgment in usable if judgment.batch == INDIVIDUAL))
+
+
+def without_verdicts(case: Case, preferences: PreferenceVerdicts) -> Case:
+    """Return the case without what the row says of its judgments: what is left of them is lost."""
+    bare = {
+        id(judgment): replace(judgment, batch=None, reason=None)
+        for judgment in (preferences.overall, *preferences.individual)
+        if judgment
+    }
+    return replace(case, judgments=tuple(bare.get(id(judgment), judgment) for judgment in case.judgments))
+
+
+def count_unwritten(case: Case, preferences: PreferenceVerdicts, names: PreferenceKeys, lost: Counter[str]) -> None:
+    """Count the judgments for which the row has no place, and what the overall one says besides its number."""
+    num_said = (preferences.overall is not None) + len(preferences.individual)
+    lost["judgments beyond those of a row"] += len(case.judgments) - num_said
+    if preferences.overall is not None:
+        lost["what judgments say besides"] += bool(without_keys(preferences.overall.meta, (_STRENGTH,)))
+        lost["reasons"] += preferences.overall.reason is not None and not names.overall_reason
+
+
+def preference_fields(case: Case, preferences: PreferenceVerdicts, names: PreferenceKeys) -> JsonObject:
+    """Return the keys of the row; a list or a number only where there is something to say."""
+    first = case.responses[0].id
+    row: JsonObject = {}
+    if preferences.overall is not None:
+        row[names.overall] = _strength(preferences.overall, first)
+        if names.overall_reason and preferences.overall.reason is not None:
+            row[names.overall_reason] = preferences.overall.reason
+    if preferences.individual:
+        row[names.individual] = [_item(judgment, names, first) for judgment in preferences.individual]
+    return row
+
+
+def _item(judgment: Judgment, names: PreferenceKeys, first: str) -> JsonObject:
+    fields = {names.strength: _strength(judgment, first)} | (
+        {} if judgment.reason is None else {names.reason: judgment.reason}
+    )
+    return fields | (without_keys(judgment.meta, (_STRENGTH, *fields)) or {})
+
+
+def _strength(judgment: Judgment, first: str) -> int:
+    """Return the number of a judgment: its own where it says the verdict, else 1 either way."""
+    meta: JsonObject = judgment.meta or {}
+    wanted: Sequence[int] = {"tie": (0,), "left": (-1, -2, -3), "right": (1, 2, 3)}[judgment.verdict]
+    number = next((strength for strength in wanted if strength == meta.get(_STRENGTH)), wanted[0])
+    return number if judgment.left == first else -number
+
+
+KINDS = {
+    "helpsteer2": without_settings(
+        HelpSteer2(),
+        "HelpSteer2: one answer a row with five numbers from 0 to 4; or, in its preference part, two answers and a"
+        " verdict.",
+    ),
+    "helpsteer3": without_settings(
+        HelpSteer3(),
+        "HelpSteer3's preferences: a conversation, two answers to its last turn, and how much better which one is.",
+    ),
+}

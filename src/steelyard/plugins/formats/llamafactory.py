@@ -1,0 +1,195 @@
+"""LLaMA-Factory's ranking data: instructions with two or with several answers, and ShareGPT conversations.
+
+Written from the public format description in LLaMA-Factory's ``data/README.md``. The older ranking data are those of
+its repository of 2023.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from steelyard.core.errors import RecordError
+from steelyard.core.plugins import without_settings
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, JsonObject, Message
+from steelyard.curation.format_support import carrying, carrying_pairs, count_lost
+from steelyard.plugins.formats._conversations import conversation_of
+from steelyard.plugins.formats._fields import (
+    PromptIds,
+    answer_ids,
+    answer_of,
+    answer_text,
+    as_read,
+    form_of,
+    response_of,
+    with_meta,
+    with_nulls,
+    with_prompt,
+)
+from steelyard.plugins.formats._pair_format import PairFormat, ParsedPair
+from steelyard.plugins.formats._pair_rows import SIDES, PairTurns
+
+_INSTRUCTION_KEYS = ("instruction", "input", "history", "system")
+_OPTIONAL_KEYS = _INSTRUCTION_KEYS[1:]
+
+
+def instruction_turns(row: Row) -> tuple[tuple[Message, ...], JsonObject]:
+    """Read the conversation of a row, and the facts of its form: where the input began, absent and null keys."""
+    instruction = row.text("instruction")
+    extra = row.text("input", default="")
+    system = row.text("system", default="")
+    turns: list[Message] = [Message(role="system", content=system)] if system else []
+    for exchange in row.items("history", default=()):
+        if not isinstance(exchange, list) or len(exchange) != 2 or not all(isinstance(text, str) for text in exchange):
+            raise RecordError("an exchange that is not a pair of texts", where=row.at("history"))
+        turns += [Message(role="user", content=exchange[0]), Message(role="assistant", content=exchange[1])]
+    turns.append(Message(role="user", content="\n".join(text for text in (instruction, extra) if text)))
+    facts = {"input": extra, "absent": row.absent(_OPTIONAL_KEYS), "null": row.nulls(_OPTIONAL_KEYS)}
+    return tuple(turns), {name: value for name, value in facts.items() if value}
+
+
+def instruction_row(messages: tuple[Message, ...], form: JsonObject, lost: Counter[str]) -> JsonObject:
+    """Return the conversation as instruction, input, history and system, in the form that was read."""
+    conversation = conversation_of(messages, lost)
+    instruction, extra = conversation.question_apart(form.get("input", ""))
+    row = {
+        "instruction": instruction,
+        "input": extra,
+        "history": [list(exchange) for exchange in conversation.history],
+        "system": conversation.system or "",
+    }
+    return {key: value for key, value in row.items() if value or key not in form.get("absent", ())}
+
+
+def _parse_alpaca(row: Row, noted: Counter[str]) -> ParsedPair:
+    answers = [answer_of(row.text(key)) for key in SIDES]
+    messages, form = instruction_turns(row)
+    return ParsedPair(PairTurns(messages, *answers), form)
+
+
+def _alpaca_row(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject:
+    answers = {key: _last_turn(answer, lost).content for key, answer in zip(SIDES, turns[1:], strict=True)}
+    return instruction_row(turns.prompt, form, lost) | answers
+
+
+_ALPACA = PairFormat(
+    kind="llamafactory_alpaca",
+    keys=(*_INSTRUCTION_KEYS, *SIDES),
+    carries=carrying_pairs(),
+    recognises=lambda row: "instruction" in row and all(isinstance(row.get(key), str) for key in SIDES),
+    parse=_parse_alpaca,
+    row_of=_alpaca_row,
+    null_keys=_OPTIONAL_KEYS,
+)
+
+
+def _last_turn(turns: Sequence[Message], lost: Counter[str]) -> Message:
+    """Return the last turn of an answer, for formats with one; the others are counted."""
+    lost["earlier turns of an answer"] += len(turns) - 1
+    return turns[-1]
+
+
+class RankedOutputs:
+    """One row a prompt; a response's place in ``output`` is its tier."""
+
+    _kind = "llamafactory_ranked"
+    keys = (*_INSTRUCTION_KEYS, "output")
+    carries = carrying("system turns", "earlier turns", "prompt meta", "rankings", "more than two responses")
+
+    def recognises(self, row: JsonObject) -> bool:
+        """Return whether the row has an instruction with a list of outputs."""
+        return "instruction" in row and isinstance(row.get("output"), list)
+
+    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+        """Yield cases with one response a tier."""
+        ids = PromptIds(noted)
+        for row in rows:
+            output = row.items("output")
+            if not all(isinstance(text, str) for text in output):
+                raise RecordError("an answer that is not a text", where=row.at("output"))
+            answers = [answer_of(text) for text in output]
+            names = answer_ids(answers, noted)
+            messages, form = instruction_turns(row)
+            yield Case(
+                prompt=with_prompt(messages, id=ids.take(row), meta=row.others(self.keys)),
+                responses=tuple(response_of(name, turns) for name, turns in zip(names, answers, strict=True)),
+                ranking=tuple((name,) for name in names) or None,
+                meta=as_read(self._kind, **form),
+            )
+
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+        """Yield a row a prompt; ties become an order, and unranked responses are left out: both are counted."""
+        for case in cases:
+            count_lost(case, lost, self.carries)
+            ranked = [name for tier in case.ranking or () for name in tier]
+            lost["unranked responses"] += len(case.responses) - len(ranked)
+            by_id = {response.id: response for response in case.responses}
+            form = form_of(case, self._kind)
+            output = {"output": [answer_text(by_id[name], lost) for name in ranked]}
+            row = with_nulls(instruction_row(case.prompt.messages, form, lost) | output, form)
+            yield with_meta(row, case, self.keys, lost)
+
+
+_ROLES = {"human": "user", "gpt": "assistant", "system": "system", "observation": "tool", "function_call": "function"}
+_SENDERS = {role: sender for sender, role in _ROLES.items()}
+
+
+def _parse_sharegpt(row: Row, noted: Counter[str]) -> ParsedPair:
+    turns = [_turn(row, turn, "conversations") for turn in row.items("conversations")]
+    system = row.text("system", default="")
+    answers = [(_turn(row, row.value.get(key), key),) for key in SIDES]
+    turns = ([Message(role="system", content=system)] if system else []) + turns
+    # A system text has two places in this format: its own key, and among the turns.
+    return ParsedPair(PairTurns(tuple(turns), *answers), {"system": system != "" or row.value.get("system")})
+
+
+def _turn(row: Row, turn: Any, key: str) -> Message:
+    if not isinstance(turn, dict) or not isinstance(turn.get("value"), str) or not isinstance(turn.get("from"), str):
+        problem = f"a turn of {key!r} without 'from' and 'value'"
+        raise RecordError(problem, where=row.at(key), allowed='{"from": "human", "value": "…"}')
+    sender = str(turn["from"])
+    return Message(role=_ROLES.get(sender, sender), content=turn["value"])
+
+
+def _sharegpt_row(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject:
+    prompt = turns.prompt
+    is_apart = form.get("system") is True and prompt and prompt[0].role == "system"
+    system = {"system": prompt[0].content} if is_apart else {}
+    system |= {"system": ""} if form.get("system") == "" else {}
+    return {
+        "conversations": [_sharegpt_turn(turn) for turn in (prompt[1:] if is_apart else prompt)],
+        **{key: _sharegpt_turn(_last_turn(answer, lost)) for key, answer in zip(SIDES, turns[1:], strict=True)},
+        **system,
+    }
+
+
+def _sharegpt_turn(turn: Message) -> JsonObject:
+    return {"from": _SENDERS.get(turn.role, turn.role), "value": turn.content}
+
+
+_SHAREGPT = PairFormat(
+    kind="llamafactory_sharegpt",
+    keys=("conversations", *SIDES, "system"),
+    carries=carrying_pairs(),
+    recognises=lambda row: isinstance(row.get("conversations"), list) and set(SIDES) <= row.keys(),
+    parse=_parse_sharegpt,
+    row_of=_sharegpt_row,
+    turn_keys=("conversations", *SIDES),
+    turn_fields=("from", "value"),
+    null_keys=("system",),
+)
+
+KINDS = {
+    "llamafactory_alpaca": without_settings(
+        _ALPACA, "LLaMA-Factory's alpaca ranking data: instruction, input, ``chosen`` and ``rejected`` texts."
+    ),
+    "llamafactory_ranked": without_settings(
+        RankedOutputs(),
+        "LLaMA-Factory's older ranking data: ``output`` holds all answers, best first, beside ``history``.",
+    ),
+    "llamafactory_sharegpt": without_settings(
+        _SHAREGPT,
+        "LLaMA-Factory's ShareGPT ranking data: ``conversations`` of ``{from, value}``, one chosen and one rejected"
+        " turn.",
+    ),
+}

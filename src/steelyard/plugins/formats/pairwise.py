@@ -1,0 +1,326 @@
+r"""Formats of a prompt, a chosen and a rejected answer, whose differences are the names of keys and the prompt's place.
+
+Adding one is an entry of ``KINDS`` here, a golden file in ``tests/golden/formats`` and a row in ``docs/formats.md``.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from steelyard.core.config import Config
+from steelyard.core.errors import ConfigError, RecordError
+from steelyard.core.plugins import Plugin, without_settings
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, JsonObject, Message
+from steelyard.curation.format_support import carrying, carrying_pairs
+from steelyard.plugins.formats._conversations import HUMAN, Transcript, text_of, turns_in
+from steelyard.plugins.formats._fields import (
+    answer_of,
+    answer_or_none,
+    as_turns,
+    field_turns,
+    is_text,
+    only_question,
+    turn_keys,
+    turns_of,
+)
+from steelyard.plugins.formats._pair_format import MARGIN, PairFormat, PairScores, ParsedPair
+from steelyard.plugins.formats._pair_rows import (
+    NOT_SEPARABLE,
+    SIDES,
+    PairTurns,
+    cut_turns,
+    implicit_turns,
+    whole_texts,
+    whole_turns,
+)
+from steelyard.plugins.formats._ratings import RatingScale
+
+_TRL_KEYS = ("prompt", *SIDES)
+_TRANSCRIPT = "\n\nHuman:"
+
+
+class TrlConfig(Config, frozen=True):
+    """``implicit`` writes the prompt inside both answers, instead of under ``prompt``."""
+
+    implicit: bool = False
+    """Whether the prompt is written inside both answers, and not under prompt."""
+
+
+def _trl(config: TrlConfig) -> PairFormat:
+    """Build the format of TRL's preference pairs: the prompt under its own key, or inside both answers.
+
+    Written from the dataset-formats page of TRL's documentation. The answers are texts or turns. An implicit prompt is
+    the longest common run of turns; of texts, the longest common beginning, cut back to the last assistant mark in it
+    (a blank line and ``Assistant:``), or else to the last line break after which both still go on. A row without a
+    common beginning is refused; a cut at a line break is counted, for it can fall inside a common beginning of both
+    answers. A ``prompt`` of text next to two whole conversations is their title: the prompt is their common turns, as
+    in TRL.
+    """
+
+    def row_of(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject:
+        is_implicit = form.get("implicit", False) or config.implicit
+        row = _implicit_row(turns, form, lost) if is_implicit else _explicit_row(turns, form)
+        return {"prompt": form["title"]} | row if "title" in form and not config.implicit else row
+
+    return PairFormat(
+        kind="trl",
+        keys=(*_TRL_KEYS, MARGIN),
+        carries=carrying_pairs("margins", "answers of several turns"),
+        recognises=lambda row: set(SIDES) <= row.keys() and not _lists_texts(row["chosen"]) and not _is_hh_rlhf(row),
+        parse=_parse_trl,
+        row_of=row_of,
+        turn_keys=_TRL_KEYS,
+        null_keys=(MARGIN,),
+        has_margin=True,
+    )
+
+
+def _parse_trl(row: Row, noted: Counter[str]) -> ParsedPair:
+    is_inside = "prompt" not in row.value or _has_title(row)
+    if is_inside:
+        turns = implicit_turns(row, noted, do="give the prompt its own key, of the same form")
+    else:
+        prompt = turns_of(row.value["prompt"], row.place, "prompt", role="user")
+        turns = PairTurns(prompt, *(field_turns(row, key, role="assistant") for key in SIDES))
+    title = row.value.get("prompt") if is_inside else None
+    return ParsedPair(turns, {"turns": turn_keys(row, _TRL_KEYS), "implicit": is_inside, "title": title})
+
+
+def _lists_texts(chosen: object) -> bool:
+    """Return whether ``chosen`` lists several answers, as some benchmarks do, rather than turns."""
+    return isinstance(chosen, list) and all(isinstance(item, str) for item in chosen)
+
+
+def _is_hh_rlhf(row: JsonObject) -> bool:
+    """Return whether both answers are whole transcripts of HH-RLHF, without a prompt or margin of their own."""
+    are_whole = all(isinstance(row.get(key), str) and row[key].startswith(_TRANSCRIPT) for key in SIDES)
+    return are_whole and not {"prompt", MARGIN} & row.keys()
+
+
+def _has_title(row: Row) -> bool:
+    """Return whether the prompt is a text, and both answers are conversations that begin before the answer."""
+    return isinstance(row.value["prompt"], str) and all(
+        isinstance(turns, list)
+        and len(turns) > 1
+        and isinstance(turns[0], dict)
+        and turns[0].get("role") != "assistant"
+        for turns in (row.value.get(key) for key in SIDES)
+    )
+
+
+def _explicit_row(turns: PairTurns, form: JsonObject) -> JsonObject:
+    """Return each part as it was read; without a form texts where all three can be texts, else turns."""
+    parts = turns._asdict()
+    can_be_text = {key: is_text(part, "user" if key == "prompt" else "assistant") for key, part in parts.items()}
+    as_lists = form.get("turns") or (() if all(can_be_text.values()) else tuple(parts))
+    return {
+        key: part[0].content if can_be_text[key] and key not in as_lists else as_turns(part)
+        for key, part in parts.items()
+    }
+
+
+def _implicit_row(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject:
+    """Return the prompt inside both answers, as texts or else as turns; apart where neither would be read the same."""
+    if "chosen" not in form.get("turns", ()) and turns.are_texts():
+        texts = whole_texts(turns)
+        if texts is not None:
+            return texts
+    if turns.is_separable():
+        return whole_turns(turns)
+    lost[NOT_SEPARABLE] += 1
+    return _explicit_row(turns, form)
+
+
+class OpenRlhfConfig(Config, frozen=True):
+    """The names of the keys; ``prompt_key`` null means that the prompt is inside both answers."""
+
+    prompt_key: str | None = None
+    """The key of the prompt; null for whole conversations in both answers."""
+    chosen_key: str = "chosen"
+    """The key of the better answer."""
+    rejected_key: str = "rejected"
+    """The key of the worse answer."""
+
+
+def _openrlhf(config: OpenRlhfConfig) -> PairFormat:
+    """Build the format of OpenRLHF's reward data. Raises ConfigError when two keys have one name.
+
+    Written from ``openrlhf/datasets/reward_dataset.py`` of OpenRLHF's repository. Without ``prompt_key`` the two values
+    are whole conversations; with it, the answers continue the prompt under that key. Lists of turns are written
+    (``--apply_chat_template`` there); texts come back as texts. ``input_template`` belongs to the trainer, which puts
+    the bare prompt into it when it reads: the rows never hold it. With the default keys the rows are TRL's, so none is
+    recognised.
+
+    Differs from: OpenRLHF, which never cuts the prompt off two whole texts; here it is cut as in ``trl``.
+    """
+    sides = (config.chosen_key, config.rejected_key)
+    parts = sides if config.prompt_key is None else (config.prompt_key, *sides)
+    keys = (*parts, MARGIN)
+    if len(set(keys)) < len(keys):
+        raise ConfigError(f"one name for several keys: {', '.join(keys)}", allowed="names that differ")
+
+    def parse(row: Row, noted: Counter[str]) -> ParsedPair:
+        do = "name the prompt's key: --set prompt_key=…"
+        turns = _same_form(row, parts) if config.prompt_key else implicit_turns(row, noted, sides, do=do)
+        return ParsedPair(turns, {"texts": isinstance(row.value[sides[0]], str)})
+
+    def row_of(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject:
+        as_texts = form.get("texts", False) and turns.are_texts()
+        if config.prompt_key:
+            return {
+                key: part[0].content if as_texts else as_turns(part) for key, part in zip(parts, turns, strict=True)
+            }
+        texts = whole_texts(turns, sides) if as_texts else None
+        if texts is None:
+            lost[NOT_SEPARABLE] += not turns.is_separable()
+        return texts or whole_turns(turns, sides)
+
+    return PairFormat(
+        kind="openrlhf",
+        keys=keys,
+        carries=carrying_pairs("margins", "answers of several turns"),
+        recognises=lambda row: False,
+        parse=parse,
+        row_of=row_of,
+        turn_keys=parts,
+        null_keys=(MARGIN,),
+        has_margin=True,
+    )
+
+
+def _same_form(row: Row, keys: Sequence[str]) -> PairTurns:
+    """Read three values that are all texts or all lists: OpenRLHF joins them as they are."""
+    roles = ("user", "assistant", "assistant")
+    turns = PairTurns(*(field_turns(row, key, role=role) for key, role in zip(keys, roles, strict=True)))
+    if len({type(row.value.get(key)) for key in keys}) > 1:
+        problem = f"{', '.join(keys)} are neither all texts nor all lists of turns"
+        raise RecordError(problem, where=row.place, do="give all three one form: OpenRLHF joins them as they are")
+    return turns
+
+
+def _parse_hh_rlhf(row: Row, noted: Counter[str]) -> ParsedPair:
+    chosen, rejected = (_transcript(row, key) for key in SIDES)
+    turns = cut_turns(chosen.turns, rejected.turns)
+    noted["transcripts that share no turn"] += not turns.prompt
+    noted["transcripts that end with a person's turn"] += any(side[-1].role == "user" for side in turns[1:])
+    return ParsedPair(turns, {"bare": [chosen.bare, rejected.bare] if chosen.bare or rejected.bare else None})
+
+
+def _transcript(row: Row, key: str) -> Transcript:
+    transcript = turns_in(row.text(key), HUMAN)
+    if all(turn.role == HUMAN.before for turn in transcript.turns):
+        raise RecordError("no transcript", where=row.at(key), allowed=r"\n\nHuman: …\n\nAssistant: … (any turns)")
+    return transcript
+
+
+def _hh_rlhf_row(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject | None:
+    sides = (turns.prompt + turns.chosen, turns.prompt + turns.rejected)
+    places = form.get("bare", ([], []))
+    texts = [text_of(side, HUMAN, bare) for side, bare in zip(sides, places, strict=True)]
+    if None in texts:
+        return None
+    lost[NOT_SEPARABLE] += cut_turns(*sides) != turns
+    return dict(zip(SIDES, texts, strict=True))
+
+
+_HH_RLHF = PairFormat(
+    kind="hh_rlhf",
+    keys=SIDES,
+    carries=carrying_pairs("answers of several turns"),
+    recognises=_is_hh_rlhf,
+    parse=_parse_hh_rlhf,
+    row_of=_hh_rlhf_row,
+)
+r"""Two whole transcripts, which come back to the letter.
+
+Written from the README of the repository anthropics/hh-rlhf and the look of its files: each turn begins after a blank
+line with ``Human:`` or ``Assistant:``. The prompt is the turns that both transcripts share, the answers are the turns
+after it: mostly one assistant turn, more where they part earlier. A transcript that ends with the person's turn is kept
+so, and counted; two transcripts without a shared turn have an empty prompt, and are counted too. Text before the first
+mark, which the data do not have, is read and written as a system turn.
+"""
+
+
+def _plain_format(
+    kind: str, rejected: str, *, is_recognised: bool = True, scores: PairScores | None = None
+) -> PairFormat:
+    """Return a format of three texts: a question, the better answer and the worse one."""
+    names = ("prompt", "chosen", rejected)
+    score_keys = scores.keys if scores else ()
+
+    def recognises(row: JsonObject) -> bool:
+        return is_recognised and all(isinstance(row.get(key), str) for key in names) and set(score_keys) <= row.keys()
+
+    def parse(row: Row, noted: Counter[str]) -> ParsedPair:
+        question, *answers = (row.text(key) for key in names)
+        return ParsedPair(PairTurns((Message(role="user", content=question),), *map(answer_of, answers)), {})
+
+    def row_of(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject:
+        return {key: part[0].content for key, part in zip(names, turns, strict=True)}
+
+    return PairFormat(
+        kind=kind,
+        keys=(*names, *score_keys),
+        carries=carrying("prompt meta", "rankings", "listed pairs"),
+        recognises=recognises,
+        parse=parse,
+        row_of=row_of,
+        scores=scores,
+        fits=_is_plain,
+    )
+
+
+def _is_plain(case: Case) -> bool:
+    """Return whether the case has one user turn and answers of one assistant turn each."""
+    return only_question(case.prompt.messages) is not None and None not in map(answer_or_none, case.responses)
+
+
+KINDS = {
+    "trl": Plugin(
+        TrlConfig,
+        _trl,
+        "TRL preference pairs: an explicit ``prompt``, or one that stands inside both ``chosen`` and ``rejected``.",
+    ),
+    "openrlhf": Plugin(
+        OpenRlhfConfig,
+        _openrlhf,
+        "OpenRLHF's reward data: two answers under keys of the user's choice, the prompt inside both or under its own"
+        " key.",
+    ),
+    "hh_rlhf": without_settings(
+        _HH_RLHF,
+        "Anthropic's HH-RLHF: two whole transcripts of a person and an assistant, the better one under ``chosen``.",
+    ),
+    # Written from the README of the repository HIT-SCIR/huozi (16.9 thousand prompts, labelled by people, answered by
+    # its own model) and from public code that reads its `huozi_rlhf_data.csv` by the columns prompt, chosen and reject;
+    # the file itself could not be read. The JSON array that the community made of it has the same keys. RMB's rows with
+    # `reject` hold objects.
+    "huozi": without_settings(
+        _plain_format("huozi", "reject"),
+        "Huozi's preference data of HIT-SCIR: a Chinese prompt, the answer that people chose, and the one they"
+        " rejected.",
+    ),
+    # Written from the README of the repository zake7749/kyara and the card of its data set
+    # zake7749/kyara-chinese-preference-dpo-s0-30K, which say how the pairs were made: one prompt to several models, and
+    # models asked which answer is better. The columns could not be read (access is on request): prompt, chosen and
+    # rejected are taken to be texts, as its training code needs them. Such rows look like TRL's: none is recognised.
+    "kyara": without_settings(
+        _plain_format("kyara", "rejected", is_recognised=False),
+        "Kyara's preference data: a prompt in Traditional Chinese, and two models' answers as language models judged"
+        " them.",
+    ),
+    # Written from public descriptions of the data set liyucheng/zhihu_rlhf_3k, whose card does not describe its
+    # columns, and from public code that reads its `zhihu_3k_rlfh.tsv` by the columns prompt, chosen, rejected,
+    # question_id, upvotes_chosen and upvotes_rejected. The file itself could not be read. Upvotes are ratings without
+    # an upper end; in a TSV file they are texts. `question_id` is another key of the row.
+    "zhihu_3k": without_settings(
+        _plain_format(
+            "zhihu_3k",
+            "rejected",
+            scores=PairScores(
+                ("upvotes_chosen", "upvotes_rejected"), RatingScale("upvotes", None, "zhihu", "human"), as_texts=True
+            ),
+        ),
+        "Zhihu RLHF 3k: a question from Zhihu, an answer that many readers agreed with, and one that fewer did.",
+    ),
+}

@@ -1,0 +1,227 @@
+"""TRL's labelled rows: one completion with a label, or an answer in steps with a label for each.
+
+Written from the dataset-formats page of TRL's documentation.
+
+Unpaired preference (for KTO): the label is a rating of the dimension ``label``, 1 for true and 0 for false. It is an
+opinion of one answer, not of a pair, so nothing is ranked. A case of several labelled answers becomes a row for each.
+
+Stepwise supervision (for process reward models): the steps are one answer, joined by line breaks as the trainer joins
+them by default; each label is a rating of the dimension ``step``, 1 for true and 0 for false, whose span is the place
+of the step in the answer. So the steps come back as they were, also with line breaks inside them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from steelyard.core.errors import RecordError
+from steelyard.core.plugins import without_settings
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, JsonObject, Message, Rating, Response
+from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.plugins.formats._fields import (
+    OTHER_SHAPE,
+    PromptIds,
+    answer_ids,
+    answer_turns,
+    as_read,
+    as_turns,
+    count_other_keys,
+    field_turns,
+    form_of,
+    is_text,
+    only_question,
+    response_of,
+    turn_keys,
+    with_meta,
+    with_prompt,
+)
+from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings
+
+_STEP_KEYS = ("prompt", "completions", "labels")
+_BETWEEN = "\n"
+_DIMENSION = "step"
+_RANGE = (0, 1)
+_UNPAIRED = "trl_unpaired"
+_TURNS = ("prompt", "completion")
+_LABEL_KEYS = (*_TURNS, "label")
+_LABEL_SCALE = RatingScale("label", (0, 1), UNKNOWN, "human")
+
+
+class TrlStepwise:
+    """One row an answer in steps."""
+
+    keys = _STEP_KEYS
+    carries = carrying("prompt meta")
+
+    def recognises(self, row: JsonObject) -> bool:
+        """Return whether the row has as many texts as labels of true or false."""
+        return isinstance(row.get("prompt"), str) and _are_steps(row.get("completions"), row.get("labels"))
+
+    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+        """Yield cases of one response with a rating for each step."""
+        ids = PromptIds(noted)
+        for row in rows:
+            question = row.text("prompt")
+            steps, labels = row.items("completions"), row.items("labels")
+            if not _are_steps(steps, labels):
+                raise RecordError(
+                    "completions and labels are not steps with a truth for each",
+                    where=row.place,
+                    allowed='as many of both, one or more: completions: ["…"], labels: [true]',
+                )
+            turn = Message(role="assistant", content=_BETWEEN.join(steps))
+            (name,) = answer_ids([(turn,)], noted)
+            yield Case(
+                prompt=with_prompt(
+                    (Message(role="user", content=question),), id=ids.take(row), meta=row.others(_STEP_KEYS)
+                ),
+                responses=(response_of(name, (turn,)),),
+                ratings=_ratings(name, steps, labels),
+            )
+
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+        """Yield a row an answer whose ratings cover it in steps; other answers are left out and counted."""
+        for case in cases:
+            steps = {item.id: _steps(item, case.ratings) for item in case.responses}
+            taken = [rating for ratings in steps.values() for rating in ratings]
+            count_lost(
+                replace(case, ratings=tuple(item for item in case.ratings if item not in taken)), lost, self.carries
+            )
+            question = only_question(case.prompt.messages)
+            if question is None:
+                lost[OTHER_SHAPE] += 1
+                continue
+            written = [item for item in case.responses if steps[item.id]]
+            lost["answers without a label for each step"] += len(steps) - len(written)
+            lost["cases cut into a row for each answer"] += len(written) > 1
+            for rating in taken:
+                lost["raters"] += (rating.rater, rating.kind) != (UNKNOWN, "human")
+                lost["rating details"] += any((rating.id, rating.task, rating.meta))
+            for response in written:
+                row = {"prompt": question, **_step_fields(response, steps[response.id])}
+                yield with_meta(row, case, _STEP_KEYS, lost)
+
+
+class TrlUnpaired:
+    """One row an answer."""
+
+    keys = _LABEL_KEYS
+    carries = carrying("system turns", "earlier turns", "prompt meta", "answers of several turns")
+
+    def recognises(self, row: JsonObject) -> bool:
+        """Return whether the row has a prompt and a completion with a label of true or false."""
+        return set(_TURNS) <= row.keys() and isinstance(row.get("label"), bool)
+
+    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+        """Yield cases of one response with one rating."""
+        ids = PromptIds(noted)
+        for row in rows:
+            prompt = field_turns(row, "prompt", role="user")
+            answer = field_turns(row, "completion", role="assistant")
+            label = row.value.get("label")
+            if not isinstance(label, bool):
+                raise RecordError(
+                    "a label that is neither true nor false", where=row.at("label"), allowed="true or false"
+                )
+            for key in _TURNS:
+                count_other_keys(row.value.get(key), noted)
+            (name,) = answer_ids([answer], noted)
+            yield Case(
+                prompt=with_prompt(prompt, id=ids.take(row), meta=row.others(_LABEL_KEYS)),
+                responses=(response_of(name, answer),),
+                ratings=(rating_of(name, float(label), _LABEL_SCALE, noted),),
+                meta=as_read(_UNPAIRED, turns=turn_keys(row, _TURNS)),
+            )
+
+    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+        """Yield a row a labelled answer; answers without a label are left out and counted."""
+        for case in cases:
+            taken = take_ratings(case, (_LABEL_SCALE,), lost)
+            count_lost(taken.rest, lost, self.carries)
+            labels = [(item, taken.value(item.id, _LABEL_SCALE.dimension)) for item in case.responses]
+            rows = [_label_row(case, item, bool(value)) for item, value in labels if value in (0, 1)]
+            lost["answers without a label of 0 or 1"] += len(labels) - len(rows)
+            lost["cases cut into a row for each answer"] += len(rows) > 1
+            yield from (with_meta(row, case, _LABEL_KEYS, lost) for row in rows)
+
+
+def _label_row(case: Case, response: Response, label: bool) -> JsonObject:  # noqa: FBT001  it is the value written
+    """Return texts where the prompt is one user turn and the answer one text, else turns; each as it was read."""
+    values = {"prompt": case.prompt.messages, "completion": answer_turns(response)}
+    roles = {"prompt": "user", "completion": "assistant"}
+    can_be_text = {key: is_text(turns, roles[key]) for key, turns in values.items()}
+    as_lists = form_of(case, _UNPAIRED).get("turns") or (() if all(can_be_text.values()) else _TURNS)
+    fields = {
+        key: turns[0].content if can_be_text[key] and key not in as_lists else as_turns(turns)
+        for key, turns in values.items()
+    }
+    return fields | {"label": label}
+
+
+def _are_steps(steps: Any, labels: Any) -> bool:
+    return (
+        isinstance(steps, list)
+        and isinstance(labels, list)
+        and 0 < len(steps) == len(labels)
+        and all(isinstance(step, str) for step in steps)
+        and all(isinstance(label, bool) for label in labels)
+    )
+
+
+def _ratings(response: str, steps: Sequence[str], labels: Sequence[bool]) -> tuple[Rating, ...]:
+    """Return one for each step, with the step's place in the joined text."""
+    ratings: list[Rating] = []
+    start = 0
+    for step, label in zip(steps, labels, strict=True):
+        span = (start, start + len(step), _DIMENSION, None)
+        ratings.append(
+            Rating(
+                response=response, rater=UNKNOWN, kind="human", dimension=_DIMENSION, value=float(label), range=_RANGE,
+                spans=(span,),
+            )
+        )  # fmt: skip
+        start += len(step) + len(_BETWEEN)
+    return tuple(ratings)
+
+
+def _steps(response: Response, ratings: Iterable[Rating]) -> list[Rating]:
+    """Return the response's ratings of steps, in order; none where they do not cover its text."""
+    step_ratings = [
+        rating
+        for rating in ratings
+        if (rating.response, rating.dimension, rating.range) == (response.id, _DIMENSION, _RANGE)
+        and rating.value in _RANGE
+        and rating.spans is not None
+        and [span[2:] for span in rating.spans] == [(_DIMENSION, None)]
+    ]
+    ordered = sorted(step_ratings, key=_place)
+    covered = _BETWEEN.join(_step(response, rating) for rating in ordered)
+    return ordered if response.text is not None and covered == response.text else []
+
+
+def _place(rating: Rating) -> tuple[int, int]:
+    ((start, end, _, _),) = rating.spans or ((0, 0, "", None),)
+    return start, end
+
+
+def _step(response: Response, rating: Rating) -> str:
+    start, end = _place(rating)
+    return (response.text or "")[start:end]
+
+
+def _step_fields(response: Response, ratings: Iterable[Rating]) -> JsonObject:
+    pairs = [(_step(response, rating), rating.value == 1) for rating in ratings]
+    return {"completions": [step for step, _ in pairs], "labels": [label for _, label in pairs]}
+
+
+KINDS = {
+    "trl_stepwise": without_settings(
+        TrlStepwise(), "TRL's stepwise supervision: a prompt, the steps of one answer, and whether each step is right."
+    ),
+    "trl_unpaired": without_settings(
+        TrlUnpaired(), "TRL's unpaired preference rows: a prompt, one completion, and whether it is a good one."
+    ),
+}

@@ -1,0 +1,91 @@
+"""Baselines that score responses by their surface: what a benchmark's labels owe to order, length, markup or chance."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.plugins import NoSettings, Plugin
+from steelyard.core.seeds import derived_seeds
+from steelyard.core.text import num_characters, num_markdown_marks
+from steelyard.core.types import Case, Response, Scores
+
+
+class RandomConfig(BaseConfig, frozen=True):
+    """Settings of the baseline that draws."""
+
+    seed: int = 0
+    """Another seed is another draw."""
+
+
+class Baseline(NamedTuple):
+    """A RewardModel that is a function of the case: ``values`` gives a finite number for each response, in order.
+
+    ``compares_answers``: the number of a response depends on the other responses of its case, or on their order.
+    """
+
+    values: Callable[[Case], Sequence[float]]
+    description: dict[str, Any]
+    compares_answers: bool = False
+
+    def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
+        """Return one Scores a case, in order."""
+        for case in cases:
+            names = [response.id for response in case.responses]
+            scores: dict[str, float | None] = dict(zip(names, self.values(case), strict=True))
+            yield Scores(prompt=case.prompt.id, language=case.prompt.language, scores=scores)
+
+    def protocol(self) -> dict[str, Any]:
+        """Return the name, and the unit or the seed."""
+        return self.description
+
+
+def _by_response(name: str, unit: str, measure: Callable[[Response], float]) -> Callable[[NoSettings], Baseline]:
+    """Return the builder of a baseline that scores each response by itself."""
+
+    def build(_: NoSettings) -> Baseline:
+        return Baseline(lambda case: [measure(response) for response in case.responses], {"model": name, "unit": unit})
+
+    return build
+
+
+def _first(_: NoSettings) -> Baseline:
+    """Return the baseline of positions: 0 for the first response of a case, -1 for the second, and so on."""
+    return Baseline(
+        lambda case: [-float(place) for place in range(len(case.responses))], {"model": "first"}, compares_answers=True
+    )
+
+
+def _random(config: RandomConfig) -> Baseline:
+    """Return the baseline of uniform scores in [0, 1), which depend on the seed and the ids, never on the order."""
+
+    def values(case: Case) -> list[float]:
+        names = ("random", case.prompt.id, case.prompt.language or "")
+        seeds = derived_seeds(config.seed, names, [response.id for response in case.responses])
+        return [seed / 2**63 for seed in seeds]
+
+    return Baseline(values, {"model": "random", "seed": config.seed})
+
+
+KINDS = {
+    "first": Plugin(
+        NoSettings,
+        _first,
+        'The baseline "the first answer is better": what a file gives away by the order of its responses.',
+    ),
+    "longer": Plugin(
+        NoSettings,
+        _by_response("longer", "code points", lambda response: float(num_characters(response))),
+        'The baseline "the longer answer is better": what a benchmark\'s labels owe to length alone.',
+    ),
+    "shorter": Plugin(
+        NoSettings,
+        _by_response("shorter", "code points", lambda response: float(-num_characters(response))),
+        'The baseline "the shorter answer is better": what a benchmark\'s labels owe to length alone.',
+    ),
+    "markup": Plugin(
+        NoSettings,
+        _by_response("markup", "Markdown marks", lambda response: float(num_markdown_marks(response))),
+        'The baseline "more markup is better": what a benchmark\'s labels owe to Markdown alone.',
+    ),
+    "random": Plugin(RandomConfig, _random, "The baseline that draws: what chance alone reaches."),
+}

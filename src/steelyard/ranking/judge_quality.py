@@ -1,0 +1,198 @@
+"""Judge quality as counts: the entries that a batch of cases adds to the tables behind the measures."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from steelyard.ranking.annotation_features import UNKNOWN, Traits
+from steelyard.ranking.conflicts import ConflictGraphs, RankedGraphs
+from steelyard.ranking.judgment_table import NONE, TIE, Aggregate, Integers, JudgmentTable
+from steelyard.ranking.leave_one_out import UNDEFINED, standing, tiers_of_others
+from steelyard.statistics.agreement import (
+    NUM_CELLS,
+    NUM_LABELS,
+    Labels,
+    coincidences,
+    compared,
+    distinct,
+    labels_of,
+    oriented,
+)
+from steelyard.statistics.bias import NUM_LENGTH, NUM_POSITION, length_columns, position_columns
+from steelyard.statistics.tallies import Entries, Group
+
+UNREAD, TIED, KEPT, CONFLICTING = range(4)
+CONFLICT, RANKING, OTHERS, LENGTH, POSITION = 0, 4, 7, 10, 10 + NUM_LENGTH
+RATER_WIDTH = POSITION + NUM_POSITION
+"""The first column of each measure of a rater, and the number of all columns."""
+GRAPH_WIDTH, AUTHOR_WIDTH = 4, NUM_LABELS
+
+
+class JudgeQualityCounts(NamedTuple):
+    """The entries of one batch for four tables.
+
+    ``raters``: groups ("judge", judge, kind). ``graphs``: ("kind", kind) and ("place", category, language).
+    ``agreement``: confusions of ("judges", one, other) and ("kinds", one, other), and the coincidences of all judges,
+    ("alpha",), and of those of one kind, ("alpha", kind). ``authors``: verdicts between ("authors", one, other).
+    """
+
+    raters: Entries
+    graphs: Entries
+    agreement: Entries
+    authors: Entries
+
+
+class _EntryPart(NamedTuple):
+    """Entries of one group of measures: for each a unit, a position in ``groups``, and a column within the group."""
+
+    groups: Sequence[Group]
+    unit: Integers
+    group: Integers
+    column: Integers
+    amount: np.ndarray | None = None
+
+
+def judge_quality_counts(
+    table: JudgmentTable, graphs: ConflictGraphs, traits: Traits, aggregate: Aggregate
+) -> JudgeQualityCounts:
+    """What the batch adds to each table; ``graphs`` and ``traits`` are of the same table."""
+    unit = traits.unit[table.verdicts.graph]
+    return JudgeQualityCounts(
+        _raters(table, graphs, traits, unit, aggregate=aggregate),
+        _graphs(table, graphs, unit),
+        _agreement(table, traits),
+        _authors(table, traits, unit),
+    )
+
+
+def conflict_states(graphs: RankedGraphs) -> Integers:
+    """Return whether each judgment is unread, a tie, kept by its graph's ranking, or in conflict with it."""
+    verdict = graphs.verdicts.verdict
+    strict = np.where(graphs.is_kept, KEPT, CONFLICTING)
+    return np.where(verdict == NONE, UNREAD, np.where(verdict == TIE, TIED, strict))
+
+
+def _raters(
+    table: JudgmentTable, graphs: ConflictGraphs, traits: Traits, unit: Integers, *, aggregate: Aggregate
+) -> Entries:
+    num_kinds = max(1, len(table.kinds))
+    code = table.judge * num_kinds + table.kind
+    codes, rater = distinct(code, len(table.judges) * num_kinds)
+    groups = [("judge", table.judges[code // num_kinds], table.kinds[code % num_kinds]) for code in codes.tolist()]
+    columns = [
+        CONFLICT + conflict_states(graphs.by_judge),
+        _offset(standing(graphs.full, graphs.full.tiers), RANKING),
+        _offset(_standing_among_others(table, graphs, aggregate), OTHERS),
+        _length(table, traits),
+        _position(table, traits),
+    ]
+    column = np.concatenate(columns)
+    known = column >= 0
+    part = _EntryPart(groups, np.tile(unit, 5)[known], np.tile(rater, 5)[known], column[known])
+    return _concatenate([part], RATER_WIDTH)
+
+
+def _standing_among_others(table: JudgmentTable, graphs: ConflictGraphs, aggregate: Aggregate) -> Integers:
+    others = tiers_of_others(graphs.by_judge, len(table.judges), aggregate)
+    return standing(graphs.by_judge, others)
+
+
+def _offset(state: Integers, start: int) -> Integers:
+    return np.where(state == UNDEFINED, UNKNOWN, start + state)
+
+
+def _length(table: JudgmentTable, traits: Traits) -> Integers:
+    verdicts = table.verdicts
+    start = np.cumsum(table.num_responses) - table.num_responses
+    first = start[verdicts.graph]
+    column = length_columns(traits.length[first + verdicts.better], traits.length[first + verdicts.worse])
+    return np.where(verdicts.is_strict, LENGTH + column, UNKNOWN)
+
+
+def _position(table: JudgmentTable, traits: Traits) -> Integers:
+    verdicts = table.verdicts
+    known = verdicts.is_strict & (traits.num_shown > 0)
+    is_left = verdicts.verdict == 0
+    better = np.where(is_left, traits.left_place, traits.right_place)
+    worse = np.where(is_left, traits.right_place, traits.left_place)
+    column = position_columns(np.where(known, better, 0), np.where(known, worse, 0), traits.num_shown)
+    return np.where(known, POSITION + column, UNKNOWN)
+
+
+def _graphs(table: JudgmentTable, graphs: ConflictGraphs, unit: Integers) -> Entries:
+    places = [("place", case.category, case.language) for case in table.cases]
+    names = tuple(sorted(set(places)))
+    code = {name: index for index, name in enumerate(names)}
+    place = np.array([code[name] for name in places], np.int64)[table.verdicts.graph]
+    kinds = [("kind", kind) for kind in table.kinds]
+    parts = [
+        _EntryPart(kinds, unit, table.kind, conflict_states(graphs.by_kind)),
+        _EntryPart(names, unit, place, conflict_states(graphs.full)),
+    ]
+    return _concatenate(parts, GRAPH_WIDTH)
+
+
+def _agreement(table: JudgmentTable, traits: Traits) -> Entries:
+    """Count labels on pairs with more than one readable judgment: only these carry information."""
+    verdicts = table.verdicts
+    width = max(1, int(table.num_responses.max(initial=1)))
+    low, high = np.minimum(verdicts.left, verdicts.right), np.maximum(verdicts.left, verdicts.right)
+    items, item = distinct((verdicts.graph * width + low) * width + high, len(table.cases) * width**2)
+    is_read = verdicts.verdict != NONE
+    again = is_read & (np.bincount(item[is_read], minlength=len(items)) > 1)[item]
+    item, judge, kind = item[again], table.judge[again], table.kind[again]
+    label = oriented(verdicts.left, verdicts.right, verdicts.verdict)[again]
+    unit = traits.unit[items // width**2]
+    by_judge = labels_of(item, judge, label)
+    everyone = _coincidences(("alpha",), by_judge, unit)
+    parts = [_confusions("judges", table.judges, by_judge, unit), everyone]
+    if len(table.kinds) > 1:
+        parts.append(_confusions("kinds", table.kinds, labels_of(item, kind, label), unit))
+    for index, name in enumerate(table.kinds):
+        of_kind = kind == index
+        if of_kind.all():  # the same numbers under the kind's name
+            parts.append(everyone._replace(groups=tuple(("alpha", name) for _ in everyone.groups)))
+        else:
+            parts.append(_coincidences(("alpha", name), labels_of(item[of_kind], judge[of_kind], label[of_kind]), unit))
+    return _concatenate(parts, NUM_CELLS)
+
+
+def _confusions(word: str, names: tuple[str, ...], labels: Labels, unit: Integers) -> _EntryPart:
+    both = compared(labels)
+    codes, group = distinct(both.first * len(names) + both.second, len(names) ** 2)
+    groups = [(word, names[code // len(names)], names[code % len(names)]) for code in codes.tolist()]
+    return _EntryPart(groups, unit[both.item], group, both.cell)
+
+
+def _coincidences(group: Group, labels: Labels, unit: Integers) -> _EntryPart:
+    units, place = distinct(unit, int(unit.max(initial=-1)) + 1)
+    sums = coincidences(labels, place[labels.item], len(units))
+    row, column = np.nonzero(sums)
+    return _EntryPart((group,) if len(row) else (), units[row], np.zeros(len(row), np.int64), column, sums[row, column])
+
+
+def _authors(table: JudgmentTable, traits: Traits, unit: Integers) -> Entries:
+    verdicts, names = table.verdicts, traits.authors
+    start = np.cumsum(table.num_responses) - table.num_responses
+    left, right = (traits.author[start[verdicts.graph] + side] for side in (verdicts.left, verdicts.right))
+    known = (verdicts.verdict != NONE) & (left >= 0) & (right >= 0) & (left != right)
+    left, right, verdict = left[known], right[known], verdicts.verdict[known]
+    code = np.minimum(left, right) * len(names) + np.maximum(left, right)
+    codes, group = distinct(code, len(names) ** 2)
+    groups = [("authors", names[code // len(names)], names[code % len(names)]) for code in codes.tolist()]
+    return _concatenate([_EntryPart(groups, unit[known], group, oriented(left, right, verdict))], AUTHOR_WIDTH)
+
+
+def _concatenate(parts: Sequence[_EntryPart], width: int) -> Entries:
+    """Concatenate the parts to one table's entries, in narrow types: they are sent to another process."""
+    start = np.cumsum([0, *(len(part.groups) for part in parts)])
+    column = [(first + part.group) * width + part.column for first, part in zip(start[:-1], parts, strict=True)]
+    has_amounts = any(part.amount is not None for part in parts)
+    amounts = [np.ones(len(part.unit)) if part.amount is None else part.amount for part in parts]
+    return Entries(
+        tuple(group for part in parts for group in part.groups),
+        np.concatenate([part.unit for part in parts]).astype(np.uint16),
+        np.concatenate(column).astype(np.int32),
+        np.concatenate(amounts) if has_amounts else None,
+    )

@@ -1,0 +1,322 @@
+"""The quality of judges as ``run.json`` holds it: shares with intervals, from tables that batches are added to."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from steelyard.core.types import JsonObject, Record
+from steelyard.ranking.author_strength import AuthorStrengths, Ties, author_strengths
+from steelyard.ranking.conflicts import Conflicts, ConflictTables
+from steelyard.ranking.judge_agreement import AgreementSummary, agreement_summary
+from steelyard.ranking.judge_quality import (
+    AUTHOR_WIDTH,
+    CONFLICT,
+    CONFLICTING,
+    GRAPH_WIDTH,
+    KEPT,
+    LENGTH,
+    OTHERS,
+    POSITION,
+    RANKING,
+    RATER_WIDTH,
+    TIED,
+    JudgeQualityCounts,
+)
+from steelyard.ranking.leave_one_out import AGAINST, AGREES, UNORDERED
+from steelyard.statistics import bias
+from steelyard.statistics.agreement import NUM_CELLS
+from steelyard.statistics.bias import Chosen
+from steelyard.statistics.estimates import Estimate
+from steelyard.statistics.pair_counts import Floats
+from steelyard.statistics.tallies import Draws, Group, Summed, Tally, shares
+
+MOST_JUDGES = 500
+MOST_PAIRS_OF_JUDGES = 2000
+MOST_PAIRS_OF_AUTHORS = 5000
+_MOST_GRAPHS = 5000
+_SHOWN = tuple(range(2, bias.MOST_SHOWN + 1))
+
+
+class Standing(Record, frozen=True, kw_only=True):
+    """Agreement of a judge's strict verdicts with a ranking, and the share of them whose pair the ranking orders."""
+
+    agreement: Estimate
+    coverage: Estimate
+
+
+class PlacedPair(Estimate, frozen=True, kw_only=True):
+    """The share of strict verdicts for the earlier shown of two places, counted from 1.
+
+    All three are null for pairs among more answers than are counted separately.
+    """
+
+    num_shown: int | None
+    earlier: int | None
+    later: int | None
+
+
+class PlaceShare(Estimate, frozen=True, kw_only=True):
+    """The share of strict verdicts for the answer at one place, counted from 1."""
+
+    num_shown: int
+    place: int
+
+
+class PositionBias(Record, frozen=True, kw_only=True):
+    """Preference for places: the earlier of two in all, by pair of places, and by place."""
+
+    earlier: Estimate
+    pairs: tuple[PlacedPair, ...]
+    places: tuple[PlaceShare, ...]
+
+
+class LengthShare(Estimate, frozen=True, kw_only=True):
+    """The share of strict verdicts for the longer answer, at a relative difference of lengths in (above, up_to]."""
+
+    above: float
+    up_to: float
+
+
+class LengthBias(Record, frozen=True, kw_only=True):
+    """Preference for the longer answer, overall and by difference; ``num_equal`` verdicts are on equal lengths."""
+
+    longer: Estimate
+    bins: tuple[LengthShare, ...]
+    num_equal: int
+
+
+class JudgeQuality(Record, frozen=True, kw_only=True):
+    """The measures of one judge or kind of judges.
+
+    The conflict ratios are taken on the graph of its judgments alone, among the readable and among the strict ones.
+    ``ranking`` is the agreement with the ranking of all judgments, ``others`` with that of all other judges.
+    ``kinds`` lists the kinds under which a judge judged; null for a kind.
+    """
+
+    num_judgments: int
+    num_strict: int
+    conflict_ratio: Estimate
+    conflict_ratio_of_strict: Estimate
+    ranking: Standing
+    others: Standing
+    position: PositionBias
+    length: LengthBias
+    kinds: tuple[str, ...] | None = None
+
+
+class JudgeSummary(Record, frozen=True, kw_only=True):
+    """The quality of every judge and kind. Judges beyond `MOST_JUDGES` are only counted."""
+
+    by_judge: dict[str, JudgeQuality]
+    by_kind: dict[str, JudgeQuality]
+    num_entries_of_judges_not_listed: int
+
+
+class QualityDraws(NamedTuple):
+    """The resamples of the tables of `JudgeQualityCounts`, drawn alike."""
+
+    raters: Draws
+    graphs: Draws
+    agreement: Draws
+    authors: Draws
+
+
+class QualityTables:
+    """The counts of all batches, in memory that does not grow with the number of prompts.
+
+    Judges, pairs of judges and pairs of authors beyond the bounds are counted together, in the order of the file.
+    """
+
+    def __init__(self) -> None:
+        self._raters = Tally(RATER_WIDTH, most_groups=MOST_JUDGES, rest=lambda group: ("rest", "", group[-1]))
+        self._graphs = Tally(GRAPH_WIDTH, most_groups=_MOST_GRAPHS, rest=lambda _: ("place", "others", "others"))
+        self._agreement = Tally(NUM_CELLS, most_groups=MOST_PAIRS_OF_JUDGES, rest=lambda _: ("rest",))
+        self._authors = Tally(AUTHOR_WIDTH, most_groups=MOST_PAIRS_OF_AUTHORS, rest=lambda _: ("rest",))
+
+    def add(self, counts: JudgeQualityCounts) -> None:
+        """Add a batch."""
+        self._raters.add(counts.raters)
+        self._graphs.add(counts.graphs)
+        self._agreement.add(counts.agreement)
+        self._authors.add(counts.authors)
+
+    def draw(self, *, seed: int) -> QualityDraws:
+        """Draw the bootstrap over prompts, the same for all tables."""
+        tables = (self._raters, self._graphs, self._agreement, self._authors)
+        return QualityDraws(*(table.drawn(seed=seed) for table in tables))
+
+    def judges(self, draws: QualityDraws) -> JudgeSummary:
+        """Return the quality of every judge and every kind."""
+        return judge_summary(draws, num_not_listed=self._raters.num_rest)
+
+    def agreement(self, draws: QualityDraws) -> AgreementSummary:
+        """Return the agreement between judges."""
+        return agreement_summary(draws.agreement, num_not_counted_apart=self._agreement.num_rest)
+
+    def authors(self, draws: QualityDraws, *, ties: Ties) -> AuthorStrengths | None:
+        """Return the strength of the authors; null if no judgment compares answers of two known authors."""
+        return author_strengths(draws.authors, ties=ties)
+
+
+def judge_summary(draws: QualityDraws, *, num_not_listed: int = 0) -> JudgeSummary:
+    """Return conflict, agreement with the ranking and with others, and biases of every judge and every kind."""
+    judges: dict[str, list[Group]] = {}
+    kinds: dict[str, list[Group]] = {}
+    for group in draws.raters.groups:
+        if group[0] == "judge":
+            judges.setdefault(group[1], []).append(group)
+        kinds.setdefault(group[2], []).append(group)
+    by_kind = {}
+    for kind, quality in _qualities(draws.raters, kinds).items():
+        # A kind's conflicts are those on its own graph, not those on its judges' graphs.
+        ratio, ratio_of_strict = _conflict_ratios(draws.graphs.totals([("kind", kind)]))
+        by_kind[kind] = msgspec.structs.replace(quality, conflict_ratio=ratio, conflict_ratio_of_strict=ratio_of_strict)
+    by_judge = {
+        judge: msgspec.structs.replace(quality, kinds=tuple(sorted(group[2] for group in judges[judge])))
+        for judge, quality in _qualities(draws.raters, judges).items()
+    }
+    return JudgeSummary(by_judge=by_judge, by_kind=by_kind, num_entries_of_judges_not_listed=num_not_listed)
+
+
+def add_intervals(conflicts: ConflictTables, judges: JudgeSummary, graphs: Draws) -> ConflictTables:
+    """Return the conflicts with the intervals of both ratios, for every group that was resampled."""
+    places = [group for group in graphs.groups if group[0] == "place"]
+    ratios: dict[str, dict[str, tuple[Estimate, Estimate]]] = {
+        by: {name: (quality.conflict_ratio, quality.conflict_ratio_of_strict) for name, quality in qualities.items()}
+        for by, qualities in (("by_judge", judges.by_judge), ("by_kind", judges.by_kind))
+    }
+    for by, position in (("by_category", 1), ("by_language", 2)):
+        members: dict[str, list[Group]] = {}
+        for group in places:
+            members.setdefault(group[position], []).append(group)
+        ratios[by] = {name: _conflict_ratios(graphs.totals(members[name])) for name in sorted(members)}
+    groups = {
+        by: {name: _with_ends(table, ratios[by].get(name)) for name, table in getattr(conflicts, by).items()}
+        for by in ratios
+    }
+    overall = _conflict_ratios(graphs.totals(places)) if places else None
+    return msgspec.structs.replace(conflicts, overall=_with_ends(conflicts.overall, overall), **groups)
+
+
+def _with_ends(conflicts: Conflicts, ratios: tuple[Estimate, Estimate] | None) -> Conflicts:
+    if ratios is None:
+        return conflicts
+    ratio, of_strict = ratios
+    return msgspec.structs.replace(
+        conflicts,
+        ratio_low=ratio.low,
+        ratio_high=ratio.high,
+        ratio_of_strict_low=of_strict.low,
+        ratio_of_strict_high=of_strict.high,
+    )
+
+
+def _conflict_ratios(totals: Summed) -> tuple[Estimate, Estimate]:
+    """Return the conflict ratio over all readable judgments and over the strict ones, from `conflict_states`."""
+    ratio, of_strict = shares(totals, lambda sums: _conflicts(sums, start=0))
+    return ratio, of_strict
+
+
+def _qualities(draws: Draws, members: Mapping[str, list[Group]]) -> dict[str, JudgeQuality]:
+    names = sorted(members)
+    each = draws.totals_each([members[name] for name in names])
+    return {name: _quality(totals) for name, totals in zip(names, each, strict=True)}
+
+
+_MEASURES: Mapping[str, Callable[[Floats], Chosen]] = {
+    "conflict": lambda sums: _conflicts(sums, start=CONFLICT),
+    "ranking": lambda sums: _standing(sums, start=RANKING),
+    "others": lambda sums: _standing(sums, start=OTHERS),
+    "earlier": lambda sums: bias.overall(bias.earlier(_position(sums))),
+    "position": lambda sums: bias.earlier(_position(sums)),
+    "places": lambda sums: _concatenate([bias.by_place(_position(sums), size) for size in _SHOWN]),
+    "longer": lambda sums: bias.overall(bias.longer(_length(sums))),
+    "length": lambda sums: bias.longer(_length(sums)),
+}
+
+
+def _quality(totals: Summed) -> JudgeQuality:
+    sums = totals.point
+    # All measures in one call: the resamples are summed once.
+    flat = shares(totals, lambda columns: _concatenate([measure(columns) for measure in _MEASURES.values()]))
+    ends = np.cumsum([measure(sums).given.shape[-1] for measure in _MEASURES.values()]).tolist()
+    starts = [0, *ends[:-1]]
+    estimates = {name: flat[start:end] for name, start, end in zip(_MEASURES, starts, ends, strict=True)}
+    conflict_ratio, conflict_ratio_of_strict = estimates["conflict"]
+    return JudgeQuality(
+        num_judgments=int(sums[[CONFLICT + TIED, CONFLICT + KEPT, CONFLICT + CONFLICTING]].sum()),
+        num_strict=int(sums[[CONFLICT + KEPT, CONFLICT + CONFLICTING]].sum()),
+        conflict_ratio=conflict_ratio,
+        conflict_ratio_of_strict=conflict_ratio_of_strict,
+        ranking=Standing(agreement=estimates["ranking"][0], coverage=estimates["ranking"][1]),
+        others=Standing(agreement=estimates["others"][0], coverage=estimates["others"][1]),
+        position=PositionBias(
+            earlier=estimates["earlier"][0],
+            pairs=_placed_pairs(estimates["position"]),
+            places=_place_shares(estimates["places"]),
+        ),
+        length=LengthBias(
+            longer=estimates["longer"][0],
+            bins=_length_shares(estimates["length"]),
+            num_equal=int(bias.equal_length(_length(sums))),
+        ),
+    )
+
+
+def _placed_pairs(estimates: Sequence[Estimate]) -> tuple[PlacedPair, ...]:
+    places = [*((size, low + 1, high + 1) for size, low, high in bias.POSITION_PAIRS), (None, None, None)]
+    return tuple(
+        PlacedPair(num_shown=size, earlier=earlier, later=later, **_values(estimate))
+        for (size, earlier, later), estimate in zip(places, estimates, strict=True)
+        if estimate.n
+    )
+
+
+def _place_shares(estimates: Sequence[Estimate]) -> tuple[PlaceShare, ...]:
+    places = [(size, place + 1) for size in _SHOWN for place in range(size)]
+    return tuple(
+        PlaceShare(num_shown=size, place=place, **_values(estimate))
+        for (size, place), estimate in zip(places, estimates, strict=True)
+        if estimate.n
+    )
+
+
+def _length_shares(estimates: Sequence[Estimate]) -> tuple[LengthShare, ...]:
+    lows = (0.0, *bias.LENGTH_EDGES)
+    return tuple(
+        LengthShare(above=low, up_to=high, **_values(estimate))
+        for low, high, estimate in zip(lows, bias.LENGTH_EDGES, estimates, strict=False)
+        if estimate.n
+    )
+
+
+def _values(estimate: Estimate) -> JsonObject:
+    return msgspec.structs.asdict(estimate)
+
+
+def _conflicts(sums: Floats, *, start: int) -> Chosen:
+    """Count conflicting judgments, among the readable ones and among the strict ones."""
+    conflicting, consistent, tied = (sums[..., start + state] for state in (CONFLICTING, KEPT, TIED))
+    strict = conflicting + consistent
+    return Chosen(np.stack([conflicting, conflicting], axis=-1), np.stack([strict + tied, strict], axis=-1))
+
+
+def _standing(sums: Floats, *, start: int) -> Chosen:
+    """Count strict verdicts that agree, among those whose pair is ordered; and the ordered, among all."""
+    agrees, against, unordered = (sums[..., start + state] for state in (AGREES, AGAINST, UNORDERED))
+    ordered = agrees + against
+    return Chosen(np.stack([agrees, ordered], axis=-1), np.stack([ordered, ordered + unordered], axis=-1))
+
+
+def _position(sums: Floats) -> Floats:
+    return sums[..., POSITION : POSITION + bias.NUM_POSITION]
+
+
+def _length(sums: Floats) -> Floats:
+    return sums[..., LENGTH : LENGTH + bias.NUM_LENGTH]
+
+
+def _concatenate(counts: Sequence[Chosen]) -> Chosen:
+    return Chosen(*(np.concatenate(columns, axis=-1) for columns in zip(*counts, strict=True)))

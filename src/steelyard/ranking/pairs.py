@@ -1,0 +1,99 @@
+"""The pairs of a case for training or testing, by the consumer's choice."""
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Case, Pair
+
+PairChoice = Literal["tiers", "reachable", "judged", "listed"]
+UNLISTED = "pairs that curation left out, added by the choice of pairs"
+"""The name under which consumers count pairs that are not among a case's listed pairs."""
+
+
+class IndexedPair(NamedTuple):
+    """One ordered pair; ``better`` and ``worse`` are positions in ``case.responses``."""
+
+    better: int
+    worse: int
+    weight: float = 1.0
+    margin: float = 0.0
+
+
+def pairs_of(case: Case, choice: PairChoice | None = None) -> tuple[IndexedPair, ...]:
+    """Return the case's pairs, in a fixed order. ``None`` takes the listed pairs where there are any, else the tiers.
+
+    ``tiers``: every pair across tiers (CHEEMS, section 3.3). ``reachable``: those of them joined by a path of
+    judgments from the better to the worse. ``judged``: those judged so directly and never otherwise.
+    ``listed``: the case's own ``pairs``. Raises EvidenceError when the case lacks what the choice needs.
+    """
+    chosen = choice or ("listed" if case.pairs is not None else "tiers")
+    position = {response.id: index for index, response in enumerate(case.responses)}
+    if chosen == "listed":
+        if case.pairs is None:
+            raise EvidenceError(f"case {case.prompt.id!r} lists no pairs", do="say --set pairs=tiers")
+        return tuple(
+            IndexedPair(
+                position[pair.better],
+                position[pair.worse],
+                1.0 if pair.weight is None else pair.weight,
+                pair.margin or 0.0,
+            )
+            for pair in case.pairs
+        )
+    across = tuple(IndexedPair(position[better], position[worse]) for better, worse in _across_tiers(case))
+    if chosen == "tiers":
+        return across
+    if not case.judgments:
+        raise EvidenceError(f"case {case.prompt.id!r} has no judgments", do="say --set pairs=tiers")
+    allowed = _reachable(case, position) if chosen == "reachable" else _judged(case, position)
+    return tuple(pair for pair in across if (pair.better, pair.worse) in allowed)
+
+
+def listed_pairs(case: Case, pairs: Iterable[IndexedPair]) -> tuple[Pair, ...]:
+    """Return the pairs as a case lists them, without weights and margins."""
+    names = [response.id for response in case.responses]
+    return tuple(Pair(better=names[pair.better], worse=names[pair.worse]) for pair in pairs)
+
+
+def num_beyond_listed(case: Case, pairs: Iterable[IndexedPair]) -> int:
+    """Count the pairs that curation left out: those that a case with listed pairs does not list. 0 for other cases."""
+    return 0 if case.pairs is None else len(_ends(pairs) - _ends(pairs_of(case, "listed")))
+
+
+def _ends(pairs: Iterable[IndexedPair]) -> set[tuple[int, int]]:
+    return {(pair.better, pair.worse) for pair in pairs}
+
+
+def _across_tiers(case: Case) -> Iterator[tuple[str, str]]:
+    tiers = case.ranking or ()
+    for index, tier in enumerate(tiers):
+        for better in tier:
+            for lower in tiers[index + 1 :]:
+                for worse in lower:
+                    yield better, worse
+
+
+def _directed(case: Case, position: dict[str, int]) -> set[tuple[int, int]]:
+    edges: set[tuple[int, int]] = set()
+    for judgment in case.judgments:
+        left, right = position[judgment.left], position[judgment.right]
+        if judgment.verdict in ("left", "tie"):
+            edges.add((left, right))
+        if judgment.verdict in ("right", "tie"):
+            edges.add((right, left))
+    return edges
+
+
+def _reachable(case: Case, position: dict[str, int]) -> set[tuple[int, int]]:
+    edges = _directed(case, position)
+    for middle in position.values():
+        into = [start for start, end in edges if end == middle]
+        out_of = [end for start, end in edges if start == middle]
+        edges |= {(start, end) for start in into for end in out_of}
+    return edges
+
+
+def _judged(case: Case, position: dict[str, int]) -> set[tuple[int, int]]:
+    edges = _directed(case, position)
+    return {(better, worse) for better, worse in edges if (worse, better) not in edges}

@@ -1,0 +1,132 @@
+"""Resolution: conflict-free rankings from judgments, and the summary of a run (CHEEMS, section 3.2 and appendix C)."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, UnsetType
+
+from steelyard.core.types import Case, Ranking, Record
+from steelyard.ranking.author_strength import AuthorStrengths
+from steelyard.ranking.conflicts import (
+    ConflictGraphs,
+    ConflictTables,
+    GroupedSums,
+    compare_with_tiers,
+    conflict_sums,
+)
+from steelyard.ranking.dawid_skene import RaterFit, RaterModelSummary
+from steelyard.ranking.judge_summary import AgreementSummary, JudgeSummary
+from steelyard.ranking.judgment_table import (
+    EVERYTHING,
+    Aggregate,
+    JudgmentTable,
+    Only,
+    edges_of,
+    judgment_table,
+    num_split_votes,
+)
+from steelyard.ranking.tiers import ranking_of, tiers_of
+
+
+class ResolveSummary(Record, frozen=True, kw_only=True):
+    """The summary of a run of ``resolve``; judges, agreement and authors only where their quality is measured.
+
+    ``unranked_responses`` counts responses that nobody compared, in cases that got a ranking. ``authors`` is null where
+    no judgment compares answers of two known authors. ``rater_model`` is the fit of ``aggregate`` dawid-skene.
+    """
+
+    conflicts: ConflictTables
+    unranked_responses: int
+    judges: JudgeSummary | None = None
+    agreement: AgreementSummary | None = None
+    authors: AuthorStrengths | UnsetType | None = UNSET
+    rater_model: RaterModelSummary | None = None
+
+
+class ResolveCounts(NamedTuple):
+    """Counts of cases by what happened to them; the last two count responses and pairs.
+
+    A case that is in none of the first three counts got a new ranking. ``unchanged``: no judgment counted, the file's
+    ranking is kept. ``without_evidence``: no judgment counted, and the file has no ranking. ``unreadable``: all its
+    judgments are ``none``, so it has no ranking. ``pairs_kept``: it lists pairs, which are older than its new ranking.
+    ``unranked_responses``: responses that nobody compared, in cases that got a ranking. ``split_votes``: pairs of
+    responses that a majority vote made a tie because no option had the most votes.
+    """
+
+    unchanged: int = 0
+    without_evidence: int = 0
+    unreadable: int = 0
+    pairs_kept: int = 0
+    unranked_responses: int = 0
+    split_votes: int = 0
+
+    def plus(self, other: "ResolveCounts") -> "ResolveCounts":
+        """Return the sums of both."""
+        return ResolveCounts(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+    def warnings(self) -> dict[str, int]:
+        """Return the counts under the names of ``run.json``. Two are included even if 0."""
+        rare = {
+            "without evidence": self.without_evidence,
+            "only unreadable": self.unreadable,
+            "pairs kept": self.pairs_kept,
+            "pairs tied by an even vote": self.split_votes,
+        }
+        always = {"given": self.unchanged, "unranked_responses": self.unranked_responses}
+        return always | {name: number for name, number in rare.items() if number}
+
+
+class Resolution(NamedTuple):
+    """The ranking of every case, in order, with the sums of the conflicts and the graphs that they come from."""
+
+    rankings: tuple[Ranking | None, ...]
+    sums: GroupedSums
+    counts: ResolveCounts
+    graphs: ConflictGraphs
+
+
+def resolve_table(table: JudgmentTable, aggregate: Aggregate = "none", raters: RaterFit | None = None) -> Resolution:
+    """Rank the responses of every case (CHEEMS, algorithm 1). A case to which no judgment counts keeps its ranking.
+
+    ``raters`` gives each pair its most probable verdict. ``aggregate`` then applies only to the graphs of single judges
+    and kinds, which the confusions of all judges must not enter.
+    """
+    edges = edges_of(table.verdicts, aggregate) if raters is None else edges_of(raters.combine(table))
+    tiers = tiers_of(edges, table.num_responses)
+    new = [ranking_of(case.responses, row) for case, row in zip(table.cases, tiers.tolist(), strict=True)]
+    has_evidence = (np.bincount(table.verdicts.graph, minlength=len(new)) > 0).tolist()
+    rankings = tuple(
+        ranking if counts else case.ranking
+        for case, ranking, counts in zip(table.cases, new, has_evidence, strict=True)
+    )
+    graphs = compare_with_tiers(table, tiers, aggregate)
+    counts = _count(table, new, has_evidence)
+    if aggregate == "majority" and raters is None:
+        counts = counts._replace(split_votes=num_split_votes(table.verdicts))
+    return Resolution(rankings, conflict_sums(table, graphs), counts, graphs)
+
+
+def resolve_cases(
+    cases: Sequence[Case], *, only: Only = EVERYTHING, aggregate: Aggregate = "none"
+) -> tuple[tuple[Case, ...], Resolution]:
+    """Return the checked cases, in which only ``ranking`` is new, and the whole resolution."""
+    resolution = resolve_table(judgment_table(cases, only), aggregate)
+    resolved = tuple(
+        msgspec.structs.replace(case, ranking=ranking) for case, ranking in zip(cases, resolution.rankings, strict=True)
+    )
+    return resolved, resolution
+
+
+def _count(table: JudgmentTable, new: Sequence[Ranking | None], has_evidence: Sequence[bool]) -> ResolveCounts:
+    old = [case.ranking for case, counts in zip(table.cases, has_evidence, strict=True) if not counts]
+    num_without = old.count(None)
+    ranked = [(case, ranking) for case, ranking in zip(table.cases, new, strict=True) if ranking is not None]
+    return ResolveCounts(
+        unchanged=len(old) - num_without,
+        without_evidence=num_without,
+        unreadable=len(new) - len(old) - len(ranked),
+        pairs_kept=sum(case.has_pairs for case, _ in ranked),
+        unranked_responses=sum(len(case.responses) - sum(map(len, ranking)) for case, ranking in ranked),
+    )

@@ -1,0 +1,130 @@
+"""The table of items in a terminal: ids whole, so that they can be copied; two lines an item where it is narrow."""
+
+import shlex
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from steelyard.io.cells import clipped, padded, visible_line, width_of
+from steelyard.io.spans import EMPTY, INDENT, Line, Span, Style, listed, said
+from steelyard.ranking.judgment_table import NO_LANGUAGE
+from steelyard.report.opened import Opened
+
+_PREVIEW = 400
+_LEAST_PREVIEW = 16
+_TITLES = ("responses", "judgments", "conflicts", "tiers")
+_HEADS = ("answers", "judgments", "conflicts", "tiers")
+_GAP = "  "
+
+
+class Row(NamedTuple):
+    """One item: ``conflicts`` are judgments that its tiers do not keep; ``tiers`` is null where it has no ranking."""
+
+    id: str
+    language: str | None
+    responses: int
+    judgments: int
+    conflicts: int
+    tiers: int | None
+    preview: str
+
+
+class ItemList(NamedTuple):
+    """One page of items: ``num_found`` of ``num_items`` are wanted, and the first here is number ``first`` of them.
+
+    ``opened_by`` is the command that opens one when ``--id`` is added. ``looked_up`` says what was read where.
+    """
+
+    opened_by: str
+    rows: tuple[Row, ...]
+    num_items: int
+    num_found: int
+    first: int
+    next_page: int | None
+    looked_up: tuple[str, ...]
+
+
+def list_lines(items: ItemList, width: int) -> list[Line]:
+    """How to open an item, what was read, the table, and where it goes on, in lines of at most ``width`` cells."""
+    last = items.first + len(items.rows) - 1
+    of_all = "" if items.num_found == items.num_items else f"; {items.num_items:,} in all"
+    counted = f"items {items.first:,} to {last:,} of {items.num_found:,}{of_all}" if items.rows else f"no item{of_all}"
+    further = [f"more: --page {items.next_page}"] if items.next_page is not None else []
+    return [
+        *said(f"open one: {_command(items)}", width, style="good"),
+        *(line for one in items.looked_up for line in said(one, width, style="quiet")),
+        EMPTY,
+        *(table_lines(items.rows, width) if items.rows else []),
+        *listed([counted, *further], width),
+    ]
+
+
+def list_record(items: ItemList) -> dict[str, Any]:
+    """The page of items as one record."""
+    return {**items._asdict(), "rows": [row._asdict() for row in items.rows], "open_one": _command(items)}
+
+
+def _command(items: ItemList) -> str:
+    """A command that works as it stands, for the first item of the page."""
+    if not items.rows:
+        return f"{items.opened_by} --id ID"
+    row = items.rows[0]
+    in_several = sum(other.id == row.id for other in items.rows) > 1
+    language = f" --language {shlex.quote(row.language or NO_LANGUAGE)}" if in_several else ""
+    return f"{items.opened_by} --id {shlex.quote(row.id)}{language}"
+
+
+def row_of(opened: Opened) -> Row:
+    """The row of an opened case; the preview is the last thing that was asked."""
+    case = opened.case
+    asked = [message.content for message in case.prompt.messages if message.role != "system"]
+    return Row(
+        id=case.prompt.id,
+        language=case.prompt.language,
+        responses=len(case.responses),
+        judgments=len(case.judgments),
+        conflicts=opened.num_conflicting,
+        tiers=len(opened.ranking) if opened.ranking else None,
+        preview=asked[-1][:_PREVIEW] if asked else "",
+    )
+
+
+def table_lines(rows: Sequence[Row], width: int) -> list[Line]:
+    """The rows in lines of at most ``width`` cells, in columns where those and some of the prompt fit."""
+    ids = [visible_line(row.id) for row in rows]
+    languages = [visible_line(row.language or "-") for row in rows]
+    columns = [["id", *ids], ["lang", *languages], *map(list, zip(_HEADS, *map(_counted, rows), strict=True))]
+    sizes = [max(map(width_of, column)) for column in columns]
+    room = width - sum(sizes) - len(_GAP) * len(columns)
+    if room < _LEAST_PREVIEW:
+        return [line for row in rows for line in _stacked(row, width)]
+    previews = ["asked", *(_preview(row, room) for row in rows)]
+    lines: list[Line] = []
+    for place, (name, language, *numbers, preview) in enumerate(zip(*columns, previews, strict=True)):
+        has_conflicts = place > 0 and rows[place - 1].conflicts > 0
+        style: Style = "plain" if place else "quiet"
+        cells = [padded(name, sizes[0]), padded(language, sizes[1])]
+        spans = [Span(cell + _GAP, style) for cell in cells]
+        for title, number, size in zip(_HEADS, numbers, sizes[2:], strict=True):
+            is_bad = has_conflicts and title == "conflicts"
+            spans.append(Span(number.rjust(size) + _GAP, "bad" if is_bad else style))
+        lines.append((*spans, Span(preview, "quiet")))
+    return lines
+
+
+def _preview(row: Row, width: int) -> str:
+    return clipped(" ".join(visible_line(row.preview).split()), width)
+
+
+def _counted(row: Row) -> tuple[str, ...]:
+    """The numbers in the order of their titles."""
+    numbers = (row.responses, row.judgments, row.conflicts, row.tiers)
+    return tuple("-" if number is None else str(number) for number in numbers)
+
+
+def _stacked(row: Row, width: int) -> list[Line]:
+    counted = [f"{title} {number}" for title, number in zip(_TITLES, _counted(row), strict=True)]
+    return [
+        *said(row.id, width, style="title"),
+        *listed([row.language or "", *counted], width, style="bad" if row.conflicts else "plain", indent=INDENT),
+        *said(_preview(row, width - len(INDENT)), width, style="quiet", indent=INDENT),
+    ]

@@ -1,0 +1,171 @@
+"""From runs to the page's contents: read what each stage left, join it by prompt, choose the sections."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from steelyard.evaluation.measures.accuracy import Named
+from steelyard.evaluation.tables import Sentence, word
+from steelyard.report.across import (
+    NamedLanguages,
+    NamedLeaderboard,
+    language_sentences,
+    languages_section,
+    leaderboard_section,
+)
+from steelyard.report.comparison import NamedComparison, comparison_section, comparison_sentences
+from steelyard.report.items import join_items
+from steelyard.report.measured_contents import MoreMeasured
+from steelyard.report.measured_section import more_section
+from steelyard.report.packing import pack
+from steelyard.report.page import Page
+from steelyard.report.sections import (
+    Judged,
+    Section,
+    accuracy_section,
+    conflict_section,
+    counts_line,
+    judges_section,
+    protocol,
+    rewards_section,
+    training_section,
+)
+from steelyard.report.sources import (
+    CaseFile,
+    Source,
+    case_files,
+    comparison_of,
+    curve_of,
+    evaluation_of,
+    items_of,
+    judges_of,
+    languages_of,
+    leaderboard_of,
+    measures_of,
+    of_stage,
+    read_known_cases,
+    resolution_of,
+    training_of,
+)
+from steelyard.report.stored import KnownCases
+from steelyard.report.summary_readers import Item, Training
+from steelyard.report.summary_text import (
+    CardGroup,
+    conflict_card,
+    conflict_sentences,
+    evaluation_cards,
+    evaluation_sentences,
+    training_sentences,
+)
+
+
+class Gathered(NamedTuple):
+    """The runs, and what was read of them."""
+
+    sources: tuple[Source, ...]
+    evaluations: tuple[Named, ...]
+    items: dict[str, Sequence[Item]]
+    measured: dict[str, MoreMeasured]
+    compared: tuple[NamedComparison, ...]
+    leaderboards: tuple[NamedLeaderboard, ...]
+    spoken: tuple[NamedLanguages, ...]
+    judged: tuple[Judged, ...]
+    trainings: dict[str, Training]
+    case_files: tuple[CaseFile, ...]
+    cases: dict[str, KnownCases]
+
+
+def gather(sources: Sequence[Source]) -> Gathered:
+    """Everything that the report needs. Raises FileError or RecordError for what is broken."""
+    evaluated = of_stage(sources, "evaluate")
+    evaluations = _told_apart([evaluation_of(source) for source in evaluated], evaluated)
+    files = case_files(sources)
+    return Gathered(
+        sources=tuple(sources),
+        evaluations=evaluations,
+        items={named.name: items_of(source) for named, source in zip(evaluations, evaluated, strict=True)},
+        measured={named.name: measures_of(source) for named, source in zip(evaluations, evaluated, strict=True)},
+        compared=tuple(comparison_of(source) for source in of_stage(sources, "compare")),
+        leaderboards=tuple(leaderboard_of(source) for source in of_stage(sources, "leaderboard")),
+        spoken=tuple(languages_of(source) for source in of_stage(sources, "languages")),
+        judged=tuple(Judged(source.name, resolution_of(source)) for source in of_stage(sources, "resolve")),
+        trainings={source.name: training_of(source) for source in of_stage(sources, "train")},
+        case_files=files,
+        cases=read_known_cases(files),
+    )
+
+
+SHOWN_STAGES = ("evaluate", "compare", "leaderboard", "languages", "resolve", "train")
+"""The stages that have sections of the page; of others their cases are shown, and how they were done."""
+
+
+def page_of(gathered: Gathered, *, title: str | None, language: str, budget: int, version: str) -> Page:
+    """The contents of the page, in order."""
+    cases = {name: own.cases for name, own in gathered.cases.items()}
+    known = join_items(cases, list(gathered.items.values()))
+    sections = [section for section in _sections(gathered) if section.panels]
+    return Page(
+        title=title or word("report_title"),
+        language=language,
+        models=tuple(gathered.items),
+        is_simulated=_is_simulated(gathered),
+        cards=_cards(gathered),
+        sentences=_sentences(gathered),
+        sections=tuple(sections),
+        packed=pack(known, budget=budget),
+        protocols=tuple(protocol(source.name, source.run) for source in gathered.sources),
+        version=version,
+    )
+
+
+def _told_apart(evaluations: Sequence[Named], sources: Sequence[Source]) -> tuple[Named, ...]:
+    names = [named.name for named in evaluations]
+    return tuple(
+        named if names.count(named.name) == 1 else named._replace(name=f"{named.name} ({source.name})")
+        for named, source in zip(evaluations, sources, strict=True)
+    )
+
+
+def _sections(gathered: Gathered) -> list[Section]:
+    evaluated = _evidence(gathered, "evaluate")
+    curves = {source.name: curve_of(source) for source in of_stage(gathered.sources, "train")}
+    return [
+        accuracy_section(gathered.evaluations, evaluated),
+        comparison_section(gathered.compared, _evidence(gathered, "compare")),
+        leaderboard_section(gathered.leaderboards, _evidence(gathered, "leaderboard")),
+        languages_section(gathered.spoken, _evidence(gathered, "languages")),
+        more_section(gathered.measured, evaluated),
+        rewards_section(gathered.items, evaluated),
+        conflict_section(gathered.judged, _evidence(gathered, "resolve")),
+        judges_section([judges_of(source) for source in of_stage(gathered.sources, "resolve")], []),
+        training_section(curves, _evidence(gathered, "train")),
+    ]
+
+
+def _evidence(gathered: Gathered, stage: str) -> list[str]:
+    return [counts_line(source.name, source.run.counts) for source in of_stage(gathered.sources, stage)]
+
+
+def _cards(gathered: Gathered) -> tuple[CardGroup, ...]:
+    """One group, or one an evaluation and one of the judgments where there are several evaluations."""
+    groups = [CardGroup(named.name, evaluation_cards(named)) for named in gathered.evaluations]
+    judged = tuple(conflict_card(own.name, own.resolution.conflicts.overall) for own in gathered.judged)
+    groups = [*groups, CardGroup(word("conflicts"), judged)]
+    if len(gathered.evaluations) < 2:
+        groups = [CardGroup("", tuple(card for group in groups for card in group.cards))]
+    return tuple(group for group in groups if group.cards)
+
+
+def _sentences(gathered: Gathered) -> tuple[Sentence, ...]:
+    said = [sentence for named in gathered.evaluations for sentence in evaluation_sentences(named)]
+    said += [sentence for _, own in gathered.compared for sentence in comparison_sentences(own)]
+    said += [sentence for _, own in gathered.spoken for sentence in language_sentences(own)]
+    said += [sentence for own in gathered.judged for sentence in conflict_sentences(own.resolution)]
+    said += [sentence for training in gathered.trainings.values() for sentence in training_sentences(training)]
+    return tuple(said)
+
+
+def _is_simulated(gathered: Gathered) -> bool:
+    """Whether a run or a case says so: what is simulated anywhere makes every number here a simulation's."""
+    if any(source.run.stage == "simulate" or source.run.summary.get("simulated") for source in gathered.sources):
+        return True
+    return any(own.is_simulated for own in gathered.cases.values())

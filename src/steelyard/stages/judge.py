@@ -1,0 +1,156 @@
+"""The verb `judge`: language models compare the responses of a case file, and their verdicts join the evidence.
+
+Requests go through a ledger; then every stored reply is parsed and the new evidence is written.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from steelyard.core.comparison import Comparison
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.config import Positive
+from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.types import Case, Counts, Meta, Run
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger
+from steelyard.io.progress import say
+from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.judging.asking import JudgingSummary, RequestCounts, answers_of, ask_panel, tokens_used
+from steelyard.judging.panel import JudgePanel, PanelMember, build_panel, choose_panel
+from steelyard.judging.planning import Design, add_verdicts, plan_comparisons, refusal_reason
+from steelyard.judging.verdicts import VerdictCounter
+
+
+class Config(BaseConfig, frozen=True):
+    """The questions, and the judges that answer them.
+
+    ``compare``: every pair of responses, the circular ``triples`` of CHEEMS, the ``best`` of up to four, or ``ratings``
+    from 1 to 10. ``chat`` has the chat's ``kind`` and settings, ``judge`` the style and settings of the way of asking;
+    each of the ``members`` of a panel has its own. ``price`` is the price of a million tokens, of prompts and replies.
+
+    ``write``: ``combined`` writes one judgment for all replies on a pair, with the single replies in its meta;
+    ``replies`` writes one for every reply, with the order in which the answers were shown.
+    ``most_cut_off`` is the share of replies that may be cut off.
+    """
+
+    compare: Design = "pairs"
+    """What a request compares: pairs, the circular triples of CHEEMS, the best of up to four, or ratings."""
+    chat: Meta = msgspec.field(default_factory=dict)
+    """The chat: its kind and the settings of the kind."""
+    judge: Meta = msgspec.field(default_factory=dict)
+    """Settings of the way of asking."""
+    price: tuple[float, float] | None = None
+    """The price of a million tokens, of prompts and of replies, in any currency."""
+    members: tuple[PanelMember, ...] = ()
+    """The members of a panel, each with its chat and judge."""
+    allow_even: bool = False
+    """Accept a panel with an even number of members, whose votes can be even."""
+    name: str = "panel"
+    """The name of the panel in the judgments."""
+    write: Literal["combined", "replies"] = "combined"
+    """Write one judgment for all replies about a pair, or one for every reply with the order it had."""
+    most_cut_off: float = 0.2
+    """The largest share of replies that may be cut off."""
+    num_resamples: Positive = 1000
+    """The number of bootstrap resamples of prompts."""
+    seed: int = 0
+    """The seed of drawn orders and of the resamples."""
+
+
+_DEFAULT = Config()
+_PlannedCases = Callable[[], Iterator[tuple[Case, tuple[Comparison, ...]]]]
+
+
+def judge(
+    cases: Path, out: Path, config: Config = _DEFAULT, *, allow_failed: bool = False, force: bool = False
+) -> Run[JudgingSummary]:
+    """Write ``cases.jsonl`` with the new judgments or ratings; every reply stays in ``replies.sqlite``.
+
+    After a kill, or where requests failed, the same call continues: answered requests are not repeated. Raises
+    ModelError where requests failed and ``allow_failed`` is not set (with it they are judgments without a verdict, for
+    the reason ``failed``), and where a chat cannot be reached; EvidenceError where no case has a comparison.
+    """
+    choice = choose_panel(
+        config.compare,
+        chat=config.chat,
+        judge=config.judge,
+        price=config.price,
+        members=config.members,
+        allow_even=config.allow_even,
+    )
+    settings = msgspec.to_builtins(config) | {"jury": choice.settings()}
+    inputs = {"cases": cases, **choice.inputs()}
+    with result_folder(out, "judge", config=settings, inputs=inputs, seed=config.seed, force=force) as result:
+        if result.is_finished:
+            say(f"{out} is finished already: equal input and settings")
+            return read_run(out, Run[JudgingSummary])
+        if force:
+            (out / LEDGER_FILE).unlink(missing_ok=True)
+        with open_ledger(result.path(LEDGER_FILE)) as ledger:
+            _run(result, cases, config, build_panel(choice, name=config.name), ledger, allow_failed=allow_failed)
+    return read_run(out, Run[JudgingSummary])
+
+
+def _run(result: Result, cases: Path, config: Config, panel: JudgePanel, ledger: Ledger, *, allow_failed: bool) -> None:
+    left_out = Counter(reason for case in read_cases(cases) if (reason := refusal_reason(case, config.compare)))
+    num_cases = sum(1 for _ in read_cases(cases))
+    if left_out.total() == num_cases:
+        problem = f"none of {num_cases} cases can be compared ({', '.join(left_out)})"
+        raise EvidenceError(problem, where=str(cases), do="choose another design: --set compare=pairs")
+    planned = _planned(cases, config)
+
+    def comparisons() -> Iterator[Comparison]:
+        return (comparison for _, of_case in planned() for comparison in of_case)
+
+    counts = ask_panel(panel, comparisons, ledger, most_cut_off=config.most_cut_off)
+    _refuse_failed(counts, ledger, allow_failed=allow_failed)
+    counter = VerdictCounter()
+    write_cases(result.path("cases.jsonl"), _judged(planned(), panel, config, ledger, counter))
+    judges = counter.summaries(seed=config.seed, num_resamples=config.num_resamples)
+    noted = {"questions": sum(count.num_questions for count in counts.values())}
+    noted |= {f"verdict: {name}": number for name, number in judges[panel.name].outcomes.items()}
+    result.counts = Counts(
+        num_in=num_cases, num_used=num_cases - left_out.total(), dropped=dict(sorted(left_out.items())), noted=noted
+    )
+    result.summary = JudgingSummary(
+        judge=panel.name,
+        compare=config.compare,
+        judges=judges,
+        tokens=tokens_used(panel, comparisons, ledger),
+        failed=ledger.failures(),
+        protocol=panel.protocol(),
+    )
+
+
+def _planned(cases: Path, config: Config) -> _PlannedCases:
+    """Return a reader of the cases with their comparisons. It reads the file each time, which may exceed memory."""
+    return lambda: ((case, plan_comparisons(case, config.compare, seed=config.seed)) for case in read_cases(cases))
+
+
+def _judged(
+    planned: Iterable[tuple[Case, tuple[Comparison, ...]]],
+    panel: JudgePanel,
+    config: Config,
+    ledger: Ledger,
+    counter: VerdictCounter,
+) -> Iterator[Case]:
+    for case, comparisons in planned:
+        answers = [answers_of(panel, comparison, ledger) for comparison in comparisons]
+        for answer in answers:
+            counter.add(case.prompt, answer)
+        yield add_verdicts(case, answers, by=panel.name, each=config.write == "replies")
+
+
+def _refuse_failed(counts: dict[str, RequestCounts], ledger: Ledger, *, allow_failed: bool) -> None:
+    num_failed = sum(count.num_failed for count in counts.values())
+    if num_failed and not allow_failed:
+        num_questions = sum(count.num_questions for count in counts.values())
+        reasons = ", ".join(f"{reason} {number}" for reason, number in ledger.failures().items())
+        raise ModelError(
+            f"{num_failed} of {num_questions} requests failed ({reasons}); what was answered is kept",
+            do="run the same command again, or say --allow-failed to leave them without a verdict",
+        )

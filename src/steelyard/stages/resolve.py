@@ -1,0 +1,282 @@
+"""The verb `resolve`: judgments into conflict-free rankings, with a report of the conflicts and of the judges.
+
+Batches of lines go to the workers; rankings and sums come back, and the file is written as they come.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from steelyard.core import plugins
+from steelyard.core.checks import check_case, check_frame
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import EvidenceError, Place, UserError
+from steelyard.core.protocols import Engine
+from steelyard.core.types import Case, Counts, Run
+from steelyard.io.atomic import written
+from steelyard.io.cases import decode_batch, decode_case, encode_case, read_cases
+from steelyard.io.lines import Batch, check_readable, read_batches
+from steelyard.io.progress import bar, say
+from steelyard.io.run_folder import read_run, result_folder
+from steelyard.io.splicing import Opened, close_line, open_line
+from steelyard.io.tables import is_parquet
+from steelyard.ranking.annotation_features import TraitCollector
+from steelyard.ranking.author_strength import Ties
+from steelyard.ranking.conflicts import NO_SUMS, GroupedSums, conflict_tables
+from steelyard.ranking.dawid_skene import RaterFit, VoteCollector, VoteColumns, vote_columns
+from steelyard.ranking.judge_quality import JudgeQualityCounts, judge_quality_counts
+from steelyard.ranking.judge_summary import QualityTables, add_intervals
+from steelyard.ranking.judgment_table import (
+    EVERYTHING,
+    Aggregate,
+    JudgmentTable,
+    Only,
+    check_admits,
+    judgment_table,
+)
+from steelyard.ranking.resolution import ResolveCounts, ResolveSummary, resolve_table
+
+_CASES_A_BATCH = 1024
+_WORTH_PROCESSES_BYTES = 8_000_000
+_DIGEST_BYTES = 16
+
+
+class Config(BaseConfig, frozen=True):
+    """``only`` picks the judgments that count; ``aggregate`` says whether those on one pair vote before the graph.
+
+    ``dawid-skene`` estimates each judge's confusions over the whole file, which is read twice, and gives each pair its
+    most probable verdict; the graphs of single judges and kinds then use the majority.
+    ``quality`` measures judges and authors from the same pass, which costs a fifth to a third of the speed;
+    ``author_ties`` says how ties count for the authors' strength; ``seed`` draws the resamples of its intervals.
+    """
+
+    only: Only = EVERYTHING
+    """The judgments that count."""
+    aggregate: Literal["none", "majority", "dawid-skene"] = "none"
+    """With majority, the verdicts on a pair vote first and an even vote is a tie; with none, each counts."""
+    quality: bool = True
+    """Whether judges and authors are measured in the same pass; it costs up to a third of the speed."""
+    author_ties: Ties = "half"
+    """How ties count for the strength of authors."""
+    seed: int = 0
+    """The seed of the resamples."""
+
+    @property
+    def vote(self) -> Aggregate:
+        """How verdicts are combined where no rater model applies."""
+        return "majority" if self.aggregate == "dawid-skene" else self.aggregate
+
+
+_DEFAULT = Config()
+
+
+class ResolvedBatch(NamedTuple):
+    """The result of one batch: the new ends of its lines, a digest of each case's key, and sums that add up.
+
+    Line i becomes its first ``num_kept[i]`` bytes and then ``ends[i]``: the texts of a line are not sent back.
+    """
+
+    num_kept: tuple[int, ...]
+    ends: tuple[bytes, ...]
+    digests: bytes
+    sums: GroupedSums
+    counts: ResolveCounts
+    quality: JudgeQualityCounts | None
+
+
+class _Totals(NamedTuple):
+    """The sums of all batches."""
+
+    num_cases: int
+    sums: GroupedSums
+    counts: ResolveCounts
+    quality: QualityTables
+    raters: RaterFit | None
+
+
+def resolve(
+    cases: Path,
+    out: Path,
+    config: Config = _DEFAULT,
+    *,
+    workers: int | None = None,
+    engine: str = "local",
+    force: bool = False,
+) -> Run[ResolveSummary]:
+    """Write ``cases.jsonl``, in which only ``ranking`` is new, and in ``run.json`` the conflict report.
+
+    A case to which no judgment counts keeps the ranking it has. ``workers`` processes are used; None is one a core for
+    large files, else 1. ``engine`` is a kind of engine: ``ray`` works on a cluster instead. Raises EvidenceError if
+    ``only`` admits no judgment of the whole file.
+    """
+    check_readable(cases)
+    with result_folder(out, "resolve", config=config, inputs={"cases": cases}, seed=config.seed, force=force) as result:
+        if result.is_finished:
+            say(f"{out} is finished already: equal input and settings")
+            return read_run(out, Run[ResolveSummary])
+        settings = {"workers": _num_workers(cases, workers)} if engine == "local" else {}
+        totals = _resolve_file(cases, result.path("cases.jsonl"), config, plugins.build("engines", engine, settings))
+        result.counts = Counts(num_in=totals.num_cases, num_used=totals.num_cases, noted=totals.counts.warnings())
+        result.summary = _summary(totals, config)
+    return read_run(out, Run[ResolveSummary])
+
+
+def _summary(totals: _Totals, config: Config) -> ResolveSummary:
+    conflicts = conflict_tables(totals.sums)
+    num_unranked = totals.counts.unranked_responses
+    rater_model = totals.raters.summary() if totals.raters else None
+    if not config.quality:
+        return ResolveSummary(conflicts=conflicts, unranked_responses=num_unranked, rater_model=rater_model)
+    tables = totals.quality
+    draws = tables.draw(seed=config.seed)
+    judges = tables.judges(draws)
+    return ResolveSummary(
+        conflicts=add_intervals(conflicts, judges, draws.graphs),
+        unranked_responses=num_unranked,
+        judges=judges,
+        agreement=tables.agreement(draws),
+        authors=tables.authors(draws, ties=config.author_ties),
+        rater_model=rater_model,
+    )
+
+
+def _resolve_file(path: Path, out: Path, config: Config, engine: Engine) -> _Totals:
+    """Resolve all batches and write them as they come. Nothing is left of the file if anything in it is wrong."""
+    raters = _fit_raters(path, config, engine) if config.aggregate == "dawid-skene" else None
+    sums, counts, quality, digests = NO_SUMS, ResolveCounts(), QualityTables(), bytearray()
+    megabytes = None if is_parquet(path) else max(1, round(path.stat().st_size / 1e6))
+    with written(out) as file, bar("resolve (MB read)", megabytes) as progress:
+        pending: deque[Batch] = deque()
+        for resolved in engine.map(partial(resolve_batch, config, raters), _remember(_batches(path), pending)):
+            lines = pending.popleft().lines
+            file.write(_join(lines, resolved))
+            digests += resolved.digests
+            sums, counts = sums.plus(resolved.sums), counts.plus(resolved.counts)
+            if resolved.quality is not None:
+                quality.add(resolved.quality)
+            progress.advance(sum(map(len, lines)) / 1e6)
+        if not digests:
+            raise EvidenceError("the file holds no cases", where=str(path))
+        _check_keys(path, digests)
+        if not sums.overall:
+            check_admits(config.only, read_cases(path), where=str(path))
+    return _Totals(len(digests) // _DIGEST_BYTES, sums, counts, quality, raters)
+
+
+def _fit_raters(path: Path, config: Config, engine: Engine) -> RaterFit | None:
+    """Read the file once to fit the judges' confusions; None without a readable judgment."""
+    collector = VoteCollector()
+    for columns in engine.map(partial(collect_votes, config), _batches(path)):
+        collector.add(columns)
+    return collector.fit()
+
+
+def collect_votes(config: Config, batch: Batch) -> VoteColumns:
+    """Decode and check one batch of lines and return its votes: the first pass of a worker."""
+    return vote_columns(_decode(config, batch).table)
+
+
+def resolve_batch(config: Config, raters: RaterFit | None, batch: Batch) -> ResolvedBatch:
+    """Decode, check and resolve one batch of lines: the work of a worker."""
+    decoded = _decode(config, batch)
+    table = decoded.table
+    resolution = resolve_table(table, config.vote, raters)
+    quality = None
+    if config.quality:
+        traits = decoded.traits.traits(table)
+        quality = judge_quality_counts(table, resolution.graphs, traits, config.vote)
+    ends = tuple(map(close_line, decoded.opened, resolution.rankings))
+    num_kept = tuple([line.kept for line in decoded.opened])
+    return ResolvedBatch(num_kept, ends, decoded.digests, resolution.sums, resolution.counts, quality)
+
+
+class _DecodedBatch(NamedTuple):
+    """A batch read once: the lines cut open, a digest of each case's key, and its integer columns."""
+
+    opened: list[Opened]
+    digests: bytes
+    table: JudgmentTable
+    traits: TraitCollector
+
+
+def _decode(config: Config, batch: Batch) -> _DecodedBatch:
+    opened: list[Opened] = []
+    digests = bytearray()
+    traits = TraitCollector()
+    looks_up_all = config.quality and config.only.admits_all
+    # The table looks up every id of the judgments that it admits: where it admits all, the frame alone is checked.
+    check = check_frame if looks_up_all else check_case
+
+    def cases() -> Iterator[Case]:
+        for number, line in zip(batch.numbers, batch.lines, strict=True):
+            case = decode_case(line, Place(batch.file, number), check)
+            opened.append(open_line(line, case))
+            digests.extend(_digest(case))
+            yield case
+
+    try:
+        table = judgment_table(cases(), config.only, traits.add if config.quality else None)
+    except (KeyError, UserError):
+        decode_batch(batch)  # names the first error of the file, whichever check finds it
+        raise
+    if (table.verdicts.left == table.verdicts.right).any():
+        decode_batch(batch)
+    return _DecodedBatch(opened, bytes(digests), table, traits)
+
+
+def _digest(case: Case) -> bytes:
+    return hashlib.blake2b(msgspec.json.encode(case.key), digest_size=_DIGEST_BYTES).digest()
+
+
+def _join(lines: Sequence[bytes], resolved: ResolvedBatch) -> bytes:
+    """Return the lines with their new ends. Views copy each byte once, where slices would copy a line for every cut."""
+    return b"".join(
+        [
+            piece
+            for line, num_kept, end in zip(lines, resolved.num_kept, resolved.ends, strict=True)
+            for piece in (memoryview(line)[:num_kept], end)
+        ]
+    )
+
+
+def _num_workers(path: Path, workers: int | None) -> int:
+    if workers is not None:
+        return workers
+    return 0 if path.stat().st_size > _WORTH_PROCESSES_BYTES else 1
+
+
+def _batches(path: Path) -> Iterator[Batch]:
+    """Yield the lines of the file in batches; the rows of a Parquet file are encoded as lines first."""
+    if not is_parquet(path):
+        yield from read_batches(path, size=_CASES_A_BATCH)
+        return
+    lines: list[bytes] = []
+    start = 1
+    for case in read_cases(path):
+        lines.append(encode_case(case))
+        if len(lines) == _CASES_A_BATCH:
+            yield Batch(str(path), tuple(range(start, start + len(lines))), tuple(lines))
+            start, lines = start + len(lines), []
+    if lines:
+        yield Batch(str(path), tuple(range(start, start + len(lines))), tuple(lines))
+
+
+def _remember(batches: Iterator[Batch], pending: deque[Batch]) -> Iterator[Batch]:
+    """Yield the batches; each stays in ``pending`` until its result comes back, in the same order."""
+    for batch in batches:
+        pending.append(batch)
+        yield batch
+
+
+def _check_keys(path: Path, digests: bytearray) -> None:
+    """Check that keys are unique. Only digests are held, so a repeated key is looked up again in the file."""
+    keys = np.frombuffer(digests, f"V{_DIGEST_BYTES}")
+    if len(np.unique(keys)) < len(keys):
+        for _ in read_cases(path):  # raises at the line of the repeated key
+            pass

@@ -1,0 +1,256 @@
+"""The verb `simulate`: the built-in corpus as raw verdicts of simulated annotators, with the answer key in other files.
+
+Everything here is simulated but the prompts and their good answers: it serves to try methods, it is not evidence.
+"""
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from steelyard.annotation.corpus import CorpusEntry, Phrases, check_entry, choose_entries
+from steelyard.annotation.simulated_annotators import (
+    HUMAN,
+    LLM,
+    Candidates,
+    Noise,
+    human_judgments,
+    llm_judgments,
+)
+from steelyard.annotation.worse_answers import (
+    DEGRADATIONS,
+    Material,
+    draw_degradations,
+    gold_case,
+    prompt_of,
+    write_drafts,
+)
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import ConfigError, EvidenceError, choices
+from steelyard.core.seeds import generator
+from steelyard.core.text import num_characters
+from steelyard.core.types import Case, Counts, Judgment, Record, Run
+from steelyard.curation.splits import split_cases
+from steelyard.io.cases import write_cases
+from steelyard.io.progress import say
+from steelyard.io.run_folder import Result, read_run, result_folder
+
+HELD_OUT = "unseen"
+
+
+class Config(BaseConfig, frozen=True):
+    """``num_prompts`` null takes all of the ``languages``; ``test_share`` of them are kept for testing.
+
+    ``held_out_kind`` is the kind of worse answer that only ``kinds.jsonl`` has; null holds none out. Each prompt has
+    its good answer and ``num_worse`` others of different kinds.
+    """
+
+    languages: tuple[str, ...] = ("zh", "en")
+    """The languages of the prompts."""
+    num_prompts: int | None = None
+    """The number of prompts; none takes all of the languages."""
+    test_share: float = 0.35
+    """The share of prompts for testing."""
+    num_worse: int = 4
+    """The number of worse answers of a prompt, each of another kind."""
+    held_out_kind: str | None = "code_switched"
+    """The kind of worse answer that only kinds.jsonl has; none holds no kind out."""
+    num_annotators: int = 8
+    """The number of simulated people."""
+    human: Noise = HUMAN
+    """How simulated people err."""
+    llm: Noise = LLM
+    """How the simulated LLM errs."""
+    seed: int = 0
+    """The seed of the simulation."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of worse answers that training may see."""
+        return tuple(kind for kind in DEGRADATIONS if kind != self.held_out_kind)
+
+
+def check_settings(config: Config, languages: tuple[str, ...]) -> None:
+    """Check the settings against the corpus, which is in ``languages``. Raises ConfigError."""
+    for language in config.languages:
+        if language not in languages:
+            raise ConfigError(
+                f"no corpus in {language!r}", where="simulate.languages", allowed=choices(language, languages)
+            )
+    if config.held_out_kind is not None and config.held_out_kind not in DEGRADATIONS:
+        raise ConfigError(
+            f"no kind {config.held_out_kind!r}",
+            where="simulate.held_out_kind",
+            allowed=choices(config.held_out_kind, DEGRADATIONS),
+        )
+    if not 0 < config.test_share < 1 or not config.languages:
+        raise ConfigError(
+            f"test_share {config.test_share}, languages {list(config.languages)}",
+            where="simulate",
+            allowed="a share between 0 and 1, and one language or more",
+        )
+    if not 2 <= config.num_worse <= len(config.kinds):
+        raise ConfigError(
+            f"num_worse is {config.num_worse}", where="simulate", allowed=f"2 to {len(config.kinds)}, one of a kind"
+        )
+
+
+_DEFAULT = Config()
+
+
+class SimulationSummary(Record, frozen=True, kw_only=True):
+    """The summary of a run of ``simulate``: numbers of prompts and responses by part, of judgments by kind."""
+
+    simulated: bool
+    num_prompts: dict[str, int]
+    num_judgments: dict[str, int]
+    num_responses: dict[str, dict[str, int]]
+    held_out_kind: str | None
+
+
+class Corpus(NamedTuple):
+    """Every entry of every language, and the phrases of each language."""
+
+    entries: tuple[CorpusEntry, ...]
+    phrases: dict[str, Phrases]
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that have entries, sorted."""
+        return tuple(sorted({entry.language for entry in self.entries}))
+
+
+def simulate(out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[SimulationSummary]:
+    """Write the case files of the simulation into ``out``.
+
+    ``cases.jsonl``: the training prompts with raw human verdicts and no ranking; ``llm.jsonl``: the same prompts with
+    the verdicts of the LLM; ``gold.jsonl``: the same with the true ranking. ``test.jsonl``: the test prompts with the
+    true ranking. ``kinds.jsonl``: the test prompts' good answers, each against one worse answer, with its kind as the
+    category. Raises ConfigError for languages, kinds and numbers that the corpus cannot serve.
+    """
+    with result_folder(out, "simulate", config=config, inputs={}, seed=config.seed, force=force) as result:
+        if result.is_finished:
+            say(f"{out} is finished already: equal settings")
+            return read_run(out, Run[SimulationSummary])
+        corpus = read_corpus()
+        check_settings(config, corpus.languages)
+        train, test = split_entries(
+            choose_entries(corpus.entries, config.languages, config.num_prompts, seed=config.seed), config
+        )
+        _write(result, corpus, train, test, config)
+    return read_run(out, Run[SimulationSummary])
+
+
+def _write(
+    result: Result, corpus: Corpus, train: Sequence[CorpusEntry], test: Sequence[CorpusEntry], config: Config
+) -> None:
+    gold = [_composed(entry, train, corpus, config) for entry in train]
+    tested = [_composed(entry, test, corpus, config) for entry in test]
+    by_kind = [case for entry in test for case in _by_kind(entry, test, corpus, config)]
+    candidates = [_candidates(case) for case in gold]
+    human = human_judgments(candidates, config.human, num_annotators=config.num_annotators, seed=config.seed)
+    llm = llm_judgments(candidates, config.llm, seed=config.seed)
+    write_cases(result.path("cases.jsonl"), _judged(gold, human))
+    write_cases(result.path("llm.jsonl"), _judged(gold, llm))
+    write_cases(result.path("gold.jsonl"), gold)
+    write_cases(result.path("test.jsonl"), tested)
+    write_cases(result.path("kinds.jsonl"), by_kind)
+    num_all = len(train) + len(test)
+    result.counts = Counts(num_in=num_all, num_used=num_all, noted={"train": len(train), "test": len(test)})
+    result.summary = SimulationSummary(
+        simulated=True,
+        num_prompts={"train": len(train), "test": len(test)},
+        num_judgments={"human": sum(map(len, human)), "llm": sum(map(len, llm))},
+        num_responses={"train": _num_made(gold), "test": _num_made(tested)},
+        held_out_kind=config.held_out_kind,
+    )
+
+
+def _composed(entry: CorpusEntry, part: Sequence[CorpusEntry], corpus: Corpus, config: Config) -> Case:
+    degradations = draw_degradations(config.kinds, config.num_worse, generator(config.seed, "faults", entry.id))
+    drafts = write_drafts(material_of(entry, part, corpus), degradations, seed=config.seed)
+    return gold_case(entry, drafts, seed=config.seed)
+
+
+def _by_kind(entry: CorpusEntry, part: Sequence[CorpusEntry], corpus: Corpus, config: Config) -> Iterator[Case]:
+    """Yield the good answer against one worse answer of every kind, including the held-out kind."""
+    degradations = draw_degradations(
+        tuple(DEGRADATIONS), len(DEGRADATIONS), generator(config.seed, "faults by kind", entry.id)
+    )
+    for drawn in sorted(degradations):
+        drafts = write_drafts(material_of(entry, part, corpus), [drawn], seed=config.seed)
+        case = gold_case(entry, drafts, seed=config.seed)
+        is_held_out = drawn.kind == config.held_out_kind
+        # The name carries the mark into every table by category.
+        name = f"{drawn.kind} ({HELD_OUT})" if is_held_out else drawn.kind
+        id_ = f"{entry.id}/{drawn.kind}"
+        prompt = msgspec.structs.replace(case.prompt, id=id_, category=(name, *entry.category))
+        yield msgspec.structs.replace(case, prompt=prompt)
+
+
+def _candidates(case: Case) -> Candidates:
+    return Candidates(
+        tuple(response.id for response in case.responses),
+        tuple((response.meta or {})["quality"] for response in case.responses),
+        tuple(max(1, num_characters(response)) for response in case.responses),
+    )
+
+
+def _judged(gold: Sequence[Case], judgments: Iterable[tuple[Judgment, ...]]) -> Iterator[Case]:
+    """Yield the cases as annotation gives them: responses and verdicts, without ranking and latent quality."""
+    for case, verdicts in zip(gold, judgments, strict=True):
+        responses = tuple(
+            msgspec.structs.replace(response, meta={"made_by": (response.meta or {})["made_by"]})
+            for response in case.responses
+        )
+        yield msgspec.structs.replace(case, responses=responses, judgments=verdicts, ranking=None)
+
+
+def _num_made(cases: Iterable[Case]) -> dict[str, int]:
+    made = Counter((response.meta or {})["made_by"] for case in cases for response in case.responses)
+    return dict(sorted(made.items()))
+
+
+def read_corpus() -> Corpus:
+    """Read the installed corpus and check every entry."""
+    folder = files("steelyard") / "data"
+    entries: list[CorpusEntry] = []
+    for file in sorted(folder.iterdir(), key=lambda item: item.name):
+        if file.name.startswith("corpus."):
+            lines = file.read_text(encoding="utf-8").split("\n")
+            entries += [check_entry(msgspec.json.decode(line, type=CorpusEntry)) for line in lines if line.strip()]
+    tables = tomllib.loads((folder / "phrases.toml").read_text(encoding="utf-8"))
+    return Corpus(tuple(entries), {name: msgspec.convert(table, Phrases) for name, table in tables.items()})
+
+
+def split_entries(
+    entries: Sequence[CorpusEntry], config: Config
+) -> tuple[tuple[CorpusEntry, ...], tuple[CorpusEntry, ...]]:
+    """Split the entries into training and test prompts: each has its share of every category and language."""
+    shares = {"train": 1 - config.test_share, "test": config.test_share}
+    names = split_cases([Case(prompt=prompt_of(entry), responses=()) for entry in entries], shares, seed=config.seed)
+    train, test = (tuple(entry for entry, name in zip(entries, names, strict=True) if name == part) for part in shares)
+    return train, test
+
+
+def material_of(entry: CorpusEntry, part: Sequence[CorpusEntry], corpus: Corpus) -> Material:
+    """Return the material for worse answers to the entry, from its part alone: no test answer is trained on.
+
+    A part without another language takes foreign answers from the rest of the corpus, which is in no part.
+    Raises EvidenceError for a part that is too small.
+    """
+    others = [each for each in part if each.language == entry.language and each.category[0] != entry.category[0]]
+    foreign = [each for each in part if each.language != entry.language]
+    languages = {each.language for each in part}
+    spare = [each for each in corpus.entries if each.language not in languages]
+    if not others or not (foreign or spare):
+        raise EvidenceError(
+            f"{len(part)} prompts are too few: no answer of another category can stand in for that to {entry.id!r}",
+            where="simulate",
+            do="raise num_prompts, or change test_share",
+        )
+    return Material(entry, corpus.phrases[entry.language], tuple(others), tuple(foreign or spare))

@@ -1,0 +1,213 @@
+"""The train verb: a reward model from a case file, on any Hugging Face decoder; read, train, write."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from steelyard.core.types import Case, Run
+from steelyard.curation.pair_rows import num_rows_apart
+from steelyard.io.cases import read_cases
+from steelyard.io.progress import say
+from steelyard.io.run_folder import Result, file_hash, read_run
+from steelyard.io.trained_on import TRAINED_ON_FILE, write_trained_on
+from steelyard.ranking.pairs import UNLISTED
+from steelyard.training.config import Config, check_settings, with_defaults
+
+if TYPE_CHECKING:  # what needs torch is imported where it is used: settings are read without it
+    from steelyard.networks.reward_network import RewardNetwork
+    from steelyard.networks.world import World
+    from steelyard.training.examples import Examples
+    from steelyard.training.export import TrainingInputs
+
+_DEFAULT = Config()
+
+
+def train(
+    cases: Path,
+    out: Path,
+    config: Config = _DEFAULT,
+    *,
+    model: str,
+    held_out: Path | None = None,
+    reference: Path | None = None,
+    force: bool = False,
+) -> Run:
+    """Train a reward model and write it to ``out``, with its manifest, README.md and ``curve.jsonl``.
+
+    ``reference`` has the answers whose mean reward and spread go into the manifest; without it they are the held-out
+    cases, or those trained on. Raises EvidenceError for cases without a pair, over the length limit, or held out and
+    trained on; ModelError for a model that cannot be used; OutputError where ``out`` holds what the run reads.
+    """
+    from steelyard.training.distributed import process_group, shared_folder
+
+    is_folder = Path(model).exists()
+    files = {"cases": cases, "held_out": held_out, "reference": reference, "model": Path(model) if is_folder else None}
+    settings = msgspec.to_builtins(config) | {"model": Path(model).name if is_folder else model}
+    del settings["track"]  # trackers change no result
+    with process_group() as world:
+        check_settings(config)
+        inputs = {role: path for role, path in files.items() if path is not None}
+        folder = shared_folder(out, "train", config=settings, inputs=inputs, seed=config.seed, force=force, world=world)
+        with folder as result:
+            if result.is_finished:
+                say(f"{out} is finished already: equal inputs and settings")
+            else:
+                _train(
+                    result, read_inputs(cases, held_out, model, config, reference=reference, world=world), config, world
+                )
+        run = world.from_first(read_run(out) if world.is_first else None)
+    assert run is not None, "the first process has it"
+    return run
+
+
+def _train(result: Result, inputs: "TrainingInputs", config: Config, world: "World") -> None:
+    from steelyard.networks.reward_network import PolicyNetwork
+    from steelyard.training.callbacks import run_callbacks
+    from steelyard.training.checkpoints import forget_checkpoint, load_checkpoint
+    from steelyard.training.diagnostics import first_tokens
+    from steelyard.training.export import export
+    from steelyard.training.preparation import remember_reference
+    from steelyard.training.trainer import Trainer
+
+    examples, held_out = inputs.train.examples, inputs.held_out.examples if inputs.held_out else ()
+    num_weights = sum(weight.numel() for weight in inputs.network.parameters())
+    config = with_defaults(config, num_weights=num_weights, num_prompts=len(examples))
+    trainer = Trainer(inputs.network, examples, config, held_out=held_out, world=world)
+    trainer.distribute()
+    checkpoint = load_checkpoint(result.folder, world=world)
+    reason = trainer.scorer.layout_reason
+    say(f"each answer is a padded row of its own ({reason})" if reason else "a prompt is computed once for all answers")
+    if isinstance(inputs.network, PolicyNetwork):
+        scored = (*examples, *held_out, *inputs.reference.examples)
+        remember_reference(trainer.scorer, scored, inputs.starts, reference_free=config.reference_free)
+    if config.preflight and checkpoint is None:
+        say(trainer.check())
+        say(first_tokens(examples[trainer.plan[0].slots[0].prompt], inputs.tokenizer))
+    shown = {**result.asked.config, "num_pairs": inputs.train.num_pairs, "num_prompts": len(examples)}
+    with (
+        trainer.cached_features() as is_cached,
+        run_callbacks(trainer, result.folder, start=checkpoint, settings=shown, is_cached=is_cached) as callbacks,
+    ):
+        trainer.run(callbacks, start=checkpoint)
+    trainer.keep_best()
+    export(trainer, inputs, result)
+    forget_checkpoint(result.folder, world=world)
+    if world.is_first:
+        write_trained_on(result.path(TRAINED_ON_FILE), read_cases(inputs.cases), base=Path(inputs.model))
+
+
+def read_inputs(
+    cases: Path,
+    held_out: Path | None,
+    model: str,
+    config: Config,
+    *,
+    reference: Path | None = None,
+    world: "World | None" = None,
+) -> "TrainingInputs":
+    """Read, encode and load everything that a training needs. Raises the errors of `train`."""
+    from steelyard.networks.adapters import fingerprint_of
+    from steelyard.networks.conversation import Rendering, choose_template, complete_template
+    from steelyard.networks.loading import check_rows, load_tokenizer
+    from steelyard.networks.world import LOCAL
+    from steelyard.training.distributed import load_on_first
+    from steelyard.training.examples import check_template, make_examples
+    from steelyard.training.export import TrainingInputs
+    from steelyard.training.held_out import ReferenceSet, all_answers, first_prompts
+    from steelyard.training.preparation import answer_starts, prepare_network
+
+    world = world or LOCAL
+    tokenizer = load_tokenizer(model)
+    strip = config.strip and config.kind == "classifier"  # every token of the template counts for a policy
+    template = choose_template(tokenizer, config.chat_template, model=model)
+    rendering = Rendering(
+        template=complete_template(tokenizer, template, strip=strip),
+        strip=strip,
+        max_length=config.max_length,
+        over_length=config.over_length,
+    )
+    train_cases = list(read_cases(cases))
+    held_out_cases = _read_held_out(held_out, train_cases, config)
+    check_template([*train_cases, *held_out_cases], tokenizer, rendering)
+    encoded = partial(make_examples, tokenizer=tokenizer, rendering=rendering)
+    train_examples = encoded(train_cases, choice=config.pairs, loss=config.loss, where=str(cases))
+    held_out_examples = encoded(held_out_cases, choice=config.pairs, where=str(held_out)) if held_out_cases else None
+    _log_lengths(train_examples, held_out_examples)
+    reference_cases = [] if reference is None else list(read_cases(reference))
+    if reference is not None:
+        answers = all_answers(reference_cases, tokenizer, rendering, where=str(reference))
+        reference_set = ReferenceSet(reference.name, file_hash(reference), answers)
+    elif held_out is not None and held_out_examples is not None:
+        reference_set = first_prompts(held_out_examples, held_out, what="held out", most=config.reference_prompts)
+    else:
+        reference_set = first_prompts(train_examples, cases, what="trained on", most=config.reference_prompts)
+    _log_pairs(train_examples, train_cases, config, where=cases)
+    network = load_on_first(partial(_load, model, config), world=world)
+    for examples in (train_examples, held_out_examples, reference_set):
+        if examples is not None:
+            check_rows([row for example in examples.examples for row in example.rows], network, where=model)
+    fingerprint = fingerprint_of(network) if world.is_first else ""
+    names = prepare_network(network, config)
+    sizes = f"{len(train_examples.examples):,} prompts, {train_examples.num_responses:,} responses"
+    say(f"training {len(names)} weight tensors; {sizes}, {train_examples.num_pairs:,} pairs")
+    every_case = [*train_cases, *held_out_cases, *reference_cases]
+    return TrainingInputs(
+        model=model,
+        cases=cases,
+        data_hash=file_hash(cases),
+        tokenizer=tokenizer,
+        rendering=rendering,
+        network=network,
+        train=train_examples,
+        held_out=held_out_examples,
+        reference=reference_set,
+        fingerprint=fingerprint,
+        starts=answer_starts(every_case, tokenizer, rendering) if config.kind == "implicit" else {},
+    )
+
+
+def _read_held_out(path: Path | None, train_cases: Sequence[Case], config: Config) -> list[Case]:
+    from steelyard.training.held_out import check_apart
+
+    if path is None:
+        return []
+    cases = list(read_cases(path))
+    if not config.allow_overlap:
+        check_apart(train_cases, cases, where=str(path))
+    return cases
+
+
+def _log_lengths(train_examples: "Examples", held_out_examples: "Examples | None") -> None:
+    for name, examples in (("", train_examples), ("held out: ", held_out_examples)):
+        for sentence in examples.length.sentences() if examples else ():
+            say(f"{name}{sentence}")
+
+
+def _log_pairs(examples: "Examples", cases: Sequence[Case], config: Config, *, where: Path) -> None:
+    """Log, before anything is trained, rows that could be one case, and pairs that curation left out."""
+    num_rows, num_prompts = num_rows_apart(cases)
+    if num_rows:
+        examples.noted["rows of one prompt that are cases of their own"] += num_rows
+        say(
+            f"{num_rows:,} of {len(cases):,} cases are rows of only {num_prompts:,} prompts; as one case a prompt they "
+            f"train several times faster: steelyard convert {where} joined.jsonl --rows joined"
+        )
+    if added := examples.noted[UNLISTED]:
+        say(f"pairs={config.pairs} adds {added:,} pairs that curation left out; without it the listed ones are used")
+
+
+def _load(model: str, config: Config) -> "RewardNetwork":
+    from steelyard.networks.loading import initialise_head, load_causal, load_network
+    from steelyard.networks.reward_network import PolicyNetwork
+
+    if config.kind == "implicit":
+        policy = load_causal(model, dtype="float32")
+        return PolicyNetwork(policy, beta=config.beta, is_mean=config.answer_reduction == "avg")
+    network, is_trained = load_network(model, dtype="float32")
+    if not is_trained:
+        say("the model has no reward head: a fresh one is drawn from the seed")
+        initialise_head(network, seed=config.seed)
+    return network

@@ -1,0 +1,139 @@
+"""How a bench sums: its sections, the number over them, and what of the published bench is absent."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from steelyard.statistics.aggregation import ACCURACY, by_category, estimate, estimate_difference, macro
+from steelyard.statistics.estimates import UNBOUNDED
+from steelyard.statistics.groups import Cell
+from steelyard.statistics.pair_counts import PAIRS, PROMPTS, Floats
+from steelyard.statistics.resampling import Totals
+
+Formula = Callable[[Floats], Floats]
+"""A value from sums by cell: (…, cell, column) to (…), of the prompts and of every resample alike."""
+LeftOut = Mapping[Cell, int]
+"""How many prompts of the bench's files have no comparable pair, by cell: present, but not in the sums."""
+NONE_LEFT_OUT: LeftOut = {}
+
+
+class Part(NamedTuple):
+    """One number of a bench and how many prompts or pairs stand behind it."""
+
+    formula: Formula
+    n: float
+
+
+class Breakdown(NamedTuple):
+    """Prompts of one language by the arithmetic of their bench: of what is present, whether or not that is all.
+
+    ``overall`` is the number over ``sections``. ``missing``: every subset whose number of prompts is not the published
+    one, with both numbers.
+    """
+
+    sections: Mapping[str, Part]
+    overall: Part
+    missing: Mapping[str, str]
+
+
+class Headline(NamedTuple):
+    """``name``: under which the estimate stands in a summary; ``about``: what it is the mean of.
+
+    ``n`` prompts or pairs stand behind the value of ``formula``. ``missing``: what keeps the headline away, part by
+    part, with the reason; then the formula is not used.
+    """
+
+    name: str
+    about: str
+    formula: Formula
+    n: float
+    missing: Mapping[str, str] = {}
+
+    def record(self, totals: Totals) -> dict[str, Any]:
+        """The part of a summary: the name as ``headline`` with the estimate under it; or null, and ``missing``."""
+        if self.missing:
+            return {"headline": None, "missing": dict(self.missing)}
+        return {"headline": self.name, self.name: estimate(totals, self.formula, self.n).record()}
+
+
+def mean_accuracy(totals: Totals) -> Headline:
+    """The headline of a bench that has none of its own: accuracy, the mean over first-tier categories."""
+    categories = by_category(totals.cells)
+    about = "the mean over first-tier categories; a tied score is wrong"
+    return Headline(
+        "accuracy", about, lambda sums: macro(sums, categories, ACCURACY), float(totals.point[:, PAIRS].sum())
+    )
+
+
+def mean_of_sections(sections: Mapping[str, Part]) -> Formula:
+    """The plain mean of sections."""
+    formulas = [part.formula for part in sections.values()]
+    return lambda sums: np.mean([formula(sums) for formula in formulas], axis=0)
+
+
+def num_prompts(
+    totals: Totals, name_of: Callable[[Cell], str | None], left_out: LeftOut = NONE_LEFT_OUT
+) -> Counter[str | None]:
+    """How many prompts there are under each name, those without a comparable pair included."""
+    counts = Counter[str | None]()
+    for cell, number in zip(totals.cells, totals.point[:, PROMPTS].tolist(), strict=True):
+        counts[name_of(cell)] += int(number)
+    for cell, number in left_out.items():
+        counts[name_of(cell)] += number
+    return counts
+
+
+def subset_of(cell: Cell) -> str | None:
+    """The name of a cell's subset."""
+    return cell.subset
+
+
+def missing_parts(counts: Mapping[str | None, int], published: Mapping[str, int]) -> dict[str, str]:
+    """Every part that has another number of prompts than the published one, with both numbers."""
+    return {
+        name: f"{counts.get(name, 0):,} prompts, published with {number:,}"
+        for name, number in published.items()
+        if counts.get(name, 0) != number
+    }
+
+
+class LanguageTotals(NamedTuple):
+    """The totals of one language with its prompts that are left out; ``place``: its cells' positions among all."""
+
+    totals: Totals
+    left_out: LeftOut
+    place: list[int]
+
+    def lift(self, formula: Formula) -> Formula:
+        """A formula of this language's sums as one of the sums of all languages."""
+        return lambda sums: formula(sums[..., self.place, :])
+
+
+def by_language(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> dict[str, LanguageTotals]:
+    """The totals of each language, in the order of their codes; cells without a language belong to none."""
+    found = {}
+    for name in sorted({cell.language for cell in totals.cells if cell.language is not None}):
+        place = [index for index, cell in enumerate(totals.cells) if cell.language == name]
+        found[name] = LanguageTotals(
+            totals.only(place), {cell: n for cell, n in left_out.items() if cell.language == name}, place
+        )
+    return found
+
+
+def drop_record(totals: Totals, reference: Part, other: Part) -> dict[str, Any]:
+    """How far a value lies below its reference: ``absolute``, and ``relative`` to the reference; above 0 is lower."""
+
+    def absolute(sums: Floats) -> Floats:
+        return reference.formula(sums) - other.formula(sums)
+
+    def relative(sums: Floats) -> Floats:
+        whole = reference.formula(sums)
+        return np.where(whole > 0, absolute(sums), np.nan) / np.where(whole > 0, whole, 1.0)
+
+    n = min(reference.n, other.n)
+    return {
+        "absolute": estimate_difference(totals, absolute, n).record(),
+        "relative": estimate(totals, relative, n, scale=UNBOUNDED).record(),
+    }

@@ -1,0 +1,256 @@
+"""Which responses share a step: the plan of every epoch, and the pairs of each step.
+
+No response occurs twice in an epoch. Steps of whole prompts (`whole`, `packed`) lose no pair, whatever their size.
+"""
+
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from steelyard.core.seeds import generator
+from steelyard.networks.packing import num_packed_tokens
+from steelyard.ranking.pairs import IndexedPair
+from steelyard.training.config import Config
+from steelyard.training.examples import Example
+from steelyard.training.losses import LossInputs, PairBatch
+
+_POOL = 1024
+_TRIED = 24
+
+
+class Slot(NamedTuple):
+    """One response in a step: the prompt's position and the response's position within the prompt."""
+
+    prompt: int
+    response: int
+
+
+Step = tuple[Slot, ...]
+
+
+class PlannedStep(NamedTuple):
+    """A step and the epoch that it belongs to, counted from 0."""
+
+    epoch: int
+    slots: Step
+
+
+def plan_steps(examples: Sequence[Example], config: Config) -> tuple[PlannedStep, ...]:
+    """Return every step of every epoch, in order; steps in which no pair has both its ends are left out."""
+    sizes = [len(example.rows) for example in examples]
+    tokens = [num_packed_tokens(example.rows) for example in examples] if config.batching == "packed" else []
+    steps: list[PlannedStep] = []
+    for epoch in range(config.epochs):
+        rng = generator(config.seed, "order", epoch)
+        if config.batching == "whole":
+            assert config.prompts_per_step is not None, "set by with_defaults"
+            chosen = whole_steps(sizes, config.prompts_per_step, rng)
+        elif config.batching == "packed":
+            chosen = [_all_slots(step, sizes) for step in packed_steps(tokens, config.tokens_per_step, rng)]
+        else:
+            chosen = greedy_steps(sizes, config.slots, rng)
+        steps += [PlannedStep(epoch, slots) for slots in chosen if teaches(slots, examples)]
+    return tuple(steps)
+
+
+def _all_slots(prompts: Sequence[int], sizes: Sequence[int]) -> Step:
+    return tuple(Slot(prompt, response) for prompt in prompts for response in range(sizes[prompt]))
+
+
+def whole_steps(num_responses: Sequence[int], prompts_per_step: int, rng: np.random.Generator) -> tuple[Step, ...]:
+    """An epoch in which a prompt is never split: shuffled prompts, ``prompts_per_step`` a step, the last may be less.
+
+    ``num_responses`` has one entry a prompt. Every response is in exactly one step, with all others of its prompt.
+    """
+    order = rng.permutation(len(num_responses)).tolist()
+    return tuple(
+        tuple(
+            Slot(prompt, response)
+            for prompt in order[start : start + prompts_per_step]
+            for response in range(num_responses[prompt])
+        )
+        for start in range(0, len(order), prompts_per_step)
+    )
+
+
+def greedy_steps(num_responses: Sequence[int], slots: int, rng: np.random.Generator) -> tuple[Step, ...]:
+    """An epoch as in CHEEMS, section 5: the responses of a prompt that do not fit go into the next step.
+
+    A step has at most ``slots`` responses. Every response is in exactly one step; pairs whose ends fall into
+    different steps are lost (`share_kept`). It ends for every input: each response is placed once, in order.
+
+    Differs from: the published sampler, which places pairs rather than responses, loses more of them, and does not
+    end on some data with unlabelled responses.
+    """
+    queue = [
+        Slot(prompt, response)
+        for prompt in rng.permutation(len(num_responses)).tolist()
+        for response in range(num_responses[prompt])
+    ]
+    return tuple(tuple(queue[start : start + slots]) for start in range(0, len(queue), slots))
+
+
+def share_kept(steps: Sequence[Step], pairs: Sequence[Sequence[tuple[int, int]]]) -> float:
+    """The share of all pairs whose two ends share a step. ``pairs[prompt]`` are positions within the prompt."""
+    kept = 0
+    for step in steps:
+        present = set(step)
+        kept += sum(
+            Slot(prompt, better) in present and Slot(prompt, worse) in present
+            for prompt in {slot.prompt for slot in step}
+            for better, worse in pairs[prompt]
+        )
+    return kept / max(1, sum(map(len, pairs)))
+
+
+def packed_steps(sizes: Sequence[int], budget: int, rng: np.random.Generator) -> tuple[tuple[int, ...], ...]:
+    """An epoch: every prompt (a position in ``sizes``, in tokens) in exactly one step of at most ``budget`` tokens.
+
+    A prompt over the budget is a step of its own. Prompts are shuffled and wait in a pool of some hundreds; a step
+    takes those that wait longest, and for its last two places the pair that leaves least room. The last steps of an
+    epoch, when the pool runs out, may be emptier: they are shuffled among the others.
+    """
+    order = rng.permutation(len(sizes)).tolist()
+    pool = _Pool([], deque(), set())
+    steps: list[tuple[int, ...]] = []
+    for place, prompt in enumerate(order):
+        if sizes[prompt] >= budget:
+            steps.append((prompt,))
+        else:
+            pool.add(sizes[prompt], prompt)
+        while len(pool.waiting) >= _POOL or (place == len(order) - 1 and pool.waiting):
+            steps.append(_fill_step(pool, sizes, budget))
+    return tuple(steps[place] for place in rng.permutation(len(steps)))
+
+
+class _Pool(NamedTuple):
+    """Prompts that wait: by size, in the order in which they came, and which of these are still there."""
+
+    by_size: list[tuple[int, int]]
+    in_order: deque[int]
+    waiting: set[int]
+
+    def add(self, size: int, prompt: int) -> None:
+        insort(self.by_size, (size, prompt))
+        self.in_order.append(prompt)
+        self.waiting.add(prompt)
+
+    def take(self, size: int, prompt: int) -> None:
+        del self.by_size[bisect_left(self.by_size, (size, prompt))]
+        self.waiting.discard(prompt)
+
+    def oldest(self) -> int:
+        while self.in_order[0] not in self.waiting:
+            self.in_order.popleft()
+        return self.in_order[0]
+
+    def largest_within(self, room: int) -> tuple[int, int] | None:
+        """The largest that fits, as (size, prompt)."""
+        at = bisect_left(self.by_size, (room + 1, -1))
+        return self.by_size[at - 1] if at else None
+
+
+def _fill_step(pool: _Pool, sizes: Sequence[int], budget: int) -> tuple[int, ...]:
+    step: list[int] = []
+    room = budget
+    typical = pool.by_size[len(pool.by_size) // 2][0]
+    while pool.waiting:
+        oldest = pool.oldest()
+        if room - sizes[oldest] < 2 * typical:
+            break
+        pool.take(sizes[oldest], oldest)
+        step.append(oldest)
+        room -= sizes[oldest]
+    while pool.waiting:
+        chosen = _filling(pool, room)
+        if not chosen:
+            break
+        for size, prompt in chosen:
+            pool.take(size, prompt)
+            step.append(prompt)
+            room -= size
+    return tuple(step)
+
+
+def _filling(pool: _Pool, room: int) -> list[tuple[int, int]]:
+    """One prompt, or two, that leave least room."""
+    alone = pool.largest_within(room)
+    if alone is None:
+        return []
+    best, gap = [alone], room - alone[0]
+    number = len(pool.by_size)
+    for attempt in range(min(_TRIED, number)):
+        if gap == 0:
+            break
+        first = pool.by_size[attempt * number // min(_TRIED, number)]
+        second = pool.largest_within(room - first[0])
+        if second is not None and second != first and 0 <= room - first[0] - second[0] < gap:
+            best, gap = [first, second], room - first[0] - second[0]
+    return best
+
+
+def slots_by_prompt(slots: Step) -> list[Step]:
+    """Return the slots prompt by prompt, in the order of their first slots."""
+    by_prompt: dict[int, list[Slot]] = {}
+    for slot in slots:
+        by_prompt.setdefault(slot.prompt, []).append(slot)
+    return [tuple(group) for group in by_prompt.values()]
+
+
+def rows_of(slots: Sequence[Slot], examples: Sequence[Example]) -> tuple[tuple[int, ...], ...]:
+    """Return the token ids of the slots' responses."""
+    return tuple(examples[slot.prompt].rows[slot.response] for slot in slots)
+
+
+def loss_inputs(slots: Step, examples: Sequence[Example]) -> LossInputs:
+    """Return the pairs with both ends among the slots: the ordered pairs of each prompt, then its ties."""
+    place = {slot: index for index, slot in enumerate(slots)}
+    number = {prompt: index for index, prompt in enumerate(dict.fromkeys(slot.prompt for slot in slots))}
+    columns: list[tuple[int, int, float, float, int]] = []
+    tied: list[bool] = []
+    for prompt, index in number.items():
+        for pairs, is_tie in ((examples[prompt].pairs, False), (examples[prompt].ties, True)):
+            for pair in pairs:
+                better, worse = place.get(Slot(prompt, pair.better)), place.get(Slot(prompt, pair.worse))
+                if better is not None and worse is not None:
+                    columns.append((better, worse, pair.weight, pair.margin, index))
+                    tied.append(is_tie)
+    return LossInputs(_pair_batch(columns), torch.tensor(tied, dtype=torch.bool), len(slots))
+
+
+def pairs_in(slots: Step, examples: Sequence[Example]) -> PairBatch | None:
+    """Return the ordered pairs with both ends among the slots, or null where none has a weight."""
+    inputs = loss_inputs(slots, examples)
+    ordered = PairBatch(*(column[~inputs.tied] for column in inputs.pairs))
+    return ordered if bool((ordered.weight > 0).any()) else None
+
+
+def teaches(slots: Step, examples: Sequence[Example]) -> bool:
+    """Return whether the slots hold a pair or a tie with a weight."""
+    ends: dict[int, set[int]] = {}
+    for slot in slots:
+        ends.setdefault(slot.prompt, set()).add(slot.response)
+    return any(
+        pair.weight > 0 and pair.better in present and pair.worse in present
+        for prompt, present in ends.items()
+        for pair in _evidence(examples[prompt])
+    )
+
+
+def _evidence(example: Example) -> tuple[IndexedPair, ...]:
+    return (*example.pairs, *example.ties)
+
+
+def _pair_batch(columns: Sequence[tuple[int, int, float, float, int]]) -> PairBatch:
+    better, worse, weight, margin, prompt = zip(*columns, strict=True) if columns else ((), (), (), (), ())
+    return PairBatch(
+        torch.tensor(better, dtype=torch.long),
+        torch.tensor(worse, dtype=torch.long),
+        torch.tensor(weight, dtype=torch.float32),
+        torch.tensor(margin, dtype=torch.float32),
+        torch.tensor(prompt, dtype=torch.long),
+    )

@@ -1,0 +1,255 @@
+"""What happens after each step of a training: progress, divergence, evaluations, checkpoints, interruptions."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple, Protocol
+
+from steelyard.core.errors import ConfigError, ModelError
+from steelyard.core.plugins import build
+from steelyard.io.interrupts import InterruptedRun, deferred
+from steelyard.io.progress import bar, say
+from steelyard.training.checkpoints import Checkpoint, translate_disk_full
+from steelyard.training.config import Config
+from steelyard.training.diagnostics import STEPS_JUDGED, has_diverged, has_not_begun, usual_loss
+from steelyard.training.losses import LOSSES
+from steelyard.training.throughput import Pace, peak_of, reached_part
+from steelyard.training.trainer import Callback, StepRecord, Trainer
+
+_SECONDS_BETWEEN_CHECKPOINTS = 600
+_NOT_TRACKED = ("track", "chat_template")
+
+
+class Tracker(Protocol):
+    """Shows the figures of one training, or keeps them to be shown."""
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Take the figures of a step, by name."""
+        ...
+
+    def close(self) -> None:
+        """End: no figures follow."""
+        ...
+
+
+class Trackers(NamedTuple):
+    """The trackers of a training as one; each method raises OutputError where the disk of ``folder`` is full."""
+
+    folder: Path = Path()
+    members: tuple[Tracker, ...] = ()
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Give every tracker the figures of a step, by name."""
+        with translate_disk_full(self.folder):
+            for tracker in self.members:
+                tracker.log(step, values)
+
+    def close(self) -> None:
+        """Close every tracker."""
+        with translate_disk_full(self.folder):
+            for tracker in self.members:
+                tracker.close()
+
+
+class ShowProgress:
+    """Advances the bar and gives every tracker the figures of each step, with its speed."""
+
+    def __init__(self, trackers: Trackers, pace: Pace, advance: Callable[..., None]) -> None:
+        self.trackers = trackers
+        self.pace = pace
+        self._advance = advance
+
+    def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
+        """Log the step."""
+        slots = trainer.plan[record.step - 1].slots
+        self.pace.add(slots, num_pairs=record.num_pairs, num_tokens=record.num_tokens, seconds=trainer.step_seconds)
+        speed = self.pace.figures()
+        figures = {f"train/{name}": float(value) for name, value in record._asdict().items() if name != "step"}
+        self.trackers.log(record.step, figures | {f"speed/{name}": value for name, value in speed.items()})
+        self._advance(1, note=f"loss {record.loss:.3f}, {self.pace.note()}", seconds_left=speed["seconds_left"])
+        return True
+
+
+class DetectDivergence:
+    """Stops a training whose loss has diverged, and says early where nothing has been learned."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._losses: list[float] = []
+        self._pair_losses: list[float] = []
+        self._equal: float | None = None
+
+    def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
+        """Compare the last losses with the usual one. Raises ModelError for a training that has diverged."""
+        if not self._losses:  # the steps of an earlier run count too
+            steps = [line for line in trainer.curve if "loss" in line]
+            self._losses = [line["loss"] for line in steps]
+            self._pair_losses = [line["pair_loss"] for line in steps]
+            self._equal = equal_loss(trainer)
+        else:
+            self._losses.append(record.loss)
+            self._pair_losses.append(record.pair_loss)
+        self._check_course(trainer, record)
+        self._check_start(trainer)
+        return True
+
+    def _check_course(self, trainer: Trainer, record: StepRecord) -> None:
+        config = trainer.config
+        factor, steps = config.divergence_factor, config.divergence_steps
+        if has_diverged(self._losses, factor=factor, num_steps=steps):
+            saved = f"that of step {trainer.saved_step} is kept" if trainer.saved_step else "none was written yet"
+            raise ModelError(
+                f"the training has diverged: {steps} losses in a row over {factor:g} times the usual "
+                f"{usual_loss(self._losses, steps):.3f}, the last {record.loss:.3f} at step {record.step} "
+                f"(of checkpoints, {saved})",
+                where=str(self._folder),
+                do=f"lower --learning-rate (now {config.learning_rate}) or raise --set warm_up=SHARE, in a new --out; "
+                "if such losses are to be expected: --set divergence_steps=0",
+            )
+
+    def _check_start(self, trainer: Trainer) -> None:
+        equal, losses = self._equal, self._pair_losses
+        if equal is None or not has_not_begun(losses, len(trainer.plan), equal=equal):
+            return
+        say(
+            f"after {len(losses):,} of {len(trainer.plan):,} steps a pair costs {median(losses[-STEPS_JUDGED:]):.3f}, "
+            f"where equal scores cost {equal:.3f}: little has been learned so far. do: raise "
+            f"--learning-rate (now {trainer.config.learning_rate}) three to ten times, or take more steps (lower "
+            "--prompts-per-step, more --epochs); where that changes nothing, look at the labels: steelyard inspect"
+        )
+
+
+def equal_loss(trainer: Trainer) -> float | None:
+    """Return what a pair of equal scores costs, null where margins or the loss make that differ."""
+    has_margins = any(pair.margin for example in trainer.examples for pair in example.pairs)
+    return None if has_margins else LOSSES[trainer.config.loss].equal
+
+
+class Evaluate:
+    """Measures the held-out examples when it is time, and stops after ``patience`` evaluations without a better one."""
+
+    def __init__(self, trackers: Trackers | None = None) -> None:
+        self._trackers = trackers or Trackers()
+
+    def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
+        """Evaluate; False where the patience is used up."""
+        config = trainer.config
+        if trainer.held_out and _is_due(trainer, record):
+            held_out = trainer.evaluate(record.step)
+            self._trackers.log(record.step, held_out.figures())
+            say(f"step {record.step}: {held_out.sentence()}")
+        if not config.patience or trainer.num_worse_evaluations() < config.patience:
+            return True
+        say(f"stopped after step {record.step}: {config.patience} evaluations without a better one")
+        return False
+
+
+def _is_due(trainer: Trainer, record: StepRecord) -> bool:
+    is_last = record.step == len(trainer.plan)
+    is_last_of_epoch = is_last or trainer.plan[record.step].epoch != record.epoch
+    every = trainer.config.evaluate_every
+    return is_last or (record.step % every == 0 if every else is_last_of_epoch)
+
+
+class SaveCheckpoint:
+    """Writes checkpoints into the folder of the run: every so many steps, or every ten minutes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._saved = time.monotonic()
+
+    def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
+        """Save when it is time."""
+        if self._is_due(trainer, record):
+            trainer.save(self._folder, record.step)
+            self._saved = time.monotonic()
+        return True
+
+    def _is_due(self, trainer: Trainer, record: StepRecord) -> bool:
+        if record.step == len(trainer.plan):
+            return False
+        every = trainer.config.checkpoint_every
+        if every:
+            return record.step % every == 0
+        return trainer.world.from_first(time.monotonic() - self._saved > _SECONDS_BETWEEN_CHECKPOINTS)
+
+
+class Interrupt:
+    """Ends a run that was asked to stop by a signal, after a checkpoint."""
+
+    def __init__(self, folder: Path, signal_number: Callable[[], int]) -> None:
+        self._folder = folder
+        self._signal_number = signal_number
+
+    def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
+        """Raise InterruptedRun where a signal came."""
+        # Any process may have got it; all stop at the same step.
+        (number,) = trainer.world.most([self._signal_number()])
+        if number:
+            trainer.save(self._folder, record.step)
+            say(f"stopped after step {record.step:,} of {len(trainer.plan):,}, which its checkpoint keeps")
+            raise InterruptedRun(number)
+        return True
+
+
+@contextmanager
+def run_callbacks(
+    trainer: Trainer, folder: Path, *, start: Checkpoint | None, settings: Mapping[str, Any], is_cached: bool
+) -> Iterator[tuple[Callback, ...]]:
+    """Yield the callbacks of a run in its folder, and log the speed at the end.
+
+    ``settings`` are what the trackers show of the run. ``is_cached``: the frozen layers are not computed.
+    """
+    config, world = trainer.config, trainer.world
+    num_done = start.state.step if start else 0
+    with ExitStack() as stack:
+        trackers = Trackers(folder)
+        if world.is_first:
+            trackers = open_trackers(config, folder=folder, settings=settings, start=num_done)
+        stack.callback(trackers.close)
+        peak = peak_of(trainer.scorer.device, config.dtype)
+        shape = reached_part(trainer.shape) if is_cached else trainer.shape
+        group_peak = peak._replace(flops=peak.flops * world.size)
+        pace = Pace(trainer.examples, shape, group_peak, num_steps=len(trainer.plan))
+        shown = stack.enter_context(bar("training", len(trainer.plan)))
+        signal_number = stack.enter_context(deferred())
+        if start is not None:
+            pace.skip(num_done)
+            shown.advance(num_done)
+            say(f"going on after step {num_done:,} of {len(trainer.plan):,}")
+        yield (
+            ShowProgress(trackers, pace, shown.advance),
+            DetectDivergence(folder),
+            Evaluate(trackers),
+            SaveCheckpoint(folder),
+            Interrupt(folder, signal_number),
+        )
+    say(f"trained at {pace.note()}")
+
+
+def open_trackers(config: Config, *, folder: Path, settings: Mapping[str, Any], start: int) -> Trackers:
+    """Return the trackers of the settings, for a training that begins after step ``start``.
+
+    Raises ConfigError for a table without ``kind``, KindError for a kind that does not exist, MissingPartError where
+    its package is not installed, OutputError where the disk is full.
+    """
+    default = ("jsonl", *(["tensorboard"] if find_spec("tensorboardX") else []))
+    shown = {key: value for key, value in settings.items() if key not in _NOT_TRACKED}
+    members: list[Tracker] = []
+    with translate_disk_full(folder):
+        for entry in default if config.track is None else config.track:
+            kind, own_settings = _kind_of(entry)
+            parts = {"folder": folder, "name": folder.name, "told": shown, "start": start}
+            members.append(build("trackers", kind, own_settings, **parts))
+    return Trackers(folder, tuple(members))
+
+
+def _kind_of(entry: str | dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    if isinstance(entry, str):
+        return entry, {}
+    if not isinstance(entry.get("kind"), str):
+        raise ConfigError(f"a tracker without a kind: {entry}", where="train.track", allowed='{kind = "wandb", ...}')
+    return entry["kind"], {key: value for key, value in entry.items() if key != "kind"}

@@ -1,0 +1,273 @@
+"""Settings of a training run: their meaning, their checks, and the defaults that depend on the model and the data.
+
+The default rates for a head and for the last layers were measured by `speed/defaults.py`. Those for all weights are
+published (CHEEMS, Table 9: 5e-6 for its largest model), and higher for smaller models.
+"""
+
+import math
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import ConfigError, choices
+from steelyard.core.types import OverLength
+from steelyard.io.progress import say
+from steelyard.ranking.pairs import PairChoice
+
+_HEAD_RATE = 3e-3
+_LAST_LAYERS_RATE = 1e-4
+_ADAPTER_RATE = 2e-4
+_POLICY_RATE = 5e-6
+_ALL_RATES = ((1e9, 3e-5), (4e9, 1e-5), (math.inf, 5e-6))
+"""Rates where all weights are trained, each for models with fewer weights than the first number."""
+_MOST_PROMPTS = 8
+_FEWEST_PROMPTS = 2
+_ENOUGH_STEPS = 100
+
+
+class Config(BaseConfig, frozen=True):
+    """Settings of a training run. The defaults train small models on little data.
+
+    Table 9 of CHEEMS is in ``recipes/cheems.toml``.
+    """
+
+    kind: Literal["classifier", "implicit"] = "classifier"
+    """A classifier has a scalar head; implicit is a policy trained by DPO, whose reward its probabilities imply."""
+    beta: float = 0.1
+    """The factor of an implicit reward: how much likelier an answer is than it was before training."""
+    reference_free: bool = False
+    """Whether an implicit reward is the answer's likelihood alone, without a reference."""
+    answer_reduction: Literal["sum", "avg"] = "sum"
+    """How the log-probabilities of an answer's tokens become one number: their sum or their mean."""
+    prompts_per_step: int | None = None
+    """Whole prompts in one step; null takes 8, or 4 or 2 of few prompts."""
+    epochs: int = 2
+    """How often all cases are used."""
+    learning_rate: float | None = None
+    """The highest learning rate; null takes one by what is trained."""
+    warm_up: float = 0.1
+    """The share of the steps over which the learning rate rises."""
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"
+    """How the learning rate falls after the warm-up."""
+    weight_decay: float = 0.0
+    """The weight decay of AdamW."""
+    max_gradient_norm: float = 1.0
+    """The norm to which larger gradients are clipped."""
+    loss: str = "bradley-terry"
+    """bradley-terry (pairs), plackett-luce (choices among several), rao-kupper or davidson (pairs and ties)."""
+    reduction: Literal["pair", "prompt"] = "pair"
+    """Whether the loss is a mean over pairs, or over prompts of the mean over their pairs."""
+    regulariser: float | None = None
+    """The weight of the mean of r^2; null takes 0.1, or 0 for an implicit model."""
+    centring: float = 0.0
+    """The weight of the mean of (r_better + r_worse)^2."""
+    tie_learning_rate: float = 0.01
+    """The learning rate of the parameter of a loss that reads ties."""
+    label_smoothing: float = 0.0
+    """The probability that a label is the wrong way round."""
+    batching: Literal["whole", "packed", "greedy"] = "whole"
+    """Steps of prompts_per_step whole prompts, of whole prompts up to tokens_per_step, or of slots answers (greedy)."""
+    tokens_per_step: int = 16_384
+    """The size of a step in tokens with batching=packed."""
+    kernel: Literal["packed", "padded"] | None = None
+    """packed computes a prompt once for all its answers, padded one row an answer; null packs where it is exact."""
+    slots: int = 16
+    """The size of a step in answers with batching=greedy."""
+    pairs: PairChoice | None = None
+    """Which pairs of a case are used: tiers, reachable, judged or listed."""
+    trainable: str = "all"
+    """all weights, the head, or last:N for the last N layers, the final norm and the head."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """The number type of the computation; trained weights keep a float32 master copy."""
+    adapter: Literal["lora", "dora"] | None = None
+    """Train low-rank factors beside the linear layers, and the head."""
+    adapter_rank: int = 16
+    """The rank of an adapter."""
+    adapter_alpha: float = 32.0
+    """An adapter's factors are scaled by alpha / rank."""
+    adapter_dropout: float = 0.0
+    """The dropout before an adapter."""
+    adapter_layers: str | tuple[str, ...] = "all-linear"
+    """The names of the linear layers that get an adapter."""
+    save_adapter: Literal["merged", "adapter"] = "merged"
+    """Save an adapter merged into the weights, or apart, on its base."""
+    optimiser: Literal["adamw", "adamw-8bit"] = "adamw"
+    """AdamW with moments in float32 or in 8 bits."""
+    compile: bool = False
+    """Whether the decoder layers are compiled."""
+    recompute: Literal["auto", "none", "mlp", "layers"] = "auto"
+    """What the backward pass recomputes: nothing, mlp and norms, or layers; auto as little as memory allows."""
+    chat_template: str | None = None
+    """A built-in template (plain) or a Jinja file; null takes the model's own."""
+    strip: bool = True
+    """Whether white space at the very end of a conversation is removed."""
+    max_length: int = 2048
+    """The length limit of a conversation in tokens."""
+    over_length: OverLength = "unscored"
+    """What happens to longer answers, in training and scoring: left out, cut on the left or right, or refuse."""
+    tokens_per_forward: int = 8192
+    """The bound of a forward pass in tokens; it limits memory and changes no result but by rounding."""
+    evaluate_every: int = 0
+    """Steps between evaluations on held-out cases; 0 evaluates after every epoch."""
+    metric: Literal["accuracy", "exact_match"] = "accuracy"
+    """The held-out figure by which evaluations are compared."""
+    keep: Literal["last", "best"] = "last"
+    """Keep the last weights or those of the best evaluation."""
+    patience: int = 0
+    """Stop after so many evaluations without a better one; 0 never stops."""
+    checkpoint_every: int = 0
+    """Steps between checkpoints; 0 writes one every ten minutes."""
+    track: tuple[str | dict[str, Any], ...] | None = None
+    """Trackers, as kinds or tables with kind; null takes lines, and TensorBoard where tensorboardX is installed."""
+    divergence_factor: float = 3.0
+    """Stop when the loss exceeds its running median so many times over."""
+    divergence_steps: int = 10
+    """The number of consecutive steps for which it must; 0 never stops."""
+    calibrate_rewards: Literal["none", "standardise"] = "none"
+    """standardise scales the saved head so that the rewards of the reference set have a spread of 1."""
+    reference_prompts: int = 128
+    """How many prompts the reference set has where no file is named; 0 leaves it out."""
+    preflight: bool = True
+    """Check, before training, the loss of equal scores and that a head alone can learn the first step."""
+    allow_overlap: bool = False
+    """Accept prompts that are both trained on and held out."""
+    seed: int = 0
+    """The random seed."""
+
+    @property
+    def weight_of_squares(self) -> float:
+        """The weight of the mean of r^2."""
+        if self.regulariser is None:
+            return 0.1 if self.kind == "classifier" else 0.0
+        return self.regulariser
+
+
+def check_settings(config: Config) -> None:
+    """Raise ConfigError for settings that make no sense, alone or together."""
+    at_least_one = ("prompts_per_step", "tokens_per_step", "epochs", "max_length", "tokens_per_forward")
+    values = {name: getattr(config, name) for name in at_least_one}
+    for name, value in values.items():
+        if value is not None and value < 1:
+            raise ConfigError(f"{name} is {value}", where="train", allowed="1 or more")
+    if config.slots < 2:
+        raise ConfigError(f"slots is {config.slots}", where="train", allowed="2 or more: a pair needs both its ends")
+    rate = 1.0 if config.learning_rate is None else config.learning_rate
+    if not rate > 0 or not 0 <= config.warm_up <= 1 or config.weight_of_squares < 0:
+        raise ConfigError(
+            f"learning_rate {config.learning_rate}, warm_up {config.warm_up}, regulariser {config.regulariser}",
+            where="train",
+            allowed="a rate above 0, a warm-up share of 0 to 1, a regulariser of 0 or more",
+        )
+    if config.reference_prompts < (1 if config.calibrate_rewards == "standardise" else 0):
+        found = f"reference_prompts {config.reference_prompts} with calibrate_rewards={config.calibrate_rewards}"
+        raise ConfigError(found, where="train", allowed="0 or more, and 1 or more for calibrate_rewards=standardise")
+    if config.patience < 0 or config.checkpoint_every < 0 or config.evaluate_every < 0:
+        found = "patience, checkpoint_every or evaluate_every below 0"
+        raise ConfigError(found, where="train", allowed="0 or more")
+    if config.divergence_factor <= 1 or config.divergence_steps < 0:
+        found = f"divergence_factor {config.divergence_factor}, divergence_steps {config.divergence_steps}"
+        raise ConfigError(found, where="train", allowed="a factor over 1, 0 steps or more")
+    if not 0 <= config.label_smoothing < 0.5:
+        raise ConfigError(f"label_smoothing is {config.label_smoothing}", where="train", allowed="0 to below 0.5")
+    _check_loss(config)
+    _check_adapter(config)
+    _check_policy(config)
+    num_last_layers(config.trainable)
+
+
+def _check_adapter(config: Config) -> None:
+    if config.adapter_rank < 1 or config.adapter_alpha <= 0 or not 0 <= config.adapter_dropout < 1:
+        numbers = (config.adapter_rank, config.adapter_alpha, config.adapter_dropout)
+        found = "adapter_rank {}, adapter_alpha {}, adapter_dropout {}".format(*numbers)
+        raise ConfigError(found, where="train", allowed="a rank of 1 or more, an alpha above 0, a dropout below 1")
+    if config.adapter is not None and config.trainable != "all":
+        found = f"adapter={config.adapter} with trainable={config.trainable}"
+        raise ConfigError(found, where="train", do="leave trainable out: adapter_layers says what is trained")
+    if config.adapter is None and config.save_adapter == "adapter":
+        raise ConfigError("save_adapter=adapter without an adapter", where="train", do="say --set adapter=lora")
+
+
+def _check_policy(config: Config) -> None:
+    if not config.beta > 0:
+        raise ConfigError(f"beta is {config.beta}", where="train", allowed="above 0")
+    if config.kind == "classifier":
+        return
+    if config.over_length in ("left", "right"):
+        found = f"over_length={config.over_length} with kind=implicit: a cut answer has another probability"
+        raise ConfigError(found, where="train", allowed="unscored, refuse")
+    if config.trainable == "head" or config.adapter is not None or config.calibrate_rewards != "none":
+        raise ConfigError(
+            "trainable=head, an adapter or calibrate_rewards with kind=implicit",
+            where="train",
+            allowed="trainable all or last:N: a policy has no head of its own to train or scale",
+        )
+
+
+def _check_loss(config: Config) -> None:
+    from steelyard.training.losses import LOSSES  # needs torch, and most readers of settings do not
+
+    if config.loss not in LOSSES:
+        raise ConfigError(f"loss is {config.loss!r}", where="train", allowed=choices(config.loss, LOSSES))
+    if config.centring < 0 or config.tie_learning_rate <= 0:
+        found = f"centring {config.centring}, tie_learning_rate {config.tie_learning_rate}"
+        raise ConfigError(found, where="train", allowed="a centring of 0 or more, a rate above 0")
+    if config.label_smoothing and not LOSSES[config.loss].has_smoothing:
+        found = f"{config.loss} with label_smoothing"
+        raise ConfigError(found, where="train", allowed="label_smoothing=0", do="a choice among many has no other way")
+
+
+def num_last_layers(trainable: str) -> int | None:
+    """Return how many last layers are trained: null for all, 0 for the head alone."""
+    if trainable == "all":
+        return None
+    if trainable == "head":
+        return 0
+    kind, _, number = trainable.partition(":")
+    if kind != "last" or not number.isdigit() or int(number) < 1:
+        raise ConfigError(f"trainable is {trainable!r}", where="train", allowed="all, head, or last:N")
+    return int(number)
+
+
+def default_learning_rate(config: Config, num_weights: int) -> float:
+    """Return the highest rate for what the settings train, of a model with so many weights."""
+    if config.kind == "implicit":
+        return _POLICY_RATE
+    if config.adapter is not None:
+        return _ADAPTER_RATE
+    if config.trainable == "head":
+        return _HEAD_RATE
+    if config.trainable != "all":
+        return _LAST_LAYERS_RATE
+    return next(rate for bound, rate in _ALL_RATES if num_weights < bound)
+
+
+def default_prompts_per_step(config: Config, num_prompts: int) -> int:
+    """Return 8 prompts, or 4 or 2 where the run would otherwise have fewer than a hundred steps."""
+    number = _MOST_PROMPTS
+    while number > _FEWEST_PROMPTS and math.ceil(num_prompts / number) * config.epochs < _ENOUGH_STEPS:
+        number //= 2
+    return number
+
+
+def with_defaults(config: Config, *, num_weights: int, num_prompts: int) -> Config:
+    """Return the settings with every number that training needs, and log those that the user has not set."""
+    rate, step = config.learning_rate, config.prompts_per_step
+    if rate is None:
+        rate = default_learning_rate(config, num_weights)
+        say(f"learning_rate {rate:g} (the default for {_trained_part(config)} of {num_weights / 1e6:,.0f} M weights)")
+    if step is None:
+        step = default_prompts_per_step(config, num_prompts)
+        if config.batching == "whole":
+            say(f"prompts_per_step {step} (the default for {config.epochs} epochs of {num_prompts:,} prompts)")
+    return replace(config, learning_rate=rate, prompts_per_step=step, regulariser=config.weight_of_squares)
+
+
+def _trained_part(config: Config) -> str:
+    if config.kind == "implicit":
+        return "a policy"
+    if config.adapter is not None:
+        return f"{config.adapter} on a model"
+    if config.trainable == "head":
+        return "the head on a model"
+    return "all" if config.trainable == "all" else f"the last {config.trainable.partition(':')[2]} layers"

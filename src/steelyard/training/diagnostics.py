@@ -1,0 +1,197 @@
+"""Checks of a training before and while it runs: equal scores, first tokens, divergence, and cases without a reward.
+
+A training that fails these would run for hours and learn nothing.
+"""
+
+from collections.abc import Sequence
+from math import log
+from statistics import median
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from steelyard.core.errors import ModelError
+from steelyard.networks.packing import num_shared_tokens
+from steelyard.networks.reward_network import PolicyNetwork
+from steelyard.networks.scorer import Scorer
+from steelyard.networks.world import LOCAL
+from steelyard.training.batching import Step, pairs_in, rows_of, slots_by_prompt
+from steelyard.training.examples import Example
+from steelyard.training.losses import PairBatch, Reduction, bradley_terry_loss
+
+_ITERATIONS = 60
+_OVERFITTED = 0.8
+"""A head alone must bring the loss of one step's pairs below this share of its start."""
+_NUM_SHOWN = 6
+_NEARLY_ZERO = {False: 1e-4, True: 0.05}
+"""How far rounding may move the log-probability of a token, in float32 and under autocast in bfloat16."""
+_WINDOW = 100
+STEPS_JUDGED = 10
+"""The last steps that `has_not_begun` judges."""
+_SHARE_JUDGED = 4
+_FEWEST_STEPS = 20
+_LEARNED = 0.98
+"""A loss below this share of what equal scores cost has learned something. A rate that is too low ends at 0.97."""
+_NUM_NAMED = 3
+
+
+class Preflight(NamedTuple):
+    """The loss of equal scores, and that of a head fitted to the first step's features."""
+
+    equal_loss: float
+    fitted_loss: float
+
+
+def check_classifier(scorer: Scorer, slots: Step, examples: Sequence[Example], reduction: Reduction) -> Preflight:
+    """Check the first step of a classifier. The network is left as it was.
+
+    With equal scores a pair costs ln 2, or softplus(margin) where it has one. Raises ModelError where the loss differs
+    from that, where the network does not tell the answers apart, or where no head could order the pairs of the step.
+    """
+    pairs = pairs_in(slots, examples)
+    assert pairs is not None, "steps without a pair are left out of the plan"
+    features = _features(scorer, slots, examples)
+    equal = torch.zeros(len(features), dtype=torch.float64)
+    equal_loss = float(bradley_terry_loss(equal, _in_float64(pairs), reduction))
+    expected = float((softplus(pairs.margin.double()) * pairs.weight).sum() / pairs.weight.sum())
+    if reduction == "pair" and abs(equal_loss - expected) > 1e-6:
+        raise ModelError(f"the loss of equal scores is {equal_loss:.4f}, not {expected:.4f}", do="report this")
+    if not torch.isfinite(features).all():
+        raise ModelError("the model's last layer is not finite on the first step", do="use --set dtype=float32")
+    _check_apart(features, pairs)
+    fitted = _fitted_loss(features, pairs)
+    if fitted > _OVERFITTED * equal_loss:
+        raise ModelError(
+            f"no head can tell the pairs of the first step: the loss falls from {equal_loss:.3f} to {fitted:.3f} only",
+            do="look at what the model reads: steelyard inspect CASES --model MODEL --tokens; or --set preflight=false",
+        )
+    return Preflight(equal_loss, fitted)
+
+
+def check_policy(scorer: Scorer, slots: Step, examples: Sequence[Example], *, has_reference: bool) -> float:
+    """Return the mean loss of the first step's pairs before a policy is trained.
+
+    Raises ModelError where a policy that is its own reference rewards an answer, or where a reward is not finite.
+    """
+    network: PolicyNetwork = scorer.network
+    pairs = pairs_in(slots, examples)
+    assert pairs is not None, "steps without a pair are left out of the plan"
+    rows = [rows_of(group, examples) for group in slots_by_prompt(slots)]
+    with scorer.evaluating():
+        rewards = scorer.rewards(rows).double().cpu()
+    if not torch.isfinite(rewards).all():
+        raise ModelError("the model's probabilities are not finite on the first step", do="use --set dtype=float32")
+    largest = float(rewards.abs().max())
+    bound = _NEARLY_ZERO[scorer.is_autocast] * network.beta * max(len(row) for group in rows for row in group)
+    if has_reference and largest > bound:
+        raise ModelError(f"a policy that is its own reference rewards an answer by {largest:.4f}", do="report this")
+    behind = rewards[pairs.worse] - rewards[pairs.better] + pairs.margin
+    return float((softplus(behind) * pairs.weight).sum() / pairs.weight.sum())
+
+
+def first_tokens(example: Example, tokenizer: Any) -> str:
+    """Return the first prompt as tokens: how many all answers share, how many each has, and how the first one ends."""
+    shared = num_shared_tokens(example.rows)
+    tails = ", ".join(str(len(row) - shared) for row in example.rows)
+    ends = " ".join(repr(tokenizer.decode([token])) for token in example.rows[0][-_NUM_SHOWN:])
+    return f"the first prompt shares {shared} tokens, its answers have {tails} of their own; the first ends in {ends}"
+
+
+def usual_loss(losses: Sequence[float], num_steps: int) -> float:
+    """Return the median of the hundred losses before the last ``num_steps``, and at least ln 2, that of equal scores.
+
+    Once training loss is near zero, its ratio to the usual loss carries no information.
+    """
+    before = losses[max(0, len(losses) - num_steps - _WINDOW) : len(losses) - num_steps]
+    return max(log(2), median(before)) if before else log(2)
+
+
+def has_diverged(losses: Sequence[float], *, factor: float, num_steps: int) -> bool:
+    """Return whether each of the last ``num_steps`` losses is over ``factor`` times the usual one; never for 0 steps.
+
+    The losses before them must be at least as many: a training may begin badly.
+    """
+    if num_steps == 0 or len(losses) < 2 * num_steps:
+        return False
+    bound = factor * usual_loss(losses, num_steps)
+    return all(loss > bound for loss in losses[-num_steps:])
+
+
+def has_not_begun(losses: Sequence[float], num_steps: int, *, equal: float) -> bool:
+    """Return whether the last ten losses are still those of equal scores, once, after a quarter of all steps.
+
+    That is after 20 steps at least, so that the rate has risen; a shorter run is judged at its end.
+    """
+    when = min(num_steps, max(_FEWEST_STEPS, num_steps // _SHARE_JUDGED))
+    return len(losses) == when and median(losses[-STEPS_JUDGED:]) > _LEARNED * equal
+
+
+def loss_error(loss: float, step: int, unscorable: Sequence[str], num_prompts: int) -> ModelError:
+    """Return the error for a loss that is not finite, with the names of the ``unscorable`` cases of the step.
+
+    Where no case alone makes it so, or every one does, the weights themselves are at fault.
+    """
+    found = f"the loss is {loss} at step {step}"
+    if not unscorable or len(unscorable) == num_prompts > 1:
+        return ModelError(found, do="lower --learning-rate; the last checkpoint is as it was")
+    names = ", ".join(unscorable[:_NUM_NAMED])
+    more = f" and {len(unscorable) - _NUM_NAMED} more" if len(unscorable) > _NUM_NAMED else ""
+    found += f": no finite reward for {names}{more} (of {num_prompts} prompts in the step)"
+    return ModelError(found, do="look at it: steelyard inspect CASES --id ID; take it out, or --set dtype=float32")
+
+
+def unscorable_prompts(scorer: Scorer, slots: Step, examples: Sequence[Example]) -> list[str]:
+    """Return the names of the step's prompts with a reward that is not finite, in the order of the step."""
+    names: list[str] = []
+    for group in slots_by_prompt(slots):
+        if not torch.isfinite(scorer.rewards([rows_of(group, examples)])).all():
+            prompt = group[0].prompt
+            names.append(repr(examples[prompt].name or f"prompt {prompt}"))
+    return names
+
+
+def _features(scorer: Scorer, slots: Step, examples: Sequence[Example]) -> Tensor:
+    """Return the head's inputs for each answer of the step, prompt by prompt: shape (answer, hidden), in float64."""
+    # Every process computes all rows, since each fits its own head.
+    alone = scorer.on(scorer.network, world=LOCAL)
+    inputs: list[Tensor] = []
+    for group in slots_by_prompt(slots):
+        rows = rows_of(group, examples)
+        prompts = [rows] if scorer.is_packed else [(row,) for row in rows]
+        inputs += [alone.head_inputs([prompt]) for prompt in prompts]
+    return torch.cat(inputs).double().cpu()
+
+
+def _check_apart(features: Tensor, pairs: PairBatch) -> None:
+    distances = (features[pairs.better] - features[pairs.worse]).norm(dim=1)
+    number = int((distances <= 1e-9 * features.norm(dim=1).mean()).sum())
+    if number:
+        raise ModelError(
+            f"the model sees no difference between the answers of {number} of {len(distances)} pairs of the first step",
+            do="check the template: does the answer stand in it, and is its end not cut off?",
+        )
+
+
+def _fitted_loss(features: Tensor, pairs: PairBatch) -> float:
+    """Return the least loss that a linear head reaches on these pairs alone."""
+    scale = features.std(dim=0).clamp(min=1e-12)
+    inputs = (features - features.mean(dim=0)) / scale
+    weight = torch.zeros(features.shape[1], dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS([weight], max_iter=_ITERATIONS, line_search_fn="strong_wolfe")
+    batch = _in_float64(pairs)
+
+    def closure() -> float:
+        optimiser.zero_grad()
+        loss = bradley_terry_loss(inputs @ weight, batch)
+        loss.backward()
+        return loss.item()
+
+    optimiser.step(closure)
+    with torch.no_grad():
+        return float(bradley_terry_loss(inputs @ weight, batch))
+
+
+def _in_float64(pairs: PairBatch) -> PairBatch:
+    return pairs._replace(weight=pairs.weight.double(), margin=pairs.margin.double())

@@ -1,0 +1,309 @@
+"""Many processes that train one model: how they meet and fail together, and a network whose weights they divide.
+
+``torchrun`` starts the processes and tells each its rank; without it there is one process, and nothing to divide. The
+weights of a divided network lie in parts on the processes (FSDP2). All processes must call every function of this
+module at the same place.
+"""
+
+import copy
+import ctypes
+import io
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
+from torch.distributed.tensor import DTensor, distribute_tensor
+
+from steelyard.core.errors import UserError
+from steelyard.io.progress import say
+from steelyard.io.run_folder import Asked, Result, result_folder
+from steelyard.networks.loading import best_device
+from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
+from steelyard.networks.world import LOCAL, World
+
+_TIMEOUT = timedelta(minutes=30)
+"""How long a process waits for the others: longer than rank 0 may need to read, measure or save alone."""
+_FIRST_ERROR_TIMEOUT = timedelta(seconds=10)
+_SECONDS_TO_RELEASE = 0.2
+_LOST_CONNECTION = ("Connection closed by peer", "Connection reset by peer", "remote process exited")
+"""What gloo and NCCL report when another process has ended."""
+_SET_PARENT_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
+_CLIP_EPSILON = 1e-6
+"""What PyTorch's own clipping adds to a norm before it divides by it."""
+
+
+@contextmanager
+def process_group() -> Iterator[World]:
+    """Join the processes of one training: rank 0 writes messages, and a user's error ends them all.
+
+    Of many processes the first that is refused says why, and each exits with code 2. So does a process that loses
+    another one, which a signal or the kernel has ended. A process that fails otherwise is left to the launcher, which
+    ends the others. Within another group it is that group.
+    """
+    if dist.is_initialized():
+        yield World(dist.get_rank(), dist.get_world_size())
+        return
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield LOCAL
+        return
+    _end_with_launcher()
+    store, rank, size = next(iter(rendezvous("env://")))
+    has_gpu = torch.cuda.is_available()
+    if has_gpu:
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    dist.init_process_group(
+        "cpu:gloo,cuda:nccl" if has_gpu else "gloo", store=store, rank=rank, world_size=size, timeout=_TIMEOUT
+    )
+    try:
+        with ExitStack() as silence:
+            if rank > 0:
+                silence.enter_context(redirect_stdout(io.StringIO()))
+                silence.enter_context(redirect_stderr(io.StringIO()))
+            yield World(rank, size)
+    except (UserError, RuntimeError) as error:
+        _log_once(_user_error(error), PrefixStore("steelyard", store), rank)
+        _leave()
+        raise SystemExit(2) from error
+    _leave()
+
+
+def _user_error(error: UserError | RuntimeError) -> UserError:
+    """Return the error as a user's. Raises it again where it is ours."""
+    if isinstance(error, UserError):
+        return error
+    if not any(words in str(error) for words in _LOST_CONNECTION):
+        raise error
+    return UserError(
+        "another process of this training has ended",
+        do="look for its own message, and run the same command again: it goes on from the last checkpoint",
+    )
+
+
+def _leave() -> None:
+    """Leave the group, after a moment in which the threads of gloo release the last tensors."""
+    # They need Python's lock for that: a thread that still waits for it when Python ends would abort the process.
+    time.sleep(_SECONDS_TO_RELEASE)
+    dist.destroy_process_group()
+
+
+def _log_once(error: UserError, store: Any, rank: int) -> None:
+    """Log an error in the first process where it has it too: the launcher ends all when the first of them ends."""
+    if _is_reporter(store) if rank else not store.check(["said"]):
+        say(f"error: {error}" if rank == 0 else f"error (process {rank}): {error}")
+        store.set("said", "yes")
+
+
+def _is_reporter(store: Any) -> bool:
+    """Return whether this process must log the error: the first has none, and no other process is quicker."""
+    try:
+        store.wait(["said"], _FIRST_ERROR_TIMEOUT)
+    except dist.DistStoreError:
+        return store.add("saying", 1) == 1
+    except dist.DistNetworkError:
+        return False  # the first process has logged it, and is gone with the store
+    return False
+
+
+def _end_with_launcher() -> None:
+    """Let this process be killed with its launcher: else it would run beside those of the next start."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+
+
+@contextmanager
+def shared_folder(
+    folder: Path,
+    stage: str,
+    *,
+    config: Any,
+    inputs: Mapping[str, Path],
+    seed: int | None,
+    force: bool,
+    world: World = LOCAL,
+) -> Iterator[Result]:
+    """Open a `result_folder` for many processes: the first claims it and writes, the others learn its state.
+
+    Only the first process's folder and inputs are read; what the others record of the run is dropped.
+    """
+    if not world.is_first:
+        result = Result(folder, Asked(stage=stage, config={}, seed=seed, inputs={}))
+        is_finished = world.from_first(None)
+        if is_finished is None:
+            raise UserError("the first process was refused, and says why")
+        result.is_finished = is_finished
+        yield result
+        return
+    is_sent = False
+    try:
+        with result_folder(folder, stage, config=config, inputs=inputs, seed=seed, force=force) as result:
+            world.from_first(result.is_finished)
+            is_sent = True
+            yield result
+    except UserError:
+        if not is_sent:
+            world.from_first(None)
+        raise
+
+
+def shard(network: RewardNetwork, *, dtype: str, world: World) -> RewardNetwork:
+    """Move the network to its device; many processes each keep a part of every decoder layer, in place.
+
+    What the first process holds is divided: the others may have the network without its weights (`load_on_first`).
+    Gradients are summed over the processes and not averaged: what is divided by is known to the loss. In bfloat16 the
+    layers are gathered in the number type in which they compute; all else, the master weights and the sums of
+    gradients stay in float32. Raises ModelError when the decoder's layers cannot be told.
+    """
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard, register_fsdp_forward_method
+
+    if world.is_alone:
+        return network.to(best_device())
+    mesh = init_device_mesh(best_device().type, (world.size,))
+    held = _taken_off(network)
+    computed = torch.bfloat16 if dtype == "bfloat16" else None
+    in_layers = MixedPrecisionPolicy(computed, torch.float32 if computed else None, cast_forward_inputs=False)
+    for layer in network.layers:
+        _sum_up(fully_shard(layer, mesh=mesh, mp_policy=in_layers))
+    ignored = {network.tie} if network.tie is not None else set()
+    for module in _outside_layers(network):
+        # Weights are released after each pass: else an evaluation would leave some that the next step makes stale.
+        _sum_up(fully_shard(module, mesh=mesh, reshard_after_forward=True, ignored_params=ignored))
+    register_fsdp_forward_method(network, "packed_rewards")
+    _hand_out(held, network, world)
+    return network.to(best_device())
+
+
+def load_on_first(load: Callable[[], RewardNetwork], *, world: World) -> RewardNetwork:
+    """Load the network on the first process; the others get it without its weights, which take no memory yet.
+
+    Raises UserError in the others where the first is refused.
+    """
+    if not world.is_first:
+        outline = world.from_first(None)
+        if outline is None:
+            raise UserError("the first process was refused, and says why")
+        return outline
+    try:
+        network = load()
+    except UserError:
+        world.from_first(None)
+        raise
+    world.from_first(outline_of(network, world=world))
+    return network
+
+
+def _taken_off(network: RewardNetwork) -> dict[str, Tensor]:
+    """Return the weights by name, and leave the network without them."""
+    held = {name: weight.data for name, weight in network.named_parameters() if weight is not network.tie}
+    empty = {weight: _empty(weight) for weight in network.parameters() if weight is not network.tie}
+    _put_in(empty, network, network)
+    return held
+
+
+def _hand_out(held: dict[str, Tensor], network: RewardNetwork, world: World) -> None:
+    """Divide what the first process holds, one weight after another, each released as it is divided."""
+    divided: dict[nn.Parameter, nn.Parameter] = {}
+    for name, weight in network.named_parameters():
+        if isinstance(weight, DTensor):
+            full, there = held.pop(name), weight.device_mesh.device_type
+            full = full.to(there) if world.is_first else torch.empty_like(full, device=there)
+            part = distribute_tensor(full, weight.device_mesh, weight.placements)
+            divided[weight] = nn.Parameter(part, weight.requires_grad)
+    _put_in(divided, network, network)
+
+
+def _put_in(weights: Mapping[nn.Parameter, nn.Parameter], named: RewardNetwork, network: RewardNetwork) -> None:
+    """Put the weights into the network at the places of those that another names; shared weights stay shared."""
+    names = named.named_parameters(remove_duplicate=False)
+    values = {name: weights[weight] for name, weight in names if weight in weights}
+    network.load_state_dict(values, strict=False, assign=True)
+
+
+def _outside_layers(network: RewardNetwork) -> tuple[nn.Module, ...]:
+    """Return the modules that gather the weights outside the decoder layers.
+
+    A policy gathers them as a whole: its head may be the embedding, and recomputes chunks in the backward pass.
+    """
+    return (network,) if isinstance(network, PolicyNetwork) else (network.backbone, network.head)
+
+
+def _sum_up(module: Any) -> None:
+    """Sum gradients over the processes; the default is their mean."""
+    module.set_gradient_divide_factor(1.0)
+    module.set_force_sum_reduction_for_comms(True)  # else FSDP wants a reduction that gloo lacks
+
+
+def outline_of(network: RewardNetwork, *, world: World) -> RewardNetwork | None:
+    """Return the network without its weights, to gather them into after training; null for one process alone.
+
+    The answer references of a policy are shared with the outline and not copied.
+    """
+    if world.is_alone:
+        return None
+    copied: dict[int, Any] = {id(weight): _empty(weight) for weight in network.parameters()}
+    if isinstance(network, PolicyNetwork):
+        copied[id(network.references)] = network.references
+    return copy.deepcopy(network, copied)
+
+
+def _empty(weight: nn.Parameter) -> nn.Parameter:
+    return nn.Parameter(weight.to("meta"), weight.requires_grad)
+
+
+def unshard(network: RewardNetwork, outline: RewardNetwork | None, *, world: World) -> RewardNetwork:
+    """Return the network with whole weights in the main memory of the first process; one process alone has it already.
+
+    The other processes get it without its weights.
+    """
+    if outline is None:
+        return network
+    weights: dict[nn.Parameter, nn.Parameter] = {}
+    for weight in network.parameters():
+        full = whole(weight.detach())
+        if world.is_first or weight is network.tie:
+            weights[weight] = nn.Parameter(full.cpu(), weight.requires_grad)
+    _put_in(weights, network, outline)
+    return outline
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """Return a divided tensor whole, on every process; any other as it is."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def copy_into(tensor: Tensor, there: Tensor, *, world: World) -> None:
+    """Copy a tensor into one that is whole, or divided: then what the first process holds is divided."""
+    if isinstance(there, DTensor) and not isinstance(tensor, DTensor):
+        full = tensor.to(there.device, there.dtype) if world.is_first else torch.empty_like(tensor, device=there.device)
+        tensor = distribute_tensor(full.to(there.dtype), there.device_mesh, there.placements)
+    there.copy_(tensor)
+
+
+def clip_gradient(weights: list[nn.Parameter], most: float, *, world: World) -> Tensor:
+    """Scale the gradients down to a norm over all weights on all processes; returns the norm before that."""
+    if world.is_alone:
+        return torch.nn.utils.clip_grad_norm_(weights, most)
+    gradients = [weight.grad for weight in weights if weight.grad is not None]
+    parts = [gradient.to_local() if isinstance(gradient, DTensor) else gradient for gradient in gradients]
+    # A gradient that is whole on every process is counted by the first alone.
+    counted = [
+        part for gradient, part in zip(gradients, parts, strict=True) if isinstance(gradient, DTensor) or world.is_first
+    ]
+    square = sum(float(part.double().square().sum()) for part in counted)
+    norm = torch.tensor(world.total([square])[0], dtype=torch.float64).sqrt()
+    factor = min(1.0, most / (norm.item() + _CLIP_EPSILON))
+    for part in parts:
+        part.mul_(factor)
+    return norm

@@ -1,0 +1,327 @@
+"""Training examples from cases: token ids of every response in a pair, and counts of what is left out and why."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from os.path import commonprefix
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.types import Case, OverLength
+from steelyard.networks.conversation import Encoded, Rendering, encode, render
+from steelyard.ranking.pairs import UNLISTED, IndexedPair, PairChoice, num_beyond_listed, pairs_of
+from steelyard.statistics.aggregation import UNCATEGORISED
+from steelyard.training.losses import LOSSES
+
+_SHARE_OF_PAIRS = 0.99
+"""The share of pairs for which a limit below the longest is offered."""
+_NUM_CHECKED = 32
+"""A template is the same for all cases: what the first ones show holds for the others."""
+
+
+class Example(NamedTuple):
+    """One prompt: token ids by response, and pairs whose ends are positions among these.
+
+    ``ties`` are pairs that were judged equal, where the loss reads them. ``name``, ``category`` and ``language``
+    identify the case.
+    """
+
+    rows: tuple[tuple[int, ...], ...]
+    pairs: tuple[IndexedPair, ...]
+    ties: tuple[IndexedPair, ...] = ()
+    name: str = ""
+    category: str = ""
+    language: str | None = None
+
+
+class LengthSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """How the length limit acts on a file: responses, pairs and prompts over it, cut (``is_cut``) or left out.
+
+    ``by_language`` counts responses (``num_responses``, ``num_too_long``) by language.
+    """
+
+    max_length: int
+    over_length: OverLength
+    longest: int
+    num_responses: int
+    num_too_long: int
+    num_pairs: int
+    num_pairs_over: int
+    num_prompts: int
+    num_prompts_over: int
+    is_cut: bool
+    by_language: dict[str, dict[str, int]]
+
+
+class LengthCounter:
+    """Counts over cases. A pair is lost where either end is over the limit; a prompt, where all its pairs are."""
+
+    def __init__(self, max_length: int, over_length: OverLength) -> None:
+        self.max_length = max_length
+        self.over_length: OverLength = over_length
+        self.num_prompts = 0
+        self._num_prompts_over = 0
+        self._needs: list[int] = []
+        self._by_language: dict[str, dict[str, int]] = {}
+
+    def add(self, lengths: Mapping[int, int], pairs: Sequence[IndexedPair], *, language: str | None) -> None:
+        """Count one case: the tokens of each response in a pair, by position, and the pairs."""
+        needs = [max(lengths[pair.better], lengths[pair.worse]) for pair in pairs]
+        self._needs += needs
+        self.num_prompts += bool(pairs)
+        self._num_prompts_over += bool(pairs) and min(needs) > self.max_length
+        counts = self._by_language.setdefault(language or "unknown", {"num_responses": 0, "num_too_long": 0})
+        counts["num_responses"] += len(lengths)
+        counts["num_too_long"] += sum(length > self.max_length for length in lengths.values())
+
+    @property
+    def num_pairs(self) -> int:
+        """All pairs of the data, the lost ones too."""
+        return len(self._needs)
+
+    def summary(self) -> LengthSummary:
+        """Return the counts for ``run.json``."""
+        return LengthSummary(
+            max_length=self.max_length,
+            over_length=self.over_length,
+            longest=max(self._needs, default=0),
+            num_responses=sum(counts["num_responses"] for counts in self._by_language.values()),
+            num_too_long=sum(counts["num_too_long"] for counts in self._by_language.values()),
+            num_pairs=self.num_pairs,
+            num_pairs_over=sum(need > self.max_length for need in self._needs),
+            num_prompts=self.num_prompts,
+            num_prompts_over=self._num_prompts_over,
+            is_cut=self.over_length in ("left", "right"),
+            by_language=dict(sorted(self._by_language.items())),
+        )
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what is logged before training: nothing where everything fits."""
+        counts = self.summary()
+        if not counts.num_too_long:
+            return
+        what = f"cut on the {self.over_length}" if counts.is_cut else "left out"
+        yield (
+            f"{_share(counts.num_too_long, counts.num_responses)} answers are longer than {self.max_length:,} tokens "
+            f"and {what}{_languages(self._by_language)}"
+        )
+        touched = "hold a cut answer" if counts.is_cut else "are lost with them"
+        lost = "hold cut answers alone" if counts.is_cut else "are lost whole"
+        yield (
+            f"{_share(counts.num_pairs_over, counts.num_pairs)} pairs {touched}; "
+            f"{_share(counts.num_prompts_over, counts.num_prompts)} prompts {lost}"
+        )
+        most = int(np.quantile(self._needs, _SHARE_OF_PAIRS, method="higher"))
+        is_shorter = self.max_length < most < counts.longest
+        near = f"--max-length {most} keeps {_SHARE_OF_PAIRS:.0%} of the pairs, " if is_shorter else ""
+        cut = "" if counts.is_cut else "; --over-length left keeps their ends, right their beginnings"
+        yield f"to keep them whole: {near}--max-length {counts.longest} keeps all{cut}"
+
+
+def _share(number: int, total: int) -> str:
+    return f"{number:,} of {total:,} ({number / max(total, 1):.1%})"
+
+
+def _languages(by_language: Mapping[str, Mapping[str, int]]) -> str:
+    if len(by_language) < 2:
+        return ""
+    counts = {name: (group["num_too_long"], group["num_responses"]) for name, group in by_language.items()}
+    shares = {name: number / total for name, (number, total) in counts.items() if number}
+    return f" ({', '.join(f'{name} {share:.1%}' for name, share in sorted(shares.items(), key=lambda pair: -pair[1]))})"
+
+
+class Examples(NamedTuple):
+    """The examples of a file, the counts of what is left out, and the counts of the length limit."""
+
+    examples: tuple[Example, ...]
+    num_in: int
+    dropped: Counter[str]
+    noted: Counter[str]
+    length: LengthCounter
+
+    @property
+    def num_pairs(self) -> int:
+        """All comparable pairs."""
+        return sum(len(example.pairs) for example in self.examples)
+
+    @property
+    def num_responses(self) -> int:
+        """All responses in a pair; each is computed once an epoch."""
+        return sum(len(example.rows) for example in self.examples)
+
+
+def make_examples(
+    cases: Iterable[Case],
+    tokenizer: Any,
+    rendering: Rendering,
+    choice: PairChoice | None,
+    *,
+    where: str,
+    loss: str = "bradley-terry",
+) -> Examples:
+    """Encode every case; ties are read where the ``loss`` reads them.
+
+    The rendering decides whether an answer over the length limit is left out with its pairs, cut (both counted), or
+    refused. Raises EvidenceError for what is refused, and when no pair is left at all.
+    """
+    examples: list[Example] = []
+    dropped: Counter[str] = Counter()
+    noted: Counter[str] = Counter()
+    too_long: list[str] = []
+    length = LengthCounter(rendering.max_length, rendering.over_length)
+    num_in = 0
+    for case in cases:
+        num_in += 1
+        evidence = _evidence(case, choice, loss, where=where)
+        used = sorted({end for pair in (*evidence.pairs, *evidence.ties) for end in pair[:2]})
+        encoded = {index: encode(tokenizer, rendering, case, case.responses[index]) for index in used}
+        over = {index for index, answer in encoded.items() if answer.is_over_length}
+        too_long += [
+            f"{case.prompt.id} / {case.responses[index].id} ({encoded[index].length} tokens)" for index in sorted(over)
+        ]
+        noted[UNLISTED] += num_beyond_listed(case, evidence.pairs)
+        noted["responses in no pair"] += len(case.responses) - len(used)
+        length.add(
+            {index: answer.length for index, answer in encoded.items()}, evidence.pairs, language=case.prompt.language
+        )
+        has_evidence = bool(evidence.pairs or evidence.ties)
+        if rendering.cuts:
+            noted["cut answers"] += len(over)
+        else:
+            noted["answers over the limit, left out"] += len(over)
+            noted["pairs lost with them"] += _num_touched(evidence.pairs, over)
+            evidence = evidence.without(over)
+        example, num_equal = _example(case, evidence, encoded)
+        noted["pairs of equal tokens"] += num_equal
+        noted["ties"] += len(example.ties)
+        if example.pairs or example.ties:
+            examples.append(example)
+        elif has_evidence and over:
+            dropped["every pair has an answer over the limit"] += 1
+        else:
+            dropped["no comparable pair"] += 1
+    if too_long and rendering.over_length == "refuse":
+        _refuse_length(too_long, rendering, where)
+    if not any(example.pairs for example in examples):
+        _refuse_nothing(num_in, too_long, rendering, where)
+    return Examples(tuple(examples), num_in, dropped, +noted, length)
+
+
+class _Evidence(NamedTuple):
+    """The ordered pairs of a case and its ties, by positions among all its responses."""
+
+    pairs: tuple[IndexedPair, ...]
+    ties: tuple[IndexedPair, ...]
+
+    def without(self, left_out: set[int]) -> "_Evidence":
+        """Return the evidence that does not touch these responses."""
+        parts = (tuple(pair for pair in pairs if not left_out & {*pair[:2]}) for pairs in self)
+        return _Evidence(*parts)
+
+
+def _evidence(case: Case, choice: PairChoice | None, loss: str, *, where: str) -> _Evidence:
+    pairs = pairs_of(case, choice)
+    _check_weights(pairs, case, where)
+    return _Evidence(pairs, ties_of(case, pairs) if LOSSES[loss].reads_ties else ())
+
+
+def _num_touched(pairs: tuple[IndexedPair, ...], ends: set[int]) -> int:
+    return sum(bool(ends & {*pair[:2]}) for pair in pairs)
+
+
+def _example(case: Case, evidence: _Evidence, encoded: dict[int, Encoded]) -> tuple[Example, int]:
+    """Return the example without pairs of equal tokens, which cannot be ordered, and the number of these."""
+    unequal = _Evidence(*(tuple(pair for pair in pairs if _is_apart(pair, encoded)) for pairs in evidence))
+    used = sorted({end for pairs in unequal for pair in pairs for end in pair[:2]})
+    place = {index: position for position, index in enumerate(used)}
+    moved = _Evidence(
+        *(
+            tuple(pair._replace(better=place[pair.better], worse=place[pair.worse]) for pair in pairs)
+            for pairs in unequal
+        )
+    )
+    example = Example(
+        rows=tuple(encoded[index].ids for index in used),
+        pairs=moved.pairs,
+        ties=moved.ties,
+        name=case.prompt.id,
+        category=case.prompt.category[0] if case.prompt.category else UNCATEGORISED,
+        language=case.prompt.language,
+    )
+    return example, len(evidence.pairs) - len(unequal.pairs)
+
+
+def _is_apart(pair: IndexedPair, encoded: dict[int, Encoded]) -> bool:
+    return encoded[pair.better].ids != encoded[pair.worse].ids
+
+
+def _check_weights(pairs: tuple[IndexedPair, ...], case: Case, where: str) -> None:
+    for pair in pairs:
+        if pair.weight < 0:
+            found = f"a pair of prompt {case.prompt.id!r} weighs {pair.weight}"
+            raise EvidenceError(found, where=where, allowed="weights of 0 or more")
+
+
+def _refuse_length(too_long: list[str], rendering: Rendering, where: str) -> None:
+    raise EvidenceError(
+        f"{len(too_long)} answers are longer than {rendering.max_length} tokens, the first: {too_long[0]}",
+        where=where,
+        do="raise --max-length, or say --over-length unscored to leave them out, left or right to cut them",
+    )
+
+
+def _refuse_nothing(num_in: int, too_long: list[str], rendering: Rendering, where: str) -> None:
+    found = f"none of {num_in} cases has a comparable pair"
+    do = f"rank the cases first: steelyard resolve {where} --out resolved, and train on resolved/cases.jsonl"
+    if too_long and not rendering.cuts:
+        told = f"{len(too_long)} are, the first: {too_long[0]}"
+        found += f" without an answer over {rendering.max_length} tokens ({told})"
+        do = "raise --max-length, or say --over-length left"
+    raise EvidenceError(found, where=where, do=do)
+
+
+def ties_of(case: Case, ordered: Sequence[IndexedPair]) -> tuple[IndexedPair, ...]:
+    """Return the pairs that were judged equal, each once, by the positions of their responses.
+
+    A tie needs a verdict ``tie`` on these two responses and no verdict that prefers one of them. It must not be among
+    the ``ordered`` pairs, and both responses must be in one tier where the case has a ranking. Responses of one tier
+    that nobody compared, or that are in a cycle, are not ties: nobody judged them equal.
+    """
+    position = {response.id: index for index, response in enumerate(case.responses)}
+    tier = {name: number for number, tier in enumerate(case.ranking or ()) for name in tier}
+    tied: dict[tuple[int, int], bool] = {}
+    for judgment in case.judgments:
+        if judgment.verdict == "none" or judgment.left == judgment.right:
+            continue
+        if case.ranking is not None and tier.get(judgment.left, -1) != tier.get(judgment.right, -2):
+            continue
+        first, second = sorted((position[judgment.left], position[judgment.right]))
+        tied[first, second] = tied.get((first, second), True) and judgment.verdict == "tie"
+    taken = {(min(pair[:2]), max(pair[:2])) for pair in ordered}
+    return tuple(IndexedPair(*ends) for ends in sorted(tied) if tied[ends] and ends not in taken)
+
+
+def check_template(cases: Iterable[Case], tokenizer: Any, rendering: Rendering) -> None:
+    """Raise ModelError for a template that writes a prompt differently for another answer.
+
+    A pair would then compare prompts. Each of the first cases is rendered with its first two answers: the text that
+    both begin with must hold every text of the prompt, white space around it aside.
+    """
+    several = (case for case in cases if len({response.text for response in case.responses} - {None}) > 1)
+    for case in islice(several, _NUM_CHECKED):
+        by_text = {response.text: response for response in case.responses if response.text is not None}
+        first, second = (render(tokenizer, rendering, case, response) for response in list(by_text.values())[:2])
+        if first.instead or second.instead:
+            continue  # texts that spell marks are written with stand-ins, which depend on the answer
+        shared = commonprefix([first.text, second.text])  # noqa: RUF071 - by characters is what is wanted
+        changed = [message for message in case.prompt.messages if message.content.strip() not in shared]
+        if changed:
+            raise ModelError(
+                f"the chat template changes the prompt with the answer: its {changed[0].role} text "
+                f"{changed[0].content[:40]!r} does not stand alike before two answers",
+                where=case.prompt.id,
+                do="name a template that writes the prompt first and alike: --chat-template",
+            )

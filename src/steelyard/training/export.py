@@ -1,0 +1,271 @@
+"""From trained weights to a model folder: gather, measure, scale if set, and write it with its manifest and card."""
+
+import math
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import torch
+
+from steelyard.core.types import Counts
+from steelyard.io.atomic import move_into_place, write_text, written
+from steelyard.io.progress import say
+from steelyard.io.run_folder import Result, installed_versions
+from steelyard.networks.adapters import SavedAdapter, write_adapter
+from steelyard.networks.conversation import Rendering, add_no_marks
+from steelyard.networks.loading import quiet
+from steelyard.networks.manifest import Manifest, PolicySettings, RewardReference, RewardScale, write_manifest
+from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
+from steelyard.statistics.pair_counts import Floats
+from steelyard.training.batching import share_kept
+from steelyard.training.checkpoints import Line, translate_disk_full
+from steelyard.training.config import Config
+from steelyard.training.distributed import outline_of, shard, unshard
+from steelyard.training.examples import Examples, LengthSummary
+from steelyard.training.gradient_accumulation import loss_parameter
+from steelyard.training.held_out import (
+    HeldOut,
+    ReferenceSet,
+    Rounding,
+    fold_scale,
+    measure,
+    reward_reference,
+    rewards_of,
+    rounding_of,
+    standardise,
+)
+from steelyard.training.memory_modes import without_modes
+from steelyard.training.model_card import CardInputs, model_card
+from steelyard.training.preparation import fold_adapter
+from steelyard.training.trainer import Trainer
+
+_SAVING = ".saving-"
+
+
+class TrainingInputs(NamedTuple):
+    """What a training reads: the model and its name, the rendering, and the examples of each role.
+
+    ``data_hash`` is that of the file of cases. ``fingerprint`` identifies the backbone before training, on which an
+    adapter stands; the first process alone has it. ``starts`` says where the answers of a policy's rows begin.
+    """
+
+    model: str
+    cases: Path
+    data_hash: str
+    tokenizer: Any
+    rendering: Rendering
+    network: RewardNetwork
+    train: Examples
+    held_out: Examples | None
+    reference: ReferenceSet
+    fingerprint: str
+    starts: dict[tuple[int, ...], int]
+
+
+class TrainingSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The summary of a training in its ``run.json``. ``held_out`` was measured with the weights that are saved."""
+
+    kernel: str
+    num_steps: int
+    learning_rate: float | None
+    prompts_per_step: int | None
+    regulariser: float
+    num_prompts: int
+    num_responses: int
+    num_weights: int
+    num_pairs: int
+    share_of_pairs_kept: float
+    length: LengthSummary
+    final_loss: float
+    held_out: HeldOut | None
+    last_step: int
+
+
+class _Measured(NamedTuple):
+    """What was measured of the weights as they are stored."""
+
+    held_out: HeldOut | None
+    reference: RewardReference | None
+    calibration: RewardScale | None
+    rounding: Rounding | None
+
+
+class SeparateAdapter(NamedTuple):
+    """An adapter that is saved apart from its base, and the base's fingerprint."""
+
+    adapter: SavedAdapter
+    fingerprint: str
+
+
+def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
+    """Write the model folder, and set counts and summary of the run.
+
+    The weights are measured in the number type that they are stored in. Where these are the weights of the last
+    evaluation to the bit, its rewards are used.
+    """
+    config, world = trainer.config, trainer.world
+    network = trainer.gather()
+    without_modes(network)
+    adapter = fold_adapter(network, config, base=inputs.model, is_first=world.is_first)
+    to_storage_type(network, config.dtype)
+    outline = outline_of(network, world=world)
+    shard(network, dtype=config.dtype, world=world)
+    measured = _measure(trainer, network, inputs)
+    network = unshard(network, outline, world=world)
+    result.counts = _counts(inputs)
+    result.summary = msgspec.to_builtins(_summary(trainer, network, inputs, measured.held_out))
+    if world.is_first:
+        fold_scale(network, measured.calibration)
+        manifest = _manifest(network, inputs, config, measured)
+        apart = SeparateAdapter(adapter, inputs.fingerprint) if adapter else None
+        save_model(network, inputs.tokenizer, manifest, result, apart=apart)
+        card = CardInputs(
+            model=inputs.model,
+            file_name=inputs.cases.name,
+            examples=inputs.train,
+            config=config,
+            manifest=manifest,
+            held_out=measured.held_out,
+            rounding=measured.rounding,
+        )
+        write_text(result.path("README.md"), model_card(card))
+        write_curve(result, trainer.curve)
+
+
+def _measure(trainer: Trainer, network: RewardNetwork, inputs: TrainingInputs) -> _Measured:
+    config, scorer = trainer.config, trainer.scorer.on(network)
+    rewards: list[Floats] | None = None
+    if inputs.held_out is not None:
+        is_stored_as_trained = config.dtype == "float32" and config.adapter is None
+        rewards = trainer.final_rewards() if is_stored_as_trained else None
+        rewards = rewards or rewards_of(scorer, inputs.held_out.examples, title="held-out cases")
+    held_out = measure(rewards, inputs.held_out.examples) if inputs.held_out and rewards is not None else None
+    is_scored = rewards is not None and inputs.held_out is not None and inputs.reference.is_part_of(inputs.held_out)
+    own = rewards[: len(inputs.reference.examples)] if rewards is not None and is_scored else None
+    reference, calibration = reward_reference(scorer, inputs.reference, rewards=own), None
+    if reference is not None and config.calibrate_rewards == "standardise":
+        reference, calibration = standardise(reference)
+    if reference is not None:
+        say(f"rewards of {reference.name}: mean {reference.mean:.3f}, spread {reference.spread:.3f}")
+    return _Measured(held_out, reference, calibration, rounding_of(scorer, inputs.reference))
+
+
+def _counts(inputs: TrainingInputs) -> Counts:
+    train = inputs.train
+    held_out = inputs.held_out.dropped + inputs.held_out.noted if inputs.held_out else {}
+    cut = {
+        f"answers over the limit, {language}": counts["num_too_long"]
+        for language, counts in train.length.summary().by_language.items()
+        if counts["num_too_long"]
+    }
+    noted = {**train.noted, **cut, **{f"held out: {rule}": number for rule, number in held_out.items()}}
+    return Counts(num_in=train.num_in, num_used=len(train.examples), dropped=dict(train.dropped), noted=noted)
+
+
+def _summary(
+    trainer: Trainer, network: RewardNetwork, inputs: TrainingInputs, held_out: HeldOut | None
+) -> TrainingSummary:
+    config, train = trainer.config, inputs.train
+    pairs = [[(pair.better, pair.worse) for pair in example.pairs] for example in train.examples]
+    epochs = ([step.slots for step in trainer.plan if step.epoch == epoch] for epoch in range(config.epochs))
+    shares = [share_kept(steps, pairs) for steps in epochs]
+    last = [line for line in trainer.curve if "loss" in line][-1]
+    return TrainingSummary(
+        kernel=trainer.scorer.layout,
+        num_steps=len(trainer.plan),
+        learning_rate=config.learning_rate,
+        prompts_per_step=config.prompts_per_step if config.batching == "whole" else None,
+        regulariser=config.weight_of_squares,
+        num_prompts=len(train.examples),
+        num_responses=train.num_responses,
+        num_weights=sum(weight.numel() for weight in network.parameters()),
+        num_pairs=train.num_pairs,
+        share_of_pairs_kept=math.fsum(shares) / len(shares) * train.num_pairs / max(train.length.num_pairs, 1),
+        length=train.length.summary(),
+        final_loss=last["loss"],
+        held_out=held_out,
+        last_step=last["step"],
+    )
+
+
+def _manifest(network: RewardNetwork, inputs: TrainingInputs, config: Config, measured: _Measured) -> Manifest:
+    policy = PolicySettings(
+        beta=config.beta, is_reference_free=config.reference_free, reduction=config.answer_reduction
+    )
+    return Manifest(
+        rendering=inputs.rendering,
+        template_hash=inputs.rendering.template_hash,
+        dtype=config.dtype,
+        base_model=Path(inputs.model).name,
+        data_hash=inputs.data_hash,
+        versions=installed_versions(),
+        loss=config.loss,
+        tie=loss_parameter(network, config),
+        reference=measured.reference,
+        calibration=measured.calibration,
+        kind=config.kind,
+        policy=policy if config.kind == "implicit" else None,
+    )
+
+
+def write_curve(result: Result, lines: Sequence[Line]) -> None:
+    """Write ``curve.jsonl``: a line a step, and one an evaluation."""
+    with written(result.path("curve.jsonl")) as file:
+        for line in lines:
+            file.write(msgspec.json.encode(line) + b"\n")
+
+
+def save_model(
+    network: RewardNetwork,
+    tokenizer: Any,
+    manifest: Manifest,
+    result: Result,
+    *,
+    apart: SeparateAdapter | None = None,
+) -> None:
+    """Write weights, configuration, tokenizer with its template, and manifest into the result folder.
+
+    An adapter that is saved apart has its own weights and those of the head alone.
+    """
+    classifier = network.classifier
+    if manifest.kind == "classifier":
+        classifier.config.num_labels = 1
+        # Serving engines squash the one logit of a classifier by a sigmoid unless its problem is named a regression.
+        classifier.config.problem_type = "regression"
+        classifier.config.pad_token_id = pad_id(tokenizer)
+    tokenizer.chat_template = manifest.rendering.template
+    if manifest.kind == "classifier":
+        add_no_marks(tokenizer)
+    for left_by_a_kill in result.folder.glob(f"{_SAVING}*"):
+        shutil.rmtree(left_by_a_kill)
+    saving = tempfile.TemporaryDirectory(dir=result.folder, prefix=_SAVING)
+    with translate_disk_full(result.folder), saving as name:
+        folder = Path(name)
+        if apart is not None:
+            write_adapter(folder, apart.adapter, network.head, fingerprint=apart.fingerprint)
+        else:
+            with quiet():
+                classifier.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        write_manifest(folder, manifest)
+        for path in sorted(folder.iterdir()):
+            move_into_place(path, result.path(path.name))
+
+
+def pad_id(tokenizer: Any) -> int | None:
+    """Return a token that pads and ends nothing, for loaders that find the last token by the padding; null if none.
+
+    Where the padding token is also the end of the text, transformers would read the reward one token too early.
+    """
+    if tokenizer.pad_token_id is not None and tokenizer.pad_token_id != tokenizer.eos_token_id:
+        return tokenizer.pad_token_id
+    return None
+
+
+def to_storage_type(network: RewardNetwork, dtype: str) -> None:
+    """Convert the backbone to the number type of storage; a head stays in float32, a policy has none."""
+    module = network.classifier if isinstance(network, PolicyNetwork) else network.backbone
+    module.to(getattr(torch, dtype))

@@ -1,0 +1,252 @@
+"""One step's gradients: chunks of whole prompts within the token budget, exact however the step is cut.
+
+The loss is a sum over prompts divided by weights that are known before any score. Each chunk's backward pass therefore
+follows its forward pass, and no graph outlives its chunk. Only a prompt that exceeds the budget alone takes two passes:
+its scores first, then the gradients of its parts through the derivative of the loss by the scores.
+"""
+
+import importlib
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from steelyard.core.errors import ConfigError, MissingPartError
+from steelyard.networks.packing import process_shares
+from steelyard.networks.reward_network import RewardNetwork
+from steelyard.networks.scorer import Scorer
+from steelyard.networks.world import LOCAL, World
+from steelyard.training.batching import Slot, Step, loss_inputs, rows_of, slots_by_prompt
+from steelyard.training.config import Config
+from steelyard.training.examples import Example
+from steelyard.training.losses import LOSSES, Objective, StepWeights, step_loss, sums_of, weights_of
+
+
+class StepLosses(NamedTuple):
+    """The unweighted parts of a step's loss, and the numbers of pairs and ties and of tokens that they are over."""
+
+    pair_loss: float
+    regulariser: float
+    num_pairs: int
+    centring: float = 0.0
+    num_tokens: int = 0
+
+
+class Accumulation:
+    """Adds the gradients of steps to those of the scorer's network, within the scorer's limits."""
+
+    def __init__(self, scorer: Scorer, examples: Sequence[Example], objective: Objective) -> None:
+        self.scorer = scorer
+        self.network: RewardNetwork = scorer.network
+        self.examples = examples
+        self.objective = objective
+        self.world = scorer.world
+
+    def step(self, slots: Step, *, seed: int = 0) -> StepLosses:
+        """Add the gradients of the step's loss and return its parts. Asserts that the step has a pair.
+
+        Many processes divide the prompts of the step. Each adds the gradients of its share, which the network sums;
+        the losses are those of the whole step. The ``seed`` is that of dropout, equal in the two passes of a prompt.
+        """
+        inputs = loss_inputs(slots, self.examples)
+        weights = weights_of(inputs, self.objective)
+        assert weights.loss > 0, "steps without a pair are left out of the plan"
+        chunks = [self._parts(chunk) for chunk in self._chunks(self._share(slots))]
+        num_passes = [sum(len(parts) for parts in chunks if len(parts) > 1), sum(map(len, chunks))]
+        num_idle = [most - mine for most, mine in zip(self.world.most(num_passes), num_passes, strict=True)]
+        sums = [0.0, 0.0, 0.0]
+        derivatives: list[Tensor | None] = []
+        for place, parts in enumerate(chunks):
+            derivatives.append(self._first_pass(parts, weights, sums, seed=seed + place) if len(parts) > 1 else None)
+        self._idle(num_idle[0], slots, has_gradient=False)
+        for place, (parts, derivative) in enumerate(zip(chunks, derivatives, strict=True)):
+            torch.manual_seed(seed + place)
+            if derivative is not None:
+                self._second_pass(parts, derivative)
+            else:
+                self._loss(self._scores(parts[0]), parts[0], weights, sums).backward()
+        self._idle(num_idle[1], slots, has_gradient=True)
+        self._sum_parameter_gradient()
+        pair_loss, centring, squares = self.world.total(sums)
+        sizes = [self.scorer.size(self._rows(group)) for group in slots_by_prompt(slots)]
+        return StepLosses(pair_loss, squares, len(inputs.tied), centring, sum(sizes))
+
+    def _rows(self, slots: Sequence[Slot]) -> tuple[tuple[int, ...], ...]:
+        return rows_of(slots, self.examples)
+
+    def _size(self, slots: Sequence[Slot]) -> int:
+        """Return how many tokens of a pass the answers of one prompt take.
+
+        Many processes count passes together, so that each pass must be one run of the network: padded rows then count
+        with their padding.
+        """
+        rows = self._rows(slots)
+        if self.scorer.is_packed or self.world.is_alone:
+            return self.scorer.size(rows)
+        return len(rows) * max(map(len, rows))
+
+    def _share(self, slots: Step) -> Step:
+        """Return the slots of this process's prompts, in the order of the step."""
+        if self.world.is_alone:
+            return slots
+        prompts = slots_by_prompt(slots)
+        sizes = [self.scorer.size(self._rows(group)) for group in prompts]
+        places = process_shares(sizes, self.world.size)[self.world.rank]
+        return tuple(slot for place in places for slot in prompts[place])
+
+    def _chunks(self, slots: Step) -> list[Step]:
+        """Return the slots in runs of whole prompts within the tokens of a pass, where a prompt alone fits."""
+        most = self.scorer.tokens_per_pass
+        is_single_run = not self.scorer.is_packed and not self.world.is_alone
+        chunks: list[list[Slot]] = []
+        room = 0
+        for group in slots_by_prompt(slots):
+            size = self._size(group)
+            if not chunks or size > room or (is_single_run and self._size((*chunks[-1], *group)) > most):
+                chunks.append([])
+                room = most
+            chunks[-1] += group
+            room -= size
+        return [tuple(chunk) for chunk in chunks]
+
+    def _parts(self, chunk: Step) -> list[Step]:
+        """Return a chunk within the budget as it is, and a prompt over it in runs of one answer or more."""
+        bound = self.scorer.limits.tokens_per_pass
+        if len(slots_by_prompt(chunk)) > 1 or self._size(chunk) <= bound:
+            return [chunk]
+        parts: list[list[Slot]] = []
+        for slot in chunk:
+            if parts and self._size([*parts[-1], slot]) <= bound:
+                parts[-1].append(slot)
+            else:
+                parts.append([slot])
+        return [tuple(part) for part in parts]
+
+    def _scores(self, part: Step) -> Tensor:
+        return self.scorer.forward([self._rows(group) for group in slots_by_prompt(part)])
+
+    def _loss(self, scores: Tensor, chunk: Step, weights: StepWeights, sums: list[float]) -> Tensor:
+        """Return the chunk's part of the step's loss, and add its unweighted summands to ``sums``."""
+        inputs = loss_inputs(chunk, self.examples).to(scores.device)
+        chunk_sums = sums_of(scores, inputs, self.objective, self.network.tie)
+        for place, (value, weight) in enumerate(zip(chunk_sums, weights, strict=True)):
+            sums[place] += value.item() / weight if weight else 0.0
+        return step_loss(chunk_sums, weights, self.objective)
+
+    def _first_pass(self, parts: Sequence[Step], weights: StepWeights, sums: list[float], *, seed: int) -> Tensor:
+        """Return the derivative of the loss by the scores of one prompt, which are computed without their graph."""
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            scores = torch.cat([self._scores(part) for part in parts])
+        scores.requires_grad_()
+        chunk = tuple(slot for part in parts for slot in part)
+        self._loss(scores, chunk, weights, sums).backward()
+        assert scores.grad is not None, "the loss is a function of the scores"
+        return scores.grad
+
+    def _second_pass(self, parts: Sequence[Step], derivative: Tensor) -> None:
+        """Compute each part again, with its graph, and go back through the loss's derivative by its scores."""
+        for part, gradient in zip(parts, derivative.split([len(part) for part in parts]), strict=True):
+            self._scores(part).backward(gradient)
+
+    def _idle(self, num_passes: int, slots: Step, *, has_gradient: bool) -> None:
+        """Run as many passes as the busiest process has more: gathering weights and gradients takes all processes."""
+        row = self.examples[slots[0].prompt].rows[0]
+        for _ in range(num_passes):
+            with torch.set_grad_enabled(has_gradient):
+                nothing = self.scorer.idle(row).sum() * 0
+            if has_gradient:
+                nothing.backward()
+
+    def _sum_parameter_gradient(self) -> None:
+        """Sum the gradient of the loss's parameter, which is whole on every process and not summed by the network."""
+        tie = self.network.tie
+        if tie is not None and not self.world.is_alone:
+            gradient = [0.0] if tie.grad is None else tie.grad.tolist()
+            tie.grad = torch.tensor(self.world.total(gradient), dtype=tie.dtype, device=tie.device)
+
+
+def objective_of(config: Config) -> Objective:
+    """Return what the settings minimise."""
+    return Objective(config.loss, config.reduction, config.label_smoothing, config.centring, config.weight_of_squares)
+
+
+def put_loss_parameter(network: RewardNetwork, config: Config) -> None:
+    """Give the network the learned parameter of its loss, or none where the loss has none.
+
+    It is on the network, so that optimiser and checkpoints have it, and in no saved weight file: it belongs to the loss
+    and not to the reward. The manifest keeps its last value.
+    """
+    parameter = LOSSES[config.loss].parameter
+    network.tie = None
+    if parameter is not None:
+        network.tie = torch.nn.Parameter(torch.full((1,), parameter.start, dtype=torch.float32))
+
+
+def loss_parameter(network: RewardNetwork, config: Config) -> dict[str, float]:
+    """Return the learned parameter by its name, or nothing where the loss has none."""
+    parameter = LOSSES[config.loss].parameter
+    return {} if network.tie is None or parameter is None else {parameter.name: network.tie.item()}
+
+
+def parameter_groups(network: RewardNetwork, config: Config) -> list[dict[str, Any]]:
+    """Return the optimiser's groups, each with its ``peak`` rate: the weights, and the parameter of the loss.
+
+    A rate that is right for weights would hardly move a single number in a whole training.
+    """
+    tie = network.tie
+    weights: list[Tensor] = [weight for weight in network.parameters() if weight.requires_grad and weight is not tie]
+    assert config.learning_rate is not None, "set by with_defaults"
+    groups: list[dict[str, Any]] = [{"params": weights, "peak": config.learning_rate}]
+    if tie is not None:
+        groups.append({"params": [tie], "peak": config.tie_learning_rate, "weight_decay": 0.0})
+    return [group | {"lr": group["peak"]} for group in groups]
+
+
+def make_optimiser(network: RewardNetwork, config: Config, *, world: World = LOCAL) -> torch.optim.Optimizer:
+    """Return AdamW over the trained weights, with moments in float32, or in 8 bits by torchao.
+
+    Raises MissingPartError where 8 bits are set without torchao, ConfigError where many processes would divide them:
+    their blocks cannot be gathered into a checkpoint.
+    """
+    groups = parameter_groups(network, config)
+    if config.optimiser == "adamw":
+        # One pass over the weights instead of a dozen: 11 M of them took 0.12 CPU seconds a step.
+        return torch.optim.AdamW(groups, weight_decay=config.weight_decay, fused=True)
+    if not world.is_alone:
+        found = f"optimiser={config.optimiser} in {world.size} processes"
+        raise ConfigError(found, where="train", allowed="optimiser=adamw", do="its moments are divided among them")
+    try:
+        optimiser = importlib.import_module("torchao.optim").AdamW8bit
+    except ImportError as error:
+        found = "optimiser=adamw-8bit needs the package torchao"
+        raise MissingPartError(found, do="pip install 'steelyard[eight-bit]'") from error
+    return optimiser(groups, weight_decay=config.weight_decay)
+
+
+def set_rates(optimiser: torch.optim.Optimizer, factor: float) -> None:
+    """Set each group's rate to its peak times the factor; a rate that is a tensor, as when compiled, stays one."""
+    for group in optimiser.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(group["peak"] * factor)
+        else:
+            group["lr"] = group["peak"] * factor
+
+
+def learning_rate_factor(step: int, num_steps: int, *, warm_up: float, schedule: str) -> float:
+    """Return the factor of the peak learning rate at ``step``, counted from 0 to ``num_steps`` - 1; in (0, 1].
+
+    ``warm_up`` is the share of the steps over which the factor rises in equal parts to 1. Then it stays there
+    (``constant``), or falls to 0 along half a cosine or in a straight line (``linear``), reaching it at ``num_steps``.
+    """
+    num_warm_up = math.ceil(warm_up * num_steps)
+    if step < num_warm_up:
+        return (step + 1) / num_warm_up
+    if schedule == "constant":
+        return 1.0
+    passed = (step - num_warm_up) / max(1, num_steps - num_warm_up)
+    if schedule == "linear":
+        return 1 - passed
+    return 0.5 * (1 + math.cos(math.pi * passed))

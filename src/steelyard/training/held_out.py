@@ -1,0 +1,232 @@
+"""Rewards of examples as in evaluation: held-out accuracy and exact match, and mean and spread of a reference set."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import torch
+
+from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.types import Case
+from steelyard.io.run_folder import file_hash
+from steelyard.networks.conversation import Rendering, encode
+from steelyard.networks.manifest import RewardReference, RewardScale
+from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
+from steelyard.networks.scorer import Scorer
+from steelyard.statistics.pair_counts import (
+    Booleans,
+    Floats,
+    PromptStatistics,
+    exact_matches,
+    prompt_statistics,
+)
+from steelyard.training.examples import Example, Examples
+from steelyard.training.memory import device_memory, fits
+
+_NUM_LOWEST = 3
+_NUM_ROUNDED = 8
+
+
+class GroupAccuracy(msgspec.Struct, frozen=True, kw_only=True):
+    """Micro accuracy (over pairs) and exact match (over prompts) of some prompts, with their counts."""
+
+    accuracy: float
+    exact_match: float
+    num_pairs: int
+    num_prompts: int
+
+
+class HeldOut(msgspec.Struct, frozen=True, kw_only=True):
+    """Accuracy and exact match of all held-out prompts, and by category and by language where a case names them."""
+
+    accuracy: float
+    exact_match: float
+    num_pairs: int
+    num_prompts: int
+    by_category: dict[str, GroupAccuracy]
+    by_language: dict[str, GroupAccuracy]
+
+    def sentence(self) -> str:
+        """Return the figures in one line: the whole, and the groups where they are lowest."""
+        line = f"held-out accuracy {self.accuracy:.3f}, exact match {self.exact_match:.3f}"
+        for groups in (self.by_category, self.by_language):
+            if len(groups) > 1:
+                lowest = sorted(groups.items(), key=lambda item: item[1].accuracy)[:_NUM_LOWEST]
+                names = ", ".join(f"{name} {group.accuracy:.3f}" for name, group in lowest)
+                line += f"; {'lowest of ' + str(len(groups)) + ': ' if len(groups) > _NUM_LOWEST else ''}{names}"
+        return line
+
+    def figures(self) -> dict[str, float]:
+        """Return accuracy and exact match of the whole and of each group, by paths such as ``held_out/accuracy``."""
+        figures = {"held_out/accuracy": self.accuracy, "held_out/exact_match": self.exact_match}
+        for kind, groups in (("by_category", self.by_category), ("by_language", self.by_language)):
+            for name, group in groups.items():
+                figures[f"held_out/{kind}/{name}/accuracy"] = group.accuracy
+                figures[f"held_out/{kind}/{name}/exact_match"] = group.exact_match
+        return figures
+
+
+def measure(rewards: Sequence[Floats], examples: Sequence[Example]) -> HeldOut:
+    """Measure the rewards of each example's rows (`rewards_of`) against its pairs; a tied reward is wrong."""
+    statistics = prompt_statistics_of(rewards, examples)
+    categories = {example.category for example in examples if example.category}
+    languages = {example.language for example in examples if example.language}
+    return HeldOut(
+        **_shares(statistics, np.ones(len(examples), np.bool_)),
+        by_category={
+            name: GroupAccuracy(**_shares(statistics, np.array([example.category == name for example in examples])))
+            for name in sorted(categories)
+        },
+        by_language={
+            name: GroupAccuracy(**_shares(statistics, np.array([example.language == name for example in examples])))
+            for name in sorted(languages)
+        },
+    )
+
+
+def rewards_of(scorer: Scorer, examples: Sequence[Example], *, title: str | None = None) -> list[Floats]:
+    """Return the rewards of each example's rows in evaluation mode, in float64."""
+    with scorer.evaluating():
+        rewards = scorer.rewards([example.rows for example in examples], title=title).double().cpu()
+    return [part.numpy() for part in rewards.split([len(example.rows) for example in examples])]
+
+
+def prompt_statistics_of(scores: Sequence[Floats], examples: Sequence[Example]) -> PromptStatistics:
+    """Count right and wrong pairs of each example."""
+    prompt = np.array([index for index, example in enumerate(examples) for _ in example.pairs], np.int64)
+    pairs = [(values, pair) for values, example in zip(scores, examples, strict=True) for pair in example.pairs]
+    better = np.array([values[pair.better] for values, pair in pairs])
+    worse = np.array([values[pair.worse] for values, pair in pairs])
+    return prompt_statistics(prompt, better, worse, len(examples))
+
+
+def _shares(statistics: PromptStatistics, chosen: Booleans) -> dict[str, Any]:
+    num_pairs = int(statistics.num_pairs[chosen].sum())
+    return {
+        "accuracy": float(statistics.num_correct[chosen].sum() / num_pairs),
+        "exact_match": float(exact_matches(statistics)[chosen].mean()),
+        "num_pairs": num_pairs,
+        "num_prompts": int(chosen.sum()),
+    }
+
+
+def check_apart(train: Sequence[Case], held_out: Sequence[Case], *, where: str) -> None:
+    """Raise EvidenceError where a held-out conversation is in the training data too."""
+    trained = {case.prompt.messages for case in train}
+    shared = [case.prompt.id for case in held_out if case.prompt.messages in trained]
+    if shared:
+        raise EvidenceError(
+            f"{len(shared)} of {len(held_out)} held-out prompts are in the training data, the first: {shared[0]!r}",
+            where=where,
+            do="split by prompt (steelyard split), or say --allow-overlap",
+        )
+
+
+class ReferenceSet(NamedTuple):
+    """Answers whose rewards the manifest describes: their source by name and hash, and their token ids."""
+
+    name: str
+    data_hash: str
+    examples: tuple[Example, ...]
+
+    def is_part_of(self, examples: Examples) -> bool:
+        """Return whether it is the first of these examples, so that their rewards are its own."""
+        return bool(self.examples) and self.examples == examples.examples[: len(self.examples)]
+
+
+def first_prompts(examples: Examples, path: Path, *, what: str, most: int) -> ReferenceSet:
+    """Return the reference set where no file is named: the first ``most`` prompts of a file that was read anyway."""
+    return ReferenceSet(f"{what}: {path.name}", file_hash(path), examples.examples[:most])
+
+
+def all_answers(cases: Sequence[Case], tokenizer: Any, rendering: Rendering, *, where: str) -> tuple[Example, ...]:
+    """Encode all answers within the limit, also those in no pair. Raises EvidenceError where there is none."""
+    examples = []
+    for case in cases:
+        encoded = [encode(tokenizer, rendering, case, response) for response in case.responses]
+        rows = tuple(answer.ids for answer in encoded if not answer.is_over_length or rendering.cuts)
+        if rows:
+            examples.append(Example(rows, (), name=case.prompt.id))
+    if not examples:
+        raise EvidenceError("no answer for the reference of rewards", where=where, do="name a file with answers")
+    return tuple(examples)
+
+
+def reward_reference(
+    scorer: Scorer, reference: ReferenceSet, *, rewards: Sequence[Floats] | None = None
+) -> RewardReference | None:
+    """Return mean and spread of the set's rewards by this network; null for an empty set.
+
+    ``rewards`` are those of the set's examples where they are known already. Raises ModelError where one is not finite.
+    """
+    if not reference.examples:
+        return None
+    rewards = rewards or rewards_of(scorer, reference.examples, title="rewards of the reference set")
+    flat: Floats = np.concatenate(rewards)
+    if not np.isfinite(flat).all():
+        raise ModelError("the trained model gives rewards that are not finite", do="lower --learning-rate")
+    within = np.concatenate([values - values.mean() for values in rewards])
+    return RewardReference(
+        name=reference.name,
+        data_hash=reference.data_hash,
+        num_prompts=len(rewards),
+        num_rewards=len(flat),
+        mean=float(flat.mean()),
+        spread=float(flat.std()),
+        spread_within=float(np.sqrt((within**2).mean())),
+    )
+
+
+class Rounding(NamedTuple):
+    """The distance between rewards in bfloat16 and in float32, as shares of the spread of the rewards."""
+
+    num_rewards: int
+    typical: float
+    most: float
+
+
+def rounding_of(scorer: Scorer, reference: ReferenceSet) -> Rounding | None:
+    """Measure what bfloat16 does to the rewards of a few answers; the network is left as it was.
+
+    Null for a float32 model, a policy, many processes, or a model whose float32 weights would not fit in memory.
+    """
+    network: RewardNetwork = scorer.network
+    size = 4 * sum(weight.numel() for weight in network.parameters())
+    is_measured = scorer.is_autocast and not isinstance(network, PolicyNetwork) and scorer.world.is_alone
+    if not is_measured or not reference.examples or not fits(2 * size, device_memory()):
+        return None
+    examples = reference.examples[:_NUM_ROUNDED]
+    rounded = np.concatenate(rewards_of(scorer, examples))
+    network.backbone.float()
+    try:
+        exact = np.concatenate(rewards_of(scorer.on(network, is_autocast=False), examples))
+    finally:
+        network.backbone.to(torch.bfloat16)  # exact: these values came from bfloat16
+    spread = float(exact.std())
+    if not spread > 0:
+        return None
+    distances = (rounded - exact) / spread
+    return Rounding(len(distances), float(np.sqrt((distances**2).mean())), float(np.abs(distances).max()))
+
+
+def standardise(reference: RewardReference) -> tuple[RewardReference, RewardScale]:
+    """Return the reference of a spread of 1, and the scale and shift that lead to it.
+
+    Raises ModelError where all rewards are equal, so that no scale makes their spread one.
+    """
+    if not reference.spread > 0:
+        raise ModelError("all rewards of the reference set are equal", do="leave calibrate_rewards out")
+    scale = 1 / reference.spread
+    mean, within = reference.mean * scale, reference.spread_within * scale
+    scaled = msgspec.structs.replace(reference, mean=mean, spread=1.0, spread_within=within)
+    return scaled, RewardScale(scale=scale, shift=-mean)
+
+
+def fold_scale(network: RewardNetwork, calibration: RewardScale | None) -> None:
+    """Multiply the head by the scale: every engine that loads the model gives the scaled reward."""
+    if calibration is not None:
+        with torch.no_grad():
+            for weight in network.head.parameters():
+                weight.mul_(calibration.scale)

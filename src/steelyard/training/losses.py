@@ -1,0 +1,295 @@
+"""Losses of reward models as pure functions of scores, and the table `LOSSES` from which training takes its own.
+
+A loss is a sum over terms (pairs, or choices among several answers) divided by a weight that is known before any score.
+Sums of a step's chunks over the weights of the whole step are the loss of the step, however it is cut, on one device or
+on many. To add a loss, write its entry of `LOSSES`.
+"""
+
+from collections.abc import Callable
+from math import log
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn.functional import softplus
+
+Reduction = Literal["pair", "prompt"]
+Differences = Float[Tensor, " pair"]
+
+
+class PairBatch(NamedTuple):
+    """The comparable pairs of one step. ``better`` and ``worse`` are positions among the step's scores.
+
+    ``prompt`` numbers the prompts of the step from 0; ``weight`` is at least 0; ``margin`` is in units of reward.
+    """
+
+    better: Int[Tensor, " pair"]
+    worse: Int[Tensor, " pair"]
+    weight: Float[Tensor, " pair"]
+    margin: Float[Tensor, " pair"]
+    prompt: Int[Tensor, " pair"]
+
+
+class LossInputs(NamedTuple):
+    """The inputs of a loss for whole prompts: their pairs, which of these are ties, and the number of scores."""
+
+    pairs: PairBatch
+    tied: Bool[Tensor, " pair"]
+    num_responses: int
+
+    def to(self, device: torch.device) -> "LossInputs":
+        """Return the same on a device."""
+        pairs = PairBatch(*(column.to(device) for column in self.pairs))
+        return LossInputs(pairs, self.tied.to(device), self.num_responses)
+
+
+class TermWeights(NamedTuple):
+    """The weight of each term of a loss and the prompt that it belongs to; both are known before any score."""
+
+    weight: Float[Tensor, " term"]
+    prompt: Int[Tensor, " term"]
+
+
+class Parameter(NamedTuple):
+    """A learned number of a loss. ``start`` is its first value; the manifest keeps the last one under ``name``."""
+
+    name: str
+    start: float
+
+
+class Loss(NamedTuple):
+    """A loss as the negative log-likelihood of its terms, in nats.
+
+    ``terms`` takes scores, inputs, the learned parameter and the share of labels that are the wrong way round.
+    ``equal`` is the cost of a pair of equal scores without a margin, null where it differs.
+    """
+
+    terms: Callable[[Tensor, LossInputs, Tensor | None, float], Float[Tensor, " term"]]
+    weights: Callable[[LossInputs], TermWeights]
+    parameter: Parameter | None = None
+    has_smoothing: bool = True
+    equal: float | None = None
+
+    @property
+    def reads_ties(self) -> bool:
+        """Whether pairs that were judged equal are terms of the loss: those losses learn a parameter."""
+        return self.parameter is not None
+
+
+class Objective(NamedTuple):
+    """A loss of `LOSSES`, how its mean is taken, and the weights of the regularisers."""
+
+    loss: str = "bradley-terry"
+    reduction: Reduction = "pair"
+    smoothing: float = 0.0
+    centring: float = 0.0
+    regulariser: float = 0.0
+
+
+class StepWeights(NamedTuple):
+    """The divisors of a step's sums; those of several parts are added entry by entry."""
+
+    loss: float
+    pairs: float
+    responses: float
+
+    def plus(self, other: "StepWeights") -> "StepWeights":
+        """Return the weights of both parts together."""
+        return StepWeights(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+class LossSums(NamedTuple):
+    """The loss, the centring and the squares of the rewards, summed; all functions of the scores.
+
+    ``squares`` makes the regulariser, a Gaussian prior on rewards (CHEEMS, eq. 4).
+    """
+
+    loss: Float[Tensor, ""]
+    centring: Float[Tensor, ""]
+    squares: Float[Tensor, ""]
+
+
+def bradley_terry_loss(
+    scores: Float[Tensor, " response"],
+    pairs: PairBatch,
+    reduction: Literal["none", "pair", "prompt"] = "pair",
+    *,
+    smoothing: float = 0.0,
+) -> Float[Tensor, "..."]:
+    """Compute -log sigmoid(r_better - r_worse - margin) (CHEEMS, eq. 3), in nats.
+
+    ``none`` returns the loss of each pair, which training sums up. ``pair`` is the weighted mean over all pairs, as in
+    the published code: a prompt with more pairs weighs more. ``prompt`` is equation 3 as written: the mean over prompts
+    of the weighted mean over their pairs.
+    """
+    losses = _smoothed(lambda ahead: softplus(-ahead), differences(scores, pairs), smoothing)
+    if reduction == "none":
+        return losses
+    total = reduced_sum(losses, pairs.weight, pairs.prompt, reduction)
+    return total / reduced_weight(pairs.weight, pairs.prompt, reduction)
+
+
+def rao_kupper_losses(ahead: Differences, tied: Bool[Tensor, " pair"], log_threshold: Tensor) -> Differences:
+    """Compute the loss of pairs and ties with a threshold (Rao and Kupper, 1967), in nats.
+
+    P(first better) = sigmoid(d - t), P(tie) = 1 - P(first better) - P(second better), with d = r_first - r_second and
+    t = exp(``log_threshold``). With t near 0 it is the Bradley-Terry loss.
+    """
+    threshold = log_threshold.exp()
+    better = softplus(threshold - ahead)
+    # P(tie) = (e^2t - 1) sigmoid(d - t) sigmoid(-d - t), without subtracting nearly equal probabilities, and
+    # log(e^2t - 1) without raising e to a large power.
+    odds = 2 * threshold + torch.log(-torch.expm1(-2 * threshold))
+    return torch.where(tied, better + softplus(threshold + ahead) - odds, better)
+
+
+def davidson_losses(ahead: Differences, tied: Bool[Tensor, " pair"], log_strength: Tensor) -> Differences:
+    """Compute the loss of pairs and ties with a strength of ties (Davidson, 1970), in nats.
+
+    P(tie) = v sqrt(ab) / (a + b + v sqrt(ab)) with a, b = exp(r_first), exp(r_second) and v = exp(``log_strength``).
+    """
+    half = ahead / 2
+    terms = torch.stack([half, -half, log_strength.expand_as(half)])
+    return terms.logsumexp(dim=0) - torch.where(tied, terms[2], terms[0])
+
+
+def plackett_luce_losses(scores: Float[Tensor, " response"], pairs: PairBatch) -> Float[Tensor, " choice"]:
+    """Compute the negative log-likelihood of each choice (Plackett, 1975; Luce, 1959), in nats.
+
+    Each better response is chosen among itself and the worse responses of its pairs. With the pairs of whole tiers this
+    is the likelihood of the ranking; with listed pairs a response is compared with those listed only. A choice weighs
+    the mean weight of its distinct pairs, and an alternative counts in proportion to its pair's weight, moved by the
+    margin: of two responses it is the weighted Bradley-Terry loss, and a pair of weight 0 counts as absent.
+    """
+    pairs, choice, (weight, _) = _choices(pairs)
+    share = (pairs.weight / weight[choice]).to(scores.dtype)
+    ahead = scores[pairs.worse] - scores[pairs.better] + pairs.margin.to(scores.dtype) + share.log()
+    # log(1 + sum of exp(ahead)), with the largest term taken out; the chosen response itself is the 1.
+    largest = scores.new_zeros(len(weight)).scatter_reduce(0, choice, ahead.detach(), "amax")
+    total = scores.new_zeros(len(weight)).index_add(0, choice, (ahead - largest[choice]).exp())
+    return largest + (total + (-largest).exp()).log()
+
+
+def choice_weights(pairs: PairBatch) -> TermWeights:
+    """Return the weight and the prompt of each choice, without a score."""
+    return _choices(pairs).weights
+
+
+def differences(scores: Float[Tensor, " response"], pairs: PairBatch) -> Differences:
+    """Return by how much the better response is ahead of the worse, beyond the margin."""
+    return scores[pairs.better] - scores[pairs.worse] - pairs.margin
+
+
+def reduced_sum(
+    losses: Float[Tensor, " term"], weight: Float[Tensor, " term"], prompt: Int[Tensor, " term"], reduction: Reduction
+) -> Float[Tensor, ""]:
+    """Return the dividend of the mean: the sum of weighted losses, or of each prompt's weighted mean of them."""
+    losses = losses * weight
+    if reduction == "pair":
+        return losses.sum()
+    total, weights = (_by_prompt(values, prompt) for values in (losses, weight.to(losses.dtype)))
+    return (total[weights > 0] / weights[weights > 0]).sum()
+
+
+def reduced_weight(
+    weight: Float[Tensor, " term"], prompt: Int[Tensor, " term"], reduction: Reduction
+) -> Float[Tensor, ""]:
+    """Return the divisor of the mean: the weight of all terms, or the number of prompts with any weight."""
+    if reduction == "pair":
+        return weight.sum()
+    return (_by_prompt(weight, prompt) > 0).sum().to(weight.dtype)
+
+
+def centring_sum(scores: Float[Tensor, " response"], pairs: PairBatch) -> Float[Tensor, ""]:
+    """Return the weighted sum of (r_better + r_worse)^2: rewards around zero (Eisenstein et al., 2023, eq. 2).
+
+    Over the weight of all pairs it is their mean. Unlike the mean of r^2 it does not act on a pair's difference.
+    """
+    return ((scores[pairs.better] + scores[pairs.worse]).square() * pairs.weight).sum()
+
+
+def weights_of(inputs: LossInputs, objective: Objective) -> StepWeights:
+    """Return the divisors of the sums of these inputs, without a score."""
+    weight, prompt = LOSSES[objective.loss].weights(inputs)
+    total = reduced_weight(weight.double(), prompt, objective.reduction)
+    return StepWeights(float(total), float(inputs.pairs.weight.double().sum()), float(inputs.num_responses))
+
+
+def sums_of(
+    scores: Float[Tensor, " response"], inputs: LossInputs, objective: Objective, parameter: Tensor | None = None
+) -> LossSums:
+    """Return the sums of these inputs; ``parameter`` is the learned number of the loss, where it has one."""
+    loss = LOSSES[objective.loss]
+    centring = centring_sum(scores, inputs.pairs) if objective.centring else scores.sum() * 0
+    losses = loss.terms(scores, inputs, parameter, objective.smoothing)
+    weight, prompt = loss.weights(inputs)
+    return LossSums(reduced_sum(losses, weight, prompt, objective.reduction), centring, scores.square().sum())
+
+
+def step_loss(sums: LossSums, weights: StepWeights, objective: Objective) -> Float[Tensor, ""]:
+    """Return what is minimised: of parts, their share of the step's loss under the weights of the whole step."""
+    centring = sums.centring / weights.pairs if weights.pairs else sums.centring
+    parts = (sums.loss / weights.loss, objective.centring * centring)
+    return parts[0] + parts[1] + objective.regulariser * sums.squares / weights.responses
+
+
+class _Choices(NamedTuple):
+    """The pairs of positive weight, the choice that each belongs to, and the weights of the choices."""
+
+    pairs: PairBatch
+    choice: Int[Tensor, " pair"]
+    weights: TermWeights
+
+
+def _choices(pairs: PairBatch) -> _Choices:
+    pairs = PairBatch(*(column[pairs.weight > 0] for column in pairs))
+    better, choice = pairs.better.unique(return_inverse=True)
+    total = pairs.weight.new_zeros(len(better)).index_add(0, choice, pairs.weight)
+    distinct = torch.stack([choice, pairs.worse]).unique(dim=1)[0]
+    prompt = pairs.prompt.new_zeros(len(better)).index_copy(0, choice, pairs.prompt)
+    return _Choices(pairs, choice, TermWeights(total / distinct.bincount(minlength=len(better)), prompt))
+
+
+def _smoothed(loss: Callable[[Tensor], Tensor], ahead: Differences, smoothing: float) -> Differences:
+    """Return the loss of labels of which a share is the wrong way round."""
+    losses = loss(ahead)
+    return (1 - smoothing) * losses + smoothing * loss(-ahead) if smoothing else losses
+
+
+def _by_prompt(values: Float[Tensor, " term"], prompt: Int[Tensor, " term"]) -> Float[Tensor, " prompt"]:
+    number = int(prompt.max()) + 1 if len(prompt) else 0
+    return values.new_zeros(number).index_add(0, prompt, values)
+
+
+def _pair_weights(inputs: LossInputs) -> TermWeights:
+    return TermWeights(inputs.pairs.weight, inputs.pairs.prompt)
+
+
+def _with_ties(losses: Callable[[Tensor, Tensor, Tensor], Tensor], name: str, start: float) -> Loss:
+    """Return the entry of a loss over pairs and ties."""
+
+    def terms(scores: Tensor, inputs: LossInputs, parameter: Tensor | None, smoothing: float) -> Tensor:
+        assert parameter is not None, "losses of ties learn a parameter"
+        ahead = differences(scores, inputs.pairs)
+        return _smoothed(lambda ahead: losses(ahead, inputs.tied, parameter), ahead, smoothing)
+
+    return Loss(terms, _pair_weights, Parameter(name, start))
+
+
+LOSSES = {
+    "bradley-terry": Loss(
+        lambda scores, inputs, _, smoothing: bradley_terry_loss(scores, inputs.pairs, "none", smoothing=smoothing),
+        _pair_weights,
+        equal=log(2),
+    ),
+    "plackett-luce": Loss(
+        lambda scores, inputs, _, __: plackett_luce_losses(scores, inputs.pairs),
+        lambda inputs: choice_weights(inputs.pairs),
+        has_smoothing=False,
+    ),
+    # At the start better, worse and tied are equally likely for equal scores.
+    "rao-kupper": _with_ties(rao_kupper_losses, "log_threshold", log(log(2))),
+    "davidson": _with_ties(davidson_losses, "log_strength", 0.0),
+}
+"""Every loss that can be trained, by the name of the setting ``loss``."""

@@ -1,0 +1,188 @@
+"""How fast a training is: pairs and tokens a second, the share of the device's arithmetic (MFU), and the time left.
+
+MFU gives no credit for padding, repeated prompts or anything recomputed.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from steelyard.networks.packing import Rows, num_packed_tokens, num_shared_tokens
+from steelyard.networks.reward_network import RewardNetwork
+from steelyard.training.batching import Step, rows_of, slots_by_prompt
+from steelyard.training.examples import Example
+
+
+class ModelShape(NamedTuple):
+    """Model shape used to count FLOPs.
+
+    ``num_weights`` are those that a token is multiplied by: all but the embeddings and the head. ``num_reached`` of
+    them are in the first trained layer or behind it, and ``num_trained`` are trained themselves. ``attention`` is the
+    number of layers times heads times the size of a head.
+    """
+
+    num_weights: int
+    num_reached: int
+    num_trained: int
+    attention: int
+
+
+def reached_part(shape: ModelShape) -> ModelShape:
+    """Return the shape where the layers below the first trained one are not computed; a head alone counts nothing."""
+    attention = shape.attention * shape.num_reached // max(1, shape.num_weights)
+    return shape._replace(num_weights=shape.num_reached, attention=attention)
+
+
+def num_attended(rows: Rows) -> int:
+    """Return how many tokens those of one prompt's answers attend to, in all, with the shared prompt computed once."""
+    shared = num_shared_tokens(rows)
+    tails = [len(row) - shared for row in rows]
+    return shared * (shared + 1) // 2 + sum(tail * shared + tail * (tail + 1) // 2 for tail in tails)
+
+
+def training_flops(rows: Rows, shape: ModelShape) -> float:
+    """Return the additions and multiplications of one training step on one prompt's answers.
+
+    A weight costs 2 a token forwards, 2 where the gradient passes through it, and 2 where it is trained itself: 6 where
+    everything is trained. Attention costs 4 an attended token and unit of ``attention`` forwards, and twice that back.
+    Padding, repeated prompts, anything recomputed, and a language-model head are given no credit.
+    """
+    tokens = num_packed_tokens(rows)
+    weights = 2 * (shape.num_weights + shape.num_reached + shape.num_trained)
+    share_back = shape.num_reached / shape.num_weights if shape.num_weights else 0.0
+    return float(tokens * weights) + 4 * num_attended(rows) * shape.attention * (1 + 2 * share_back)
+
+
+_KNOWN = {
+    "B200": 2250e12,
+    "H200": 989e12,
+    "H100 PCIe": 756e12,
+    "H100 NVL": 835e12,
+    "H100": 989e12,
+    "GH200": 989e12,
+    "A100": 312e12,
+    "A10G": 70e12,
+    "L40S": 362e12,
+    "L4": 121e12,
+}
+"""Dense bfloat16 operations a second, by a part of the device's name; more specific names come first."""
+_SIZE = {"cpu": 512, "cuda": 4096}
+_TIMES = 5
+
+
+class Peak(NamedTuple):
+    """Operations a second, and whether they were measured here rather than taken from a data sheet."""
+
+    flops: float
+    is_measured: bool
+
+
+def peak_of(device: torch.device, dtype: str) -> Peak:
+    """Return the peak of a device for numbers of a type."""
+    if device.type == "cuda" and dtype == "bfloat16":
+        name = torch.cuda.get_device_name(device)
+        for part, flops in _KNOWN.items():
+            if part in name:
+                return Peak(flops, is_measured=False)
+    return Peak(_measured(device, dtype), is_measured=True)
+
+
+def _measured(device: torch.device, dtype: str) -> float:
+    """Return the best of a few matrix products: something slowed the others down."""
+    size = _SIZE.get(device.type, 1024)
+    draws = torch.Generator().manual_seed(0)  # does not touch the draws of the training
+    matrix = torch.randn(size, size, generator=draws).to(device, getattr(torch, dtype))
+    fastest = float("inf")
+    for _ in range(_TIMES):
+        started = _now(device)
+        torch.mm(matrix, matrix)
+        fastest = min(fastest, _now(device) - started)
+    return 2 * size**3 / fastest
+
+
+def _now(device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
+
+
+class Pace:
+    """Adds up steps and the time that they took; what happens between steps (evaluations, saving) is left out."""
+
+    def __init__(self, examples: Sequence[Example], shape: ModelShape, peak: Peak, *, num_steps: int) -> None:
+        self._examples = examples
+        self._shape = shape
+        self._peak = peak
+        self._num_left = num_steps
+        self._num_done = 0
+        self._num_pairs = self._num_tokens = 0
+        self._seconds = self._flops = 0.0
+
+    def skip(self, num_steps: int) -> None:
+        """Leave out the steps of an earlier run."""
+        self._num_left -= num_steps
+
+    def add(self, slots: Step, *, num_pairs: int, num_tokens: int, seconds: float) -> None:
+        """Count a step."""
+        self._seconds += seconds
+        self._num_left -= 1
+        self._num_done += 1
+        self._num_pairs += num_pairs
+        self._num_tokens += num_tokens
+        groups = slots_by_prompt(slots)
+        self._flops += sum(training_flops(rows_of(group, self._examples), self._shape) for group in groups)
+
+    def figures(self) -> dict[str, float]:
+        """Return pairs and tokens a second, MFU as a share, and the seconds that the remaining steps will take."""
+        seconds = max(self._seconds, 1e-9)
+        return {
+            "pairs_per_second": self._num_pairs / seconds,
+            "tokens_per_second": self._num_tokens / seconds,
+            "mfu": self._flops / seconds / self._peak.flops,
+            "seconds_left": self._num_left * seconds / max(self._num_done, 1),
+        }
+
+    def note(self) -> str:
+        """Return the speed in one line; it says where MFU is a share of a measured peak."""
+        figures = self.figures()
+        of = " of the measured peak" if self._peak.is_measured else ""
+        return (
+            f"{figures['pairs_per_second']:,.0f} pairs/s, {figures['tokens_per_second']:,.0f} tokens/s, "
+            f"MFU {figures['mfu']:.0%}{of}"
+        )
+
+
+def decoder_shape(network: RewardNetwork) -> ModelShape:
+    """Return the shape of a network.
+
+    The gradient passes through the first part with anything to train and through all that come after it. Mixtures of
+    experts count with all of their experts, though a token meets few: their MFU is overstated.
+    """
+    settings = network.classifier.config.get_text_config()
+    size = settings.to_dict().get("head_dim") or settings.hidden_size // settings.num_attention_heads
+    attention = settings.num_hidden_layers * settings.num_attention_heads * size
+    counts = [(_num(part, is_trained=False), _num(part, is_trained=True)) for part in _in_order(network)]
+    reached = next((place for place, (_, trained) in enumerate(counts) if trained), len(counts))
+    words = network.classifier.get_input_embeddings()
+    is_all = any(weight.requires_grad for weight in words.parameters())
+    return ModelShape(
+        num_weights=sum(number for number, _ in counts),
+        num_reached=sum(number for number, _ in counts[0 if is_all else reached :]),
+        num_trained=sum(trained for _, trained in counts),
+        attention=attention,
+    )
+
+
+def _in_order(network: RewardNetwork) -> list[nn.Module]:
+    """Return the parts of the decoder in the order of computation, its layers one by one."""
+    parts: list[nn.Module] = []
+    for child in network.backbone.children():
+        parts += list(child) if isinstance(child, nn.ModuleList) else [child]
+    return [part for part in parts if not isinstance(part, nn.Embedding)]
+
+
+def _num(part: nn.Module, *, is_trained: bool) -> int:
+    return sum(weight.numel() for weight in part.parameters() if weight.requires_grad or not is_trained)

@@ -1,0 +1,286 @@
+"""A training run as an object: plan, check, step, evaluate, resume. `steelyard.stages.train` composes it with files."""
+
+import math
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import msgspec
+import torch
+from torch import Tensor
+
+from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.seeds import derived_seed
+from steelyard.io.progress import say
+from steelyard.networks.allocator import Heap
+from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
+from steelyard.networks.scorer import Limits, Scorer
+from steelyard.networks.world import LOCAL, World
+from steelyard.statistics.pair_counts import Floats
+from steelyard.training.batching import PlannedStep, Step, pairs_in, plan_steps
+from steelyard.training.checkpoints import (
+    BestWeights,
+    Checkpoint,
+    Line,
+    State,
+    best_in_memory,
+    put_weights,
+    restore,
+    save_checkpoint,
+    state_of,
+    trained_weights,
+)
+from steelyard.training.config import Config
+from steelyard.training.diagnostics import check_classifier, check_policy, loss_error, unscorable_prompts
+from steelyard.training.distributed import clip_gradient, outline_of, shard, unshard
+from steelyard.training.examples import Example
+from steelyard.training.feature_cache import feature_cache
+from steelyard.training.gradient_accumulation import (
+    Accumulation,
+    StepLosses,
+    learning_rate_factor,
+    make_optimiser,
+    objective_of,
+    set_rates,
+)
+from steelyard.training.held_out import HeldOut, measure, rewards_of
+from steelyard.training.memory import choose_modes
+from steelyard.training.throughput import ModelShape, decoder_shape
+
+
+class StepRecord(NamedTuple):
+    """A step of the curve. ``loss`` is ``pair_loss`` plus the weighted ``regulariser`` and ``centring``.
+
+    ``num_pairs`` counts ordered pairs and ties, ``num_tokens`` what was computed, a shared prompt once.
+    """
+
+    step: int
+    epoch: int
+    loss: float
+    pair_loss: float
+    regulariser: float
+    learning_rate: float
+    num_pairs: int
+    centring: float = 0.0
+    num_tokens: int = 0
+
+
+class Callback(Protocol):
+    """What happens after each step of a training: it logs, evaluates, saves or stops."""
+
+    def after_step(self, trainer: "Trainer", record: StepRecord) -> bool:
+        """Act on a step that is done. Return False to stop the training."""
+        ...
+
+
+class Trainer:
+    """Train a reward model in place. ``plan`` holds every step, ``curve`` the lines of steps and evaluations so far.
+
+    ``best`` is the best evaluation so far, with its weights where these are kept. ``step_seconds`` is what the last
+    step took, ``saved_step`` the step of the last checkpoint.
+    """
+
+    def __init__(
+        self,
+        network: RewardNetwork,
+        examples: Sequence[Example],
+        config: Config,
+        *,
+        held_out: Sequence[Example] = (),
+        world: World = LOCAL,
+    ) -> None:
+        self.network = network
+        self.examples = examples
+        self.config = config
+        self.held_out = held_out
+        self.world = world
+        self.scorer = scorer_of(network, config, world=world)
+        self.plan: tuple[PlannedStep, ...] = plan_steps(examples, config)
+        self.curve: list[Line] = []
+        self.best: BestWeights | None = None
+        self.step_seconds = 0.0
+        self.saved_step = 0
+        self._optimiser: torch.optim.Optimizer | None = None
+        self._accumulation = Accumulation(self.scorer, examples, objective_of(config))
+        self._outline: RewardNetwork | None = None
+        self._held_out_rewards: tuple[int, list[Floats]] | None = None
+        self._heap = Heap()
+
+    def distribute(self) -> None:
+        """Choose the memory modes and move the network to its device, divided over the processes of the world.
+
+        Raises EvidenceError for a plan without a pair, ModelError for a training that cannot fit in memory.
+        """
+        self.first_pairs()
+        self._outline = outline_of(self.network, world=self.world)
+        choose_modes(self.scorer, self.examples, self.plan, self.config)
+        shard(self.network, dtype=self.config.dtype, world=self.world)
+
+    def gather(self) -> RewardNetwork:
+        """Return the network with whole weights in the main memory of the first process."""
+        return unshard(self.network, self._outline, world=self.world)
+
+    @property
+    def shape(self) -> ModelShape:
+        """The shape of the network, for counting FLOPs."""
+        return decoder_shape(self._outline or self.network)
+
+    def first_pairs(self) -> Step:
+        """Return the first step with an ordered pair. Raises EvidenceError where there is none."""
+        slots = next((step.slots for step in self.plan if pairs_in(step.slots, self.examples) is not None), None)
+        if slots is None:
+            raise EvidenceError(
+                "no step has a pair with both its ends", do="say --set slots=N with more, or --batching whole"
+            )
+        return slots
+
+    def check(self) -> str:
+        """Check the first step before training, and return what it costs. Raises ModelError as diagnostics do."""
+        slots, config = self.first_pairs(), self.config
+        if isinstance(self.network, PolicyNetwork):
+            loss = check_policy(self.scorer, slots, self.examples, has_reference=not config.reference_free)
+            return f"before the first step a pair costs {loss:.3f}"
+        preflight = check_classifier(self.scorer, slots, self.examples, config.reduction)
+        return (
+            f"equal scores cost {preflight.equal_loss:.3f}; a head alone gets one step down to "
+            f"{preflight.fitted_loss:.3f}"
+        )
+
+    def cached_features(self) -> AbstractContextManager[bool]:
+        """Within it frozen layers are computed once for each row; yields whether that is so."""
+        return feature_cache(self.scorer, [*self.examples, *self.held_out], self.config)
+
+    def run(self, callbacks: Sequence[Callback] = (), *, start: Checkpoint | None = None) -> list[Line]:
+        """Train to the end of the plan, or until a callback stops, and return the curve.
+
+        Raises ModelError where a loss, a gradient or the trained model's rewards are not finite, and what the callbacks
+        raise.
+        """
+        self._optimiser = make_optimiser(self.network, self.config, world=self.world)
+        with torch.random.fork_rng():
+            if start is not None:
+                self.restore(start)
+            self.network.train()
+            for number in range(start.state.step if start else 0, len(self.plan)):
+                record = self.step(number)
+                self.curve.append(record._asdict())
+                if not all(callback.after_step(self, record) for callback in callbacks):
+                    break
+            # The last step has no next loss that would show what it did.
+            last = self.scorer.rewards([self.examples[0].rows])
+            _check_finite(last.sum(), "sum of rewards", len(self.plan))
+        return self.curve
+
+    def step(self, number: int) -> StepRecord:
+        """Do one step of the plan: gradients, then update."""
+        started = time.monotonic()
+        config, planned = self.config, self.plan[number]
+        assert config.learning_rate is not None, "set by with_defaults"
+        factor = learning_rate_factor(number, len(self.plan), warm_up=config.warm_up, schedule=config.schedule)
+        set_rates(self.optimiser, factor)
+        losses = self.accumulate(planned.slots, number)
+        loss = losses.pair_loss + config.weight_of_squares * losses.regulariser + config.centring * losses.centring
+        if not math.isfinite(loss):
+            names = unscorable_prompts(self.scorer, planned.slots, self.examples)
+            raise loss_error(loss, number + 1, names, len({slot.prompt for slot in planned.slots}))
+        self.update(number)
+        self.step_seconds = time.monotonic() - started
+        return StepRecord(
+            step=number + 1,
+            epoch=planned.epoch,
+            loss=loss,
+            pair_loss=losses.pair_loss,
+            regulariser=losses.regulariser,
+            learning_rate=config.learning_rate * factor,
+            num_pairs=losses.num_pairs,
+            centring=losses.centring,
+            num_tokens=losses.num_tokens,
+        )
+
+    def accumulate(self, slots: Step, number: int) -> StepLosses:
+        """Add the gradients of a step, chunk by chunk within the token budget."""
+        seed = derived_seed(self.config.seed, "dropout", number, self.world.rank)
+        return self._accumulation.step(slots, seed=seed)
+
+    def update(self, number: int) -> None:
+        """Clip the gradients and let the optimiser step. Raises ModelError where they are not finite."""
+        trained = [weight for weight in self.network.parameters() if weight.requires_grad]
+        norm = clip_gradient(trained, self.config.max_gradient_norm, world=self.world)
+        _check_finite(norm, "gradient's norm", number + 1)
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        self._heap.give_back()
+
+    @property
+    def optimiser(self) -> torch.optim.Optimizer:
+        """The optimiser of a training that runs."""
+        assert self._optimiser is not None, "made by run"
+        return self._optimiser
+
+    def evaluate(self, step: int) -> HeldOut:
+        """Measure the held-out examples after a step, add the line to the curve, and keep the best."""
+        rewards = rewards_of(self.scorer, self.held_out)
+        self._held_out_rewards = (step, rewards)
+        held_out = measure(rewards, self.held_out)
+        self.curve.append({"step": step, "held_out": as_line(held_out)})
+        value: float = getattr(held_out, self.config.metric)
+        if self.best is None or value > self.best.value:
+            weights = trained_weights(self.network) if self.config.keep == "best" else {}
+            self.best = BestWeights(step, value, {name: weight.clone() for name, weight in weights.items()})
+        return held_out
+
+    def num_worse_evaluations(self) -> int:
+        """Return the number of evaluations since the best one."""
+        steps = [line["step"] for line in self.curve if "held_out" in line]
+        return sum(self.best is not None and step > self.best.step for step in steps)
+
+    def state(self, step: int) -> State:
+        """Return optimiser and trained weights after a step; the tensors are in use, to be written at once."""
+        return state_of(self.network, self.optimiser, step)
+
+    def save(self, folder: Path, step: int) -> None:
+        """Write a checkpoint after a step into the folder of the run."""
+        save_checkpoint(folder, Checkpoint(self.state(step), self.curve, self.best), world=self.world)
+        self.saved_step = step
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Continue where a checkpoint was written. Raises FileError for a checkpoint of another model."""
+        restore(checkpoint.state, self.network, self.optimiser, world=self.world)
+        self.curve = list(checkpoint.lines)
+        self.saved_step = checkpoint.state.step
+        self.best = checkpoint.best and best_in_memory(checkpoint.best, self.network, world=self.world)
+
+    def keep_best(self) -> None:
+        """Put the best weights back, where the settings keep them."""
+        if self.best is not None and self.config.keep == "best":
+            put_weights(self.best.weights, self.network, world=self.world)
+            say(f"the weights of step {self.best.step} are kept: held-out {self.config.metric} {self.best.value:.3f}")
+
+    def final_rewards(self) -> list[Floats] | None:
+        """Return the held-out rewards of the final weights, null where the last evaluation was of others."""
+        if self._held_out_rewards is None:
+            return None
+        final = [line["step"] for line in self.curve if "loss" in line][-1]
+        if self.best is not None and self.config.keep == "best":
+            final = self.best.step
+        step, rewards = self._held_out_rewards
+        return rewards if step == final else None
+
+
+def scorer_of(network: RewardNetwork, config: Config, *, world: World = LOCAL) -> Scorer:
+    """Return the scorer of a training. Raises ModelError where packing is required and not exact."""
+    is_autocast = config.dtype == "bfloat16"
+    limits = Limits(config.tokens_per_forward)
+    return Scorer(network, limits=limits, kernel=config.kernel, is_autocast=is_autocast, world=world)
+
+
+def as_line(held_out: HeldOut) -> Line:
+    """Return a measure as plain values, for the curve and for checkpoints."""
+    return msgspec.to_builtins(held_out)
+
+
+def _check_finite(value: Tensor, name: str, step: int) -> None:
+    if not math.isfinite(value):
+        raise ModelError(f"the {name} is {value.item()} at step {step}", do="lower --learning-rate")

@@ -1,0 +1,50 @@
+import json
+
+from typer.testing import CliRunner
+
+from own_headlines import FIRST, translation_runs
+from steelyard.cli.main import build_app
+from steelyard.io.cases import write_cases
+from strategies import case
+
+
+def call(*words):
+    return CliRunner().invoke(build_app(), [str(word) for word in words])
+
+
+def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_cases(tmp_path / "test.jsonl", [case(f"p{index}", "ab", ranking=(("a",), ("b",))) for index in range(20)])
+    for name, model in (("evaluated-a", "longer"), ("evaluated-b", "random")):
+        call("evaluate", "--bench", "test.jsonl", "--model", model, "--out", name, "--set", "num_resamples=5")
+    result = call("compare", "evaluated-a", "evaluated-b", "--out", "compared", "--set", "num_resamples=100")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == "2 models on cases, ranked by accuracy (95 % intervals)"
+    assert any(line.startswith("longer minus random: accuracy -") for line in lines)
+    for measure in ("Kendall's tau-b", "first choice", "tiers lost", "accuracy at like length"):
+        # the model that likes the longer answer gives equal scores here, and has no correlation at all
+        is_told = any(line.startswith(f"  {measure} ") for line in lines)
+        assert is_told == (measure != "Kendall's tau-b")
+    told = json.loads(call("compare", "evaluated-a", "evaluated-b", "--out", "compared", "--set", "num_resamples=100",
+                           "--json").stdout)  # fmt: skip
+    assert told["summary"]["comparisons"][0]["only_first"] == 0
+
+
+def test_the_headline_of_the_bench_is_told_before_accuracy(tmp_path):
+    folders = translation_runs(tmp_path)
+    words = [*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=300"]
+    lines = call("compare", *words).stdout.splitlines()
+    assert lines[0] == "2 models on mrewardbench_translation, ranked by overall (95 % intervals)"
+    assert lines[1].startswith("  broad: overall 0.58")
+    assert lines[3].startswith("narrow minus broad: overall -0.125 [")
+    assert lines[4].startswith("  accuracy +0.100 [")
+    assert lines[5].startswith("  p ")
+
+
+def test_a_part_of_a_bench_says_what_is_missing(tmp_path):
+    folders = translation_runs(tmp_path, subsets=(FIRST,))
+    words = [*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=100"]
+    lines = call("compare", *words).stdout.splitlines()
+    assert lines[0] == "2 models on mrewardbench_translation, ranked by accuracy (95 % intervals)"
+    assert lines[1].startswith("no headline, for want of: easy_en_de (0 prompts, published with 100), ")

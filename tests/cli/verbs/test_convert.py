@@ -1,0 +1,48 @@
+import json
+
+from typer.testing import CliRunner
+
+from steelyard.cli.main import build_app
+
+
+def test_the_examples_of_the_help_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    row = '[{"instruction": "问", "output": ["好", "中", "坏"]}]'
+    (tmp_path / "oasst.json").write_text(row, encoding="utf-8")
+    result = CliRunner().invoke(build_app(), ["convert", "oasst.json", "cases.jsonl", "--language", "zh"])
+    assert (result.exit_code, result.stdout) == (0, "llamafactory_ranked to cases: 1 cases, 1 rows in cases.jsonl\n")
+    result = CliRunner().invoke(build_app(), ["convert", "cases.jsonl", "pairs.jsonl", "--to", "trl"])
+    first, *rest = result.stdout.splitlines()
+    assert first == "cases to trl: 1 cases, 3 rows in pairs.jsonl"
+    assert "  lost: response ids 3" in rest
+    result = CliRunner().invoke(
+        build_app(), ["convert", "cases.jsonl", "pairs.jsonl", "--to", "trl", "--force", "--json"]
+    )
+    assert json.loads(result.stdout)["lost"]["more than two responses"] == 1
+    given = ["convert", "cases.jsonl", "inside.jsonl", "--to", "trl", "--set", "implicit=true"]
+    assert CliRunner().invoke(build_app(), given).exit_code == 0
+    assert "prompt" not in json.loads((tmp_path / "inside.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    rows = [
+        {"score_annotator_a": a, "score_annotator_b": 3, "source": "好", "translation": t}
+        for a, t in ((5, "x"), (2, "y"))
+    ]
+    (tmp_path / "rated.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    result = CliRunner().invoke(build_app(), ["convert", "rated.jsonl", "judged.jsonl", "--ratings-to-judgments"])
+    assert result.stdout.splitlines() == [
+        "maple to cases: 1 cases, 1 rows in judged.jsonl",
+        "  noted: judgments derived from ratings 1",
+    ]
+
+
+def test_a_part_of_a_file_is_its_people(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    row = {"idx": 1, "instruction": "q", "input": "", "response1": "a", "response2": "b", "annotator1": 1}
+    (tmp_path / "pandalm.json").write_text(json.dumps([row | {"gpt_result": "2"}]), encoding="utf-8")
+    result = CliRunner().invoke(build_app(), ["convert", "pandalm.json", "people.jsonl", "--part", "human"])
+    assert result.stdout.splitlines() == [
+        "pandalm to cases: 1 cases, 1 rows in people.jsonl",
+        "  noted: judgments of other kinds, left out 1",
+    ]
+    again = CliRunner().invoke(build_app(), ["convert", "people.jsonl", "none.jsonl", "--part", "llm"])
+    assert again.stdout.splitlines()[0] == "cases to cases: 1 cases, 1 rows in none.jsonl"
+    assert CliRunner().invoke(build_app(), ["convert", "pandalm.json", "x.jsonl", "--part", "person"]).exit_code == 2

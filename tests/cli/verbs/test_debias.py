@@ -1,0 +1,35 @@
+import json
+
+from typer.testing import CliRunner
+
+from steelyard.cli.main import build_app
+from steelyard.core.types import Case, Response
+from steelyard.stages.score import score
+from strategies import prompt
+from supervision_files import write
+
+
+def test_the_examples_of_the_help_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cases = [
+        Case(
+            prompt=prompt(f"p{index}", str(index), language="zh"),
+            responses=(Response(id="b", text="好" * (3 if index % 3 else 1)), Response(id="w", text="坏坏")),
+            ranking=(("b",), ("w",)),
+        )
+        for index in range(9)
+    ]
+    (tmp_path / "resolved").mkdir()
+    write(tmp_path / "resolved" / "cases.jsonl", cases)
+    score(tmp_path / "resolved" / "cases.jsonl", tmp_path / "scored", model="longer")
+    words = ["debias", "resolved/cases.jsonl", "--out"]
+    plain = CliRunner().invoke(build_app(), [*words, "debiased", "--within", "language"])
+    assert plain.exit_code == 0
+    assert "6 / 3 / 0" in plain.stdout
+    assert "3 / 3 / 0" in plain.stdout
+    assert "9 in, 6 used; dropped: downsampled 3" in plain.stdout
+    measured = CliRunner().invoke(build_app(), [*words, "measured", "--scores", "scored/scores.jsonl"])
+    assert "accuracy, all: 0.667" in measured.stdout
+    assert "accuracy, length matched: no pairs before, no pairs after" in measured.stdout
+    run = json.loads(CliRunner().invoke(build_app(), [*words, "other", "--by", "markdown", "--json"]).stdout)
+    assert run["summary"]["overall"]["after"]["num_equal"] == 9

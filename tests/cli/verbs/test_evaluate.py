@@ -1,0 +1,114 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from steelyard.cli.main import build_app
+from steelyard.core.errors import ConfigError
+from steelyard.io.cases import write_cases
+from strategies import case
+
+
+def ranked(id, order):
+    return case(id, order, text=f"问题 {id}", category=("数学",), ranking=(("a",), ("b",), ("c",)))
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name in ("open", "human"):
+        write_cases(tmp_path / f"{name}.jsonl", [ranked(f"{name}{order}", order) for order in ("abc", "bca", "cab")])
+    lines = [
+        {"prompt": f"{name}{order}", "scores": {"a": 3, "b": 2, "c": None}, "unscored": {"c": "cut"}}
+        for name in ("open", "human")
+        for order in ("abc", "bca", "cab")
+    ]
+    (tmp_path / "scores.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    return tmp_path
+
+
+def run(files, *arguments):
+    given = ["evaluate", "--out", str(files / "out"), "--set", "num_resamples=20", *arguments]
+    found = CliRunner().invoke(build_app(), given, catch_exceptions=False)
+    assert found.exit_code == 0
+    return found.stdout
+
+
+def both(files):
+    return [part for name in ("open", "human") for part in ("--bench", f"cheemsbench={files / f'{name}.jsonl'}")]
+
+
+def test_what_a_person_sees(files):
+    shown = run(files, *both(files), "--model", "first")
+    # abc: 3 of 3 right; bca: b before a, c before a, b > c holds: 1 of 3; cab: a > b holds: 1 of 3. Mean 5/9; exact 1/3
+    assert "first on cheemsbench" in shown
+    assert "no overall value, for want of: open_prompt (3 prompts, published with 1,146), human_instruction (3" in shown
+    assert "  open_prompt              0.556" in shown
+    assert "    exact match            0.333" in shown
+    assert "accuracy                   0.556" in shown
+    assert "数学" in shown
+    assert "baseline longer            0.000" in shown
+    assert "6 in, 6 used" in shown
+
+
+def test_json_is_the_run_and_every_option_arrives(files):
+    write_cases(files / "train.jsonl", [ranked(f"train{index}", "abc") for index in range(4)])
+    shown = run(
+        files, "--bench", str(files / "open.jsonl"), "--model", "random", "--set", "model.seed=2", "--set", "seed=5",
+        "--set", "matched_ratio=1.25",
+        "--train-cases", str(files / "train.jsonl"), "--baselines", "ngram,first", "--pairs", "tiers",
+        "--metric-compat", "cheems", "--json",
+    )  # fmt: skip
+    found = json.loads(shown)
+    assert found["config"] | {"bench_kind": "cases"} == {
+        "bench_kind": "cases",
+        "bench": {},
+        "model_kind": "random",
+        "model": {"seed": 2},
+        "baselines": ["ngram", "first"],
+        "pairs": "tiers",
+        "metric_compat": "cheems",
+        "allow_unscored": False,
+        "allow_overlap": False,
+        "self_test": True,
+        "matched_ratio": 1.25,
+        "num_resamples": 20,
+        "seed": 5,
+    }
+    assert list(found["summary"]["baselines"]) == ["ngram", "first"]
+
+
+def test_bounds_are_shown_instead_of_a_headline(files):
+    shown = run(files, *both(files), "--scores", str(files / "scores.jsonl"), "--allow-unscored", "--baselines", "none")
+    # a > b is right and the two pairs with c are open: 1/3 to 1
+    assert "accuracy                   none  n=18" in shown
+    assert "0.333 with every unscored pair wrong, 1.000 with every one right" in shown
+    assert "baseline" not in shown
+
+
+def test_the_self_test_is_recorded_with_its_figures_and_so_is_its_absence(files):
+    tested = json.loads(run(files, *both(files), "--model", "longer", "--json"))["summary"]["self_test"]
+    assert tested["state"] == "passed"
+    assert tested["tests"]["alone"]["figures"]["largest_difference"] == 0.0
+    skipped = json.loads(run(files, *both(files), "--model", "longer", "--no-self-test", "--json", "--force"))
+    assert (skipped["summary"]["self_test"], skipped["config"]["self_test"]) == ({"state": "off"}, False)
+
+
+def test_a_missing_subset_is_named(files):
+    shown = run(files, "--bench", f"cheemsbench={files / 'open.jsonl'}", "--model", "first")
+    assert "human_instruction (0 prompts, published with 1,346)" in shown
+
+
+def test_two_kinds_at_once_are_refused(files):
+    with pytest.raises(ConfigError, match="two kinds of bench"):
+        run(files, "--bench", str(files / "human.jsonl"), *both(files), "--model", "first")
+
+
+def test_a_file_whose_name_has_an_equals_sign_is_a_file(files):
+    (files / "a=b.jsonl").write_bytes((files / "open.jsonl").read_bytes())
+    assert "first on cases" in run(files, "--bench", str(files / "a=b.jsonl"), "--model", "first")
+
+
+def test_misspelt_choices_are_refused(files):
+    for option, value in (("--pairs", "tier"), ("--metric-compat", "cheem")):
+        with pytest.raises(ConfigError):
+            run(files, "--bench", str(files / "open.jsonl"), "--model", "first", option, value)

@@ -1,0 +1,18 @@
+import json
+
+from typer.testing import CliRunner
+
+from steelyard.cli.main import build_app
+from supervision_files import noisy, write
+
+
+def test_the_tables_are_printed_and_the_record_on_request(tmp_path):
+    write(tmp_path / "cases.jsonl", noisy(50))
+    words = ["filters", str(tmp_path / "cases.jsonl"), "--judge", "gpt", "--out", str(tmp_path / "out")]
+    fast = ["--set", "repetitions=1", "--set", "human_shares=[0.3]", "--set", "folds=2"]
+    shown = CliRunner().invoke(build_app(), words + fast)
+    assert shown.exit_code == 0, shown.output
+    for said in ("agrees", "area under the curve", "+ agreeing", "minus human only", "filters.svg", "50 in, 50 used"):
+        assert said in shown.stdout
+    again = CliRunner().invoke(build_app(), [*words, *fast, "--json"])
+    assert json.loads(again.stdout)["summary"]["judge"] == "gpt"

@@ -1,0 +1,108 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import tiny
+import warm_process
+from report_runs import HOSTILE, made_cases
+from steelyard.cli.main import build_app
+from steelyard.cli.verbs import inspect
+from steelyard.core.errors import ConfigError
+from steelyard.io.cases import write_cases
+from steelyard.io.cells import width_of
+
+OASST = Path(__file__).parents[3] / "../shared/data/oasst1_zh_rm/oaast_rm_zh.json"
+
+
+def run(*words, columns=80):
+    return CliRunner().invoke(
+        build_app(), ["inspect", *map(str, words)], env={"COLUMNS": str(columns)}, catch_exceptions=False
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The runs that the examples of the help name, on the simulated cases that they name."""
+    folder = tmp_path_factory.mktemp("made")
+    for words in (
+        ["simulate", "--out", "simulated", "--set", "num_prompts=40"],
+        ["resolve", "simulated/cases.jsonl", "--out", "resolved"],
+        ["evaluate", "--bench", "resolved/cases.jsonl", "--model", tiny.save_classifier(folder / "model"),
+         "--out", "evaluated", "--set", "num_resamples=20"],
+    ):  # fmt: skip
+        done = warm_process.run("-m", "steelyard", *words, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_examples_of_the_help_run(made, monkeypatch):
+    monkeypatch.chdir(made)
+    examples = re.findall(r"Example: `steelyard inspect (.*)`", inspect.command.__doc__)
+    assert len(examples) == 3
+    first = json.loads(run("resolved", "--limit", 1, "--json").stdout)["rows"][0]["id"]
+    for example in examples:
+        words = example.replace("cases.jsonl", "simulated/cases.jsonl").replace("en-language-06", first).split()
+        result = run(*words)
+        assert result.exit_code == 0, result.output
+        assert result.stdout
+
+
+def test_an_evaluation_shows_scores_and_what_its_model_read(made):
+    first = json.loads(run(made / "evaluated", "--limit", 1, "--json").stdout)["rows"][0]["id"]
+    result = run(made / "evaluated", "--id", first, "--tokens", "--json")
+    record = json.loads(result.stdout)
+    lines = [json.loads(line) for line in (made / "evaluated" / "scores.jsonl").read_text().splitlines()]
+    (own,) = [line["scores"] for line in lines if line["prompt"] == first]
+    assert record["scores"][0]["scores"] == own
+    assert [one["response"] for one in record["tokens"]] == [one["id"] for one in record["case"]["responses"]]
+    assert all(one["ids"] for one in record["tokens"])
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80, 160])
+def test_every_text_fits_and_none_acts_on_the_terminal(tmp_path, columns):
+    write_cases(tmp_path / "cases.jsonl", made_cases(8, hostile=True))
+    listed = run(tmp_path / "cases.jsonl", columns=columns)
+    assert listed.exit_code == 0
+    for words in ([], ["--id", HOSTILE], ["--id", "p2"], ["--id", "p3"], ["--id", "p4"], ["--id", "p6"]):
+        result = run(tmp_path / "cases.jsonl", *words, columns=columns)
+        assert result.exit_code == 0, result.output
+        assert all(width_of(line) <= columns for line in result.stdout.splitlines())
+        assert "\x1b" not in result.stdout
+    assert "السماء" in run(tmp_path / "cases.jsonl", "--id", "p2", columns=columns).stdout
+
+
+def test_options_that_need_another_say_so(tmp_path):
+    write_cases(tmp_path / "cases.jsonl", made_cases(2))
+    for words, told in (
+        (["--tokens"], "--tokens needs --id ID"),
+        (["--id", "p0", "--set", "model.x=1"], "needs --model"),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            run(tmp_path / "cases.jsonl", *words)
+    with pytest.raises(ConfigError, match="unknown setting 'modl'"):
+        run(tmp_path / "cases.jsonl", "--id", "p0", "--model", tmp_path, "--set", "modl.x=1")
+
+
+def test_an_unknown_id_ends_in_2_and_names_the_nearest(tmp_path):
+    write_cases(tmp_path / "cases.jsonl", made_cases(3))
+    done = warm_process.run("-m", "steelyard", "inspect", "cases.jsonl", "--id", "p", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: cases.jsonl: there is no item with id 'p'\n  allowed: did you mean 'p")
+    assert done.stdout == ""
+
+
+@pytest.mark.field
+def test_real_chinese_preferences_are_read_at_every_width(tmp_path):
+    if not OASST.is_file():
+        pytest.skip("../shared/data/oasst1_zh_rm is not here")
+    path = tmp_path / "oasst.jsonl"
+    assert CliRunner().invoke(build_app(), ["convert", str(OASST), str(path)]).exit_code == 0
+    rows = json.loads(run(path, "--limit", 1000, "--json").stdout)["rows"]
+    assert len(rows) == 775
+    for row in rows[::25]:
+        for columns in (40, 160):
+            lines = run(path, "--id", row["id"], columns=columns).stdout.splitlines()
+            assert all(width_of(line) <= columns for line in lines)

@@ -1,0 +1,62 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from chat_server import record
+from steelyard.cli.main import build_app
+from steelyard.core.errors import ConfigError
+from steelyard.io.cases import read_cases, write_cases
+from strategies import case
+
+
+@pytest.fixture
+def judged(tmp_path):
+    write_cases(tmp_path / "cases.jsonl", [case("p", "ab"), case("q", "abc", text="另一个")])
+
+    def run(*arguments):
+        given = ["judge", str(tmp_path / "cases.jsonl"), "--out", str(tmp_path / "out"), *map(str, arguments)]
+        return CliRunner().invoke(build_app(), given, catch_exceptions=False)
+
+    return run
+
+
+def test_what_every_judge_said_is_shown(judged, tmp_path):
+    path = record(tmp_path / "r.jsonl", {"text": "[[A]]", "prompt_tokens": 1000, "reply_tokens": 2})["path"]
+    found = judged("--chat", "recorded", "--style", "qwen", "--set", f"chat.path={path}", "--set", "price=[1,5]")
+    assert found.exit_code == 0
+    assert "recorded: tie 4" in found.stdout
+    assert "inconsistent between orders: 100.0%" in found.stdout
+    assert "8,000 tokens asked, 16 answered, cost 0.01" in found.stdout
+    assert "2 in, 2 used" in found.stdout
+    assert sum(len(one.judgments) for one in read_cases(tmp_path / "out" / "cases.jsonl")) == 4
+
+
+def test_json_is_the_run(judged, tmp_path):
+    path = record(tmp_path / "r.jsonl", {"text": "[[7]]"})["path"]
+    found = judged("--chat", "recorded", "--compare", "ratings", "--set", f"chat.path={path}", "--json")
+    run = json.loads(found.stdout)
+    assert run["stage"] == "judge"
+    assert run["config"]["compare"] == "ratings"
+    assert run["summary"]["judges"]["recorded"]["ratings"] == {"7": 5}
+
+
+def test_a_panel_comes_from_a_file_and_settings_go_over_it(judged, tmp_path):
+    lines = ["seed = 3", 'write = "replies"']
+    for name, text in (("one", "[[A]]"), ("two", "[[B]]"), ("three", "[[A]]")):
+        path = record(tmp_path / f"{name}.jsonl", {"text": text})["path"]
+        lines += [
+            "[[members]]",
+            f'chat = {{kind = "recorded", path = "{path}", name = "{name}"}}',
+            'judge = {orders = "one"}',
+        ]
+    (tmp_path / "panel.toml").write_text("\n".join(lines))
+    found = judged("--config", tmp_path / "panel.toml", "--set", "write=combined", "--json")
+    run = json.loads(found.stdout)
+    assert (run["config"]["seed"], run["config"]["write"]) == (3, "combined")
+    assert list(run["summary"]["judges"]) == ["one", "two", "three", "panel"]
+
+
+def test_what_is_misspelt_is_refused(judged):
+    with pytest.raises(ConfigError, match="unknown setting 'chatt'"):
+        judged("--set", "chatt.path=x")

@@ -1,0 +1,50 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from own_headlines import translation_runs
+from steelyard.cli.main import build_app
+from steelyard.io.cases import write_cases
+from steelyard.stages.evaluate import Config, evaluate
+from strategies import case
+
+
+@pytest.fixture
+def folders(tmp_path):
+    write_cases(
+        tmp_path / "bench.jsonl", [case(f"p{index}", "abc", ranking=(("a",), ("b", "c"))) for index in range(9)]
+    )
+    for model in ("first", "longer"):
+        config = Config(num_resamples=5, baselines=())
+        evaluate([tmp_path / "bench.jsonl"], tmp_path / model, config, model=model)
+    return [str(tmp_path / model) for model in ("first", "longer")]
+
+
+def run(*words):
+    found = CliRunner().invoke(build_app(), ["leaderboard", *words], catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    return found.stdout
+
+
+def test_ranks_and_the_page_are_told(folders, tmp_path):
+    shown = run(*folders, "--out", str(tmp_path / "out"), "--set", "num_resamples=200")
+    # first scores a above b and c in every case; longer ties them all, and a tie is wrong
+    assert "1 a   first: accuracy 1.000" in shown
+    assert "2 b   longer: accuracy 0.000" in shown
+    assert str(tmp_path / "out" / "leaderboard.html") in shown
+
+
+def test_json_is_the_run(folders, tmp_path):
+    found = json.loads(run(*folders, "--out", str(tmp_path / "out"), "--set", "num_resamples=50", "--json"))
+    assert (found["stage"], found["config"]["num_resamples"]) == ("leaderboard", 50)
+    assert [row["name"] for row in found["summary"]["rows"]] == ["first", "longer"]
+
+
+def test_the_headline_of_the_bench_ranks_and_accuracy_stands_beside_it(tmp_path):
+    folders = translation_runs(tmp_path)
+    lines = run(*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=300").splitlines()
+    assert lines[1].startswith("ranked by overall: the plain mean of the eight subsets")
+    assert "broad: overall 0.58" in lines[2]
+    assert ", accuracy 0.550 [" in lines[2]
+    assert "narrow: overall 0.46" in lines[3]

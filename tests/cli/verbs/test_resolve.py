@@ -1,0 +1,83 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from steelyard.cli.main import build_app
+from steelyard.core.errors import ConfigError
+from steelyard.io.cases import read_cases, write_cases
+from strategies import case, judgment
+
+CIRCLE = ["a>b", "b>c", "c>a", "a>d"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    llm = [judgment(short, judge="甲 [bold]", kind="llm") for short in CIRCLE]
+    human = [judgment("a>b"), judgment("a>b", judge="k"), judgment("b>a", judge="l")]
+    write_cases(tmp_path / "cases.jsonl", [case(judgments=llm, category=("数学",)), case(id="q", judgments=human)])
+    return tmp_path
+
+
+def called(*words):
+    return CliRunner().invoke(build_app(), ["resolve", "cases.jsonl", "--out", "resolved", *words])
+
+
+def test_the_example_of_the_help_runs(here):
+    result = called("--only", "kind=human", "--only", "kind=llm", "--aggregate", "majority")
+    assert result.exit_code == 0
+    rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    # 3 of 4 judgments in the circle, 1 of 3 outvoted; 3 and 1 of ten pairs each are ordered
+    assert "all 57.1% 57.1% 100.0% 20.0% 7 2" in rows
+    assert "llm 75.0% 75.0% 100.0% 30.0% 4 1" in rows
+    assert "甲 [bold] 75.0% 75.0% 100.0% 30.0% 4 1" in rows
+    assert "l 0.0% 0.0% 0.0% 10.0% 1 1" in rows
+    assert "数学 75.0% 75.0% 100.0% 30.0% 4 1" in rows
+    assert "2 in, 2 used" in result.stdout
+    assert [one.ranking for one in read_cases(here / "resolved" / "cases.jsonl")] == [
+        (("a", "b", "c"), ("d",)), (("a",), ("b",)),
+    ]  # fmt: skip
+
+
+def test_settings_can_be_given_by_name(here):
+    assert called("--set", "aggregate=majority", "--set", 'only.judge=["k"]').exit_code == 0
+    assert [one.ranking for one in read_cases(here / "resolved" / "cases.jsonl")] == [None, (("a",), ("b",))]
+
+
+def test_json_is_the_run(here):
+    found = json.loads(called("--json").stdout)
+    assert found == json.loads((here / "resolved" / "run.json").read_text(encoding="utf-8"))
+    assert found["summary"]["conflicts"]["overall"]["num_judgments"] == 7
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--only", "jugde=j"], "did you mean 'judge'"),
+        (["--aggregate", "mean"], "aggregate is 'mean'"),
+        (["--set", "x=1"], "unknown setting 'x'"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(words, message):
+    error = called(*words).exception
+    assert isinstance(error, ConfigError)
+    assert message in str(error)
+
+
+def test_cases_that_came_ranked_are_said_to_keep_their_ranking(here):
+    write_cases(here / "cases.jsonl", [case(f"p{index}", "ab", ranking=(("a",), ("b",))) for index in range(3)])
+    shown = called().stdout
+    assert "no judgment with a verdict counts here" in shown
+    assert "3 cases have no judgment that counts, and keep the ranking that they came with" in shown
+    assert "Conflicts" not in shown
+
+
+def test_pairs_without_a_majority_are_told(here):
+    judgments = [judgment("a>b", judge="k"), judgment("b>a", judge="l")]
+    write_cases(here / "cases.jsonl", [case(judgments=judgments)])
+    assert (
+        "1 pairs of responses have no verdict with the most votes: an even vote is a tie"
+        in called("--aggregate", "majority").stdout
+    )
+    assert "an even vote" not in called("--force").stdout

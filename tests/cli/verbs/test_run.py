@@ -1,0 +1,40 @@
+import json
+
+from typer.testing import CliRunner
+
+from recipe_files import small_recipe
+from steelyard.cli.main import build_app
+
+
+def call(*words):
+    return CliRunner().invoke(build_app(), ["run", *map(str, words)])
+
+
+def test_a_plan_a_run_and_a_run_of_nothing(tmp_path):
+    recipe, out = small_recipe(tmp_path), tmp_path / "out"
+    planned = call(recipe, "--out", out, "--dry-run")
+    assert planned.stdout.splitlines()[:4] == [
+        "made       to run",
+        "           simulate of nothing",
+        "ranked     to run",
+        "           resolve of made/cases.jsonl",
+    ]
+    assert not out.exists()
+    told = call(recipe, "--out", out).stdout.splitlines()
+    assert told[0].startswith("made       simulate, ")
+    assert told[3].split() == [str(out / "ranked" / "cases.jsonl")]
+    again = json.loads(call(recipe, "--out", out, "--json").stdout)
+    assert [one["was_finished"] for one in again["stages"]] == [True] * 4
+    rows = json.loads(call(recipe, "--out", out, "--dry-run", "--json", "--set", "scored.model.seed=1").stdout)
+    assert {row["name"]: row["state"] for row in rows}["made"] == "finished"
+
+
+def test_from_replaces_a_stage_and_what_follows(tmp_path):
+    recipe, out = small_recipe(tmp_path), tmp_path / "out"
+    call(recipe, "--out", out)
+    planned = call(recipe, "--out", out, "--dry-run", "--set", "evaluated.num_resamples=30").stdout
+    assert "evaluated  differs (other settings: num_resamples)" in planned
+    assert planned.splitlines()[-1] == "to replace what differs: --from evaluated"
+    told = call(recipe, "--out", out, "--from", "evaluated", "--set", "evaluated.num_resamples=30").stdout
+    assert "scored     score, finished before" in told
+    assert "evaluated  evaluate, finished before" not in told

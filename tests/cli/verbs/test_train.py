@@ -1,0 +1,41 @@
+import json
+
+from typer.testing import CliRunner
+
+import tiny
+from steelyard.cli.main import build_app
+from steelyard.core.errors import ConfigError
+from steelyard.core.types import Case, Response
+from steelyard.io.cases import write_cases
+from strategies import case
+
+
+def invoke(*words):
+    return CliRunner().invoke(build_app(), ["train", *map(str, words)])
+
+
+def test_settings_come_from_a_file_from_set_and_from_flags_in_rising_order(tmp_path):
+    answers = (Response(id="a", text="yes"), Response(id="b", text="no"))
+    one = Case(prompt=case().prompt, responses=answers, ranking=(("a",), ("b",)))
+    write_cases(tmp_path / "c.jsonl", [one])
+    base = tiny.save_base(tmp_path / "base")
+    (tmp_path / "t.toml").write_text("epochs = 5\nregulariser = 0.0\nseed = 1\n")
+    words = [tmp_path / "c.jsonl", "--model", base, "--out", tmp_path / "out", "--config", tmp_path / "t.toml"]
+    result = invoke(*words, "--set", "epochs=4", "--set", "warm_up=0", "--epochs", 3, "--json")
+    assert result.exit_code == 0, result.output
+    run = json.loads(result.stdout)
+    config = run["config"]
+    assert (config["epochs"], config["regulariser"], config["warm_up"], config["seed"]) == (3, 0.0, 0.0, 1)
+    assert run["summary"]["num_steps"] == 3
+    again = invoke(*words, "--set", "warm_up=0", "--epochs", 3)
+    told = (
+        "trained in 3 steps on 1 pairs of 1 prompts; that is 100.0% of the data's 1 pairs, and 100.0% of its 1 prompts"
+    )
+    assert told in again.stdout
+
+
+def test_a_misspelt_setting_is_the_user_s_error(tmp_path):
+    write_cases(tmp_path / "c.jsonl", [case()])
+    result = invoke(tmp_path / "c.jsonl", "--model", "m", "--out", tmp_path / "out", "--set", "epoch=1")
+    assert isinstance(result.exception, ConfigError)
+    assert "did you mean 'epochs'" in str(result.exception)

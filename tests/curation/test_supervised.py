@@ -1,0 +1,182 @@
+import math
+
+import msgspec
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steelyard.core.types import Pair, Scores
+from steelyard.curation.supervised import Rule, keyed, margins, supervise_cases
+from steelyard.ranking.judgment_table import Only
+from steelyard.ranking.pairs import pairs_of
+from strategies import case, cases, judgment
+
+
+def llm(*shorts, judge="gpt"):
+    return tuple(judgment(short, judge=judge, kind="llm") for short in shorts)
+
+
+def scores_of(one, *values):
+    ids = [response.id for response in one.responses]
+    return Scores(prompt=one.prompt.id, language=one.prompt.language, scores=dict(zip(ids, values, strict=True)))
+
+
+def shown(one):
+    sign = {"left": ">", "right": "<", "tie": "=", "none": "?"}
+    return [f"{own.left}{sign[own.verdict]}{own.right}" for own in one.judgments]
+
+
+def test_agree_on_whole_cases_with_its_manifest():
+    first = case(
+        "p", "abc", llm("a>b", "b>c", "c>a", "b=c", "a?c"), language="zh", pairs=(Pair(better="a", worse="b"),)
+    )
+    human = case("q", "ab", ["a>b"], ranking=(("b",), ("a",)))
+    batch = margins((first, human), (scores_of(first, 3.0, 1.0, 0.5), scores_of(human, 0.0, 1.0)), Rule().only)
+    found = supervise_cases(batch, Rule(tau=1.0))
+    assert shown(found.cases[0]) == ["a>b"]
+    assert found.cases[0].ranking == (("a",), ("b",))
+    assert found.cases[0].pairs == (Pair(better="a", worse="b"),)
+    assert found.cases[1] == human  # nothing of it is supervised
+    rows = [one.as_row() for one in found.dropped]
+    assert [(row["left"], row["right"], row["rule"], row["margin"]) for row in rows] == [
+        ("b", "c", "below tau", 0.5),
+        ("c", "a", "disagrees", -2.5),
+        ("b", "c", "tie", None),
+        ("a", "c", "unreadable", None),
+    ]
+    assert (rows[0]["prompt"], rows[0]["language"], rows[0]["judge"], rows[0]["verdict"]) == ("p", "zh", "gpt", "left")
+    assert (rows[1]["left_score"], rows[1]["right_score"]) == (0.5, 3.0)
+
+
+def test_kept_ties_are_resolved_again():
+    one = case("p", "abc", llm("a>b", "b>c", "a=c"))
+    batch = margins((one,), (scores_of(one, 3.0, 2.0, 1.0),), Rule().only)
+    assert supervise_cases(batch, Rule()).cases[0].ranking == (("a",), ("b",), ("c",))
+    # The tie closes the circle a>b>c=a: all three stand in one tier.
+    assert supervise_cases(batch, Rule(keep_ties=True)).cases[0].ranking == (("a", "b", "c"),)
+
+
+def test_other_judgments_stay_and_do_not_rank():
+    mixed = case("p", "ab", (judgment("b>a"), *llm("a>b", "b>a"), judgment("a=b")))
+    batch = margins((mixed,), (scores_of(mixed, 1.0, 0.0),), Rule().only)
+    found = supervise_cases(batch, Rule())
+    assert [(own.kind, own.verdict) for own in found.cases[0].judgments] == [
+        ("human", "left"), ("llm", "left"), ("human", "tie"),
+    ]  # fmt: skip
+    assert found.cases[0].ranking == (("a",), ("b",))
+
+
+def test_a_case_that_keeps_nothing_has_no_ranking():
+    one = case("p", "ab", llm("b>a"), ranking=(("b",), ("a",)))
+    batch = margins((one,), (scores_of(one, 1.0, 0.0),), Rule().only)
+    found = supervise_cases(batch, Rule()).cases[0]
+    assert (found.judgments, found.ranking) == ((), None)
+
+
+@pytest.mark.parametrize("policy", ["agree", "cycles"])
+def test_the_pairs_of_kept_verdicts_are_listed_and_no_others(policy):
+    # Algorithm 1 puts a and c into the best tier, so that c > b, against the scores, is a pair that nobody judged.
+    one = case("p", "abcd", llm("a>b", "a>b", "b>d", "c>d", "b>a"))
+    batch = margins((one,), (scores_of(one, 3.0, 2.0, 1.5, 1.0),), Rule().only)
+    found = supervise_cases(batch, Rule(policy=policy)).cases[0]
+    assert found.ranking == (("a", "c"), ("b",), ("d",))
+    assert [(pair.better, pair.worse) for pair in pairs_of(found)] == [(0, 1), (1, 3), (2, 3)]
+
+
+def test_a_verdict_in_a_cycle_through_kept_ties_gives_no_pair():
+    one = case("p", "abcd", llm("a>b", "b=c", "c=a", "a>d"))
+    batch = margins((one,), (scores_of(one, 3.0, 2.0, 2.0, 1.0),), Rule().only)
+    assert supervise_cases(batch, Rule(keep_ties=True)).cases[0].pairs == (Pair(better="a", worse="d"),)
+
+
+def test_what_debiasing_removed_does_not_come_back():
+    listed = (Pair(better="a", worse="b", weight=0.5, margin=2.0), Pair(better="c", worse="a"))
+    one = case("p", "abc", llm("a>b", "b>c", "a>c"), pairs=listed)
+    batch = margins((one,), (scores_of(one, 3.0, 2.0, 1.0),), Rule().only)
+    assert supervise_cases(batch, Rule()).cases[0].pairs == listed[:1]
+    belief = 1 / (1 + math.exp(-1))
+    (weighed,) = supervise_cases(batch, Rule(policy="weight")).cases[0].pairs
+    assert (weighed.margin, weighed.weight) == (2.0, pytest.approx(0.5 * belief))
+
+
+def test_weights_become_listed_pairs_and_nothing_goes():
+    one = case("p", "abc", llm("a>b", "a>b", "b>a", "a=c", "b?c"))
+    batch = margins((one,), (scores_of(one, 1.0, 0.0, None),), Rule().only)
+    found = supervise_cases(batch, Rule(policy="weight"))
+    belief = 1 / (1 + math.exp(-1))
+    assert found.cases[0].judgments == one.judgments
+    assert not found.dropped
+    assert [(pair.better, pair.worse) for pair in found.cases[0].pairs] == [("a", "b"), ("b", "a")]
+    assert [pair.weight for pair in found.cases[0].pairs] == pytest.approx([2 * belief, 1 - belief])
+
+
+def test_verdicts_are_held_against_the_majority_of_people():
+    votes = ("a>b", "a>b", "b>a", "a>c", "c>a", "b=c")
+    first = case("p", "abcd", (*map(judgment, votes), *llm("b<a", "b>a", "a>c", "c>b", "c>d", "a=b")))
+    without = case("q", "ab", llm("a>b"))
+    batch = margins(
+        (without, first), (scores_of(without, 0, 1), scores_of(first, 4.0, 3.0, 1.0, None)), Rule().only
+    )  # fmt: skip
+    found = keyed(batch)
+    # b<a is right, b>a wrong; people are split on a, c, and tied on b, c. Nobody judged c, d; a=b is not strict.
+    assert found.graph.tolist() == [1, 1, 1, 1]
+    assert found.margin.tolist() == [1.0, -1.0, 3.0, -2.0]
+    assert found.is_right.tolist() == [True, False, False, False]
+    assert found.is_tied.tolist() == [False, False, True, True]
+    assert not len(keyed(margins((without,), (scores_of(without, 0, 1),), Rule().only)).graph)
+
+
+RULES = st.builds(
+    Rule,
+    policy=st.sampled_from(["agree", "cycles", "weight"]),
+    tau=st.sampled_from([0.0, 1.0]),
+    only=st.sampled_from([Only(kind=("llm",)), Only(), Only(judge=("ann",))]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(cases(), min_size=1, max_size=4), RULES, st.randoms())
+def test_what_comes_in_is_kept_or_dropped_and_what_is_kept_is_ranked(given_cases, rule, random):
+    numbered = [
+        msgspec.structs.replace(one, prompt=msgspec.structs.replace(one.prompt, id=str(place)))
+        for place, one in enumerate(given_cases)
+    ]
+    lines = [scores_of(one, *(random.choice([None, 0.0, 1.0, 2.0]) for _ in one.responses)) for one in numbered]
+    found = supervise_cases(margins(numbered, lines, rule.only), rule)
+    for before, after in zip(numbered, found.cases, strict=True):
+        gone = [own.judgment for own in found.dropped if own.case is before]
+        assert sorted(map(repr, before.judgments)) == sorted(map(repr, (*after.judgments, *gone)))
+        assert not any(not rule.only.admits(own) for own in gone)
+        kept = [own for own in after.judgments if rule.only.admits(own)]
+        if rule.policy != "weight" and any(map(rule.only.admits, before.judgments)):
+            check_ranked(after, kept)
+    assert len(found.dropped) == int((found.rule != 0).sum())
+
+
+def check_ranked(after, kept):
+    tier = {name: place for place, names in enumerate(after.ranking or ()) for name in names}
+    graph = networkx.DiGraph()
+    for own in kept:
+        better, worse = (own.left, own.right) if own.verdict == "left" else (own.right, own.left)
+        if own.verdict == "tie":
+            assert tier[own.left] == tier[own.right]
+        else:
+            assert tier[better] < tier[worse]
+            graph.add_edge(better, worse)
+    assert networkx.is_directed_acyclic_graph(graph)
+
+
+def test_margins_of_many_cases_take_each_its_own_scores():
+    one, other = case("p", "ab", llm("a>b")), case("q", "ab", llm("b>a", "a>b"))
+    found = margins((one, other), (scores_of(one, 5.0, 1.0), scores_of(other, 1.0, 2.5)), Rule().only)
+    np.testing.assert_array_equal(found.margin, [4.0, 1.5, -1.5])
+
+
+def test_a_persons_own_verdict_is_no_test_of_it():
+    one = case("p", "ab", [*llm("b>a"), judgment("a>b", judge="ann"), judgment("a>b", judge="bob")])
+    everyone = margins((one,), (scores_of(one, 1.0, 0.0),), Only())
+    assert (keyed(everyone).margin.tolist(), keyed(everyone).is_right.tolist()) == ([-1.0], [False])
+    people = margins((one,), (scores_of(one, 1.0, 0.0),), Only(kind=("human",)))
+    assert not len(keyed(people).graph)

@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import expit
+
+from plain_measures import plain_estimate
+from steelyard.evaluation.measures.calibration import (
+    Margins,
+    calibration_report,
+    equal_mass_bins,
+    fit_steepness,
+    out_of_fold,
+)
+from steelyard.statistics.blocks import draw_blocks
+from steelyard.statistics.groups import Cell, Label
+
+
+def blocks_of(number, num_resamples=200):
+    return draw_blocks(
+        [Label(f"p{index}", Cell("code")) for index in range(number)], num_resamples=num_resamples, seed=0
+    )
+
+
+def report(margin, prompts=None):
+    margin = np.asarray(margin, float)
+    prompt = np.arange(len(margin)) if prompts is None else np.asarray(prompts)
+    return calibration_report(blocks_of(int(prompt.max()) + 1), Margins(prompt, margin), seed=0)
+
+
+def simulated(number, temperature, seed=0):
+    """Margins whose signs are right as often as sigmoid(|d| / temperature) says."""
+    random = np.random.default_rng(seed)
+    size = random.exponential(2.0, number)
+    return np.where(random.random(number) < expit(size / temperature), size, -size)
+
+
+def test_brier_and_log_loss_by_hand():
+    margin = [np.log(3), -np.log(3), 0.0]  # probabilities of the better one: 3/4, 1/4, 1/2
+    found = report(margin)
+    assert found["brier"]["value"] == pytest.approx((1 / 16 + 9 / 16 + 1 / 4) / 3)
+    assert found["log_loss"]["value"] == pytest.approx(-(np.log(3 / 4) + np.log(1 / 4) + np.log(1 / 2)) / 3)
+    # confidence 3/4 is right once of two, confidence 1/2 half of once: the distances are 1/4, 1/4 and 0
+    assert found["expected_calibration_error"]["value"] == pytest.approx(2 / 3 * 1 / 4)
+    assert [(one["confidence"], one["accuracy"]["value"]) for one in found["curve"]] == [
+        (pytest.approx(0.5), 0.5),
+        (pytest.approx(0.75), 0.5),
+    ]
+
+
+def test_a_bin_of_right_pairs_only_has_an_interval_and_ties_have_none_to_tell():
+    # two prompts with two pairs each are sure and right, one is tied: two of two, and a half by what a tie is
+    found = report([2.0, 2.0, 2.0, 2.0, 0.0], prompts=[0, 0, 1, 1, 2])
+    tied, sure = (one["accuracy"] for one in found["curve"])
+    why = "all pairs are tied"
+    assert tied == {"value": 0.5, "low": None, "high": None, "n": 1, "why": why}
+    assert sure == plain_estimate(1.0, 2, 4)
+
+
+def test_the_steepness_is_scipys_minimum():
+    margin = simulated(500, 2.5)
+    expected = minimize_scalar(lambda a: np.logaddexp(0, -a * margin).mean(), bounds=(0.001, 10), method="bounded")
+    assert fit_steepness(margin).value == pytest.approx(expected.x, abs=1e-4)
+    assert fit_steepness(1000 * margin).value == pytest.approx(expected.x / 1000, abs=1e-7)
+
+
+def test_a_temperature_is_found_again_and_calibrates_other_prompts():
+    found = report(simulated(8000, 3.0))
+    assert found["temperature"]["low"] < 3.0 < found["temperature"]["high"]
+    assert found["temperature"]["high"] - found["temperature"]["low"] < 0.6
+    before, after = (one["expected_calibration_error"] for one in (found, found["cross_validated"]))
+    assert before["low"] > 0.1
+    assert after["low"] < 0.02
+    assert found["cross_validated"]["log_loss"]["value"] < found["log_loss"]["value"]
+
+
+def test_calibrated_rewards_have_an_error_within_its_interval_of_zero():
+    found = report(simulated(20_000, 1.0))["expected_calibration_error"]
+    assert found["low"] < 0.005
+    assert found["method"] == "triangle inequality"
+    assert found["value"] < 0.02
+
+
+def test_the_temperatures_interval_is_that_of_fitting_each_resample_anew():
+    margin = simulated(400, 2.0, seed=4)
+    found = calibration_report(blocks_of(400, 1000), Margins(np.arange(400), margin), seed=0)["temperature"]
+    random = np.random.default_rng(5)
+    drawn = [1 / fit_steepness(margin[random.integers(400, size=400)]).value for _ in range(400)]
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    assert found["low"] == pytest.approx(low, rel=0.08)
+    assert found["high"] == pytest.approx(high, rel=0.12)
+
+
+@pytest.mark.parametrize("margin", [[-1.0, -2.0, 0.5], [0.0, 0.0, 0.0], [1.0, 2.0, 0.5]])
+def test_no_temperature_where_none_is_best(margin):
+    found = report(margin)
+    assert found["temperature"] == {"value": None, "low": None, "high": None, "n": 3}
+    assert np.isfinite(found["cross_validated"]["log_loss"]["value"])
+
+
+def test_a_pair_is_scaled_by_what_other_prompts_say():
+    # Two prompts a fold, five folds; the pairs of one prompt share a factor, and it is the fit without their fold.
+    margin, prompt = simulated(40, 2.0), np.repeat(np.arange(10), 4)
+    blocks = blocks_of(10)
+    factor = out_of_fold(blocks, Margins(prompt, margin), 1.0, seed=0) / margin
+    by_prompt = factor.reshape(10, 4)
+    assert np.ptp(by_prompt, axis=1) == pytest.approx(np.zeros(10))
+    first = by_prompt[0, 0]
+    others = margin[~np.isclose(factor, first)]
+    assert len(others) == 32
+    assert first == pytest.approx(fit_steepness(others).value, rel=1e-4)
+
+
+def test_bins_hold_equally_many_and_equal_values_stay_together():
+    place, number = equal_mass_bins(np.arange(100.0))
+    assert number == 10
+    assert np.bincount(place).tolist() == [10] * 10
+    assert equal_mass_bins(np.full(9, 0.5))[1] == 1
+    assert equal_mass_bins(np.array([])) == (pytest.approx([]), 0)
+
+
+def test_huge_margins_do_not_overflow():
+    found = report([1e6, -1e6, 1e300])
+    assert found["log_loss"]["value"] == pytest.approx(1e6 / 3)
+    assert found["brier"]["value"] == pytest.approx(1 / 3)

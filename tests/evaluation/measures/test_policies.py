@@ -1,0 +1,118 @@
+import json
+
+import numpy as np
+import pytest
+
+from steelyard.core.plugins import build
+from steelyard.core.types import Scores
+from steelyard.evaluation.columns import score_columns
+from steelyard.evaluation.config import Config
+from steelyard.evaluation.measures.policies import category_weights, tie_policies
+from steelyard.evaluation.questions import answers, items_of, questions_of, values_of
+from steelyard.io.cases import write_cases
+from steelyard.plugins.benches.mrewardbench_translation import SUBSETS
+from steelyard.stages.evaluate import Config as EvaluateConfig
+from steelyard.stages.evaluate import evaluate
+from steelyard.statistics.aggregation import means
+from steelyard.statistics.resampling import resample
+from strategies import case
+
+RANKING = (("a",), ("b",), ("c",))
+CASES = [
+    case("p", "abc", category=("code",), ranking=RANKING),
+    case("q", "abc", category=("code",), ranking=RANKING),
+    case("r", "ab", category=("chat",), ranking=(("a",), ("b",))),
+]
+
+
+def counted(questions, lines):
+    return answers(questions.columns, values_of(questions.columns, score_columns(lines).score))
+
+
+def policies(*scores):
+    lines = [
+        Scores(prompt=one.prompt.id, scores=dict(zip("abc", own, strict=False)))
+        for one, own in zip(CASES, scores, strict=True)
+    ]
+    questions = questions_of(CASES, None, "strict")
+    found = counted(questions, lines)
+    measured = means(resample(items_of(questions, found, num_resamples=50), seed=0))
+    bench = build("benches", "cases", {})
+    return tie_policies(questions, found, measured, Config(num_resamples=50), bench), measured
+
+
+def values(own):
+    return {name: found["value"] for name, found in own.items() if "value" in found}
+
+
+def test_by_hand():
+    # p: all right; q: one of three tied, two right; r: its one pair tied
+    found, measured = policies((3, 2, 1), (2, 2, 1), (1, 1))
+    assert values(found["wrong"]) == {
+        "accuracy": pytest.approx((5 / 6 + 0) / 2),
+        "accuracy_micro": pytest.approx(5 / 7),
+        "exact_match": pytest.approx((1 / 2 + 0) / 2),
+        "exact_match_micro": pytest.approx(1 / 3),
+    }
+    assert values(found["half"]) == {
+        "accuracy": pytest.approx((5.5 / 6 + 0.5) / 2),
+        "accuracy_micro": pytest.approx(6 / 7),
+    }
+    assert values(found["right"]) == {
+        "accuracy": 1.0, "accuracy_micro": 1.0, "exact_match": 1.0, "exact_match_micro": 1.0
+    }  # fmt: skip
+    assert found["wrong"]["accuracy"] == measured["accuracy"]
+    assert found["half"]["by_category"]["chat"]["accuracy"]["value"] == 0.5
+
+
+def test_without_a_tie_all_are_the_headline():
+    found, measured = policies((3, 2, 1), (2, 3, 1), (1, 2))
+    for own in found.values():
+        assert own["accuracy"] == measured["accuracy"]
+        assert own["by_category"]["code"]["accuracy"] == measured["by_category"]["code"]["accuracy"]
+    assert "exact_match" not in found["half"]
+
+
+def test_weights_are_alike_or_by_pairs_or_by_prompts():
+    cases = [*CASES, case("s", "ab", category=("math",))]
+    questions = questions_of(cases, None, "strict")
+    lines = [Scores(prompt=one.prompt.id, scores=dict.fromkeys("abc", 0.0)) for one in cases]
+    assert category_weights(questions, counted(questions, lines)) == {
+        "macro": {"chat": 0.5, "code": 0.5},
+        "accuracy_micro": {"chat": pytest.approx(1 / 7), "code": pytest.approx(6 / 7)},
+        "exact_match_micro": {"chat": pytest.approx(1 / 3), "code": pytest.approx(2 / 3)},
+    }
+    assert np.isclose(sum(category_weights(questions, counted(questions, lines))["macro"].values()), 1)
+
+
+def tied_translations(folder, *, score_of_loser):
+    """The translation task: in each subset 60 pairs right, 30 tied and 10 wrong, or without a score for the worse."""
+    cases = [
+        case(f"{subset}/{index}", "ab", subset=subset, text=f"{subset} {index}", ranking=(("a",), ("b",)))
+        for subset in SUBSETS
+        for index in range(100)
+    ]  # fmt: skip
+    write_cases(folder / "bench.jsonl", cases)
+    worse = [0.0] * 60 + [1.0] * 30 + [score_of_loser] * 10
+    reasons = {"unscored": {"b": "refused"}} if score_of_loser is None else {}
+    lines = [
+        {"prompt": one.prompt.id, "scores": {"a": 1.0, "b": own}} | (reasons if own is None else {})
+        for one, own in zip(cases, worse * len(SUBSETS), strict=True)
+    ]
+    (folder / "scores.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
+    config = EvaluateConfig(bench_kind="mrewardbench_translation", num_resamples=20, baselines=(), allow_unscored=True)
+    return evaluate([folder / "bench.jsonl"], folder / "out", config, scores=folder / "scores.jsonl").summary
+
+
+def test_given_scores_have_a_headline_with_half_a_point_for_ties(tmp_path):
+    found = tied_translations(tmp_path, score_of_loser=2.0)
+    assert found["overall"]["value"] == pytest.approx(0.6)
+    policies = {name: own["overall"]["value"] for name, own in found["policies"].items()}
+    assert policies == {"wrong": pytest.approx(0.6), "half": pytest.approx(0.75), "right": pytest.approx(0.9)}
+    assert found["policies"]["half"]["sections"]["easy_de_en"]["value"] == pytest.approx(0.75)
+
+
+def test_what_has_no_score_is_half_a_point_beside_the_strict_headline(tmp_path):
+    found = tied_translations(tmp_path, score_of_loser=None)
+    assert found["overall"]["value"] == pytest.approx(0.6)
+    assert found["policies"]["half"]["overall"]["value"] == pytest.approx(0.6 + 0.4 / 2)

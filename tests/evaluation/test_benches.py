@@ -1,0 +1,73 @@
+import json
+
+import pytest
+
+from steelyard.core.errors import FileError, KindError, RecordError
+from steelyard.core.plugins import build
+from steelyard.evaluation.benches import BenchCases
+from steelyard.io.cases import write_cases
+from strategies import case
+
+
+def write(path, *rows):
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ["cases.jsonl", "cases.parquet"])
+def test_a_case_file_is_known_by_its_content(tmp_path, name):
+    given = (case("p", "ab", language="zh"), case("q", "ab"))
+    write_cases(tmp_path / name, given)
+    assert tuple(BenchCases([tmp_path / name], build("benches", "cases"))) == given
+
+
+def test_two_files_are_one_bench(tmp_path):
+    write_cases(tmp_path / "open.jsonl", [case("p")])
+    write_cases(tmp_path / "human.jsonl", [case("q")])
+    found = BenchCases([tmp_path / "open.jsonl", tmp_path / "human.jsonl"], build("benches", "cheemsbench"))
+    assert [one.prompt.subset for one in found] == ["open_prompt", "human_instruction"]
+
+
+def test_a_key_in_two_files_is_refused(tmp_path):
+    for name in ("one.jsonl", "two.jsonl"):
+        write_cases(tmp_path / name, [case("p", language="zh")])
+    with pytest.raises(RecordError, match=r"two\.jsonl.*'p', language 'zh', stands in .*one\.jsonl too"):
+        list(BenchCases([tmp_path / "one.jsonl", tmp_path / "two.jsonl"], build("benches", "cases")))
+
+
+def test_equal_prompts_with_different_ids_stay_two_items(tmp_path):
+    write_cases(tmp_path / "cases.jsonl", [case("p", text="same"), case("q", text="same")])
+    assert len(BenchCases([tmp_path / "cases.jsonl"], build("benches", "cases"))) == 2
+
+
+def test_foreign_rows_need_the_name_of_their_bench(tmp_path):
+    with pytest.raises(KindError, match="not a case file"):
+        list(BenchCases([write(tmp_path / "rows.jsonl", {"prompt": "a", "chosen": "b"})], build("benches", "cases")))
+
+
+def test_a_file_without_records_is_refused(tmp_path):
+    (tmp_path / "cases.jsonl").write_text("[]")
+    with pytest.raises(FileError, match="no record"):
+        list(BenchCases([tmp_path / "cases.jsonl"], build("benches", "cases")))
+
+
+def test_raw_rewardbench_rows(tmp_path):
+    row = {"prompt": "問い", "chosen": "良い", "rejected": "悪い", "chosen_model": "a", "rejected_model": "b"}
+    path = write(tmp_path / "rows.jsonl", *({**row, "subset": "hep-go", "id": number} for number in (3, 4)))
+    found = BenchCases([path], build("benches", "rewardbench"))
+    assert [one.prompt.subset for one in found] == ["hep-go", "hep-go"]
+    assert all(one.ranking is not None and len(one.ranking) == 2 for one in found)
+
+
+def test_raw_cheemsbench_rows(tmp_path):
+    row = {
+        "input": "问题",
+        "category": ["数学"],
+        "responses": [{"id": name, "content": f"答案{name}"} for name in "abc"],
+        "annotations": [],
+        "rank": {"a": 1, "b": 2, "c": 2},
+    }
+    path = write(tmp_path / "human.jsonl", row)
+    (found,) = BenchCases([path], build("benches", "cheemsbench"))
+    assert (found.prompt.subset, found.prompt.category) == ("human_instruction", ("数学",))
+    assert [len(tier) for tier in found.ranking] == [1, 2]

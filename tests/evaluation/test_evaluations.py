@@ -1,0 +1,86 @@
+import json
+
+import pytest
+
+from steelyard.core.errors import EvidenceError, FileError, RecordError
+from steelyard.evaluation.evaluations import read_beside
+from steelyard.io.cases import write_cases
+from steelyard.stages.evaluate import Config, evaluate
+from strategies import case
+
+
+@pytest.fixture
+def bench(tmp_path):
+    path = tmp_path / "bench.jsonl"
+    ranking = (("a",), ("b", "c"))
+    write_cases(path, [case(f"p{index}", "abc", ranking=ranking) for index in range(6)] + [case("no pair", "ab")])
+    return path
+
+
+def evaluated(bench, out, model="longer", **settings):
+    evaluate([bench], out, Config(**{"num_resamples": 5, "baselines": ()} | settings), model=model)
+    return out
+
+
+def test_evaluations_stand_side_by_side_and_are_told_apart(bench, tmp_path):
+    folders = [evaluated(bench, tmp_path / name, model) for name, model in (("1", "longer"), ("2", "random"))]
+    found = read_beside([*folders, evaluated(bench, tmp_path / "3", "longer", num_resamples=6)])
+    assert [one.name for one in found.evaluated] == [
+        f"longer ({tmp_path / '1'})", "random", f"longer ({tmp_path / '3'})"
+    ]  # fmt: skip
+    assert found.evaluated[0].statistics.tolist() == [[2, 0, 1, 0]] * 6
+    assert found.layout.strata[0].num_units == 6
+
+
+def test_prompts_that_a_bench_draws_together_are_laid_out_together(tmp_path):
+    cases = [
+        case(f"BoN_set/{name}", "ab", text=text, subset="BoN_set", category=("Helpfulness",), ranking=(("a",), ("b",)))
+        for name, text in (("1", "甲"), ("2", "乙"), ("3", "甲"))
+    ]
+    write_cases(tmp_path / "bench.jsonl", cases)
+    folders = [
+        evaluated(tmp_path / "bench.jsonl", tmp_path / name, name, bench_kind="rmb") for name in ("longer", "first")
+    ]
+    found = read_beside(folders)
+    assert [label.prompt for label in found.labels] == ["BoN_set/1", "BoN_set/2", "BoN_set/1"]
+    assert [stratum.num_units for stratum in found.layout.strata] == [2]
+
+
+def test_unlike_evaluations_are_refused(bench, tmp_path):
+    first = evaluated(bench, tmp_path / "1")
+    other = evaluated(bench, tmp_path / "2", metric_compat="cheems")
+    with pytest.raises(EvidenceError, match='2: evaluated by another metric_compat: "cheems", and null in '):
+        read_beside([first, other])
+    with pytest.raises(EvidenceError, match=r"evaluated by another matched_ratio: 1\.5, and 1\.1 in "):
+        read_beside([first, evaluated(bench, tmp_path / "like", matched_ratio=1.5)])
+    fewer = tmp_path / "fewer.jsonl"
+    fewer.write_text("".join(bench.read_text("utf-8").splitlines(keepends=True)[1:]), encoding="utf-8")
+    with pytest.raises(EvidenceError, match=r"not the same prompts as in .*: prompt 'p0' is in one of them alone"):
+        read_beside([first, evaluated(fewer, tmp_path / "3")])
+    turned = tmp_path / "turned.jsonl"
+    turned.write_text("".join(reversed(bench.read_text("utf-8").splitlines(keepends=True))), encoding="utf-8")
+    with pytest.raises(EvidenceError, match="its pairs, or their order, differ"):
+        read_beside([first, evaluated(turned, tmp_path / "4")])
+
+
+def test_other_folders_are_named(bench, tmp_path):
+    first = evaluated(bench, tmp_path / "1")
+    with pytest.raises(FileError, match="holds no finished run"):
+        read_beside([first, tmp_path / "nothing"])
+    items = first / "items.jsonl"
+    items.write_text(items.read_text("utf-8") + '{"prompt": 3}\n', encoding="utf-8")
+    with pytest.raises(RecordError, match=r"items\.jsonl:8: not an item"):
+        read_beside([first, first])
+
+
+def test_an_evaluation_with_most_pairs_unscored_has_nothing_to_compare(bench, tmp_path):
+    scores = tmp_path / "scores.jsonl"
+    written = (evaluated(bench, tmp_path / "1") / "scores.jsonl").read_text("utf-8")
+    lines = [json.loads(line) for line in written.splitlines()]
+    for line in lines:
+        line["scores"]["a"], line["unscored"] = None, {"a": "refused"}
+    scores.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    config = Config(num_resamples=5, baselines=(), allow_unscored=True)
+    evaluate([bench], tmp_path / "2", config, scores=scores)
+    with pytest.raises(EvidenceError, match="most pairs have no score"):
+        read_beside([tmp_path / "1", tmp_path / "2"])

@@ -1,0 +1,80 @@
+import json
+
+import pytest
+
+from steelyard.core.errors import FileError, RecordError
+from steelyard.evaluation.given_scores import join_given_scores
+from strategies import case
+
+CASES = [case("p", "ab", language="en"), case("p", "ab", language="zh"), case("q", "ab", language="he")]
+GOOD = [
+    {"prompt": "q", "scores": {"a": 1, "b": 2.5}},
+    {"prompt": "p", "language": "zh", "scores": {"b": 0, "a": -1}},
+    {"prompt": "p", "language": "en", "scores": {"a": None, "b": 3}, "unscored": {"a": "cut"}},
+]
+
+
+def read(tmp_path, *lines, cases=CASES):
+    text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    (tmp_path / "scores.jsonl").write_text(text, encoding="utf-8")
+    return [joined.scores for joined in join_given_scores(cases, tmp_path / "scores.jsonl")]
+
+
+def test_lines_are_joined_by_id_in_the_order_of_the_cases(tmp_path):
+    english, chinese, hebrew = read(tmp_path, *GOOD)
+    assert (english.prompt, english.language, english.scores) == ("p", "en", {"a": None, "b": 3.0})
+    assert english.unscored == {"a": "cut"}
+    assert chinese.scores == {"a": -1.0, "b": 0.0}
+    assert (hebrew.language, hebrew.scores) == ("he", {"a": 1.0, "b": 2.5})
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ({"prompt": "qq", "scores": {"a": 1, "b": 2}}, "unknown prompt id 'qq'"),
+        ({"prompt": "p", "scores": {"a": 1, "b": 2}}, "no item of language None"),
+        ({"prompt": "q", "language": "ar", "scores": {"a": 1, "b": 2}}, "no item of language 'ar'"),
+        ({"prompt": "q", "scores": {"a": 1}}, "no score for response 'b'"),
+        ({"prompt": "q", "scores": {"a": 1, "b": 2, "c": 3}}, "response 'c', which"),
+        ({"prompt": "q", "scores": {"a": 1, "b": 2}, "unscored": {"a": "cut"}}, "a score and a reason"),
+        ({"prompt": "q", "scores": {"a": 1, "b": "2"}}, "Expected `float | null`"),
+        ({"prompt": "q", "scores": {"a": True, "b": 2}}, "Expected `float | null`"),
+        ({"prompt": "q", "scores": [1, 2]}, "Expected `object`"),
+        ({"prompt": "q"}, "missing required field `scores`"),
+        ({"prompt": "q", "scores": {"a": 1, "b": 2}, "score": 1}, "unknown field `score`"),
+        ('{"prompt": "q", "scores": {"a": 1, "b": 2, "a": 3}}', "'a' is given twice"),
+        ('{"prompt": "q", "scores": {"a": NaN, "b": 2}}', "not JSON"),
+        ('{"prompt": "q", "scores": {"a": 1e999, "b": 2}}', "out of range|finite"),
+        ('{"prompt": "q", "scores": {"a": 1, ', "cut off"),
+        ("[1, 2]", "Expected `object`"),
+    ],
+)
+def test_a_line_that_does_not_fit_is_named(tmp_path, bad, said):
+    with pytest.raises(RecordError, match=said) as caught:
+        read(tmp_path, *GOOD[1:], bad)
+    assert str(caught.value).startswith(f"{tmp_path / 'scores.jsonl'}:3: ")
+
+
+def test_a_doubled_prompt_is_named_with_both_lines(tmp_path):
+    with pytest.raises(
+        RecordError, match=r"scores\.jsonl:4: prompt id 'q' has its scores at .*scores\.jsonl:1 already"
+    ):
+        read(tmp_path, *GOOD, GOOD[0])
+
+
+def test_a_missing_prompt_is_named(tmp_path):
+    with pytest.raises(RecordError, match=r"no line for prompt id 'p', language 'en' \(1 of 3 cases have none\)"):
+        read(tmp_path, *GOOD[:2])
+
+
+def test_a_null_without_a_reason_says_so(tmp_path):
+    (line,) = read(tmp_path, {"prompt": "q", "scores": {"a": None, "b": 1}}, cases=CASES[2:])
+    assert line.unscored == {"a": "no reason given"}
+
+
+def test_broken_files(tmp_path):
+    with pytest.raises(FileError, match="empty"):
+        read(tmp_path)
+    (tmp_path / "scores.jsonl").write_bytes(b'{"prompt": "q", "scores": {"\xff": 1}}')
+    with pytest.raises(FileError, match="not UTF-8"):
+        list(join_given_scores(CASES, tmp_path / "scores.jsonl"))

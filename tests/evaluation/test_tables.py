@@ -1,0 +1,38 @@
+import pytest
+
+from steelyard.evaluation.tables import count, decimal, percent, points, points_spread, spread, table, word
+from steelyard.report.summary_readers import Estimate
+
+
+def test_shares_are_shown_in_percent_and_null_as_a_dash():
+    assert [percent(0.7123), percent(1.0), percent(0.0), percent(None)] == ["71.2%", "100.0%", "0.0%", "–"]
+    assert spread(Estimate(value=0.5, low=0.4, high=0.625)) == "40.0–62.5%"
+    assert spread(Estimate(value=0.5)) == "–"
+
+
+def test_differences_carry_their_sign_but_zero_has_none():
+    assert [points(0.131), points(-0.0312), points(0.0), points(-0.0004), points(None)] == [
+        "+13.1",
+        "−3.1",
+        "0.0",
+        "0.0",
+        "–",
+    ]
+    assert points_spread(Estimate(low=-0.01, high=0.172)) == "−1.0 … +17.2"
+    assert points_spread(Estimate(value=0.1)) == "–"
+
+
+def test_numbers():
+    assert [count(12345), count(None)] == ["12,345", "–"]
+    assert [decimal(-0.5), decimal(1.23456, 2), decimal(None)] == ["−0.500", "1.23", "–"]
+
+
+def test_words_carry_what_stands_for_them():
+    assert word("tier") == "@@tier|tier@@"
+    assert word("baseline_x", "x") == "@@baseline_x|x@@"
+
+
+def test_a_row_of_another_length_is_our_own_mistake():
+    assert table(("a", "b"), [("1", "2")]).rows == (("1", "2"),)
+    with pytest.raises(AssertionError):
+        table(("a", "b"), [("1",)])

@@ -1,0 +1,37 @@
+import errno
+import stat
+
+import pytest
+
+from steelyard.core.errors import OutputError
+from steelyard.io.atomic import write_text, written
+
+
+def test_the_file_appears_whole(tmp_path):
+    write_text(tmp_path / "new" / "f.txt", "杆秤")
+    assert (tmp_path / "new" / "f.txt").read_text(encoding="utf-8") == "杆秤"
+    assert [item.name for item in (tmp_path / "new").iterdir()] == ["f.txt"]
+
+
+def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "f.txt"
+    write_text(path, "old")
+    with pytest.raises(TypeError), written(path) as file:
+        file.write("half of it is no bytes")
+    assert path.read_text() == "old"
+    assert [item.name for item in tmp_path.iterdir()] == ["f.txt"]
+
+
+def test_the_file_has_ordinary_permissions(tmp_path):
+    write_text(tmp_path / "a", "x")
+    (tmp_path / "b").write_text("x")
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == stat.S_IMODE((tmp_path / "b").stat().st_mode)
+
+
+def test_a_full_disk_is_said_and_leaves_the_old_file(tmp_path):
+    path = tmp_path / "f.txt"
+    write_text(path, "old")
+    with pytest.raises(OutputError, match="the disk is full: what stood there before is untouched"), written(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert path.read_text() == "old"
+    assert [item.name for item in tmp_path.iterdir()] == ["f.txt"]

@@ -1,0 +1,87 @@
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+
+from steelyard.core.errors import FileError, Place, RecordError
+from steelyard.io.cases import decode_case, encode_case, read_cases, write_cases
+from strategies import case, cases
+
+PLACE = Place("cases.jsonl", 7)
+
+
+def line(**changes):
+    record = msgspec.to_builtins(case(judgments=["a>b"]))
+    record.update(changes)
+    return json.dumps(record, ensure_ascii=False).encode()
+
+
+@given(cases())
+def test_a_case_comes_back_as_it_went(one):
+    assert decode_case(encode_case(one), PLACE) == one
+
+
+def test_every_top_level_key_is_always_written():
+    keys = ["format", "prompt", "responses", "judgments", "ratings", "ranking", "pairs", "meta"]
+    assert list(json.loads(encode_case(case()))) == keys
+
+
+def test_files_come_back_in_order(tmp_path):
+    both = [case(id="二"), case(id="一", language="zh")]
+    assert write_cases(tmp_path / "c.jsonl", both) == 2
+    assert list(read_cases(tmp_path / "c.jsonl")) == both
+
+
+@pytest.mark.parametrize(
+    ("broken", "found"),
+    [
+        (line()[:-30], r"cases\.jsonl:7: the line is cut off"),
+        (
+            b"[1, 2]",
+            r"cases\.jsonl:7: an array where a case should be\n.*\n  do: .* steelyard convert IN OUT --to cases",
+        ),
+        (
+            line(meta={"a": 0}).replace(b": 0}", b": " + b"[" * 10**5 + b"]" * 10**5 + b"}"),
+            r"cases\.jsonl:7: lists within",
+        ),
+        (b'"text"', r"cases\.jsonl:7: Expected `object`, got `str`"),
+        (b"{not json}", r"cases\.jsonl:7: the line is not JSON"),
+        (line(prompt=3), r"cases\.jsonl:7 at prompt: Expected `object`, got `int`"),
+        (line(judgment=[]), r"cases\.jsonl:7: Object contains unknown field `judgment`"),
+        (line(format=2), r"cases\.jsonl:7 at format: Invalid"),
+    ],
+)
+def test_a_broken_line_is_named_with_its_place(broken, found):
+    with pytest.raises(RecordError, match=found):
+        decode_case(broken, PLACE)
+
+
+def test_an_unknown_verdict_is_named_with_the_allowed_ones():
+    record = json.loads(line())
+    record["judgments"][0]["verdict"] = "Left"
+    with pytest.raises(RecordError, match=r"judgments\[0\]\.verdict: unknown verdict 'Left'") as caught:
+        decode_case(json.dumps(record).encode(), PLACE)
+    assert "allowed: left, right, tie, none" in str(caught.value)
+
+
+def test_bytes_that_are_not_utf8_are_named():
+    broken = line().replace(b"What", b"Wh\xff\xfe")
+    with pytest.raises(FileError, match=r"cases\.jsonl:7: byte \d+ is not UTF-8"):
+        decode_case(broken, PLACE)
+
+
+def test_a_key_given_twice_is_an_error_and_a_language_makes_it_another(tmp_path):
+    path = tmp_path / "c.jsonl"
+    write_cases(path, [case(id="x", language="zh"), case(id="x", language="en")])
+    assert len(list(read_cases(path))) == 2
+    write_cases(path, [case(id="x"), case(id="y"), case(id="x")])
+    with pytest.raises(RecordError, match=r"c\.jsonl:3: prompt id 'x'.*stands at .*c\.jsonl:1 already"):
+        list(read_cases(path))
+
+
+def test_a_line_of_twenty_megabytes_is_read(tmp_path):
+    path = tmp_path / "c.jsonl"
+    write_cases(path, [case(text="字" * 7_000_000)])
+    assert path.stat().st_size > 20 * 2**20
+    assert len(next(iter(read_cases(path))).prompt.messages[0].content) == 7_000_000

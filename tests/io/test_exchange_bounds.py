@@ -1,0 +1,127 @@
+"""A server cannot hold a worker beyond the time, nor make it take more bytes than it may."""
+
+import itertools
+import time
+
+import pytest
+
+from chat_server import sending
+from steelyard.io.credentials import Key
+from steelyard.io.exchange import Manner, post
+
+START = b"HTTP/1.1 200 OK\r\n"
+MANNER = Manner(timeout_seconds=5.0, num_tries=3, wait_seconds=0.01, key=Key(), total_seconds=0.4, max_bytes=50_000)
+
+
+def slowly(part):
+    for _ in itertools.count():
+        time.sleep(0.03)
+        yield part
+
+
+DRIPS = {
+    "a body to the end of the connection": lambda: itertools.chain([START + b"\r\n"], slowly(b" ")),
+    "a body of a length": lambda: itertools.chain([START + b"Content-Length: 40000\r\n\r\n"], slowly(b"1")),
+    "chunks": lambda: itertools.chain([START + b"Transfer-Encoding: chunked\r\n\r\n"], slowly(b"1\r\n \r\n")),
+    "headers": lambda: itertools.chain([START], slowly(b"A: b\r\n")),
+    "one header": lambda: itertools.chain([START + b"A: "], slowly(b"b")),
+    "the status line": lambda: slowly(b"H"),
+    "promises to go on": lambda: slowly(b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "nothing": lambda: slowly(b""),
+}
+
+
+@pytest.mark.parametrize("kind", DRIPS)
+def test_a_drip_ends_with_the_time_of_the_question(kind):
+    with sending(DRIPS[kind]) as url:
+        before = time.monotonic()
+        reply = post(url, {}, MANNER)
+    assert time.monotonic() - before < 3
+    assert reply.reason in ("timeout", "unreachable")  # a status line of the letter H alone is no answer
+    assert reply.value is None
+
+
+FLOODS = {
+    "a body to the end of the connection": START + b"\r\n",
+    "a body of a length": START + b"Content-Length: 14000000000\r\n\r\n",
+    "chunks": START + b"Transfer-Encoding: chunked\r\n\r\n",
+    "headers": START,
+}
+
+
+@pytest.mark.parametrize("kind", FLOODS)
+def test_a_flood_ends_at_the_size(kind):
+    sent = 0
+
+    def flood():
+        nonlocal sent
+        yield FLOODS[kind]
+        part = {"chunks": b"400\r\n" + b"1" * 1024 + b"\r\n", "headers": b"A: b\r\n" * 100}.get(kind, b"1" * 1024)
+        for _ in itertools.count():
+            sent += len(part)
+            yield part
+
+    with sending(flood) as url:
+        reply = post(url, {}, MANNER._replace(total_seconds=20.0, num_tries=1))
+    assert reply.reason == ("unreachable" if kind == "headers" else "too_large")
+    assert sent < 20_000_000  # what was read, and the buffers of two sockets
+
+
+def test_a_body_that_ends_early_is_no_answer_and_asked_for_again():
+    tries = []
+
+    def short():
+        tries.append(1)
+        yield START + b"Content-Length: 100\r\n\r\n{}"
+
+    with sending(short) as url:
+        assert post(url, {}, MANNER).reason == "unreachable"
+    assert len(tries) == 3
+
+
+def test_a_redirect_is_not_followed():
+    asked = []
+
+    def elsewhere():
+        asked.append(1)
+        yield b"HTTP/1.1 307 Temporary\r\nContent-Length: 0\r\nLocation: " + target.encode() + b"\r\n\r\n"
+
+    def other():
+        asked.append("followed")
+        yield START + b"Content-Length: 1\r\n\r\n1"
+
+    with sending(other) as target, sending(elsewhere) as url:
+        assert post(url, {}, MANNER._replace(key=Key("a-key"))).reason == "http_307"
+    assert asked == [1]
+
+
+def test_a_server_says_how_long_to_wait_and_is_not_waited_for_beyond_the_time():
+    tries = []
+
+    def busy():
+        tries.append(time.monotonic())
+        wait = b"0.2" if len(tries) == 1 else b"60"
+        yield b"HTTP/1.1 429 Busy\r\nContent-Length: 0\r\nRetry-After: " + wait + b"\r\n\r\n"
+
+    with sending(busy) as url:
+        assert post(url, {}, MANNER._replace(total_seconds=3.0)).reason == "http_429"
+    assert len(tries) == 2
+    assert 0.2 <= tries[1] - tries[0] < 2
+
+
+def test_an_empty_answer_is_asked_for_again():
+    bodies = iter([b"", b" ", b'{"text": ""}', b'{"text": "x"}'])
+
+    def answer():
+        body = next(bodies)
+        yield START + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+    with sending(answer) as url:
+        reply = post(url, {}, MANNER._replace(num_tries=9), is_empty=lambda value: not value["text"])
+    assert (reply.value, reply.reason) == ({"text": "x"}, None)
+
+
+def test_a_nested_body_is_no_answer():
+    body = b"[" * 200_000
+    with sending(lambda: [START + f"Content-Length: {len(body)}\r\n\r\n".encode() + body]) as url:
+        assert post(url, {}, MANNER._replace(max_bytes=1_000_000)).reason == "malformed"

@@ -1,0 +1,132 @@
+import os
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from steelyard.core.comparison import Alternative, Reply
+from steelyard.core.errors import FileError, OutputError
+from steelyard.io.ledger import open_ledger
+
+FULL = Reply(
+    request="r1",
+    text="[[A]] 中文 שלום 👩‍👩‍👧",
+    first_token=(Alternative(token="A", logprob=-0.25),),
+    prompt_tokens=3,
+    reply_tokens=2,
+    model="m",
+)
+
+
+def test_what_is_kept_comes_back_after_reopening(tmp_path):
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
+        ledger.keep(FULL)
+        assert (ledger.has("r1"), ledger.has("r2"), len(ledger)) == (True, False, 1)
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
+        assert ledger.reply("r1") == FULL
+        assert list(ledger.replies()) == [FULL]
+
+
+@pytest.mark.parametrize("replies", [(), (FULL,)])
+def test_a_ledger_that_a_users_error_ends_stays_if_it_holds_a_reply(tmp_path, replies):
+    def use():
+        with open_ledger(tmp_path / "l.sqlite") as ledger:
+            ledger.keep(Reply(request="r2", failure="failed", detail="timeout: 5 s"))
+            for one in replies:
+                ledger.keep(one)
+            raise FileError("broken later")
+
+    with pytest.raises(FileError, match="later"):
+        use()
+    assert [path.name for path in tmp_path.iterdir()] == ["l.sqlite"] * len(replies)
+
+
+def test_a_failure_is_no_reply_and_is_forgiven_by_one(tmp_path):
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
+        ledger.keep(Reply(request="r1", failure="failed", detail="http_500: busy"))
+        ledger.keep(Reply(request="r1", failure="failed", detail="timeout: 3 s"))
+        ledger.keep(Reply(request="r2", failure="failed", detail="timeout: 5 s"))
+        assert (ledger.has("r1"), len(ledger), ledger.failures()) == (False, 0, {"timeout": 2})
+        assert ledger.reply("r1") == Reply(request="r1", failure="failed", detail="timeout: 3 s")
+        ledger.keep(FULL)
+        assert (ledger.has("r1"), ledger.failures()) == (True, {"timeout": 1})
+
+
+def test_refusals_and_cut_replies_are_answers(tmp_path):
+    with open_ledger(None) as ledger:
+        ledger.keep(Reply(request="r1", failure="refused"))
+        ledger.keep(Reply(request="r2", text="so far", failure="cut off"))
+        assert len(ledger) == 2
+        assert ledger.reply("r2").text == "so far"
+
+
+def test_what_was_never_asked_has_failed():
+    with open_ledger(None) as ledger:
+        assert ledger.reply("r") == Reply(request="r", failure="failed", detail="not asked")
+
+
+def test_there_is_one_writer(tmp_path):
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
+        ledger.keep(FULL)
+        with pytest.raises(OutputError, match="another run"), open_ledger(tmp_path / "l.sqlite"):
+            pass
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
+        assert ledger.has("r1")
+
+
+def test_another_file_is_no_ledger(tmp_path):
+    (tmp_path / "l.sqlite").write_text("this is a text, and long enough to be looked at as a database of pages")
+    with pytest.raises(FileError, match="not a ledger"), open_ledger(tmp_path / "l.sqlite"):
+        pass
+
+
+def test_what_was_kept_survives_a_kill(tmp_path):
+    path = tmp_path / "l.sqlite"
+    script = textwrap.dedent(f"""
+        import time
+        from pathlib import Path
+        from steelyard.core.comparison import Reply
+        from steelyard.io.ledger import open_ledger
+        with open_ledger(Path({str(path)!r})) as ledger:
+            for number in range(5):
+                ledger.keep(Reply(request=str(number), text="x"))
+            print("kept", flush=True)
+            time.sleep(60)
+    """)
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as running:
+        assert running.stdout.readline() == b"kept\n"
+        os.kill(running.pid, signal.SIGKILL)
+    time.sleep(0.05)
+    with open_ledger(path) as ledger:
+        assert [reply.request for reply in ledger.replies()] == list("01234")
+
+
+def test_a_ledger_that_cannot_be_begun_is_not_called_busy_and_leaves_nothing(tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(OutputError, match="cannot be written") as caught, open_ledger(tmp_path / "l.sqlite"):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "wait for it" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(OutputError, match="unable to open"), open_ledger(tmp_path / "absent" / "l.sqlite"):
+        pass
+
+
+def test_a_ledger_that_was_removed_ends_the_asking_at_the_next_reply(tmp_path):
+    path = tmp_path / "l.sqlite"
+
+    def ask():
+        with open_ledger(path) as ledger:
+            ledger.keep(FULL)
+            path.unlink()
+            ledger.keep(FULL)
+
+    with pytest.raises(OutputError, match="was removed"):
+        ask()

@@ -1,0 +1,75 @@
+import bz2
+import gzip
+import lzma
+
+import pytest
+
+from steelyard.core.errors import FileError, Place
+from steelyard.io.lines import check_readable, check_utf8, read_batches
+
+
+def test_batches_keep_line_numbers_and_skip_blank_lines(tmp_path):
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(b"\xef\xbb\xbfone\n\n  \ntwo\nthree")
+    batches = list(read_batches(path, size=2))
+    assert [batch.numbers for batch in batches] == [(1, 4), (5,)]
+    assert [batch.lines for batch in batches] == [(b"one\n", b"two\n"), (b"three",)]
+
+
+def test_an_absent_file_an_empty_file_a_folder(tmp_path):
+    with pytest.raises(FileError, match="no such file"):
+        check_readable(tmp_path / "nothing.jsonl")
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    with pytest.raises(FileError, match="empty"):
+        check_readable(tmp_path / "empty.jsonl")
+    with pytest.raises(FileError, match="folder"):
+        check_readable(tmp_path)
+
+
+def test_a_git_lfs_pointer_is_never_read_as_data(tmp_path):
+    path = tmp_path / "data.jsonl"
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+    with pytest.raises(FileError, match="git-LFS pointer"):
+        list(read_batches(path))
+
+
+def test_a_line_over_the_limit_is_refused_with_its_number(tmp_path):
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(b"short\n" + b"x" * 2**20 + b"\n")
+    with pytest.raises(FileError, match=r"f\.jsonl:2: the line is longer than 0 MiB"):
+        list(read_batches(path, max_line_bytes=2**16))
+
+
+def test_the_first_bad_byte_is_named():
+    assert check_utf8("杆秤".encode(), Place("f")) == "杆秤"
+    with pytest.raises(FileError, match=r"f:3: byte 4 is not UTF-8 \(0xff\)"):
+        check_utf8(b"abc\xff", Place("f", 3))
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (gzip.compress(b"{}", mtime=0), "gzip"),
+        (bz2.compress(b"{}"), "bzip2"),
+        (lzma.compress(b"{}"), "xz"),
+        ("{}".encode("utf-16"), "UTF-16"),
+        (b"PAR1", "Parquet"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x28\xb5\x2f\xfd", "zstd"),
+    ],
+    ids=["gzip", "bzip2", "xz", "utf-16", "parquet", "zip", "zstd"],
+)
+def test_a_file_that_is_no_text_is_named_for_what_it_is(tmp_path, content, found):
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(content)
+    check_readable(path)  # a model's weights may begin with any bytes
+    with pytest.raises(FileError, match=rf"f\.jsonl: this is {found}.*, not text in UTF-8\n  do: "):
+        list(read_batches(path))
+
+
+@pytest.mark.parametrize("content", [b"\n", b" \n\r\n\t\n", b"\xef\xbb\xbf"])
+def test_a_file_of_blank_lines_is_as_good_as_empty(tmp_path, content):
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=r"f\.jsonl: the file has blank lines only"):
+        list(read_batches(path))

@@ -1,0 +1,139 @@
+"""One process at a time writes to a folder; what a killed one left is told from what a living one writes."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from many_processes import alone
+from steelyard.core.config import Config
+from steelyard.core.errors import FileError, OutputError
+from steelyard.io.atomic import sweep_parts, written
+from steelyard.io.locks import only_writer
+from steelyard.io.run_folder import read_run, result_folder
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from steelyard.core.config import Config
+from steelyard.io.run_folder import result_folder
+with result_folder(Path(sys.argv[1]), "stage", config=Config(), inputs={}):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def holder(folder):
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder)], env=alone(), stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_a_second_run_is_refused_with_the_process_and_a_kill_leaves_no_lock(tmp_path):
+    out = tmp_path / "out"
+    process = holder(out)
+    try:
+        with (
+            pytest.raises(OutputError, match=rf"another run is writing here \(process {process.pid}\)"),
+            result_folder(out, "stage", config=Config(), inputs={}, force=True),
+        ):
+            pytest.fail("two runs in one folder")
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    with result_folder(out, "stage", config=Config(), inputs={}):
+        pass
+    assert sorted(item.name for item in out.iterdir()) == ["run.json"]
+    assert read_run(out).stage == "stage"
+
+
+def test_within_one_process_a_folder_has_one_writer_too(tmp_path):
+    with (
+        only_writer(tmp_path / "out"),
+        pytest.raises(OutputError, match=f"process {os.getpid()}"),
+        only_writer(tmp_path / "out"),
+    ):
+        pytest.fail("two writers")
+
+
+def test_a_folder_that_nothing_was_written_into_goes_with_its_parents(tmp_path):
+    with only_writer(tmp_path / "a" / "b" / "out"):
+        assert (tmp_path / "a" / "b" / "out" / ".lock").is_file()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_that_is_a_link_is_not_written_through(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "mine").write_text("text")
+    (tmp_path / "out" / ".lock").symlink_to(tmp_path / "mine")
+    with pytest.raises(OSError, match="symbolic"), only_writer(tmp_path / "out"):
+        pytest.fail("the link was followed")
+    assert (tmp_path / "mine").read_text() == "text"
+
+
+def test_what_a_killed_process_was_writing_is_swept_and_what_a_living_one_writes_stays(tmp_path):
+    target = tmp_path / "cases[1].jsonl"
+    stale = tmp_path / ".cases[1].jsonl.abc.part"
+    stale.write_text("half of it")
+    other = tmp_path / ".cases1.jsonl.abc.part"
+    other.write_text("another file's")
+    with written(target) as file:
+        file.write(b"whole")
+        sweep_parts(target)
+        assert not stale.exists()
+    assert target.read_bytes() == b"whole"
+    assert other.exists()
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"stage": 3}', "[" * 2000, "\udc80"], ids=range(5))
+def test_a_broken_record_of_unfinished_work_is_told_and_force_begins_anew(content, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "started.json").write_text(content, errors="surrogateescape")
+    with (
+        pytest.raises(FileError, match=r"started\.json: not the record of an unfinished run"),
+        result_folder(out, "stage", config=Config(), inputs={}),
+    ):
+        pytest.fail("the folder was claimed")
+    with result_folder(out, "stage", config=Config(), inputs={}, force=True):
+        pass
+    assert read_run(out).stage == "stage"
+
+
+WORK = """
+import os, sys, time
+from steelyard.plugins.engines.local import LocalEngine
+def main():
+    for pid in LocalEngine(2).map(eval, ["(__import__('os').getpid(), __import__('time').sleep(0.2))[0]"] * 1000):
+        print(pid, flush=True)
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_workers_end_with_a_parent_that_was_killed(tmp_path):
+    (tmp_path / "work.py").write_text(WORK)
+    process = subprocess.Popen(
+        [sys.executable, "work.py"], cwd=tmp_path, env=alone(), stdout=subprocess.PIPE, text=True
+    )
+    workers = {int(process.stdout.readline()) for _ in range(4)}
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    end = time.monotonic() + 20
+    while time.monotonic() < end and any(map(is_alive, workers)):
+        time.sleep(0.05)
+    assert not [pid for pid in workers if is_alive(pid)]
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

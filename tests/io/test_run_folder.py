@@ -1,0 +1,147 @@
+import json
+import shutil
+
+import pytest
+
+from steelyard.core.config import Config
+from steelyard.core.errors import FileError, OutputError
+from steelyard.core.types import Counts
+from steelyard.io.atomic import write_text
+from steelyard.io.run_folder import file_hash, read_run, result_folder
+
+
+class Settings(Config, frozen=True):
+    depth: int = 1
+
+
+@pytest.fixture
+def given(tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_text("x\n")
+    return path
+
+
+def stage(out, given, *, depth=1, force=False, text="made"):
+    with result_folder(
+        out, "stage", config=Settings(depth=depth), inputs={"cases": given}, seed=3, force=force
+    ) as result:
+        if not result.is_finished:
+            write_text(result.path("out.txt"), text)
+            result.counts = Counts(num_in=3, num_used=2, dropped={"rule": 1})
+            result.summary = {"value": 0.5}
+    return result
+
+
+def test_the_record_holds_what_was_asked_and_what_came_of_it(tmp_path, given):
+    stage(tmp_path / "out", given)
+    run = read_run(tmp_path / "out")
+    assert (run.stage, run.config, run.seed, run.summary) == ("stage", {"depth": 1}, 3, {"value": 0.5})
+    assert run.inputs["cases"].sha256 == file_hash(given)
+    assert run.outputs == {"out.txt": file_hash(tmp_path / "out" / "out.txt")}
+    assert run.counts.dropped == {"rule": 1}
+    assert sorted(item.name for item in (tmp_path / "out").iterdir()) == ["out.txt", "run.json"]
+
+
+def test_an_equal_run_is_not_repeated_wherever_its_input_lies(tmp_path, given):
+    stage(tmp_path / "out", given)
+    moved = given.rename(tmp_path / "moved.jsonl")
+    assert stage(tmp_path / "out", moved, text="again").is_finished
+    assert (tmp_path / "out" / "out.txt").read_text() == "made"
+
+
+def test_another_run_is_refused_and_replaced_only_by_force(tmp_path, given):
+    stage(tmp_path / "out", given)
+    with pytest.raises(OutputError, match="holds another run"):
+        stage(tmp_path / "out", given, depth=2)
+    given.write_text("y\n")
+    with pytest.raises(OutputError, match="--force"):
+        stage(tmp_path / "out", given)
+    (tmp_path / "out" / "mine.txt").write_text("a note of the user's")
+    assert not stage(tmp_path / "out", given, depth=2, force=True, text="new").is_finished
+    assert (tmp_path / "out" / "out.txt").read_text() == "new"
+    assert (tmp_path / "out" / "mine.txt").exists()
+
+
+def test_an_interrupted_run_goes_on_and_leaves_no_record(tmp_path, given):
+    out = tmp_path / "out"
+    with (
+        pytest.raises(KeyboardInterrupt),
+        result_folder(out, "stage", config=Settings(), inputs={"cases": given}, seed=3),
+    ):
+        raise KeyboardInterrupt
+    with pytest.raises(FileError, match="no finished run"):
+        read_run(out)
+    with pytest.raises(OutputError, match="unfinished run"):
+        stage(out, given, depth=2)
+    (out / ".cases.jsonl.x1.part").write_text("half of it")
+    (out / ".saving-x1").mkdir()
+    assert not stage(out, given).is_finished
+    assert read_run(out).summary == {"value": 0.5}
+    assert sorted(item.name for item in out.iterdir()) == ["out.txt", "run.json"]
+
+
+def test_a_refused_call_leaves_no_trace(tmp_path, given):
+    out = tmp_path / "out"
+    with pytest.raises(OutputError), result_folder(out, "stage", config=Settings(), inputs={"cases": given}):
+        raise OutputError("refused")
+    assert not out.exists()
+
+
+def test_a_run_never_replaces_what_it_reads(tmp_path, given):
+    stage(tmp_path / "first", given)
+    made = tmp_path / "first" / "out.txt"
+    with pytest.raises(OutputError, match="--out holds the cases that the run reads"):
+        stage(tmp_path / "first", made, force=True)
+    assert made.read_text() == "made"
+
+
+def test_an_absent_input_is_named(tmp_path):
+    with pytest.raises(FileError, match="no such file"):
+        stage(tmp_path / "out", tmp_path / "absent.jsonl")
+
+
+def test_a_folder_of_something_else_and_a_file_are_refused(tmp_path, given):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    with pytest.raises(OutputError, match="something else"):
+        stage(tmp_path / "mine", given)
+    with pytest.raises(OutputError, match="names a file"):
+        stage(given, given)
+
+
+def test_a_broken_record_is_named(tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps({"stage": 3}))
+    with pytest.raises(FileError, match="not the record of a run"):
+        read_run(tmp_path)
+
+
+def test_a_folder_s_hash_depends_on_names_and_content(tmp_path):
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a").write_text("1")
+    first = file_hash(tmp_path / "d")
+    (tmp_path / "d" / "a").rename(tmp_path / "d" / "b")
+    assert file_hash(tmp_path / "d") != first
+
+
+def test_a_folder_that_was_removed_meanwhile_is_said_and_the_same_call_goes_on(tmp_path, given):
+    out = tmp_path / "out"
+
+    def removed():
+        with result_folder(out, "stage", config=Settings(), inputs={"cases": given}, seed=3) as result:
+            write_text(result.path("first.txt"), "made")
+            shutil.rmtree(out)
+            write_text(result.path("second.txt"), "made")
+
+    with pytest.raises(OutputError, match=r"first\.txt was removed while the run was writing here"):
+        removed()
+    assert not (out / "run.json").exists()
+    assert not stage(out, given).is_finished
+    assert read_run(out).summary == {"value": 0.5}
+
+
+def test_a_folder_that_was_removed_but_holds_everything_again_is_finished(tmp_path, given):
+    out = tmp_path / "out"
+    with result_folder(out, "stage", config=Settings(), inputs={"cases": given}, seed=3) as result:
+        shutil.rmtree(out)
+        write_text(result.path("out.txt"), "made")
+    assert sorted(item.name for item in out.iterdir()) == ["out.txt", "run.json"]

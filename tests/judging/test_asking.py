@@ -1,0 +1,143 @@
+import msgspec
+import pytest
+
+from chat_server import chatting, completion, preferring, record
+from steelyard.core.errors import ModelError
+from steelyard.io.ledger import open_ledger
+from steelyard.judging.asking import answers_of, ask_panel, tokens_used
+from steelyard.judging.panel import build_panel, choose_panel
+from steelyard.judging.planning import plan_comparisons
+from strategies import case
+
+CASES = [case(f"p{number}", "ab", text=f"question {number}") for number in range(12)]
+
+
+def planned(cases=CASES, design="pairs"):
+    return lambda: (one for own in cases for one in plan_comparisons(own, design, seed=0))
+
+
+def jury_at(server, design="pairs", **judge):
+    chat = {"base_url": server.url, "model": "m", "num_tries": 1, "workers": 4}
+    return build_panel(choose_panel(design, chat=chat, judge=judge))
+
+
+def test_everything_is_asked_once_and_read_back(tmp_path):
+    with chatting(preferring("answer b")) as server, open_ledger(None) as ledger:
+        jury = jury_at(server, prompt_language="en")
+        assert ask_panel(jury, planned(), ledger) == {"m": (24, 0, 0)}
+        assert ask_panel(jury, planned(), ledger) == {"m": (24, 24, 0)}
+        assert len(server.questions) == 24
+        for comparison in planned()():
+            (verdict,) = answers_of(jury, comparison, ledger)["m"].verdicts
+            better = verdict.left if verdict.outcome == "left" else verdict.right
+            assert (better, verdict.is_inconsistent) == ("b", False)
+
+
+def test_after_a_kill_only_the_rest_is_asked(tmp_path):
+    with chatting() as server:
+        with open_ledger(tmp_path / "l") as ledger:
+            ask_panel(jury_at(server), planned(CASES[:5]), ledger)
+        with open_ledger(tmp_path / "l") as ledger:
+            assert ask_panel(jury_at(server), planned(), ledger) == {"m": (24, 10, 0)}
+        assert len(server.questions) == 24
+
+
+def test_failures_are_asked_again_and_nothing_else():
+    is_broken = True
+
+    def answer(question):
+        if is_broken and "question 3" in question["messages"][-1]["content"]:
+            return (500, b"broken")
+        return "[[A]]"
+
+    with chatting(answer) as server, open_ledger(None) as ledger:
+        assert ask_panel(jury_at(server), planned(), ledger) == {"m": (24, 0, 2)}
+        assert ledger.failures() == {"http_500": 2}
+        is_broken = False
+        assert ask_panel(jury_at(server), planned(), ledger) == {"m": (24, 22, 0)}
+        assert (len(server.questions), ledger.failures()) == (26, {})
+
+
+def test_equal_questions_are_asked_once():
+    with chatting() as server, open_ledger(None) as ledger:
+        same = [case("p", "ab"), case("q", "ab")]
+        found = ask_panel(jury_at(server, orders="both"), planned(same), ledger)
+        assert found == {"m": (2, 0, 0)}
+        assert len(server.questions) == 2
+
+
+def test_other_settings_are_other_questions():
+    with chatting() as server, open_ledger(None) as ledger:
+        ask_panel(jury_at(server), planned(), ledger)
+        for judge in ({"criteria": False}, {"max_tokens": 9}, {"style": "gemma"}):
+            assert ask_panel(jury_at(server, **judge), planned(), ledger)["m"].num_kept == 0
+
+
+def test_a_run_of_failures_ends_early():
+    with chatting(lambda _: (500, b"out of memory")) as server, open_ledger(None) as ledger:
+        with pytest.raises(ModelError, match=r"the first 20 requests all failed .*out of memory"):
+            ask_panel(jury_at(server), planned(), ledger)
+        assert len(server.questions) < 28
+
+
+def test_a_run_of_cut_replies_ends_early():
+    with chatting(lambda _: completion("I think", "length")) as server, open_ledger(None) as ledger:
+        with pytest.raises(ModelError, match="20 of 20 replies were cut off"):
+            ask_panel(jury_at(server), planned(), ledger)
+        # The replies are kept: with more of them allowed, the run goes on.
+        found = ask_panel(jury_at(server), planned(), ledger, most_cut_off=1.0)["m"]
+        assert found.num_kept >= 20
+        assert found.num_failed == 0
+
+
+def test_first_tokens_are_not_cut_off():
+    body = completion("A", "length", logprobs=[("A", -0.1), ("B", -3.0)], usage=(9, 1))
+    with chatting(lambda _: body) as server, open_ledger(None) as ledger:
+        assert ask_panel(jury_at(server, style="first_token"), planned(), ledger)["m"] == (24, 0, 0)
+
+
+def test_a_panel_is_asked_member_by_member(tmp_path):
+    from steelyard.judging.panel import PanelMember
+
+    members = [
+        PanelMember(chat=record(tmp_path / f"{name}.jsonl", {"text": text}) | {"name": name}, judge={"orders": "one"})
+        for name, text in (("a", "[[A]]"), ("b", "[[A]]"), ("c", "hm"))
+    ]
+    jury = build_panel(choose_panel("pairs", chat={}, judge={}, members=members))
+    with open_ledger(None) as ledger:
+        assert ask_panel(jury, planned(), ledger) == dict.fromkeys("abc", (12, 0, 0))
+        for comparison in planned()():
+            answers = answers_of(jury, comparison, ledger)
+            assert list(answers) == ["a", "b", "c", "panel"]
+            (verdict,) = answers["panel"].verdicts
+            assert (verdict.outcome, verdict.members) == ("left", {"a": "left", "b": "left", "c": "unreadable"})
+
+
+def two_prompts():
+    return [
+        one
+        for own in (case("p", "ab", text="one"), case("q", "ab", text="two"))
+        for one in plan_comparisons(own, "pairs", seed=0)
+    ]
+
+
+@pytest.mark.parametrize(("price", "cost"), [(None, None), ((3.0, 15.0), (4 * 100 * 3 + 4 * 20 * 15) / 1e6)])
+def test_tokens_and_what_they_cost(tmp_path, price, cost):
+    chat = record(tmp_path / "r.jsonl", {"text": "[[A]]", "prompt_tokens": 100, "reply_tokens": 20})
+    jury = build_panel(choose_panel("pairs", chat=chat, judge={}, price=price))
+    with open_ledger(None) as ledger:
+        ask_panel(jury, two_prompts, ledger)
+        used = msgspec.to_builtins(tokens_used(jury, two_prompts, ledger)["recorded"])
+    assert used == {
+        "num_replies": 4, "prompt": 400, "reply": 80, "uncounted": 0, "cost": cost and pytest.approx(cost),
+        "odd_usage": 0, "other_models": {},
+    }  # fmt: skip
+
+
+def test_what_a_server_does_not_count_is_told(tmp_path):
+    chat = record(tmp_path / "r.jsonl", {"contains": ["one"], "text": "[[A]]"}, {"text": "[[A]]", "failure": "failed"})
+    jury = build_panel(choose_panel("pairs", chat=chat, judge={}))
+    with open_ledger(None) as ledger:
+        ask_panel(jury, two_prompts, ledger)
+        used = msgspec.to_builtins(tokens_used(jury, two_prompts, ledger)["recorded"])
+    assert (used["num_replies"], used["uncounted"], used["prompt"]) == (2, 2, 0)

@@ -1,0 +1,104 @@
+import json
+
+import pytest
+
+import tiny_families
+from steelyard.core.errors import ModelError
+from steelyard.core.plugins import build
+from steelyard.core.types import Case, Response
+from steelyard.networks.loading import fill, load_backbone, local_folder, read_config, stored_weights
+from steelyard.plugins.models._heads import LinearHead
+from strategies import prompt
+
+CASES = [Case(prompt=prompt("p", "why?"), responses=(Response(id="a", text="因为。"), Response(id="b", text="no")))]
+
+
+def scores(folder):
+    (line,) = build("models", "grm", {"path": str(folder)}).score(CASES)
+    return line.scores
+
+
+def in_shards(folder, ending):
+    """The same checkpoint in two files with an index, as large models are published."""
+    import torch
+    from safetensors.torch import save_file
+
+    weights = tiny_families.stored(folder)
+    names = sorted(weights)
+    places = {}
+    for number, part in enumerate((names[::2], names[1::2])):
+        file = f"model-{number}.{ending}"
+        own = {name: weights[name] for name in part}
+        if ending == "bin":
+            torch.save(own, folder / f"pytorch_{file}")
+            file = f"pytorch_{file}"
+        else:
+            save_file(own, folder / file, metadata={"format": "pt"})
+        places |= dict.fromkeys(part, file)
+    index = "pytorch_model.bin.index.json" if ending == "bin" else "model.safetensors.index.json"
+    (folder / index).write_text(json.dumps({"metadata": {}, "weight_map": places}))
+    (folder / "model.safetensors").unlink()
+    return places
+
+
+@pytest.mark.parametrize("ending", ["safetensors", "bin"])
+def test_shards_are_the_same_model(tmp_path, ending):
+    tiny_families.save_grm(tmp_path)
+    whole = scores(tmp_path)
+    places = in_shards(tmp_path, ending)
+    assert scores(tmp_path) == pytest.approx(whole, abs=1e-6)
+    (tmp_path / places["v_head.summary.0.bias"]).unlink()
+    with pytest.raises(ModelError, match="this file of its weights is missing"):
+        stored_weights(tmp_path, lambda name: name.startswith("v_head."))
+
+
+def test_one_file_of_pickled_weights_is_the_same_model(tmp_path):
+    import torch
+
+    tiny_families.save_grm(tmp_path)
+    whole = scores(tmp_path)
+    torch.save(tiny_families.stored(tmp_path), tmp_path / "pytorch_model.bin")
+    (tmp_path / "model.safetensors").unlink()
+    assert scores(tmp_path) == pytest.approx(whole, abs=1e-6)
+
+
+def test_a_decoder_whose_weights_are_not_all_there_is_refused(tmp_path):
+    from safetensors.torch import save_file
+
+    tiny_families.save_grm(tmp_path)
+    weights = tiny_families.stored(tmp_path)
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, tmp_path / "model.safetensors")
+    with pytest.raises(ModelError, match=r"lacks weights: layers\.1\.mlp\.up_proj\.weight"):
+        load_backbone(tmp_path, dtype="float32")
+
+
+def test_a_folder_that_is_no_model_is_refused(tmp_path):
+    with pytest.raises(ModelError, match="there is no such model folder"):
+        local_folder(str(tmp_path / "absent"))
+    with pytest.raises(ModelError, match=r"has no config\.json that can be read"):
+        read_config(tmp_path)
+    (tmp_path / "config.json").write_text("[]")
+    with pytest.raises(ModelError, match="is not a JSON object"):
+        read_config(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "no_such_type"}')
+    with pytest.raises(ModelError, match="cannot be loaded as a decoder"):
+        load_backbone(tmp_path, dtype="float32")
+    with pytest.raises(ModelError, match="has no weights"):
+        stored_weights(tmp_path, bool)
+
+
+def test_a_head_takes_all_of_its_weights_and_no_others(tmp_path):
+    import torch
+
+    for weights, found in (
+        ({}, "it lacks weight"),
+        ({"weight": torch.zeros(1, 3), "bias": torch.zeros(1)}, "it also has bias"),
+        ({"weight": torch.zeros(2, 3)}, "it has in another shape weight"),
+    ):
+        with pytest.raises(ModelError, match=found):
+            fill(LinearHead(3), weights, where=tmp_path)
+    head = LinearHead(3)
+    fill(head, {"weight": torch.tensor([[1.0, 2.0, 3.0]], dtype=torch.bfloat16)}, where=tmp_path)
+    assert head.weight.tolist() == [[1.0, 2.0, 3.0]]
+    assert head.weight.dtype == torch.float32

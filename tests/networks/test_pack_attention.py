@@ -1,0 +1,160 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn.attention.flex_attention import flex_attention as plain_flex
+
+from steelyard.networks import pack_attention as _pack_attention
+from steelyard.networks.pack_attention import (
+    AttentionRule,
+    attend,
+    flex_attention,
+    layout_of,
+    ragged_attention,
+    sees,
+)
+from steelyard.networks.packing import pack
+
+CPU = torch.device("cpu")
+RULES = [AttentionRule(0.3, window, softcap, 0.0) for window in (None, 1, 4) for softcap in (None, 1.5)]
+
+
+def rows_of(lengths, seed=0):
+    """Prompts whose first tokens are shared by all answers: (shared, (tail, tail)) each."""
+    rng = np.random.default_rng(seed)
+    return [
+        [[7] * shared + [100 + answer, *rng.integers(1, 99, tail - 1).tolist()] for answer, tail in enumerate(tails)]
+        for shared, tails in lengths
+    ]
+
+
+def states(packed, heads=4, key_heads=2, size=8, dtype=torch.float64, seed=0):
+    draws = torch.Generator().manual_seed(seed)
+    number = len(packed.ids)
+    return [torch.randn(1, one, number, size, generator=draws, dtype=dtype) for one in (heads, key_heads, key_heads)]
+
+
+def plain(query, key, value, packed, rule):
+    """Every answer by itself, every query in a loop: softmax over what stands before it in its own conversation."""
+    key, value = (one.repeat_interleave(query.shape[1] // one.shape[1], dim=1) for one in (key, value))
+    out = torch.zeros_like(query)
+    for branch in packed.branches:
+        for row in (branch.places(answer).tolist() for answer in range(len(branch.tails))):
+            for number, place in enumerate(row):
+                seen = row[max(0, number + 1 - (rule.window or 10**9)) : number + 1]
+                logits = (query[0, :, place, None] * key[0, :, seen]).sum(-1) * rule.scale
+                if rule.softcap is not None:
+                    logits = rule.softcap * torch.tanh(logits / rule.softcap)
+                out[0, :, place] = (logits.softmax(-1)[..., None] * value[0, :, seen]).sum(1)
+    return out
+
+
+LENGTHS = [(5, (3, 1, 6)), (0, (2, 4)), (1, (7,)), (4, (1, 1))]
+some_lengths = st.lists(
+    st.tuples(st.integers(0, 6), st.lists(st.integers(1, 7), min_size=1, max_size=4)), min_size=1, max_size=3
+)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")  # the plain program is meant here
+@pytest.mark.parametrize("rule", RULES)
+def test_ragged_runs_and_flex_attention_read_what_a_plain_loop_reads(rule):
+    packed = pack(rows_of(LENGTHS))
+    query, key, value = states(packed)
+    layout = layout_of(packed, CPU)
+    expected = plain(query, key, value, packed, rule)
+    assert (ragged_attention(query, key, value, layout, rule) - expected).abs().max() < 1e-14
+    assert (flex_attention(query, key, value, layout, rule, kernel=plain_flex) - expected).abs().max() < 1e-12
+    last = layout._replace(is_last=True)
+    asked = query[:, :, layout.last]
+    for found in (
+        ragged_attention(asked, key, value, last, rule),
+        flex_attention(asked, key, value, last, rule, kernel=plain_flex),
+    ):
+        assert (found - expected[:, :, layout.last]).abs().max() < 1e-12
+
+
+@settings(deadline=None, max_examples=30)
+@given(some_lengths, st.sampled_from(RULES), st.integers(1, 3))
+def test_any_pack_in_runs_of_any_size(lengths, rule, run):
+    packed = pack(rows_of(lengths))
+    query, key, value = states(packed)
+    before = _pack_attention._QUERIES_AT_A_TIME
+    try:
+        _pack_attention._QUERIES_AT_A_TIME = run
+        found = attend(query, key, value, layout_of(packed, CPU), rule)
+    finally:
+        _pack_attention._QUERIES_AT_A_TIME = before
+    assert (found - plain(query, key, value, packed, rule)).abs().max() < 1e-14
+
+
+def test_gradients_are_those_of_the_plain_loop():
+    packed = pack(rows_of(LENGTHS))
+    for rule in (RULES[0], RULES[-1]):
+        given_states = [one.requires_grad_() for one in states(packed)]
+        loss = [
+            attend(*given_states, layout_of(packed, CPU), rule).cos().sum(),
+            plain(*given_states, packed, rule).cos().sum(),
+        ]
+        mine, theirs = (torch.autograd.grad(one, given_states) for one in loss)
+        assert max((a - b).abs().max() for a, b in zip(mine, theirs, strict=True)) < 1e-13
+
+
+def test_who_sees_whom_by_hand():
+    packed = pack([[[1, 2, 3], [1, 2, 4, 5]], [[6]]])  # 1 2 | 3 | 4 5 | 6
+    layout = layout_of(packed, CPU)
+    places = torch.arange(6)
+    seen = sees(layout, None)(None, None, places[:, None], places[None, :]).int().tolist()
+    assert seen == [
+        [1, 0, 0, 0, 0, 0],
+        [1, 1, 0, 0, 0, 0],
+        [1, 1, 1, 0, 0, 0],
+        [1, 1, 0, 1, 0, 0],
+        [1, 1, 0, 1, 1, 0],
+        [0, 0, 0, 0, 0, 1],
+    ]
+    near = sees(layout, 2)(None, None, places[:, None], places[None, :]).int().tolist()
+    assert near[4] == [0, 0, 0, 1, 1, 0]
+    assert near[3] == [0, 1, 0, 1, 0, 0]
+
+
+def test_dropout_leaves_the_mean():
+    packed = pack(rows_of([(3, (2, 3))]))
+    query, key, value = states(packed)
+    layout, value = layout_of(packed, CPU), torch.ones_like(value)
+    for softcap in (None, 2.0):
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            found = torch.stack(
+                [attend(query, key, value, layout, AttentionRule(1.0, None, softcap, 0.25)) for _ in range(400)]
+            )
+        assert found.std() > 0.05
+        assert abs(found.mean() - 1) < 0.02
+
+
+def test_masks_are_kept_where_arguments_are_taken_apart_on_their_way():
+    """FSDP2 rebuilds what a layer is given as a tree: masks made by one layer must still be there for the next."""
+    layout = layout_of(pack(rows_of([(3, (2, 3))])), CPU)
+    leaves, tree = torch.utils._pytree.tree_flatten({"packed": layout})
+    assert torch.utils._pytree.tree_unflatten(leaves, tree)["packed"].made is layout.made
+
+
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_short_rows_attend_in_float32_where_bfloat16_is_asked_for_on_a_cpu(is_mixed):
+    packed = pack(rows_of(LENGTHS))
+    narrow = [one.bfloat16() for one in states(packed, dtype=torch.float32)]
+    # Under autocast queries and keys come in float32 from the rotation, and values in bfloat16.
+    given_states = [narrow[0].float(), narrow[1].float(), narrow[2]] if is_mixed else narrow
+    with torch.autocast("cpu", torch.bfloat16, enabled=is_mixed):
+        read = attend(*given_states, layout_of(packed, CPU), RULES[0])
+    exact = plain(*(one.double() for one in narrow), packed, RULES[0])
+    assert read.dtype == torch.bfloat16
+    # One rounding of the result to bfloat16's 8 bits, and none before it: half a unit in the last place.
+    assert ((read.double() - exact).abs() <= exact.abs() / 256 + 1e-6).all()
+
+
+def test_long_rows_attend_in_the_type_that_they_have():
+    packed = pack([[[7] * 10 + [100 + answer] * 300 for answer in range(2)]])
+    given_states = [one.bfloat16() for one in states(packed, dtype=torch.float32)]
+    read = attend(*given_states, layout_of(packed, CPU), RULES[0])
+    assert torch.equal(read, ragged_attention(*given_states, layout_of(packed, CPU), RULES[0]))

@@ -1,0 +1,207 @@
+from collections import Counter
+
+import pytest
+
+from format_rows import read, write
+from steelyard.core.errors import Place, RecordError
+from steelyard.core.plugins import build
+from steelyard.core.protocols import Row
+from steelyard.core.types import Pair, Rating
+from strategies import case
+
+
+def turns(*pairs):
+    return [{"role": role, "content": content} for role, content in pairs]
+
+
+ROW = {"messages": turns(("system", "s"), ("user", "问"), ("assistant", "好")), "rejected_response": "坏"}
+
+
+def test_the_last_assistant_turn_is_the_chosen_answer():
+    (one,), _ = read("ms_swift", ROW | {"margin": 3})
+    assert [(turn.role, turn.content) for turn in one.prompt.messages] == [("system", "s"), ("user", "问")]
+    assert [response.text for response in one.responses] == ["好", "坏"]
+    assert one.pairs == (Pair(better=one.responses[0].id, worse=one.responses[1].id, margin=3.0),)
+
+
+def test_a_rejected_conversation_is_read_whole():
+    row = {
+        "messages": turns(("user", "q"), ("tool_call", "{}"), ("tool_response", "1"), ("assistant", "one")),
+        "rejected_messages": turns(("user", "q"), ("assistant", "none")),
+    }
+    (one,), _ = read("ms_swift", row)
+    assert [turn.content for turn in one.prompt.messages] == ["q"]
+    assert [turn.role for turn in one.responses[0].messages] == ["tool_call", "tool_response", "assistant"]
+    assert one.responses[1].text == "none"
+    assert write("ms_swift", one)[0] == [row]
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"rejected_response": None}, "neither rejected_response nor rejected_messages"),
+        ({"rejected_messages": turns(("user", "q"))}, "rejected_response and rejected_messages"),
+        ({"rejected_response": ["a", "b"]}, "has list under 'rejected_response'"),
+        ({"messages": turns(("user", "q"))}, "do not end with an answer"),
+        ({"messages": turns(("assistant", "q"))}, "do not end with an answer"),
+        ({"messages": None}, "messages"),
+        ({"margin": "3"}, "a value that is not a number"),
+    ],
+)
+def test_a_row_of_another_form_is_refused_with_its_line(change, what):
+    with pytest.raises(RecordError, match=rf"^f\.jsonl:2.*{what}"):
+        read("ms_swift", ROW, ROW | change)
+
+
+def test_images_and_tools_go_through_unread():
+    row = ROW | {"images": ["a.png"], "tools": "[]", "rejected_messages": None}
+    assert write("ms_swift", *read("ms_swift", row)[0])[0] == [row]
+    _, noted = read("ms_swift", {**ROW, "messages": [*ROW["messages"][:-1], {**ROW["messages"][-1], "loss": True}]})
+    assert noted == {"other keys of turns, left out": 1}
+
+
+def test_training_rows_without_a_rejected_answer_are_not_claimed():
+    recognises = build("formats", "ms_swift").recognises
+    assert recognises(ROW)
+    assert not recognises({"messages": ROW["messages"]})
+    assert not recognises({"messages": ROW["messages"], "label": True})
+
+
+RLHFLOW_ROW = {
+    "chosen": turns(("user", "问"), ("assistant", "好")),
+    "rejected": turns(("user", "问"), ("assistant", "坏")),
+    "chosen_score": 4.5,
+    "rejected_score": 2,
+}
+
+
+def test_scores_are_ratings_without_a_scale():
+    (one,), noted = read("rlhflow", RLHFLOW_ROW)
+    said = [(rating.dimension, rating.value, rating.range, rating.rater) for rating in one.ratings]
+    assert said == [("score", 4.5, None, "unknown"), ("score", 2, None, "unknown")]
+    assert [rating.response for rating in one.ratings] == [response.id for response in one.responses]
+    assert (one.judgments, noted) == ((), {})
+
+
+def test_scores_that_do_not_say_the_order_are_counted_and_kept():
+    (one,), noted = read("rlhflow", RLHFLOW_ROW | {"rejected_score": 4.5})
+    assert noted == {"pairs whose scores do not say their order": 1}
+    assert [len(tier) for tier in one.ranking] == [1, 1]
+    assert one.ranking[0] == (one.responses[0].id,)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [RLHFLOW_ROW | {"chosen_score": None}, {key: value for key, value in RLHFLOW_ROW.items() if "score" not in key}],
+)
+def test_null_and_absent_scores_come_back_as_they_were(row):
+    (one,), _ = read("rlhflow", row)
+    assert len(one.ratings) == ("rejected_score" in row)
+    assert write("rlhflow", one)[0] == [row]
+
+
+def test_only_ratings_of_its_own_kind_are_written():
+    ratings = (
+        Rating(response="a", rater="Ann", kind="human", dimension="score", value=1.0, id="r1"),
+        Rating(response="a", rater="Bob", kind="human", dimension="score", value=2.0),
+        Rating(response="b", rater="unknown", kind="human", dimension="score", value=0.0, range=(0, 1)),
+        Rating(response="b", rater="unknown", kind="human", dimension="overall", value=0.0),
+    )
+    (row,), lost = write("rlhflow", case(responses="ab", ranking=(("a",), ("b",)), ratings=ratings))
+    assert (row["chosen_score"], row["rejected_score"]) == (1.0, None)
+    assert (lost["ratings"], lost["raters"], lost["rating details"]) == (3, 1, 1)
+
+
+def test_who_gave_the_scores_can_be_said():
+    form = build("formats", "rlhflow", {"rater": "gpt-4", "rater_kind": "llm"})
+    (one,) = form.read([Row(Place("f.jsonl", 1), RLHFLOW_ROW)], Counter())
+    assert {(rating.rater, rating.kind) for rating in one.ratings} == {("gpt-4", "llm")}
+    lost = Counter()
+    assert list(form.write([one], lost)) == [RLHFLOW_ROW]
+    assert not lost["raters"]
+
+
+@pytest.mark.parametrize("change", [{"chosen_score": "4"}, {"rejected_score": True}])
+def test_a_score_that_is_no_number_is_refused(change):
+    (key,) = change
+    with pytest.raises(RecordError, match=rf"^f\.jsonl:1 at {key}: a value that is not a number"):
+        read("rlhflow", RLHFLOW_ROW | change)
+
+
+def test_conversations_that_share_no_turn_are_refused():
+    with pytest.raises(RecordError, match=r"^f\.jsonl:1: chosen and rejected share no turn"):
+        read("rlhflow", RLHFLOW_ROW | {"chosen": turns(("user", "x"), ("assistant", "y"))})
+
+
+def test_rows_without_scores_are_left_to_trl():
+    recognises = build("formats", "rlhflow").recognises
+    assert recognises(RLHFLOW_ROW)
+    assert not recognises({key: RLHFLOW_ROW[key] for key in ("chosen", "rejected")})
+    assert not recognises(RLHFLOW_ROW | {"chosen": "text"})
+
+
+CHOSEN = turns(("user", "问"), ("assistant", "好"))
+
+
+ULTRAFEEDBACK_BINARIZED_ROW = {
+    "prompt": "问",
+    "prompt_id": "p1",
+    "chosen": CHOSEN,
+    "rejected": turns(("user", "问"), ("assistant", "坏")),
+    "messages": CHOSEN,
+    "score_chosen": 9.0,
+    "score_rejected": 4.5,
+}
+
+
+def test_the_scores_are_gpt_4s_from_1_to_10():
+    (one,), _ = read("ultrafeedback_binarized", ULTRAFEEDBACK_BINARIZED_ROW)
+    assert one.prompt.id == "p1"
+    said = [(one.rater, one.kind, one.dimension, one.value, one.range) for one in one.ratings]
+    assert said == [("gpt-4", "llm", "overall_score", value, (1, 10)) for value in (9.0, 4.5)]
+    assert one.judgments == ()
+
+
+def test_equal_scores_and_scores_outside_the_scale_are_counted():
+    _, noted = read(
+        "ultrafeedback_binarized",
+        ULTRAFEEDBACK_BINARIZED_ROW | {"score_chosen": 4.5},
+        ULTRAFEEDBACK_BINARIZED_ROW | {"score_rejected": 0, "prompt_id": "x"},
+    )
+    assert noted == {
+        "pairs whose scores do not say their order": 1,
+        "ratings outside their scale (overall_score)": 1,
+    }
+
+
+def test_a_prompt_id_that_stands_already_is_counted_and_comes_back():
+    rows = [ULTRAFEEDBACK_BINARIZED_ROW, ULTRAFEEDBACK_BINARIZED_ROW | {"score_chosen": 8.0}]
+    cases, noted = read("ultrafeedback_binarized", *rows)
+    assert [one.prompt.id for one in cases] == ["p1", "p1~2"]
+    assert noted == {"repeated prompt ids": 1}
+    assert write("ultrafeedback_binarized", *cases)[0] == rows
+
+
+@pytest.mark.parametrize(
+    "change", [{"prompt": "a title"}, {"messages": None}, {"messages": CHOSEN[:1]}, {"messages": 3}]
+)
+def test_a_title_and_other_messages_come_back(change):
+    row = ULTRAFEEDBACK_BINARIZED_ROW | change
+    assert write("ultrafeedback_binarized", *read("ultrafeedback_binarized", row)[0])[0] == [row]
+
+
+def test_the_rows_of_one_prompt_share_its_id_and_that_is_counted():
+    rows, lost = write("ultrafeedback_binarized", case(id="p", responses="abc", ranking=(("a",), ("b",), ("c",))))
+    assert [row["prompt_id"] for row in rows] == ["p", "p", "p"]
+    assert (lost["prompt ids"], lost["more than two responses"]) == (2, 1)
+    assert {row["score_chosen"] for row in rows} == {None}
+
+
+@pytest.mark.parametrize("key", ["prompt", "prompt_id", "chosen", "rejected", "score_chosen"])
+def test_a_field_of_another_type_is_refused_with_its_line(key):
+    with pytest.raises(RecordError, match=rf"^f\.jsonl:2.*{key}"):
+        read(
+            "ultrafeedback_binarized",
+            ULTRAFEEDBACK_BINARIZED_ROW,
+            ULTRAFEEDBACK_BINARIZED_ROW | {"prompt_id": "p2"} | {key: ["x"]},
+        )

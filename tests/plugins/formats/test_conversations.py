@@ -1,0 +1,80 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.core.types import Message
+from steelyard.plugins.formats._conversations import EXTRA_ID, HUMAN, conversation_of, text_of, turns_in
+
+
+def user(content):
+    return Message(role="user", content=content)
+
+
+def assistant(content):
+    return Message(role="assistant", content=content)
+
+
+def test_anthropics_marks():
+    text = "Be brief.\n\nHuman: a\n\nAssistant:b\n\nHuman: "
+    found = turns_in(text, HUMAN)
+    assert found.turns == (Message(role="system", content="Be brief."), user("a"), assistant("b"), user(""))
+    assert found.bare == [2]
+    assert text_of(found.turns, HUMAN, found.bare) == text
+
+
+def test_helpsteers_marks():
+    text = "שלום\n<extra_id_1>Assistant\n你好\n<extra_id_1>User\nx\n"
+    assert turns_in(text, EXTRA_ID).turns == (user("שלום"), assistant("你好"), user("x\n"))
+    assert turns_in("", EXTRA_ID).turns == (user(""),)
+    assert text_of(turns_in(text, EXTRA_ID).turns, EXTRA_ID) == text
+
+
+@pytest.mark.parametrize(
+    ("turns", "marks"),
+    [
+        ([user("x\n\nHuman: y")], HUMAN),
+        ([Message(role="tool", content="x")], HUMAN),
+        ([user("x"), Message(role="system", content="y")], HUMAN),
+        ([assistant("x")], EXTRA_ID),
+        ([user("x\n<extra_id_1>User\ny")], EXTRA_ID),
+    ],
+)
+def test_what_would_be_read_otherwise_is_no_transcript(turns, marks):
+    assert text_of(turns, marks) is None
+
+
+@given(st.text(alphabet="aHuman:Assistant \n<extra_id_1>User", max_size=60), st.sampled_from([HUMAN, EXTRA_ID]))
+def test_any_text_comes_back_to_the_letter(text, marks):
+    found = turns_in(text, marks)
+    written = text_of(found.turns, marks, found.bare)
+    assert written == text
+
+
+def messages(*pairs):
+    return tuple(Message(role=role, content=content) for role, content in pairs)
+
+
+def test_a_conversation_is_exchanges_and_an_open_question():
+    lost = Counter()
+    said = conversation_of(messages(("system", "s"), ("user", "a"), ("assistant", "b"), ("user", "c")), lost)
+    assert (said.system, said.history, said.question, lost) == ("s", [("a", "b")], "c", {})
+
+
+def test_turns_that_do_not_alternate_are_joined_and_counted():
+    lost = Counter()
+    said = conversation_of(messages(("assistant", "a"), ("user", "b"), ("user", "c")), lost)
+    assert (said.history, said.question, lost["turns joined"]) == ([("", "a")], "b\nc", 2)
+
+
+def test_what_exchanges_cannot_say_is_counted():
+    lost = Counter()
+    said = conversation_of(messages(("user", "a"), ("system", "s"), ("tool", "t"), ("assistant", "b")), lost)
+    assert (said.system, said.history, said.question) == ("s", [("a\nt", "b")], "")
+    assert lost == {
+        "system turns joined, moved or empty": 1,
+        "roles": 1,
+        "turns joined": 1,
+        "conversations without an open question": 1,
+    }

@@ -1,0 +1,148 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.core.errors import Place, RecordError
+from steelyard.core.protocols import Row
+from steelyard.core.types import Message, Pair, Response
+from steelyard.curation.format_support import carrying_pairs
+from steelyard.plugins.formats._fields import answer_or_none, answer_text, without_keys
+from steelyard.plugins.formats._pair_rows import (
+    PairTurns,
+    cut_turns,
+    implicit_turns,
+    pair_rows,
+    plain_texts,
+    shared_turns,
+    whole_texts,
+    whole_turns,
+)
+from strategies import case
+
+turns = st.lists(st.sampled_from("abc"), max_size=4).map(
+    lambda names: tuple(Message(role="user", content=name) for name in names)
+)
+
+
+def row(chosen, rejected, *, names=("chosen", "rejected")):
+    return Row(Place("f", 1), dict(zip(names, (chosen, rejected), strict=True)))
+
+
+def parts(prompt, chosen, rejected):
+    roles = ("user", "assistant", "assistant")
+    texts = zip(roles, (prompt, chosen, rejected), strict=True)
+    return PairTurns(*((Message(role=role, content=text),) for role, text in texts))
+
+
+@given(prompt=turns, chosen=turns, rejected=turns)
+def test_a_cut_loses_no_turn_and_leaves_both_sides_one(prompt, chosen, rejected):
+    if not (prompt + chosen and prompt + rejected):
+        return
+    cut = cut_turns(prompt + chosen, prompt + rejected)
+    assert (cut.prompt + cut.chosen, cut.prompt + cut.rejected) == (prompt + chosen, prompt + rejected)
+    assert cut.chosen
+    assert cut.rejected
+    assert len(cut.prompt) >= min(len(prompt), len(prompt + chosen) - 1, len(prompt + rejected) - 1)
+    is_longest = min(len(cut.chosen), len(cut.rejected)) == 1 or cut.chosen[0] != cut.rejected[0]
+    assert is_longest
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [(parts("q\n", "a", "b"), True), (parts("q", "a", "b"), False), (parts("q\n", "a\nb", "a\nc"), False)],
+)
+def test_texts_are_whole_only_where_the_prompt_is_found_again(wanted, found):
+    texts = whole_texts(wanted, ("good", "bad"))
+    assert (texts is not None) == found
+    if texts is not None:
+        assert implicit_turns(Row(Place("f", 1), texts), Counter(), ("good", "bad")) == wanted
+
+
+def test_turns_are_found_again_unless_the_answers_begin_alike():
+    one = parts("q", "a", "b")
+    assert one.are_texts()
+    assert one.is_separable()
+    assert shared_turns(Row(Place("f", 1), whole_turns(one)), ("chosen", "rejected")) == one
+    both = PairTurns(one.prompt, one.chosen + one.prompt, one.chosen + one.chosen)
+    assert not both.are_texts()
+    assert not both.is_separable()
+    assert not PairTurns((), one.chosen, one.rejected).is_separable()
+
+
+def test_the_names_of_the_sides_stand_in_the_error():
+    with pytest.raises(RecordError, match=r"^f:1: good and bad share no prompt"):
+        implicit_turns(row("x", "y", names=("good", "bad")), Counter(), ("good", "bad"))
+    with pytest.raises(RecordError, match=r"^f:1 at bad: "):
+        shared_turns(row([{"role": "user", "content": "q"}], 3, names=("good", "bad")), ("good", "bad"))
+
+
+TURN = Message(role="assistant", content="x")
+
+
+def test_one_question_and_answers_of_one_turn_are_plain():
+    lost = Counter()
+    assert plain_texts(case(responses="ab", text="q"), lost) == ("q", {"a": "answer a", "b": "answer b"})
+    assert answer_or_none(Response(id="a", messages=(TURN,))) == "x"
+    assert not +lost
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        (Message(role="system", content="s"), Message(role="user", content="q")),
+        (Message(role="user", content="q"), TURN, Message(role="user", content="r")),
+        (TURN,),
+        (),
+    ],
+)
+def test_a_conversation_is_not(messages):
+    one, lost = case(), Counter()
+    changed = type(one)(prompt=type(one.prompt)(id="p", messages=messages), responses=one.responses)
+    assert plain_texts(changed, lost) is None
+    assert lost == {"cases of another shape": 1}
+
+
+def test_answers_of_several_turns_are_not():
+    assert answer_or_none(Response(id="a", messages=(TURN, TURN))) is None
+    assert answer_or_none(Response(id="a", messages=(Message(role="user", content="x"),))) is None
+
+
+def test_a_meta_without_keys_may_be_none():
+    assert without_keys({"a": 1, "b": 2}, ["a"]) == {"b": 2}
+    assert without_keys({"a": 1}, ["a"]) is None
+    assert without_keys(None, ["a"]) is None
+
+
+def messages(*pairs):
+    return tuple(Message(role=role, content=content) for role, content in pairs)
+
+
+IDS = carrying_pairs("prompt ids", "response ids")
+
+
+def test_every_pair_is_a_row_and_the_rest_is_counted():
+    lost = Counter()
+    rows = list(pair_rows(case(ranking=(("a", "b"), ("c",))), lost, IDS))
+    assert [(row.better.id, row.worse.id) for row in rows] == [("a", "c"), ("b", "c")]
+    assert lost == {"responses in no pair": 2, "ties": 1, "more than two responses": 1}
+    lost = Counter()
+    assert list(pair_rows(case(), lost, IDS)) == []
+    assert lost == {"responses in no pair": 5, "more than two responses": 1, "prompts without a pair": 1}
+
+
+def test_an_answer_of_several_turns_keeps_its_last():
+    lost = Counter()
+    turns = messages(("assistant", "a"), ("user", "b"), ("assistant", "c"))
+    assert answer_text(Response(id="x", messages=turns), lost) == "c"
+    assert lost["earlier turns of an answer"] == 2
+
+
+def test_what_a_ranking_orders_beyond_the_listed_pairs_is_counted():
+    ranking = (("a",), ("b",), ("c",))
+    listed = (Pair(better="a", worse="b"), Pair(better="b", worse="c"))
+    lost = Counter()
+    rows = list(pair_rows(case(responses="abc", ranking=ranking, pairs=listed), lost, IDS))
+    assert [(row.better.id, row.worse.id) for row in rows] == [("a", "b"), ("b", "c")]
+    assert lost == {"more than two responses": 1, "ranked pairs that are not listed": 1}

@@ -1,0 +1,54 @@
+from collections import Counter
+
+import pytest
+
+from steelyard.core.errors import Place, RecordError
+from steelyard.core.protocols import Row
+from steelyard.plugins.formats._fields import OTHER_SHAPE
+from steelyard.plugins.formats._pair_sides import SubsetIds, sides_of, texts_field
+from strategies import case
+
+
+def row(**value):
+    return Row(Place("f.jsonl", 3), value)
+
+
+@pytest.mark.parametrize(
+    ("responses", "ranking", "sizes"),
+    [
+        ("abc", (("b",), ("a", "c")), (1, 2)),
+        ("abc", (("b", "a"), ("c",)), (2, 1)),
+        ("abc", (("b",), ("a",), ("c",)), (0, 0)),
+        ("abc", (("b",), ("a",)), (0, 0)),
+        ("abc", None, (0, 0)),
+    ],
+)
+def test_two_tiers_over_all_responses_are_sides(responses, ranking, sizes):
+    lost = Counter()
+    sides = sides_of(case(responses=responses, ranking=ranking), lost)
+    assert (len(sides.better), len(sides.worse)) == sizes
+    assert lost[OTHER_SHAPE] == (sizes == (0, 0))
+
+
+def test_sides_of_another_size_are_another_shape():
+    one, lost = case(responses="abc", ranking=(("b",), ("a", "c"))), Counter()
+    assert [r.id for r in sides_of(one, lost, num_better=1, num_worse=2).worse] == ["a", "c"]
+    assert sides_of(one, lost, num_better=2).better == ()
+    assert lost == {OTHER_SHAPE: 1}
+
+
+@pytest.mark.parametrize("value", [[], ["x", 3], "x", None])
+def test_lists_of_texts_are_one_text_or_more(value):
+    with pytest.raises(RecordError, match=r"^f\.jsonl:3.*chosen"):
+        texts_field(row(chosen=value), "chosen")
+
+
+def test_ids_are_unique_within_a_subset():
+    lost = Counter()
+    ids = SubsetIds(lost)
+    assert [ids.take(3, "s"), ids.take("3", "t"), ids.take("3", "s")] == [3, "3", "3~2"]
+    assert lost == {"ids that stand already": 1}
+
+
+def test_absent_is_not_null():
+    assert row(a=None).absent(("a", "b")) == ["b"]

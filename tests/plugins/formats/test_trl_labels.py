@@ -1,0 +1,104 @@
+import msgspec
+import pytest
+
+from format_rows import read, write
+from steelyard.core.errors import RecordError
+from steelyard.core.plugins import build
+from steelyard.core.types import Rating
+from strategies import case
+
+ROW = {"prompt": "哪个大？", "completions": ["第一步。", "第二步\n还是。", "🙂"], "labels": [True, True, False]}
+
+
+def test_the_steps_are_one_answer_and_each_label_a_rating_of_its_place():
+    (one,), _ = read("trl_stepwise", ROW)
+    (response,) = one.responses
+    assert response.text == "第一步。\n第二步\n还是。\n🙂"
+    assert [rating.value for rating in one.ratings] == [1.0, 1.0, 0.0]
+    assert [rating.spans[0][:2] for rating in one.ratings] == [(0, 4), (5, 12), (13, 14)]
+    assert [response.text[slice(*rating.spans[0][:2])] for rating in one.ratings] == ROW["completions"]
+    assert write("trl_stepwise", one)[0] == [ROW]
+
+
+@pytest.mark.parametrize("steps", [[""], ["", ""], ["a", "", "b\n"], ["\n"]])
+def test_empty_steps_and_line_breaks_come_back(steps):
+    row = {"prompt": "q", "completions": steps, "labels": [True] * len(steps)}
+    assert write("trl_stepwise", *read("trl_stepwise", row)[0])[0] == [row]
+
+
+def test_an_answer_whose_steps_are_not_all_rated_is_counted_and_not_written():
+    (one,), _ = read("trl_stepwise", ROW)
+    rows, lost = write("trl_stepwise", msgspec.structs.replace(one, ratings=one.ratings[1:]))
+    assert (rows, lost["answers without a label for each step"], lost["ratings"]) == ([], 1, 2)
+
+
+def test_a_conversation_is_another_shape():
+    (one,), _ = read("trl_stepwise", ROW)
+    talk = case(text="q", responses="ab", ranking=(("a",), ("b",))).prompt.messages * 2
+    rows, lost = write(
+        "trl_stepwise", msgspec.structs.replace(one, prompt=msgspec.structs.replace(one.prompt, messages=talk))
+    )
+    assert (rows, lost["cases of another shape"], lost["earlier turns"]) == ([], 1, 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"labels": [True, True]},
+        {"labels": [1, 1, 0]},
+        {"labels": []},
+        {"completions": [], "labels": []},
+        {"completions": ["a", 2, "c"]},
+        {"completions": "a"},
+        {"prompt": [{"role": "user", "content": "q"}]},
+    ],
+)
+def test_a_row_of_another_form_is_refused_with_its_line(change):
+    with pytest.raises(RecordError, match=r"^f\.jsonl:2"):
+        read("trl_stepwise", ROW, ROW | change)
+
+
+TRL_UNPAIRED_ROW = {"prompt": "问", "completion": "答 🙂", "label": True}
+
+
+@pytest.mark.parametrize(("label", "value"), [(True, 1.0), (False, 0.0)])
+def test_the_label_is_a_rating_and_nothing_is_ranked(label, value):
+    (one,), _ = read("trl_unpaired", TRL_UNPAIRED_ROW | {"label": label})
+    (rating,) = one.ratings
+    assert (rating.dimension, rating.value, rating.range) == ("label", value, (0, 1))
+    assert rating.response == one.responses[0].id
+    assert (one.ranking, one.judgments, one.pairs) == (None, (), None)
+
+
+@pytest.mark.parametrize("label", [1, 0, "true", None])
+def test_a_label_that_is_no_truth_is_refused(label):
+    with pytest.raises(RecordError, match=r"^f\.jsonl:2 at label: a label that is neither true nor false"):
+        read("trl_unpaired", TRL_UNPAIRED_ROW, TRL_UNPAIRED_ROW | {"label": label})
+
+
+def test_each_labelled_answer_becomes_a_row():
+    ratings = tuple(
+        Rating(response=name, rater="unknown", kind="human", dimension="label", value=value, range=(0, 1))
+        for name, value in (("a", 1.0), ("b", 0.0), ("c", 0.5))
+    )
+    rows, lost = write("trl_unpaired", case(text="q", responses="abcd", ranking=(("a",), ("b",)), ratings=ratings))
+    assert rows == [
+        {"prompt": "q", "completion": "answer a", "label": True},
+        {"prompt": "q", "completion": "answer b", "label": False},
+    ]
+    assert lost["answers without a label of 0 or 1"] == 2
+    assert lost["cases cut into a row for each answer"] == 1
+    assert (lost["rankings"], lost["more than two responses"]) == (1, 1)
+
+
+def test_a_prompt_of_several_turns_makes_all_turns():
+    given = [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]
+    row = {"prompt": given, "completion": "a", "label": True}
+    assert write("trl_unpaired", *read("trl_unpaired", row)[0])[0] == [row]
+
+
+def test_prompt_and_completion_without_a_label_are_not_claimed():
+    recognises = build("formats", "trl_unpaired").recognises
+    assert recognises(TRL_UNPAIRED_ROW)
+    assert not recognises({"prompt": "q", "completion": "a"})
+    assert not recognises(TRL_UNPAIRED_ROW | {"label": 1})

@@ -1,0 +1,88 @@
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steelyard.core.checks import check_case
+from steelyard.core.types import Judgment, Pair
+from steelyard.ranking.judgment_table import Only
+from steelyard.ranking.resolution import ResolveCounts, resolve_cases
+from strategies import case, cases, judgment
+
+
+def resolved(one, **choices):
+    (found,), resolution = resolve_cases([one], **choices)
+    return found.ranking, resolution.counts
+
+
+def test_a_response_that_nobody_compared_is_left_out_and_counted():
+    assert resolved(case(judgments=["b>a", "c?d"])) == ((("b",), ("a",)), ResolveCounts(unranked_responses=3))
+
+
+def test_a_case_without_judgments_keeps_what_it_has():
+    assert resolved(case(ranking=(("b",), ("a",)))) == ((("b",), ("a",)), ResolveCounts(unchanged=1))
+    assert resolved(case()) == (None, ResolveCounts(without_evidence=1))
+
+
+def test_a_case_of_which_nothing_is_admitted_keeps_what_it_has():
+    human = case(judgments=["a>b"], ranking=(("b",), ("a",)))
+    assert resolved(human, only=Only(kind=("llm",))) == ((("b",), ("a",)), ResolveCounts(unchanged=1))
+
+
+def test_judgments_that_are_all_unreadable_give_no_ranking():
+    assert resolved(case(judgments=["a?b"], ranking=(("b",), ("a",)))) == (None, ResolveCounts(unreadable=1))
+
+
+def test_pairs_stay_and_are_noted():
+    with_pairs = case(responses="ab", judgments=["a>b"], pairs=(Pair(better="b", worse="a"),))
+    (found,), resolution = resolve_cases([with_pairs])
+    assert found.pairs == with_pairs.pairs
+    assert resolution.counts == ResolveCounts(pairs_kept=1)
+
+
+def test_pairs_on_which_a_vote_is_even_are_ties_and_counted():
+    # a and b: one to one; b and c: one to one tie; a and c: three to one; c and d: two ties to one.
+    votes = ["a>b", "b>a", "b>c", "b=c", "a>c", "c<a", "a>c", "c>a", "c=d", "d=c", "c>d"]
+    one = case(responses="abcd", judgments=[judgment(said, judge=f"j{number}") for number, said in enumerate(votes)])
+    ranking, noted = resolved(one, aggregate="majority")
+    # b ties with a and with c, c with d: all are joined by ties, whatever a and c are.
+    assert ranking == (("a", "b", "c", "d"),)
+    assert noted.split_votes == 2
+    assert resolved(one)[1].split_votes == 0
+
+
+def test_ids_in_a_tier_stand_in_the_order_of_the_responses():
+    assert resolved(case(responses="edcba", judgments=["a=b", "c>a", "d>b", "e>d"]))[0] == (
+        ("e", "c"), ("d",), ("b", "a"),
+    )  # fmt: skip
+
+
+def test_a_majority_votes_before_the_graph():
+    votes = [judgment(short, judge=str(index)) for index, short in enumerate(["a>b", "a>b", "b>a", "b>c"])]
+    assert resolved(case(responses="abc", judgments=votes))[0] == (("a", "b"), ("c",))
+    assert resolved(case(responses="abc", judgments=votes), aggregate="majority")[0] == (("a",), ("b",), ("c",))
+
+
+@settings(deadline=None)
+@given(st.lists(cases(), max_size=3), st.sampled_from(["none", "majority"]))
+def test_nothing_but_the_ranking_changes_and_it_is_a_good_one(drawn, aggregate):
+    found, _ = resolve_cases(drawn, aggregate=aggregate)
+    assert [msgspec.structs.replace(one, ranking=None) for one in found] == drawn
+    for one in found:
+        check_case(one)
+
+
+@settings(deadline=None)
+@given(cases(min_judgments=1))
+def test_a_ranking_made_into_judgments_gives_the_same_ranking(drawn):
+    (once,), _ = resolve_cases([drawn])
+    tiers = once.ranking or ()
+    verdicts = [
+        Judgment(left=left, right=right, verdict=verdict, judge="ranking", kind="model")
+        for index, tier in enumerate(tiers)
+        for left in tier
+        for verdict, others in (("tie", tier), ("left", [name for lower in tiers[index + 1 :] for name in lower]))
+        for right in others
+        if left != right
+    ]
+    (twice,), _ = resolve_cases([msgspec.structs.replace(once, judgments=tuple(verdicts), ranking=None)])
+    assert twice.ranking == (once.ranking if verdicts else None)

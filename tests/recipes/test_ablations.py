@@ -1,0 +1,89 @@
+import pytest
+
+from steelyard.core.errors import UserError
+from steelyard.recipes.ablations import Ablation, ablation_recipe, arms_of, read_ablation
+from steelyard.recipes.experiments import run_name
+
+TABLE_4 = Ablation(benches=("test.jsonl",), model="base", human="human.jsonl", llm="llm.jsonl", supervisors=("longer",))
+
+
+def reads(recipe, name):
+    return [reference.text for _, reference in recipe.step(name).references()]
+
+
+def test_the_arms_of_table_4_read_what_they_should(tmp_path):
+    recipe = ablation_recipe(TABLE_4, tmp_path / "a.toml")
+    assert arms_of(TABLE_4) == (
+        "human", "llm", "llm_debiased", "llm_supervised", "llm_both", "all", "llm_supervised_by_longer"
+    )  # fmt: skip
+    assert reads(recipe, "human.1.model") == ["human.resolved/cases.jsonl", "base"]
+    assert reads(recipe, "llm_debiased.1.model")[0] == "llm.debiased/cases.jsonl"
+    # The supervisor of a seed is that seed's human reward model; debiasing follows supervision, then both are joined.
+    assert reads(recipe, "llm.1.supervised") == ["llm.resolved/cases.jsonl", "human.1.model"]
+    assert reads(recipe, "llm.1.both") == ["llm.1.supervised/cases.jsonl"]
+    assert reads(recipe, "all.1.merged") == ["human.resolved/cases.jsonl", "llm.1.both/cases.jsonl"]
+    assert reads(recipe, "all.1.model")[0] == "all.1.merged/cases.jsonl"
+    assert recipe.step("llm.1.supervised_by_longer").inputs["model"].text == "longer"
+    assert {recipe.step(f"{arm}.{seed}.model").config.seed for arm in arms_of(TABLE_4) for seed in (0, 1, 2)} == {
+        0,
+        1,
+        2,
+    }
+    assert all(reads(recipe, run_name(arm, 2)) == ["test.jsonl", f"{arm}.2.model"] for arm in arms_of(TABLE_4))
+
+
+def test_training_files_and_shares_of_one(tmp_path):
+    asked = Ablation(
+        benches=("t",), model="m", training={"一": "a.jsonl", "b": "b.jsonl"}, scaled="b", scaling=(0.25, 1.0),
+        train={"epochs": 1}, num_threads=1,
+    )  # fmt: skip
+    recipe = ablation_recipe(asked, tmp_path / "a.toml")
+    assert arms_of(asked) == ("一", "b", "b_25%", "b_100%")
+    assert recipe.step("b_25%.2.part").config.parts == {"kept": 0.25, "rest": 0.75}
+    assert recipe.step("b_25%.2.part").config.seed == 2
+    assert reads(recipe, "b_25%.2.model")[0] == "b_25%.2.part/kept.jsonl"
+    assert reads(recipe, "b_100%.2.model")[0] == "b.jsonl"
+    assert recipe.step("一.0.model").config.epochs == 1
+    assert recipe.step("一.0.model").num_threads == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("model='m'", "Object missing required field `benches`"),
+        ("model='m'\nbenches=['t']", "nothing to compare"),
+        ("model='m'\nbenches=['t']\ntraining={a='a'}", "nothing to compare"),
+        ("model='m'\nbenches=['t']\nhuman='h'", "human without llm"),
+        ("model='m'\nbenches=['t']\nhuman='h'\nllm='l'\nseeds=[0,0,1]", "2 seeds\n  allowed: 3 different or more"),
+        ("model='m'\nbenches=['t']\nhumans='h'", "unknown setting 'humans'\n  allowed: did you mean 'human'"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(tmp_path, text, found):
+    path = tmp_path / "a.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=found):
+        read_ablation(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"scaling": (1.5,)}, "scaling by 1.5"),
+        ({"scaling": (0.5,), "scaled": "humans"}, "no file of 'humans'"),
+        ({"train": {"epoch": 2}}, r"unknown setting 'epoch'\n  allowed: did you mean 'epochs'"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(tmp_path, change, found):
+    import msgspec
+
+    with pytest.raises(UserError, match=found):
+        ablation_recipe(msgspec.structs.replace(TABLE_4, **change), tmp_path / "a.toml")
+
+
+def test_settings_given_stand_over_the_files(tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_text(
+        "model='m'\nbenches=['t']\nhuman='h'\nllm='l'\n[train]\nepochs=3\ndtype='bfloat16'", encoding="utf-8"
+    )
+    found = read_ablation(path, {"train": {"epochs": 1}, "seeds": [4, 5, 6]})
+    assert (found.train, found.seeds) == ({"epochs": 1, "dtype": "bfloat16"}, (4, 5, 6))

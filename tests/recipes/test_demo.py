@@ -1,0 +1,76 @@
+import pytest
+
+from steelyard.core.errors import OutputError
+from steelyard.io.cases import read_cases
+from steelyard.ranking.resolution import resolve_cases
+from steelyard.recipes.demo import Share, demo, right_by_key
+from strategies import case
+
+SMALL = {
+    "simulated": {"num_prompts": 32, "test_share": 0.5},
+    "backbone": {"hidden_size": 32, "num_layers": 1, "vocabulary": 600},
+    "model": {"epochs": 1},
+    "evaluated": {"num_resamples": 50},
+    "by_kind": {"num_resamples": 50},
+}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo")
+    return out, demo(out, SMALL)
+
+
+def test_the_whole_path_ends_in_a_page(done):
+    out, result = done
+    assert list(result.runs)[-1] == "report"
+    assert result.page == out / "report" / "report.html"
+    assert "imulated" in result.page.read_text("utf-8")
+    assert result.runs["report"].summary["simulated"] is True
+
+
+def test_nothing_of_the_test_is_trained_on(done):
+    out, _ = done
+    trained, tested = (list(read_cases(out / "simulated" / f"{name}.jsonl")) for name in ("cases", "test"))
+    assert not {one.prompt.id for one in trained} & {one.prompt.id for one in tested}
+    texts = {response.text for one in trained for response in one.responses if response.meta["made_by"] != "evasive"}
+    assert not texts & {response.text for one in tested for response in one.responses}
+
+
+def test_the_rankings_are_those_of_the_verdicts(done):
+    out, _ = done
+    ranked = list(read_cases(out / "resolved" / "cases.jsonl"))
+    assert [one.ranking for one in ranked] == [one.ranking for one in resolve_cases(ranked)[0]]
+    assert all(judgment.judge.startswith("simulated-") for one in ranked for judgment in one.judgments)
+
+
+def test_the_verdicts_of_the_llm_are_resolved_apart(done):
+    _, result = done
+    made, own = result.runs["simulated"].summary, result.runs["resolved_llm"].summary.conflicts
+    assert set(own.by_kind) == {"llm"}
+    counted = own.overall.num_judgments + own.overall.num_none
+    assert counted == made.num_judgments["llm"] == 10 * made.num_prompts["train"]
+
+
+def test_the_model_stands_beside_baselines_on_every_kind_of_worse_answer(done):
+    _, result = done
+    kinds = result.runs["by_kind"].summary
+    assert {"longer", "random", "ngram"} <= set(kinds["baselines"])
+    made = set(result.runs["simulated"].summary.num_responses["train"])
+    assert set(kinds["by_category"]) == made - {"good_answer"} | {"code_switched (unseen)"}
+
+
+def test_finished_stages_are_skipped_and_other_settings_refused(done):
+    out, result = done
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.name != "overview.json" and path != out}
+    assert demo(out, SMALL).runs == result.runs
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    with pytest.raises(OutputError, match="another run"):
+        demo(out, SMALL, seed=1)
+
+
+def test_right_by_key_counts_ordered_pairs():
+    # The ranking orders a over b, a over c; the key says b > a > c: one of the two is right.
+    ranked = case(responses="abc", ranking=(("a",), ("b", "c")))
+    gold = case(responses="abc", ranking=(("b",), ("a",), ("c",)))
+    assert right_by_key([ranked], [gold]) == Share(1, 2)

@@ -1,0 +1,169 @@
+import pytest
+
+import tiny
+from recipe_files import SMALL, small_recipe
+from steelyard.core.errors import ConfigError, FileError, UserError
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.recipes.recipes import Reference, find_recipe, read_recipe
+from steelyard.recipes.run import run
+from steelyard.stages.simulate import Config as Simulation
+from steelyard.stages.simulate import simulate
+from steelyard.training.config import Config as Training
+from steelyard.training.config import check_settings
+
+
+def refused(tmp_path, text, found):
+    with pytest.raises(UserError, match=found):
+        read_recipe(small_recipe(tmp_path, text))
+
+
+def test_a_recipe_says_what_each_stage_reads(tmp_path):
+    recipe = read_recipe(small_recipe(tmp_path))
+    assert [step.name for step in recipe.steps] == ["made", "ranked", "scored", "evaluated"]
+    assert recipe.step("evaluated").inputs == {
+        "benches": (Reference("made/test.jsonl", "made"),),
+        "model": Reference("shorter", None),
+        "train_cases": Reference("ranked/cases.jsonl", "ranked"),
+    }
+    assert recipe.about == "a small pipeline"
+
+
+def test_the_seed_reaches_every_stage_that_draws_unless_it_has_its_own(tmp_path):
+    path = small_recipe(tmp_path, SMALL + "config.seed = 9\n")
+    read = read_recipe(path)
+    assert (read.step("made").config.seed, read.step("evaluated").config.seed) == (3, 9)
+    assert not hasattr(read.step("scored").config, "seed")
+    assert read_recipe(path, seed=5).step("made").config.seed == 5
+
+
+def test_settings_given_stand_over_the_recipes_own(tmp_path):
+    recipe = read_recipe(small_recipe(tmp_path), {"made": {"num_prompts": 48}})
+    assert (recipe.step("made").config.num_prompts, recipe.step("made").config.test_share) == (48, 0.5)
+    with pytest.raises(ConfigError, match="--set: the recipe has no stage 'mad'\n  allowed: did you mean 'made'"):
+        read_recipe(small_recipe(tmp_path), {"mad": {"num_prompts": 48}})
+    with pytest.raises(ConfigError, match=r"stages\.made\.config: unknown setting 'num_promps'"):
+        read_recipe(small_recipe(tmp_path), {"made": {"num_promps": 48}})
+
+
+def test_stages_come_after_what_they_read_and_else_in_their_own_order(tmp_path):
+    text = """
+    [stages.last]
+    verb = "merge"
+    files = ["b/cases.jsonl", "a/cases.jsonl"]
+    [stages.b]
+    verb = "resolve"
+    cases = "a/cases.jsonl"
+    [stages.a]
+    verb = "simulate"
+    [stages.free]
+    verb = "simulate"
+    """
+    recipe = read_recipe(small_recipe(tmp_path, text))
+    assert [step.name for step in recipe.steps] == ["a", "b", "last", "free"]
+    assert recipe.after("b") == ("b", "last")
+    assert recipe.after("a") == ("a", "b", "last")
+
+
+def test_stages_that_wait_for_each_other_are_named(tmp_path):
+    circle = """
+    [stages.a]
+    verb = "resolve"
+    cases = "b/cases.jsonl"
+    [stages.b]
+    verb = "resolve"
+    cases = "a/cases.jsonl"
+    """
+    refused(tmp_path, circle, r"small\.toml: stages that wait for each other: (a reads b reads a|b reads a reads b)")
+    refused(tmp_path, '[stages.a]\nverb="resolve"\ncases="a/cases.jsonl"', "each other: a reads a")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("x = [", r"small\.toml: not valid TOML"),
+        ("", r"small\.toml: the file is empty|a recipe without stages"),
+        ("stages = 3", "a recipe without stages"),
+        ('stage = "x"', "unknown key 'stage'\n  allowed: did you mean 'stages'"),
+        ("[stages.a]\ncases='x'", r"at stages\.a: a stage without a verb"),
+        ("[stages.a]\nverb='resolv'", r"at stages\.a: there is no stage 'resolv'\n  allowed: did you mean 'resolve'"),
+        ("[stages.a]\nverb='resolve'\ncase='x'", "unknown key 'case'\n  allowed: did you mean 'cases'"),
+        ("[stages.a]\nverb='resolve'", "the stage 'resolve' needs cases\n  do: say cases = "),
+        ("[stages.a]\nverb='resolve'\ncases=[]", "cases names no files"),
+        ("[stages.a]\nverb='resolve'\ncases=''", "cases names no files"),
+        ("[stages.a]\nverb='merge'\nfiles=[3]", "files names no files\n  allowed: texts in a list"),
+        ("[stages.a]\nverb='simulate'\nconfig=3", "config is no table"),
+        ("[stages.a]\nverb='simulate'\nnum_threads=0", "num_threads is no number of threads"),
+        ("[stages.a]\nverb='simulate'\nconfig.seed='x'", r"stages\.a\.config: seed is 'x'"),
+    ],
+)
+def test_what_is_wrong_with_a_recipe_is_said_with_its_place(tmp_path, text, found):
+    refused(tmp_path, text, found)
+
+
+def test_a_recipe_s_own_result_folder_does_not_stand_in_its_way(tmp_path, monkeypatch):
+    (tmp_path / "demo").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert find_recipe("demo").name == "demo.toml"
+
+
+def test_recipes_that_come_with_the_package_go_by_name():
+    assert find_recipe("demo").name == "demo.toml"
+    with pytest.raises(
+        FileError, match=r"demos: there is no such recipe\n  allowed: a \.toml file, or did you mean 'demo'"
+    ):
+        find_recipe("demos")
+    with pytest.raises(FileError, match="there is no such file"):
+        find_recipe("demos.toml")
+
+
+def test_every_shipped_recipe_reads():
+    folder = find_recipe("demo").parent
+    for path in folder.glob("*.toml"):
+        assert read_recipe(path).steps, path
+        assert read_recipe(path).about, path
+
+
+def test_what_a_stage_reads_can_be_given_with_its_settings(tmp_path):
+    recipe = read_recipe(small_recipe(tmp_path), {"ranked": {"cases": "mine.jsonl", "seed": 7}})
+    assert recipe.step("ranked").inputs == {"cases": Reference("mine.jsonl", None)}
+    with pytest.raises(ConfigError, match=r"stages\.ranked: cases names no files"):
+        read_recipe(small_recipe(tmp_path), {"ranked": {"cases": 3}})
+
+
+@pytest.mark.parametrize(("stage", "epochs"), [("human_model", 2), ("model", 1)])
+def test_the_cheems_recipe_has_the_settings_of_table_9(stage, epochs):
+    config = read_recipe(find_recipe("cheems")).step(stage).config
+    assert isinstance(config, Training)
+    check_settings(config)
+    assert (config.max_length, config.regulariser, config.epochs) == (2048, 0.1, epochs)
+    assert (config.warm_up, config.schedule, config.learning_rate) == (0.1, "cosine", 5e-6)
+    # Micro-batch 2, accumulation 4 and a global batch of 256 say that there are 32 devices: a step is 256 responses.
+    assert (config.batching, config.slots) == ("greedy", 2 * 4 * 32)
+
+
+@pytest.mark.field
+def test_the_whole_of_cheems_runs_as_its_recipe_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = tmp_path / "made"
+    simulate(made, Simulation(num_prompts=36, test_share=0.34))
+    for number, (name, file) in enumerate((("human", "cases"), ("llm", "llm"))):
+        # People judge one half of the prompts, the LLM the other.
+        cases = list(read_cases(made / f"{file}.jsonl"))
+        write_cases(tmp_path / f"{name}.jsonl", cases[number::2])
+    test = list(read_cases(made / "test.jsonl"))
+    write_cases(tmp_path / "open.jsonl", test[::2])
+    write_cases(tmp_path / "human_instruction.jsonl", test[1::2])
+    base = tiny.save_base(tmp_path / "base")
+    short = {"epochs": 1, "model": base}
+    found = run(read_recipe(find_recipe("cheems"), {"human_model": short, "model": short}, seed=1), tmp_path / "out")
+    done = {one.name: one.run for one in found}
+    assert set(done) == {
+        "human", "llm", "human_model", "supervised", "debiased", "combined", "model", "cheemsbench", "report",
+    }  # fmt: skip
+    assert done["human_model"].config["learning_rate"] == done["model"].config["learning_rate"] == 5e-6
+    assert done["supervised"].counts.dropped["disagrees"] > 0
+    assert done["combined"].summary["num_cases"] == done["human"].counts.num_in + done["llm"].counts.num_in
+    # A simulated part of CheemsBench has both of its subsets, and no headline.
+    assert {"open_prompt", "human_instruction"} == done["cheemsbench"].summary["missing"].keys()
+    assert {"subsets", "accuracy", "baselines"} <= done["cheemsbench"].summary.keys()
+    assert (tmp_path / "out" / "report" / "report.html").is_file()

@@ -1,0 +1,138 @@
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from recipe_files import SMALL, small_recipe
+from steelyard.core.errors import ConfigError, FileError, OutputError
+from steelyard.io.run_folder import read_run
+from steelyard.recipes.recipes import find_recipe, read_recipe
+from steelyard.recipes.run import _threads, run
+
+TINY = {
+    "simulated": {"num_prompts": 32, "test_share": 0.5},
+    "backbone": {"hidden_size": 32, "num_layers": 1, "vocabulary": 400},
+    "model": {"epochs": 3},
+    "evaluated": {"num_resamples": 20},
+    "by_kind": {"num_resamples": 20},
+}
+
+
+def outputs(out, names):
+    return {name: read_run(out / name).outputs for name in names if name != "report"}
+
+
+def test_finished_stages_are_skipped_and_the_overview_says_so(tmp_path):
+    recipe = read_recipe(small_recipe(tmp_path))
+    first = run(recipe, tmp_path / "out")
+    assert [one.was_finished for one in first] == [False] * 4
+    before = {
+        path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.json*") if path.parent.name != "out"
+    }
+    again = run(recipe, tmp_path / "out")
+    assert [(one.was_finished, one.seconds) for one in again] == [(True, 0.0)] * 4
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    told = json.loads((tmp_path / "out" / "overview.json").read_text("utf-8"))
+    assert [one["name"] for one in told["stages"]] == ["made", "ranked", "scored", "evaluated"]
+    wrote = told["stages"][1]["wrote"]
+    assert wrote == {"cases.jsonl": (tmp_path / "out" / "ranked" / "cases.jsonl").stat().st_size}
+
+
+def test_other_settings_are_refused_until_asked_for_from_there_on(tmp_path, capsys):
+    path = small_recipe(tmp_path)
+    run(read_recipe(path), tmp_path / "out")
+    changed = read_recipe(path, {"ranked": {"only": {"kind": ["human"]}}})
+    with pytest.raises(OutputError, match="holds another run"):
+        run(changed, tmp_path / "out")
+    said = capsys.readouterr().err
+    assert "stopped at ranked" in said
+    assert "--from ranked" in said
+    redone = run(changed, tmp_path / "out", redo_from="ranked")
+    assert [one.was_finished for one in redone] == [True, False, False, False]
+
+
+def test_what_a_stage_did_not_write_is_named_with_what_it_wrote(tmp_path):
+    recipe = read_recipe(small_recipe(tmp_path, SMALL.replace("made/cases.jsonl", "made/case.jsonl")))
+    with pytest.raises(
+        FileError, match=r"stages\.ranked\.cases: the stage 'made' wrote no 'made/case\.jsonl'\n.*made/cases"
+    ):
+        run(recipe, tmp_path / "out")
+
+
+KILLED = """
+import os, signal, sys
+import transformers.models.auto.modeling_auto
+import steelyard.recipes.run, steelyard.stages.backbone, steelyard.stages.evaluate, steelyard.stages.train
+from steelyard.cli.main import main
+
+# A process for each death; what they all import is imported once. No arithmetic is done before they part.
+places, sys.argv = sys.argv[1].split(","), ["steelyard", *sys.argv[2:]]
+for place in places:
+    child = os.fork()
+    if not child:
+        def kill(event, args):
+            # The stage's work is done and its record is about to take its name: the worst moment to die.
+            if event == "os.rename" and str(args[1]).endswith(place + "/run.json"):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(kill)
+        main()
+    status = os.waitpid(child, 0)[1]
+    is_written = os.path.exists(os.path.join(sys.argv[sys.argv.index("--out") + 1], place, "run.json"))
+    print(place, os.WTERMSIG(status) if os.WIFSIGNALED(status) else None, is_written, flush=True)
+"""
+
+
+@pytest.mark.field
+def test_a_run_killed_at_any_stage_goes_on_to_the_same_results(tmp_path):
+    recipe = read_recipe(find_recipe("demo"), TINY)
+    names = [step.name for step in recipe.steps]
+    run(recipe, tmp_path / "whole")
+    settings = [f"{stage}.{key}={value}" for stage, own in TINY.items() for key, value in own.items()]
+    first_of_each_verb = {step.call.verb: step.name for step in reversed(recipe.steps)}
+    places = [*reversed(first_of_each_verb.values())]
+    words = [sys.executable, "-c", KILLED, ",".join(places), "run", "demo", "--out", str(tmp_path / "killed")]
+    words += [word for setting in settings for word in ("--set", setting)]
+    killed = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert killed.stdout.splitlines() == [f"{place} {signal.SIGKILL.value} False" for place in places], killed.stderr
+    done = run(recipe, tmp_path / "killed")
+    assert [one.was_finished for one in done] == [True] * (len(names) - 1) + [False]
+    assert outputs(tmp_path / "killed", names) == outputs(tmp_path / "whole", names)
+
+
+def test_threads_are_bounded_while_a_stage_runs():
+    import torch
+
+    before = torch.get_num_threads()
+    with _threads(before + 1):
+        assert torch.get_num_threads() == before + 1
+    with _threads(None):
+        assert torch.get_num_threads() == before
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize(
+    "name", ["../victim", "/tmp/victim", "..", ".", "", ".hidden", "a/b", "a\\b", "a\x00b", "a\nb"]
+)
+def test_a_stage_s_name_never_leaves_the_folder(tmp_path, name):
+    quoted = json.dumps(name)
+    with pytest.raises(ConfigError, match="a stage named"):
+        read_recipe(small_recipe(tmp_path, SMALL.replace("[stages.made]", f"[stages.{quoted}]")))
+
+
+def test_what_a_stage_is_said_to_write_lies_in_its_folder(tmp_path):
+    recipe = read_recipe(small_recipe(tmp_path, SMALL.replace('"made/cases.jsonl"', '"made/../../cases.jsonl"')))
+    with pytest.raises(FileError, match="outside"):
+        run(recipe, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_stage_s_folder_that_is_a_link_out_is_refused_before_anything_runs(tmp_path):
+    for name in ("out", "victim"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "out" / "ranked").symlink_to(tmp_path / "victim")
+    with pytest.raises(FileError, match="outside"):
+        run(read_recipe(small_recipe(tmp_path)), tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["ranked"]

@@ -1,0 +1,157 @@
+import re
+
+import msgspec
+import pytest
+
+from report_runs import all_runs, evaluate_run, made_cases, resolve_run, train_run
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Rating
+from steelyard.io.cases import write_cases
+from steelyard.report.contents import gather, page_of
+from steelyard.report.page import Strings, render
+from steelyard.report.sources import read_sources
+from steelyard.stages.compare import Config as CompareConfig
+from steelyard.stages.compare import compare
+from steelyard.stages.evaluate import Config as EvaluateConfig
+from steelyard.stages.evaluate import evaluate
+from steelyard.stages.languages import Config as LanguagesConfig
+from steelyard.stages.languages import languages
+from steelyard.stages.leaderboard import Config as BoardConfig
+from steelyard.stages.leaderboard import leaderboard
+from steelyard.stages.report import report
+from strategies import case, judgment
+
+
+def page(runs):
+    return page_of(gather(read_sources(runs)), title=None, language="en", budget=2**20, version="1")
+
+
+def test_a_whole_path_has_every_section(tmp_path):
+    made = page(all_runs(tmp_path, 12))
+    assert [section.anchor for section in made.sections] == ["accuracy", "rewards", "conflicts", "training"]
+    assert [one.stage for one in made.protocols] == ["resolve", "train", "evaluate"]
+    assert len(made.packed.lines) == 12
+
+
+@pytest.mark.parametrize(
+    ("make", "anchors", "num_items"),
+    [
+        (lambda parent: resolve_run(parent / "r", made_cases(5)), ["conflicts"], 5),
+        (lambda parent: train_run(parent / "t"), ["training"], 0),
+        (lambda parent: evaluate_run(parent / "e", made_cases(5)), ["accuracy", "rewards"], 5),
+    ],
+)
+def test_any_run_alone_makes_a_page(tmp_path, make, anchors, num_items):
+    made = page([make(tmp_path)])
+    assert [section.anchor for section in made.sections] == anchors
+    assert len(made.packed.lines) == num_items
+    assert made.sentences
+
+
+def test_two_evaluations_of_one_model_are_told_apart_by_their_runs(tmp_path):
+    (tmp_path / "1").mkdir()
+    (tmp_path / "2").mkdir()
+    cases = made_cases(5)
+    runs = [evaluate_run(tmp_path / number / "e", cases, seed=int(number)) for number in "12"]
+    made = page(runs)
+    assert made.models == ("测试模型-0.5b (e)", "测试模型-0.5b (2/e)")
+    assert [group.title for group in made.cards] == list(made.models)
+    assert page(runs[:1]).cards[0].title == ""
+    assert len(made.packed.lines) == 5
+    assert [len(msgspec.json.decode(line)[4]) for line in made.packed.lines] == [2] * 5
+
+
+def test_simulated_data_are_said_to_be(tmp_path):
+    cases = made_cases(3)
+    assert page([resolve_run(tmp_path / "a", cases)]).is_simulated
+    assert not page([resolve_run(tmp_path / "b", cases, simulated=False)]).is_simulated
+
+
+def test_what_evaluate_measures_beside_accuracy_has_a_section_in_both_languages(tmp_path):
+    ratings = tuple(Rating(response=name, rater="r", kind="human", dimension="d", value=1) for name in "abc")
+    said = [judgment("a>b", judge=name) for name in ("ann", "bob")]
+    shared = {"ranking": (("a",), ("b",), ("c",)), "ratings": ratings}
+    places = [
+        {"language": "zh" if index % 2 else "he", "category": ("数学" if index % 3 else "code",)} for index in range(12)
+    ]
+    cases = [case(f"p{index}", "abc", said, **own, **shared) for index, own in enumerate(places)]
+    write_cases(tmp_path / "bench.jsonl", cases)
+    evaluate([tmp_path / "bench.jsonl"], tmp_path / "out", EvaluateConfig(num_resamples=20), model="random")
+    made = page([tmp_path / "out"])
+    (section,) = [section for section in made.sections if section.anchor == "more_measures"]
+    assert len(section.panels) == 7
+    strings = Strings().table
+    told = re.findall(r"@@([a-z0-9_]+)\|", msgspec.json.encode(section).decode())
+    for key in {*told, section.anchor, *(panel.note for panel in section.panels if panel.note)}:
+        assert set(strings[key]) == {"en", "zh"}, key
+    assert 'id="more_measures"' in render(made)
+
+
+def compared(folder):
+    """A comparison of three models on 40 prompts, and the folder of one of the evaluations."""
+    write_cases(folder / "bench.jsonl", [case(f"p{index}", "abc", ranking=(("a",), ("b", "c"))) for index in range(40)])
+    runs = []
+    for model in ("first", "longer", "random"):
+        runs.append(folder / model)
+        evaluate([folder / "bench.jsonl"], runs[-1], EvaluateConfig(num_resamples=20, baselines=()), model=model)
+    compare(runs, folder / "compared", CompareConfig(num_resamples=100))
+    return folder / "compared", runs[0]
+
+
+def test_a_comparison_alone_has_its_section_in_both_languages(tmp_path):
+    made = page([compared(tmp_path)[0]])
+    assert [section.anchor for section in made.sections] == ["comparison"]
+    (section,) = made.sections
+    assert len(section.panels[0].tables[0].table.rows) == len(section.panels[1].tables[0].table.rows) == 3
+    assert made.sentences[0].values["models"] == "3"
+    strings = Strings().table
+    told = re.findall(r"@@([a-z0-9_]+)\|", msgspec.json.encode(section).decode())
+    for key in {*told, section.anchor, "say_compared", *(panel.note for panel in section.panels)}:
+        assert set(strings[key]) == {"en", "zh"}, key
+    assert 'id="comparison"' in render(made)
+
+
+def test_a_run_without_anything_to_show_is_refused_and_beside_others_said(tmp_path, capsys):
+    found, evaluated = compared(tmp_path)
+    report([found], tmp_path / "board")
+    with pytest.raises(EvidenceError, match=r"these runs hold nothing that a report shows: report \("):
+        report([tmp_path / "board"], tmp_path / "page")
+    assert not (tmp_path / "page").exists()
+    report([tmp_path / "board", found, evaluated], tmp_path / "page")
+    assert "board: a run of report has no section of its own" in capsys.readouterr().err
+
+
+def test_a_leaderboard_alone_has_its_section_in_both_languages(tmp_path):
+    compared(tmp_path)
+    leaderboard([tmp_path / name for name in ("first", "random")], tmp_path / "board", BoardConfig(num_resamples=50))
+    made = page([tmp_path / "board"])
+    (section,) = made.sections
+    rows = section.panels[0].tables[0].table.rows
+    # `first` is always right, and on 40 prompts of two pairs beyond doubt better than chance.
+    assert [row[:4] for row in rows] == [("first", "1", "a", "100.0%"), ("random", "2", "b", rows[1][3])]
+    check_words(section)
+
+
+def test_languages_alone_have_their_section_in_both_languages(tmp_path):
+    cases = [case(f"p{n}", "ab", language=name, ranking=(("a",), ("b",))) for name in ("en", "he") for n in range(20)]
+    write_cases(tmp_path / "bench.jsonl", cases)
+    evaluate(
+        [tmp_path / "bench.jsonl"], tmp_path / "run", EvaluateConfig(num_resamples=20, baselines=()), model="first"
+    )
+    languages(tmp_path / "run", tmp_path / "languages", LanguagesConfig(num_resamples=20))
+    made = page([tmp_path / "languages"])
+    (section,) = made.sections
+    english, hebrew = section.panels[0].tables[0].table.rows
+    assert (english[0], english[1], english[3]) == ("en", "100.0%", "\N{EN DASH}")
+    assert (hebrew[0], hebrew[1], hebrew[3]) == ("he", "100.0%", "0.0")
+    assert made.sentences[0].key == "say_languages"
+    check_words(section)
+
+
+def check_words(section):
+    """Every word of a section stands in both languages."""
+    strings = Strings().table
+    told = re.findall(r"@@([a-z0-9_]+)\|", msgspec.json.encode(section).decode())
+    for key in {*told, section.anchor, *(panel.note for panel in section.panels)}:
+        if not key.startswith("why_"):
+            assert set(strings[key]) == {"en", "zh"}, key

@@ -1,0 +1,96 @@
+from steelyard.core.types import Message, Response
+from steelyard.report.items import detail, edges_of, index_line, is_of_interest, is_simulated, join_items
+from steelyard.report.summary_readers import Item
+from strategies import case, judgment
+
+JUDGED = case(
+    "p",
+    "abc",
+    ["a>b", "b>c", "c>a", "a?b"],
+    category=("math", "algebra"),
+    language="zh",
+    text="什么是质数？",
+    ranking=(("a", "b", "c"),),
+)
+GOLD = case("p", "abcd", category=("math",), language="zh", ranking=(("a",), ("b", "c", "d")))
+ITEM = Item(
+    prompt="p",
+    language="zh",
+    category="math",
+    num_pairs=3,
+    num_correct=2,
+    scores={"a": 1.0, "b": None, "c": 0.5, "d": 0.0},
+    ranking=(("a",), ("b",)),
+)
+OTHER = Item(prompt="q", num_pairs=1, num_correct=1, exact_match=True, scores={"x": 1.0}, ranking=(("x",), ("y",)))
+
+
+def known():
+    return join_items({"resolve": [JUDGED], "evaluate": [GOLD]}, [[ITEM, OTHER], [OTHER]])
+
+
+def test_files_and_evaluations_are_joined_by_prompt_and_language():
+    first, second = known()
+    assert first.key == ("p", "zh")
+    assert [name for name, _ in first.cases] == ["resolve", "evaluate"]
+    assert first.outcomes == (ITEM, None)
+    assert second.key == ("q", None)
+    assert second.outcomes == (OTHER, OTHER)
+    parallel = join_items({"resolve": [JUDGED, case("p", "abc", language="en")]}, [])
+    assert [one.key for one in parallel] == [("p", "zh"), ("p", "en")]
+
+
+def test_a_line_of_the_table_by_hand():
+    first, second = known()
+    assert index_line(first, edges_of(first)) == [
+        "p",
+        "zh",
+        "math",
+        "什么是质数？",
+        [[3, 2, 0, None, 1], None],
+        3,
+        4,
+        3,
+    ]
+    assert index_line(second, edges_of(second)) == ["q", None, None, "", [[1, 1, 0, True, 0]] * 2, 1, 0, 0]
+
+
+def test_the_whole_item_has_every_response_and_every_ranking_that_is_said():
+    whole = detail(known()[0], edges_of(known()[0]))
+    assert [(one["id"], one["text"], one["scores"]) for one in whole["responses"]] == [
+        ("a", "answer a", [1.0, None]),
+        ("b", "answer b", [None, None]),
+        ("c", "answer c", [0.5, None]),
+        ("d", "answer d", [0.0, None]),
+    ]
+    assert [one["names"] for one in whole["rankings"]] == [["resolve"], ["evaluate"]]
+    assert whole["judgments"][3] == ["a", "b", "none", "j", "human", None]
+    assert whole["edges"][0] == ["a", "b", 1, 0, 0, 1, True]
+
+
+def test_ids_alone_where_no_file_has_the_texts():
+    whole = detail(known()[1], ())
+    assert whole["responses"] == [{"id": "x", "text": None, "author": None, "scores": [1.0, 1.0]}]
+    assert whole["rankings"] == [{"names": ["evaluate"], "tiers": [["x"], ["y"]]}]
+    assert whole["messages"] == []
+
+
+def test_an_answer_of_several_turns_is_shown_as_one_text():
+    turns = (Message(role="assistant", content="Which one?"), Message(role="user", content="Both."))
+    one = case("p", "a").__class__(prompt=JUDGED.prompt, responses=(Response(id="a", messages=turns),))
+    (only,) = join_items({"resolve": [one]}, [])
+    assert detail(only, ())["responses"][0]["text"] == "assistant: Which one?\n\nuser: Both."
+
+
+def test_errors_and_conflicts_are_of_interest():
+    first, second = known()
+    assert is_of_interest(first, edges_of(first))
+    assert not is_of_interest(second, ())
+    (calm,) = join_items({"resolve": [case("p", "ab", ["a>b"])]}, [])
+    assert not is_of_interest(calm, edges_of(calm))
+
+
+def test_simulated_says_so_in_the_case_or_in_a_judgment():
+    assert is_simulated(case(meta={"simulated": True}))
+    assert is_simulated(case(judgments=[judgment("a>b", meta={"simulated": True})]))
+    assert not is_simulated(JUDGED)

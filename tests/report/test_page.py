@@ -1,0 +1,161 @@
+import base64
+import gzip
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import steelyard.report
+from report_runs import HOSTILE, all_runs
+from steelyard.evaluation.tables import Sentence, word
+from steelyard.report import page as own
+from steelyard.report.contents import gather, page_of
+from steelyard.report.packing import packed_text
+from steelyard.report.page import LANGUAGES, Strings, render
+from steelyard.report.sources import read_sources
+
+VOID = {"meta", "link", "img", "input", "br", "hr", "path", "circle"}
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes, and the text of each kind; elements must close in order."""
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.open, self.found, self.texts = [], [], {}
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag, f"{tag} closes something else"
+
+    def handle_data(self, data):
+        self.texts.setdefault(self.open[-1] if self.open else "", []).append(data)
+
+
+@pytest.fixture(scope="module")
+def html(tmp_path_factory):
+    sources = read_sources(all_runs(tmp_path_factory.mktemp("runs"), 21, hostile=True))
+    return render(page_of(gather(sources), title=HOSTILE, language="zh", budget=2**20, version="1"))
+
+
+@pytest.fixture(scope="module")
+def elements(html):
+    parser = Elements()
+    parser.feed(html)
+    parser.close()
+    assert parser.open == []
+    return parser
+
+
+def test_nothing_is_loaded_from_anywhere(elements):
+    for tag, attributes in elements.found:
+        for name in ("src", "href", "srcset", "data", "action", "poster"):
+            assert attributes.get(name, "#").startswith("#"), f"{tag} {name}={attributes[name]}"
+        assert tag not in ("link", "iframe", "object", "embed", "base", "img")
+    style = "".join(elements.texts["style"])
+    assert "@import" not in style
+    assert "url(" not in style
+
+
+def test_the_policy_names_exactly_the_scripts_that_are_there(elements):
+    (policy,) = [own["content"] for tag, own in elements.found if tag == "meta" and own.get("http-equiv")]
+    assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
+    scripts = [own for tag, own in elements.found if tag == "script"]
+    assert len([one for one in scripts if "type" not in one]) == policy.count("'sha256-") == 4
+    assert not [name for _, own in elements.found for name in own if name.startswith("on")]
+
+
+def test_every_headline_number_stands_in_the_page(html):
+    for shown in (
+        "71.2%",
+        "68.4–73.9%",
+        "32.2%",
+        "25.3–39.9%",
+        "1,457",
+        "+13.1",
+        "+9.0 … +17.2",
+        "58.1%",
+        "21.3%",
+        "70.8%",
+        "3,208",
+        "51.0%",
+        "0.367",
+    ):
+        assert shown in html, shown
+
+
+def test_hostile_text_stays_text(html, elements):
+    assert "<script>document" not in html
+    assert "<img src=x" not in html
+    assert "49" not in re.findall(r"<title>(.*?)</title>", html, re.DOTALL)[0]
+    assert HOSTILE in "".join(elements.texts["title"])
+    assert HOSTILE in "".join(elements.texts["bdi"])
+
+
+def test_the_packed_items_come_out_as_they_went_in(html):
+    def unpacked(name):
+        text = re.search(rf'<script type="text/plain" id="{name}">([A-Za-z0-9+/=]*)</script>', html)[1]
+        return json.loads(gzip.decompress(base64.b64decode(text)))
+
+    lines, page = unpacked("index"), unpacked("items-0")
+    assert len(lines) == 21
+    assert [line[0] for line in lines][:2] == [HOSTILE, "p1"]
+    whole = {one["id"]: one for one in page}
+    assert whole[HOSTILE]["responses"][0]["text"] == HOSTILE
+    assert any("تشتت رايلي" in answer["text"] for one in page for answer in one["responses"])
+
+
+def test_both_languages_are_there_and_the_page_opens_in_the_one_asked_for(html):
+    assert '<html lang="zh" data-ui="zh">' in html
+    assert '<span class="t" lang="en">Accuracy</span><span class="t" lang="zh">准确率</span>' in html
+    assert "模拟数据" in html
+    assert "Simulated data" in html
+
+
+def test_packing_is_the_same_every_time():
+    assert packed_text({"a": "中文"}) == packed_text({"a": "中文"})
+
+
+def test_words_and_sentences_are_escaped():
+    strings = Strings()
+    assert strings.resolved(f"{word('tier')} 1", "zh") == "层级 1"
+    assert strings.resolved(word("baseline_mine", "mine"), "zh") == "mine"
+    assert strings.shown("<b>") == "<bdi>&lt;b&gt;</bdi>"
+    said = strings.say(Sentence("say_no_headline", {"model": "<i>{number}</i>", "number": "3", "reasons": "cut 3"}))
+    assert "<b><bdi>&lt;i&gt;{number}&lt;/i&gt;</bdi></b>" in said
+
+
+def test_every_text_is_in_every_language_with_the_same_gaps():
+    for key, texts in Strings().table.items():
+        assert set(texts) == set(LANGUAGES), key
+        assert all(texts.values()), key
+        gaps = [sorted(set(re.findall(r"\{\w+\}", text))) for text in texts.values()]
+        assert gaps[0] == gaps[1], key
+
+
+def test_every_word_in_use_has_its_text():
+    known = set(Strings().table)
+    folder = Path(own.__file__).parent / "templates"
+    scripts = "".join((folder / name).read_text(encoding="utf-8") for name in ("page.js", "items.js", "page.html"))
+    used = set(re.findall(r'\b(?:word|step|heading|t)\("([a-z0-9_]+)"[),]', scripts))
+    sources = "".join(path.read_text() for path in Path(steelyard.report.__file__).parent.glob("*.py"))
+    used |= set(re.findall(r"""\bword\(["']([a-z0-9_]+)["']\)""", sources)) | set(
+        re.findall(r'"((?:say|note)_[a-z_]+)"', sources)
+    )
+    assert len(used) > 60
+    assert used - known == {"at"}, "`at` is shown as `prompt`"
+
+
+def test_columns_and_axes_have_their_texts(html):
+    """What the figures and tables name is resolved: no mark of a word is left in what a person reads."""
+    assert "@@" not in re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
+    figures = re.search(r'id="figures">(.*?)</script>', html, re.DOTALL)[1]
+    assert set(re.findall(r"@@([a-z0-9_]+)\|", figures)) <= set(Strings().table)

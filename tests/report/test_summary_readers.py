@@ -1,0 +1,35 @@
+import msgspec
+import pytest
+
+from steelyard.report.summary_readers import Evaluation, Resolution, Training, model_name
+
+
+def test_summaries_may_lack_keys_and_have_new_ones():
+    evaluation = msgspec.convert({"accuracy": {"value": None, "n": 4}, "new": 1}, Evaluation)
+    assert (evaluation.accuracy.value, evaluation.accuracy.n, evaluation.baselines) == (None, 4, {})
+    assert msgspec.convert({}, Resolution).conflicts.overall.ratio is None
+    assert msgspec.convert({"held_out": None}, Training).held_out is None
+
+
+def test_a_wrong_type_is_an_error():
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"accuracy": "high"}, Evaluation)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("length", "length"),
+        ("runs/模型/", "模型"),
+        (r"C:\models\rm", "rm"),
+        ({"kind": "length"}, "length"),
+        ({"path": "a/b", "kind": "classifier"}, "b"),
+        ({}, None),
+        ("", None),
+        ("/", None),
+        (None, None),
+        (3, None),
+    ],
+)
+def test_model_name(model, name):
+    assert model_name(model) == name

@@ -1,0 +1,259 @@
+import json
+import os
+import signal
+import time
+
+import msgspec
+import pytest
+
+import warm_process
+from chat_server import chatting, completion, preferring, record
+from plain_measures import plain_estimate
+from steelyard.core.config import resolve_config
+from steelyard.core.errors import ConfigError, EvidenceError, ModelError, OutputError, RecordError
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.io.ledger import open_ledger
+from steelyard.judging.panel import PanelMember
+from steelyard.stages.judge import Config, judge
+from strategies import case
+
+CASES = [
+    case(f"p{number}", "abc", text=f"问题 {number}", language="zh", judgments=["a>b"], ranking=(("a",), ("b", "c")))
+    for number in range(4)
+]
+
+
+@pytest.fixture
+def cases(tmp_path):
+    write_cases(tmp_path / "cases.jsonl", CASES)
+    return tmp_path / "cases.jsonl"
+
+
+def at(server, **settings):
+    chat = {"base_url": server.url, "model": "m", "num_tries": 1, "workers": settings.pop("workers", 3)}
+    own = {"judge": {"prompt_language": "en"}, "num_resamples": 20} | settings
+    return Config(chat=chat, **own)
+
+
+def test_verdicts_join_the_evidence(cases, tmp_path):
+    with chatting(preferring("answer c")) as server:
+        run = judge(cases, tmp_path / "out", at(server, price=(2.0, 10.0)))
+    found = list(read_cases(tmp_path / "out" / "cases.jsonl"))
+    assert [one.key for one in found] == [one.key for one in CASES]
+    for before, after in zip(CASES, found, strict=True):
+        assert after.judgments[:1] == before.judgments
+        assert (after.ranking, after.responses) == (before.ranking, before.responses)
+        said = {frozenset((one.left, one.right)): one for one in after.judgments[1:]}
+        assert len(said) == 3
+        for pair, one in said.items():
+            better = {"left": one.left, "right": one.right}.get(one.verdict)
+            if "c" in pair:
+                assert better == "c"
+            else:
+                assert (one.verdict, one.reason) == ("none", "unreadable: no verdict")
+            assert (one.kind, one.judge, one.shown) == ("llm", "m", None)
+    # Of each case two pairs have a verdict from two readable replies, and one has none.
+    # Half in each of four prompts, in which there is no spread: as two of four.
+    assert msgspec.to_builtins(run.summary.judges)["m"]["first_preferred"] == plain_estimate(0.5, 4, 16)
+    assert sum(msgspec.to_builtins(run.summary.judges)["m"]["outcomes"].values()) == 12
+    assert msgspec.to_builtins(run.summary.judges)["m"]["outcomes"]["unreadable"] == 4
+    assert run.counts.noted["questions"] == 24
+    # 24 replies of 7 and 3 tokens: 168 and 72; (168 * 2 + 72 * 10) / 10^6
+    assert msgspec.to_builtins(run.summary.tokens)["m"] == {
+        "num_replies": 24, "prompt": 168, "reply": 72, "uncounted": 0, "cost": pytest.approx(0.001056),
+        "odd_usage": 0, "other_models": {"served": 24},
+    }  # fmt: skip
+    assert len(server.questions) == 24
+
+
+def test_a_judge_that_always_says_the_first(cases, tmp_path):
+    with chatting("[[A]]") as server:
+        run = judge(cases, tmp_path / "out", at(server))
+    own = msgspec.to_builtins(run.summary.judges)["m"]
+    assert own["outcomes"] == {"tie": 12}
+    assert own["inconsistent"] == plain_estimate(1.0, 4, 12)
+    assert own["first_preferred"] == plain_estimate(1.0, 4, 24)
+    added = [one for case in read_cases(tmp_path / "out" / "cases.jsonl") for one in case.judgments[1:]]
+    assert len(added) == 12
+    assert all(one.meta["inconsistent"] for one in added)
+
+
+def test_replies_can_be_written_each_with_its_order(cases, tmp_path):
+    with chatting("[[A]]") as server:
+        judge(cases, tmp_path / "out", at(server, write="replies"))
+    for found in read_cases(tmp_path / "out" / "cases.jsonl"):
+        added = found.judgments[1:]
+        assert len(added) == 6
+        for one in added:
+            assert {"left": one.left, "right": one.right}[one.verdict] == one.shown[0]
+
+
+def test_triples_as_in_the_paper(cases, tmp_path):
+    with chatting("[[B > A > C]]") as server:
+        run = judge(cases, tmp_path / "out", at(server, compare="triples", judge={"orders": "one"}))
+    # Three responses: one triple in three rotations, three verdicts each.
+    assert len(server.questions) == len({json.dumps(one["messages"]) for one in server.questions}) <= 12
+    for found in read_cases(tmp_path / "out" / "cases.jsonl"):
+        tasks = {}
+        for one in found.judgments[1:]:
+            tasks.setdefault(one.task, []).append(one)
+        assert sorted(map(len, tasks.values())) == [3, 3, 3]
+        for own in tasks.values():
+            first, second, third = own[0].shown
+            better = {frozenset((one.left, one.right)): one.left if one.verdict == "left" else one.right for one in own}
+            assert better == {
+                frozenset((first, second)): second, frozenset((first, third)): first, frozenset((second, third)): second
+            }  # fmt: skip
+    assert msgspec.to_builtins(run.summary.judges)["m"]["outcomes"].keys() <= {"left", "right"}
+
+
+def test_ratings(cases, tmp_path):
+    def answer(question):
+        return "no idea" if "answer b" in question["messages"][-1]["content"] else "[[9]]"
+
+    with chatting(answer) as server:
+        run = judge(cases, tmp_path / "out", at(server, compare="ratings"))
+    for found in read_cases(tmp_path / "out" / "cases.jsonl"):
+        assert [(one.response, one.value, one.rater) for one in found.ratings] == [("a", 9.0, "m"), ("c", 9.0, "m")]
+        assert found.judgments == CASES[0].judgments
+    assert msgspec.to_builtins(run.summary.judges)["m"]["ratings"] == {"9": 8}
+    assert msgspec.to_builtins(run.summary.judges)["m"]["outcomes"] == {"unreadable": 4}
+
+
+def test_cases_that_a_design_cannot_show_stay_and_are_counted(tmp_path):
+    write_cases(tmp_path / "c.jsonl", [case("few", "ab"), case("right", "abc")])
+    with chatting("[[A > B > C]]") as server:
+        run = judge(tmp_path / "c.jsonl", tmp_path / "out", at(server, compare="triples"))
+    assert (run.counts.num_in, run.counts.num_used) == (2, 1)
+    assert run.counts.dropped == {"fewer than 3 responses": 1}
+    assert [len(one.judgments) for one in read_cases(tmp_path / "out" / "cases.jsonl")] == [0, 9]
+    write_cases(tmp_path / "few.jsonl", [case("few", "ab")])
+    with chatting() as server, pytest.raises(EvidenceError, match="none of 1 cases"):
+        judge(tmp_path / "few.jsonl", tmp_path / "none", at(server, compare="triples"))
+
+
+def test_a_call_that_got_no_reply_leaves_the_place_free_for_the_corrected_one(cases, tmp_path):
+    (tmp_path / "broken.jsonl").write_text("{}\n")
+    with chatting("[[A]]") as server:
+        with pytest.raises(RecordError, match=r"broken\.jsonl:1"):
+            judge(tmp_path / "broken.jsonl", tmp_path / "out", at(server))
+        assert not (tmp_path / "out").exists()
+        elsewhere = {"base_url": "http://127.0.0.1:9/v1", "model": "m", "num_tries": 1}
+        with pytest.raises(ModelError):
+            judge(cases, tmp_path / "out", Config(chat=elsewhere))
+        assert not (tmp_path / "out").exists()
+        assert judge(cases, tmp_path / "out", at(server)).counts.num_used == 4
+
+
+def test_requests_that_fail_leave_the_run_open_and_are_asked_again(cases, tmp_path):
+    is_broken = True
+
+    def answer(question):
+        return (500, b"") if is_broken and "问题 2" in question["messages"][-1]["content"] else "[[A]]"
+
+    with chatting(answer) as server:
+        with pytest.raises(ModelError, match=r"6 of 24 requests failed \(http_500 6\)"):
+            judge(cases, tmp_path / "out", at(server))
+        assert not (tmp_path / "out" / "run.json").exists()
+        assert not (tmp_path / "out" / "cases.jsonl").exists()
+        is_broken = False
+        run = judge(cases, tmp_path / "out", at(server))
+        assert len(server.questions) == 30
+        assert msgspec.to_builtins(run.summary.failed) == {}
+        assert judge(cases, tmp_path / "out", at(server)) == run
+        assert len(server.questions) == 30
+
+
+def test_failures_can_be_left_as_no_verdict(cases, tmp_path):
+    with chatting(lambda question: (500, b"") if "问题 2" in str(question) else "[[A]]") as server:
+        run = judge(cases, tmp_path / "out", at(server), allow_failed=True)
+    assert msgspec.to_builtins(run.summary.failed) == {"http_500": 6}
+    assert msgspec.to_builtins(run.summary.judges)["m"]["outcomes"] == {"tie": 9, "failed": 3}
+    third = list(read_cases(tmp_path / "out" / "cases.jsonl"))[2].judgments[1:]
+    assert {one.verdict for one in third} == {"none"}
+    assert all(one.reason.startswith("failed: http_500") for one in third)
+    with open_ledger(tmp_path / "out" / "replies.sqlite") as ledger:
+        assert len(ledger) == 18
+
+
+def test_another_question_is_another_run(cases, tmp_path):
+    with chatting() as server:
+        judge(cases, tmp_path / "out", at(server))
+        for other in (at(server, seed=1), at(server, judge={"style": "gemma"}), at(server, compare="best")):
+            with pytest.raises(OutputError):
+                judge(cases, tmp_path / "out", other)
+        judge(cases, tmp_path / "out", at(server, judge={"style": "gemma"}), force=True)
+        # Force asks anew, also what was asked before.
+        before = len(server.questions)
+        judge(cases, tmp_path / "out", at(server, judge={"style": "gemma"}), force=True)
+        assert len(server.questions) == before + 24
+
+
+def test_after_a_kill_the_rest_is_asked_and_the_result_is_the_same(cases, tmp_path):
+    def slow(question):
+        time.sleep(0.05)
+        return preferring("answer a")(question)
+
+    with chatting(slow) as server:
+        config = at(server, workers=1)
+        script = f"""
+from pathlib import Path
+from steelyard.stages.judge import Config, judge
+judge(Path({str(cases)!r}), Path({str(tmp_path / "killed")!r}), Config(
+    chat={config.chat!r}, judge={config.judge!r}, num_resamples=20))
+"""
+        running = warm_process.Process(["-c", script])
+        deadline = time.monotonic() + 60
+        while len(server.questions) < 8 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(running.pid, signal.SIGKILL)
+        running.wait()
+        asked = len(server.questions)
+        assert 8 <= asked < 24
+        killed = judge(cases, tmp_path / "killed", config)
+        # At most the one request that was under way is asked a second time.
+        assert 24 <= len(server.questions) <= 25
+        straight = judge(cases, tmp_path / "straight", config)
+    assert killed.summary == straight.summary
+    assert (tmp_path / "killed" / "cases.jsonl").read_bytes() == (tmp_path / "straight" / "cases.jsonl").read_bytes()
+
+
+def test_a_panel_votes(cases, tmp_path):
+    members = tuple(
+        PanelMember(chat=record(tmp_path / f"{name}.jsonl", {"text": text}) | {"name": name}, judge={"orders": "one"})
+        for name, text in (("one", "[[A]]"), ("two", "[[A]]"), ("three", "[[B]]"))
+    )
+    run = judge(cases, tmp_path / "out", Config(members=members, num_resamples=20))
+    assert list(msgspec.to_builtins(run.summary.judges)) == ["one", "two", "three", "panel"]
+    assert msgspec.to_builtins(run.summary.judge) == "panel"
+    for found in read_cases(tmp_path / "out" / "cases.jsonl"):
+        for added in found.judgments[1:]:
+            said = added.meta["members"]
+            assert added.judge == "panel"
+            assert said["one"] == said["two"] == added.verdict != said["three"]
+    assert set(run.inputs) == {"cases", "chat.0.path", "chat.1.path", "chat.2.path"}
+
+
+def test_cut_replies_end_the_run(tmp_path):
+    write_cases(tmp_path / "many.jsonl", [case(f"p{number}", "ab", text=str(number)) for number in range(30)])
+    with chatting(lambda _: completion("Well, ", "length")) as server:
+        with pytest.raises(ModelError, match="cut off before their verdict"):
+            judge(tmp_path / "many.jsonl", tmp_path / "out", at(server))
+        run = judge(tmp_path / "many.jsonl", tmp_path / "all", at(server, most_cut_off=1.0))
+    assert msgspec.to_builtins(run.summary.judges)["m"]["outcomes"] == {"cut off": 30}
+
+
+def test_members_of_a_panel_come_from_tables():
+    settings = {
+        "members": [{"chat": {"kind": "recorded", "path": "r"}, "judge": {"style": "qwen"}, "price": [1.0, 2.0]}]
+    }
+    (member,) = resolve_config(Config, settings, where="judge").members
+    assert (member.chat["kind"], member.judge, member.price) == ("recorded", {"style": "qwen"}, (1.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"compare": "fours"}, {"write": "all"}, {"members": [{"chats": {}}]}, {"style": "x"}]
+)
+def test_what_is_misspelt_is_refused(settings):
+    with pytest.raises(ConfigError):
+        resolve_config(Config, settings, where="judge")

@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+from scipy.stats import t as student_t
+
+from steelyard.statistics.comparison import compare, holm, mcnemar_p, ranks_beyond_doubt
+from steelyard.statistics.groups import Cell, Label, layout_of
+
+
+def layout(number, categories=("a",)):
+    return layout_of([Label(f"p{index}", Cell(categories[index % len(categories)])) for index in range(number)])
+
+
+def table(num_correct, num_pairs=3):
+    return np.array([[num_pairs, own, 1, int(own == num_pairs)] for own in num_correct])
+
+
+def test_the_difference_is_that_of_the_means_over_categories():
+    # Category a: 3/3, 1/3 against 2/3, 2/3: no difference. Category b: 3/3 against 0/3: one. The mean is 1/2.
+    first, second = table([3, 3, 1, 3]), table([2, 0, 2, 0])
+    found = compare(layout(4, "ab"), first, second, num_resamples=200, seed=0)
+    assert found.accuracy.value == pytest.approx(0.5)
+    # Exact: a: 1 of 2 against none, b: 2 of 2 against none.
+    assert found.exact_match.value == pytest.approx(0.75)
+    assert (found.only_first, found.only_second) == (3, 0)
+    assert found.accuracy.n == 12
+
+
+def test_a_model_against_itself_differs_in_nothing():
+    own = table([0, 1, 2, 3] * 5)
+    found = compare(layout(20), own, own, num_resamples=100, seed=0)
+    # Twenty prompts without a difference leave room for one of t^2 / (20 + t^2), with 19 degrees of freedom.
+    room = student_t.ppf(0.975, 19) ** 2
+    room = pytest.approx(room / (20 + room), rel=1e-3)
+    assert (found.accuracy.value, -found.accuracy.low, found.accuracy.high) == (0, room, room)
+    assert (found.p_accuracy, found.p_exact_match) == (1.0, 1.0)
+    assert found.detectable > 0
+
+
+def test_other_pairs_are_a_defect_of_the_caller():
+    with pytest.raises(AssertionError, match="the same pairs"):
+        compare(layout(1), table([1], 3), table([1], 4), num_resamples=10, seed=0)
+
+
+def test_the_test_of_mcnemar_is_the_binomial_one():
+    # 8 against 2: twice the chance of 8 or more of 10 by a fair coin = 2 * 56 / 1024.
+    assert mcnemar_p(8, 2) == pytest.approx(2 * 56 / 1024)
+    assert mcnemar_p(0, 0) == mcnemar_p(3, 3) == 1.0
+    assert mcnemar_p(5, 0) == pytest.approx(2 * binom.pmf(5, 5, 0.5))
+
+
+def test_holm_by_hand():
+    # Sorted 0.01, 0.02, 0.04 times 3, 2, 1: 0.03, 0.04, 0.04, never falling.
+    assert holm([0.04, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
+    assert holm([0.5, 0.6]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_corrected_values_lie_between_the_plain_ones_and_bonferroni(values):
+    found = holm(values)
+    assert all(own <= other <= min(1.0, own * len(values)) + 1e-12 for own, other in zip(values, found, strict=True))
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 1000))
+def test_two_equal_models_are_rarely_told_apart(seed):
+    # Of 60 comparisons of coins, a level of 5 % calls 3 different; 12 or more has a chance below one in 10^4.
+    rng = np.random.default_rng(seed)
+    values = [
+        compare(layout(80), table(rng.binomial(3, 0.6, 80)), table(rng.binomial(3, 0.6, 80)), num_resamples=200, seed=0)
+        for _ in range(60)
+    ]
+    assert sum(one.p_accuracy < 0.05 for one in values) < 12
+
+
+def test_what_is_detectable_is_detected_four_times_out_of_five():
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(200):
+        first, second = rng.binomial(3, 0.70, 300), rng.binomial(3, 0.639, 300)
+        found.append(compare(layout(300), table(first), table(second), num_resamples=300, seed=1))
+    # The true difference is 0.061; the standard error of the difference of two such means of 300 is 0.0221.
+    assert np.mean([one.detectable for one in found]) == pytest.approx(0.0221 * 2.8016, rel=0.05)
+    share = np.mean([one.p_accuracy < 0.05 for one in found])
+    assert 0.70 < share < 0.90
+
+
+def test_ranks_are_as_wide_as_the_doubt():
+    # The first beats the third; nothing else is sure.
+    differs = np.zeros((3, 3), dtype=bool)
+    differs[0, 2] = True
+    assert ranks_beyond_doubt(differs) == [(1, 2), (1, 3), (2, 3)]

@@ -1,0 +1,133 @@
+from math import log, sqrt
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest, norm
+from scipy.stats import t as student_t
+
+from steelyard.statistics.estimates import (
+    POSITIVE,
+    SHARE,
+    UNBOUNDED,
+    Estimate,
+    Evidence,
+    Scale,
+    difference,
+    interval,
+    one_sample,
+    score_interval,
+    student,
+)
+
+MANY = 1e6
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 10), (7, 20), (20, 20), (1, 500)])
+def test_with_independent_outcomes_and_a_known_variance_it_is_wilsons(right, n):
+    share = right / n
+    expected = binomtest(right, n).proportion_ci(0.95, "wilson")
+    found = score_interval(share, share * (1 - share) / n, Evidence(n, MANY))
+    assert found == (pytest.approx(expected.low, abs=1e-6), pytest.approx(expected.high, abs=1e-6))
+
+
+def test_none_of_n_by_hand():
+    # All p with p^2 <= t^2 p (1 - p) / n: up to t^2 / (n + t^2), with t of n - 1 degrees of freedom.
+    t = student_t.ppf(0.975, 19)
+    found = interval(0.0, np.zeros(50), 20, one_sample(20))
+    assert msgspec.structs.astuple(found) == (0.0, 0.0, pytest.approx(t**2 / (20 + t**2), rel=1e-3), 20, None, None)
+    assert interval(1.0, np.ones(50), 20, one_sample(20)).low == pytest.approx(1 - found.high)
+
+
+def test_clusters_that_agree_within_tell_less():
+    # Ten pairs a prompt: alike within the prompt they are twenty outcomes, else two hundred.
+    alike, apart = (score_interval(0.5, 0.25 / n, one_sample(20)) for n in (20, 200))
+    assert alike[1] - alike[0] > 2.5 * (apart[1] - apart[0])
+
+
+def test_one_wrong_pair_is_no_proof_that_pairs_of_a_prompt_are_independent():
+    # One wrong pair of 200, of 20 prompts with ten each: the variance alone would put 200 outcomes behind it.
+    found = score_interval(0.995, 0.1**2 * 0.05 * 0.95 / 19, one_sample(20))
+    as_if_independent = binomtest(199, 200).proportion_ci(0.95, "wilson")
+    assert found[0] < as_if_independent.low - 0.02
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 500))
+def test_a_share_always_has_an_interval_with_width_that_holds_it(value, part, n):
+    found = interval(value, np.array([value - part, value + part]) / 2, n, one_sample(n))
+    assert 0 <= found.low <= value <= found.high <= 1
+    assert found.low < found.high
+
+
+def test_a_value_between_other_bounds_is_a_share_stretched():
+    drawn = np.array([0.1, 0.3])
+    share = interval(0.6, (drawn + 1) / 2, 9, one_sample(30), SHARE)
+    found = interval(0.2, drawn, 9, one_sample(30), Scale(-1.0, 1.0))
+    assert (found.low, found.high) == (pytest.approx(2 * share.low - 1), pytest.approx(2 * share.high - 1))
+
+
+def test_an_unbounded_value_has_students_interval():
+    drawn = np.array([1.0, 3.0, np.nan])  # a variance of 2, and 31 / 30 of it
+    half = student_t.ppf(0.975, 30) * sqrt(2 * 31 / 30)
+    found = interval(2.0, drawn, 31, one_sample(31), UNBOUNDED)
+    assert msgspec.structs.astuple(found) == (
+        2.0,
+        pytest.approx(2 - half, rel=1e-4),
+        pytest.approx(2 + half, rel=1e-4),
+        31,
+        None,
+        None,
+    )
+    positive = interval(2.0, drawn, 31, one_sample(31), POSITIVE)
+    assert log(positive.high) - log(2) == pytest.approx(half / 2, rel=1e-4)
+    assert positive.low * positive.high == pytest.approx(4)
+
+
+def test_too_few_prompts_and_no_spread_have_a_reason_and_no_interval():
+    few = interval(2.0, np.array([1.0, 3.0]), 19, one_sample(19), UNBOUNDED)
+    assert few == Estimate(2.0, None, None, 19, why="an interval needs 20 prompts")
+    flat = interval(2.0, np.full(9, 2.0), 40, one_sample(40), UNBOUNDED)
+    assert flat.record() == {"value": 2.0, "low": None, "high": None, "n": 40, "why": "all resamples are equal"}
+    assert interval(0.5, np.array([np.nan]), 7, one_sample(7)) == Estimate(0.5, None, None, 7)
+    assert interval(float("nan"), np.array([0.5, 0.6]), 7, one_sample(7)).record()["value"] is None
+
+
+@pytest.mark.parametrize(("first", "second"), [(8, 2), (9, 1), (30, 20), (5, 0)])
+def test_the_test_of_no_difference_is_mcnemars(first, second):
+    # (b - c)^2 / (b + c), of b + c discordant prompts of 400; the degrees of freedom are many.
+    n, value, apart = 400, (first - second) / 400, (first + second) / 400
+    spread = sqrt((apart - value**2) / n)
+    drawn = value + spread * np.array([-1, 1]) / sqrt(2)
+    found = difference(value, drawn, n, Evidence(n, MANY), discordance=apart)
+    assert found.p == pytest.approx(2 * norm.sf((first - second) / sqrt(first + second)), rel=1e-3)
+
+
+@given(st.integers(0, 20), st.integers(0, 20))
+def test_the_interval_of_a_difference_leaves_out_zero_where_its_p_is_below_the_level(first, second):
+    n, value, apart = 60, (first - second) / 60, (first + second) / 60
+    spread = sqrt(max(apart - value**2, 0.0) / (n - 1))
+    found = difference(value, value + spread * np.array([-1, 1]) / sqrt(2), n, one_sample(n), discordance=apart)
+    assert found.estimate.low < found.estimate.high
+    assert found.estimate.low <= value <= found.estimate.high
+    if abs(found.p - 0.05) > 1e-3:
+        assert (found.p < 0.05) == (not found.estimate.low <= 0 <= found.estimate.high)
+
+
+def test_two_models_that_never_differ_may_differ_a_little():
+    # No discordant prompt of n: up to t^2 / (n + t^2), as a share of none.
+    t = student(19)
+    for discordance in (0.0, None):
+        found = difference(0.0, np.zeros(50), 20, one_sample(20), discordance=discordance)
+        assert found.estimate.high == -found.estimate.low == pytest.approx(t**2 / (20 + t**2))
+        assert found.p == 1.0
+        assert found.error > 0
+
+
+def test_a_difference_of_unknown_discordance_has_students_interval():
+    drawn = np.array([0.1, 0.3])
+    half = student(39) * sqrt(0.02 * 40 / 39)
+    found = difference(0.2, drawn, 40, one_sample(40))
+    assert msgspec.structs.astuple(found.estimate)[:3] == (0.2, pytest.approx(0.2 - half), pytest.approx(0.2 + half))
+    assert found.p == pytest.approx(2 * student_t.sf(0.2 / sqrt(0.02 * 40 / 39), 39), rel=1e-6)

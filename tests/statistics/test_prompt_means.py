@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+from scipy.stats import t as student_t
+
+from steelyard.statistics.blocks import draw_blocks
+from steelyard.statistics.estimates import SHARE
+from steelyard.statistics.groups import Cell, Label
+from steelyard.statistics.prompt_means import Ratio, mean_of, summarise
+
+LABELS = [
+    Label("p", Cell("code", None, "zh")),
+    Label("q", Cell("code", None, "he")),
+    Label("q", Cell("code", None, "zh")),
+    Label("r", Cell("chat")),
+]
+
+
+def test_macro_and_micro_by_hand():
+    blocks = draw_blocks(LABELS, num_resamples=200, seed=0)
+    values = Ratio(np.array([1.0, 2.0, 0.0, 5.0]), np.array([2.0, 2.0, 1.0, 5.0]))
+    found = summarise(blocks, {"share": values})["share"]
+    assert found["micro"]["value"] == pytest.approx(8 / 10)
+    assert found["macro"]["value"] == pytest.approx((3 / 5 + 1) / 2)
+    assert found["by_category"]["code"]["value"] == pytest.approx(3 / 5)
+    assert found["by_language"]["zh"]["value"] == pytest.approx(1 / 3)
+    assert found["by_language"]["unknown"]["value"] == 1.0
+    assert (found["micro"]["n"], found["by_category"]["code"]["n"]) == (10, 5)
+    # Two prompts tell next to nothing: there is no interval of an unbounded value.
+    assert found["by_category"]["code"]["why"] == "an interval needs 20 prompts"
+
+
+def test_nan_is_nothing():
+    blocks = draw_blocks(LABELS, num_resamples=20, seed=0)
+    found = summarise(blocks, {"mean": mean_of(np.array([1.0, np.nan, 3.0, np.nan]))}, with_groups=False)["mean"]
+    why = "an interval needs 20 prompts"
+    assert found["micro"] == {"value": 2.0, "low": None, "high": None, "n": 2, "why": why}
+    assert "by_category" not in found
+    nothing = summarise(blocks, {"mean": mean_of(np.full(4, np.nan))})["mean"]
+    assert nothing["macro"] == nothing["micro"] == {"value": None, "low": None, "high": None, "n": 0}
+    assert nothing["by_category"] == {}
+
+
+def none_right(num_units):
+    """The upper end at 0 of n: t^2 / (n + t^2), with n - 1 degrees of freedom or 1."""
+    t = student_t.ppf(0.975, max(num_units - 1, 1))
+    return pytest.approx(t**2 / (num_units + t**2), rel=1e-2)
+
+
+def test_a_share_without_spread_has_an_interval_by_its_units():
+    blocks = draw_blocks(LABELS, num_resamples=20, seed=0)
+    found = summarise(blocks, {"share": mean_of(np.zeros(4), SHARE)})["share"]
+    assert found["micro"]["high"] == none_right(3)
+    # two units in one category and one in the other: as 4 / (1/2 + 1)
+    assert found["macro"]["high"] == none_right(4 / 1.5)
+    assert found["by_category"]["code"]["high"] == none_right(2)
+
+
+def test_a_difference_of_shares_has_the_width_of_what_differs():
+    blocks = draw_blocks([Label(f"p{index}", Cell("a")) for index in range(40)], num_resamples=2000, seed=0)
+    apart = np.tile([1.0, -1.0, 0.0, 0.0], 10)
+    found = summarise(blocks, {"gap": Ratio(apart, np.ones(40), is_difference=True)})["gap"]
+    # Half of the prompts are discordant: the standard error is sqrt(1/2 / 40), or a little more.
+    assert found["micro"]["value"] == 0
+    assert found["micro"]["high"] == pytest.approx(2.03 * np.sqrt(0.5 / 40), rel=0.1)
+    assert found["micro"]["low"] == pytest.approx(-found["micro"]["high"])

@@ -1,0 +1,145 @@
+import numpy as np
+import pytest
+from scipy.stats import t as student_t
+
+from plain_measures import plain_estimate, plain_score
+from steelyard.statistics.estimates import Estimate
+from steelyard.statistics.tallies import (
+    FEWEST_UNITS,
+    MOST_UNITS,
+    Entries,
+    Summed,
+    Tally,
+    estimates,
+    ratio,
+    shares,
+)
+
+
+def entries(groups, unit, column, amount=None):
+    amount = None if amount is None else np.array(amount, np.float64)
+    return Entries(tuple(groups), np.array(unit, np.uint16), np.array(column, np.int32), amount)
+
+
+def test_entries_are_summed_by_group_and_column_whatever_the_batch_calls_them():
+    tally = Tally(2)
+    tally.add(entries([("a",), ("b",)], [0, 0, 2047], [0, 3, 0]))
+    tally.add(entries([("b",), ("a",)], [5, 5, 0], [0, 1, 2], [0.5, 2.0, 1.0]))
+    draws = tally.drawn(seed=0, num_resamples=10)
+    assert tally.groups == draws.groups == (("a",), ("b",))
+    assert draws.point([("a",), ("b",)]).tolist() == [[3, 0], [0.5, 3.0]]
+    assert draws.totals([("a",), ("b",)]).point.tolist() == [3.5, 3.0]
+    table = draws.table([("b",), ("a",)])
+    assert table.point.tolist() == [[0.5, 3.0], [3, 0]]
+    assert table.resampled.shape == (10, 2, 2)
+    both = draws.totals([("a",), ("b",)]).resampled
+    assert np.allclose(table.resampled.sum(axis=1), both)
+
+
+def test_an_interval_is_that_of_drawing_the_units():
+    """Twelve units of one judgment each, of which three are wrong: drawn sums are binomial(12, 1/4)."""
+    tally = Tally(2)
+    tally.add(entries([("a",)], range(12), [0] * 3 + [1] * 9))
+    totals = tally.drawn(seed=1, num_resamples=20_000).totals([("a",)])
+    wrong = totals.resampled[:, 0]
+    assert np.all(totals.resampled.sum(axis=1) == 12)
+    assert wrong.mean() == pytest.approx(3, abs=0.04)
+    assert wrong.var() == pytest.approx(12 * 0.25 * 0.75, rel=0.04)
+
+
+def test_many_lists_of_groups_at_once_are_what_each_is_alone():
+    random = np.random.default_rng(3)
+    tally = Tally(200)
+    groups = [(str(index),) for index in range(7)]
+    tally.add(entries(groups, random.integers(40, size=3000), random.integers(7 * 200, size=3000)))
+    draws = tally.drawn(seed=4, num_resamples=20)
+    asked = [groups[:1], groups[1:4], groups, groups[6:], [groups[0], groups[5]]]
+    for own, found in zip(asked, draws.totals_each(asked), strict=True):
+        alone = draws.totals(own)
+        assert np.array_equal(found.point, alone.point)
+        assert np.allclose(found.resampled, alone.resampled, rtol=1e-6, atol=0)
+    assert list(draws.totals_each([])) == []
+
+
+def test_units_are_drawn_whole():
+    """Both columns of a unit go together, in every group: sums of equal columns are equal in every resample."""
+    tally = Tally(1)
+    tally.add(entries([("a",), ("b",)], [*range(9), *range(9)], [0] * 9 + [1] * 9))
+    draws = tally.drawn(seed=2)
+    one, other = (draws.totals([(name,)]).resampled for name in "ab")
+    assert np.array_equal(one, other)
+
+
+def test_a_table_that_would_grow_too_large_folds_its_units_and_loses_nothing():
+    random = np.random.default_rng(0)
+    tally, num_groups, width = Tally(50, most_groups=3000), 200, 50
+    kept = np.zeros((num_groups, width))
+    for start in range(0, num_groups, 20):
+        groups = [(f"judge {start + index}",) for index in range(20)]
+        unit, column = random.integers(MOST_UNITS, size=5000), random.integers(20 * width, size=5000)
+        tally.add(entries(groups, unit, column))
+        np.add.at(kept[start : start + 20].reshape(-1), column, 1)
+    draws = tally.drawn(seed=0, num_resamples=2)
+    assert FEWEST_UNITS <= len(draws.cells) < MOST_UNITS
+    assert draws.cells.nbytes <= 16_000_000
+    assert np.array_equal(draws.point([(f"judge {index}",) for index in range(num_groups)]), kept)
+
+
+def test_groups_beyond_the_bound_are_counted_together():
+    tally = Tally(1, most_groups=2, rest=lambda group: ("rest", group[1]))
+    tally.add(entries([("a", "human"), ("b", "llm"), ("c", "llm"), ("d", "llm")], [0, 1, 2, 3], [0, 1, 2, 3]))
+    tally.add(entries([("d", "llm"), ("a", "human")], [1, 1], [0, 1]))
+    assert tally.groups == (("a", "human"), ("b", "llm"), ("rest", "llm"))
+    assert tally.num_rest == 3
+    assert tally.drawn(seed=0).point(tally.groups).ravel().tolist() == [2, 1, 3]
+
+
+def test_an_empty_tally_can_be_drawn():
+    tally = Tally(3)
+    tally.add(entries([], [], []))
+    assert tally.drawn(seed=0).groups == ()
+
+
+def test_several_values_at_once_and_nan_is_nothing():
+    random = np.random.default_rng(0)
+    resampled = random.normal(0.3, 0.1, size=(1001, 3))
+    resampled[::3, 1] = np.nan
+    summed = Summed(np.array([0.5, 0.25, np.nan]), resampled, np.ones((40, 3)))
+    first, second, third = estimates(summed, lambda sums: sums, np.array([7.0, 8.0, 0.0]))
+    assert (first.value, first.n, second.value, second.n) == (0.5, 7, 0.25, 8)
+    for found, drawn in ((first, resampled[:, 0]), (second, resampled[~np.isnan(resampled[:, 1]), 1])):
+        # Forty units: Student's t with 39 degrees of freedom, and 40 / 39 of the variance of the resamples.
+        half = student_t.ppf(0.975, 39) * np.sqrt(drawn.var(ddof=1) * 40 / 39)
+        assert (found.low, found.high) == (pytest.approx(found.value - half), pytest.approx(found.value + half))
+    assert third == Estimate(None, None, None, 0)
+
+
+def test_a_value_without_any_resample_has_no_interval():
+    summed = Summed(np.array([1.0]), np.full((5, 1), np.nan), np.ones((40, 1)))
+    assert estimates(summed, lambda sums: sums, np.array([1.0])) == [Estimate(1.0, None, None, 1)]
+
+
+def test_a_ratio_of_nothing_is_nan():
+    assert np.isnan(ratio(np.array([0.0]), np.array([0.0])))[0]
+    assert ratio(np.array([1.0]), np.array([4.0]))[0] == 0.25
+
+
+def test_a_share_without_spread_has_an_interval_over_the_units_that_count():
+    tally = Tally(4)
+    # Ten units have three judgments each, of which none is wrong; two units have only something else, in column 3.
+    tally.add(entries([("a",)], [*range(10), *range(12)], [0] * 10 + [3] * 12, [3.0] * 10 + [1.0] * 12))
+    totals = tally.drawn(seed=0).totals([("a",)])
+    wrong, right, none = shares(totals, lambda sums: (sums[..., [1, 0, 1]], sums[..., [0, 0, 2]]))
+    assert wrong.record() == plain_estimate(0.0, 10, 30)
+    assert right.record() == plain_estimate(1.0, 10, 30)
+    assert none == Estimate(None, None, None, 0)
+
+
+def test_a_share_with_spread_has_the_score_interval():
+    tally = Tally(2)
+    tally.add(entries([("a",)], range(400), [0] * 100 + [1] * 300))
+    totals = tally.drawn(seed=1, num_resamples=20_000).totals([("a",)])
+    (found,) = shares(totals, lambda sums: (sums[..., :1], sums.sum(axis=-1, keepdims=True)))
+    low, high = plain_score(0.25, 400)
+    assert (found.value, found.n) == (0.25, 400)
+    assert (found.low, found.high) == (low, high)

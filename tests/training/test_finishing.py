@@ -1,0 +1,124 @@
+import json
+import re
+
+import msgspec
+import pytest
+import torch
+
+import tiny
+from steelyard.core.plugins import build
+from steelyard.core.types import Case, Response
+from steelyard.io.cases import write_cases
+from steelyard.networks.manifest import read_manifest
+from steelyard.stages.train import Config, train
+from strategies import case
+
+ANSWERS = (Response(id="g", text="Yes, here it is."), Response(id="b", text="no"), Response(id="u", text="תשובה"))
+
+
+def made(number, name, **own):
+    return [
+        Case(
+            prompt=case(id=f"{name}{index}", text=f"question {name} {index}", **own).prompt,
+            responses=ANSWERS,
+            ranking=(("g",), ("b",)),
+        )
+        for index in range(number)
+    ]
+
+
+@pytest.fixture
+def given(tmp_path):
+    write_cases(tmp_path / "train | file.jsonl", made(6, "p", language="he"))
+    write_cases(tmp_path / "held.jsonl", made(4, "q", category=("数|学",), language="he"))
+    write_cases(tmp_path / "ref.jsonl", made(3, "r"))
+    return tmp_path / "train | file.jsonl", tmp_path / "held.jsonl", tiny.save_base(tmp_path / "base")
+
+
+def scores(folder, cases):
+    lines = build("models", "classifier", {"path": str(folder)}).score(cases)
+    return [reward for line in lines for reward in line.scores.values()]
+
+
+FAST = Config(epochs=2, learning_rate=1e-3, prompts_per_step=3)
+
+
+def test_the_manifest_tells_how_rewards_lie_on_a_named_set(given, tmp_path):
+    """Mean and spread, recomputed by hand from the saved folder's scores of every answer of the file."""
+    file, held_out, base = given
+    train(file, tmp_path / "out", FAST, model=base, held_out=held_out, reference=tmp_path / "ref.jsonl")
+    reference = read_manifest(tmp_path / "out").reference
+    rewards = scores(tmp_path / "out", made(3, "r"))
+    mean = sum(rewards) / 9
+    assert (reference.name, reference.num_prompts, reference.num_rewards) == ("ref.jsonl", 3, 9)
+    assert reference.mean == pytest.approx(mean, abs=1e-6)
+    assert reference.spread == pytest.approx((sum((one - mean) ** 2 for one in rewards) / 9) ** 0.5, abs=1e-6)
+
+
+def test_standardised_rewards_have_a_spread_of_one_in_every_engine(given, tmp_path):
+    file, held_out, base = given
+    plain = train(file, tmp_path / "plain", FAST, model=base, held_out=held_out)
+    config = Config(epochs=2, learning_rate=1e-3, prompts_per_step=3, calibrate_rewards="standardise")
+    run = train(file, tmp_path / "out", config, model=base, held_out=held_out)
+    manifest = read_manifest(tmp_path / "out")
+    before, after = (scores(tmp_path / name, made(4, "q")) for name in ("plain", "out"))
+    assert after == pytest.approx([manifest.calibration.scale * reward for reward in before], rel=1e-4, abs=1e-5)
+    # The held-out set has the two answers of each pair: the third stands in none.
+    paired = [reward for place, reward in enumerate(after) if place % 3 < 2]
+    mean = sum(paired) / 8
+    assert (sum((one - mean) ** 2 for one in paired) / 8) ** 0.5 == pytest.approx(1, abs=1e-4)
+    assert manifest.calibration.shift == pytest.approx(-mean, abs=1e-4)
+    assert run.summary["held_out"] == plain.summary["held_out"]
+    assert read_manifest(tmp_path / "plain").calibration is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_card_can_be_followed_word_by_word(given, tmp_path, dtype):
+    """The code in the model card is run, and gives the reward that our own scorer gives."""
+    file, held_out, base = given
+    train(file, tmp_path / "out", msgspec.structs.replace(FAST, dtype=dtype), model=base, held_out=held_out)
+    text = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "train \\| file\\.jsonl" in text
+    assert "| 数\\|学 |" in text
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    told = {}
+    exec(code.replace('"PATH"', repr(str(tmp_path / "out"))), told)
+    one = Case(
+        prompt=case(id="x", text="What is a steelyard?").prompt, responses=(Response(id="a", text="A hand scale."),)
+    )
+    # In bfloat16 the order of sums moves a reward; a head in bfloat16 would move it by a hundredth.
+    apart = 1e-5 if dtype == "float32" else 2e-3
+    assert told["reward"] == pytest.approx(scores(tmp_path / "out", [one])[0], abs=apart)
+    assert ("Against float32 the rewards of" in text) is (dtype == "bfloat16")
+
+
+def test_the_learned_parameter_of_ties_is_in_the_manifest(given, tmp_path):
+    config = Config(epochs=1, loss="davidson", prompts_per_step=3)
+    train(given[0], tmp_path / "out", config, model=given[2])
+    manifest = read_manifest(tmp_path / "out")
+    assert manifest.loss == "davidson"
+    assert set(manifest.tie) == {"log_strength"}
+    assert manifest.reference.name == "trained on: train | file.jsonl"
+
+
+def test_the_folder_is_what_serving_engines_expect(given, tmp_path):
+    """vLLM takes a ``*ForSequenceClassification`` as a classifier; one label of a regression is given as it is.
+
+    With a padding token in the configuration that also ends the text, engines that look for the last token read one
+    too early: there must be none. No code of ours is needed to load it, and every weight is in safetensors.
+    """
+    train(given[0], tmp_path / "out", FAST, model=given[2])
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    (architecture,) = config["architectures"]
+    assert architecture == "Qwen2ForSequenceClassification"
+    assert (config["problem_type"], list(config["id2label"])) == ("regression", ["0"])
+    assert "auto_map" not in config
+    from safetensors import safe_open
+
+    with safe_open(tmp_path / "out" / "model.safetensors", framework="pt") as weights:
+        names = set(weights.keys())
+        assert weights.get_tensor("score.weight").dtype == torch.float32
+    assert not any("lm_head" in name or name == "tie" for name in names)
+    assert (tmp_path / "out" / "chat_template.jinja").is_file() or "chat_template" in json.loads(
+        (tmp_path / "out" / "tokenizer_config.json").read_text()
+    )

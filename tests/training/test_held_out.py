@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+import torch
+
+from steelyard.core.errors import EvidenceError
+from steelyard.networks.scorer import Scorer
+from steelyard.ranking.pairs import IndexedPair
+from steelyard.training.examples import Example
+from steelyard.training.held_out import check_apart, measure, rewards_of
+from steelyard.training.trainer import as_line
+from strategies import case
+
+
+class FirstToken(torch.nn.Module):
+    """A real network whose reward is the row's first token id: what it gets right can be worked out by hand."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = torch.nn.Linear(1, 1)
+
+    def forward(self, ids, attended):
+        return ids[:, 0].float()
+
+
+def test_the_measures_by_hand():
+    examples = (
+        Example(((3,), (2,), (2,)), (IndexedPair(0, 1), IndexedPair(0, 2)), category="code", language="zh"),
+        Example(((1,), (1,)), (IndexedPair(0, 1),), category="code"),
+        Example(((1,), (5,), (4,)), (IndexedPair(0, 1), IndexedPair(1, 2)), category="数学"),
+    )
+    model = FirstToken()
+    model.eval()
+    found = measure(rewards_of(Scorer(model, kernel="padded"), examples), examples)
+    assert as_line(found) == {
+        "accuracy": 3 / 5, "exact_match": pytest.approx(1 / 3), "num_pairs": 5, "num_prompts": 3,
+        "by_category": {
+            "code": {"accuracy": 2 / 3, "exact_match": 0.5, "num_pairs": 3, "num_prompts": 2},
+            "数学": {"accuracy": 0.5, "exact_match": 0.0, "num_pairs": 2, "num_prompts": 1},
+        },
+        "by_language": {"zh": {"accuracy": 1.0, "exact_match": 1.0, "num_pairs": 2, "num_prompts": 1}},
+    }  # fmt: skip
+    assert not model.training
+    assert found.sentence() == "held-out accuracy 0.600, exact match 0.333; 数学 0.500, code 0.667"
+    assert found.figures()["held_out/by_category/数学/accuracy"] == 0.5
+    assert len(found.figures()) == 2 * (1 + 2 + 1)
+
+
+def test_of_many_groups_the_lowest_are_told():
+    examples = tuple(Example(((3,), (2,)), (IndexedPair(0, 1),), category=name) for name in "abcd")
+    found = measure([np.array([3.0, 2.0])] * 4, examples)
+    assert found.sentence().endswith("lowest of 4: a 1.000, b 1.000, c 1.000")
+
+
+def test_held_out_prompts_that_were_trained_on_are_refused_whatever_their_ids():
+    check_apart([case(text="one")], [case(id="q", text="two")], where="h.jsonl")
+    with pytest.raises(
+        EvidenceError, match=r"h\.jsonl: 1 of 2 held-out prompts are in the training data, the first: 'q'"
+    ):
+        check_apart([case(text="one")], [case(id="q", text="one"), case(id="r", text="two")], where="h.jsonl")
