@@ -94,7 +94,7 @@ def timed_process(command):
 
 
 def ours(asked, folder, step, seed):
-    out, work = folder / f"ours-{step[0]}-{seed}", folder / "work.json"
+    out, work = folder / f"ours-{'-'.join(map(str, step))}-{seed}", folder / "work.json"
     config = {
         "chat_template": None, "trainable": asked.trainable, "dtype": asked.dtype, "prompts_per_step": int(step[0]),
         "epochs": int(step[1]), "learning_rate": float(step[2]), "seed": seed, "max_length": asked.max_length,
