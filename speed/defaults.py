@@ -167,6 +167,9 @@ def options():
     made.add_argument("--head-rates", nargs="*", type=float)
     made.add_argument("--regulariser", nargs="+", type=float, default=[0.1])
     made.add_argument("--seeds", nargs="+", type=int, default=[0])
+    made.add_argument(
+        "--one-at-a-time", action="store_true", help="vary one setting around the first value of each, not all together"
+    )
     return made.parse_args()
 
 
@@ -209,6 +212,9 @@ def study(network, trainable, sides, asked, *, is_first, num_pairs):
             asked.seeds, steps, asked.epochs, asked.regulariser, rates
         )
     ]
+    if asked.one_at_a_time:
+        center = (*steps[0], asked.epochs[0], rates[0], asked.regulariser[0])
+        arms = [arm for arm in arms if sum(value != first for value, first in zip(arm, center, strict=False)) <= 1]
     key = {
         "data": asked.name, "model": asked.model.rstrip("/").rpartition("/")[2], "trainable": trainable,
         "train_prompts": len(sides[0]), "train_pairs": num_pairs, "split": asked.split,
