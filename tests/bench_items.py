@@ -10,8 +10,8 @@ from steelyard.statistics.resampling import Items, resample
 def bench_summary(kind, cases, lines, num_resamples=20, **settings):
     """What the bench says of the scores; its own columns follow a count of prompts, as no accuracy is asked of it."""
     bench = build("benches", kind, settings)
-    prepared = [bench.prepared(one, "f.jsonl") for one in cases]
-    units = units_of([bench.names_of(one) for one in prepared])
+    prepared = [bench.normalize(one, "f.jsonl") for one in cases]
+    units = units_of([bench.resample_ids(one) for one in prepared])
     labels = [
         Label(unit, Cell("uncategorised", one.prompt.subset, one.prompt.language))
         for unit, one in zip(units, prepared, strict=True)

@@ -8,11 +8,11 @@ from steelyard.core.protocols import Row
 
 
 def read(kind, *rows):
-    noted = Counter()
+    warnings = Counter()
     placed = [Row(Place("f.jsonl", number), row) for number, row in enumerate(rows, 1)]
-    return list(build("formats", kind).read(placed, noted)), +noted
+    return list(build("formats", kind).read(placed, warnings)), +warnings
 
 
 def write(kind, *cases):
-    lost = Counter()
-    return list(build("formats", kind).write(cases, lost)), +lost
+    dropped = Counter()
+    return list(build("formats", kind).write(cases, dropped)), +dropped

@@ -53,7 +53,7 @@ def evaluate(
 
     Raises EvidenceError where responses have no score, as the command does, unless ``allow_unscored``.
     """
-    from steelyard.core.protocols import AskedModel
+    from steelyard.core.protocols import JudgeModel
     from steelyard.evaluation.batches import refuse_unscored
     from steelyard.evaluation.columns import bench_columns
     from steelyard.evaluation.config import Config
@@ -63,7 +63,7 @@ def evaluate(
     config = Config(baselines=tuple(baselines), seed=seed)
     beside = {name: score(load_model(name, {"seed": seed} if name == "random" else None), cases) for name in baselines}
     bench = build("benches", "cases")
-    if isinstance(model, AskedModel):
+    if isinstance(model, JudgeModel):
         lines, judged = ask(model, cases, bench_columns(cases, config.pairs, config.exact_rule), seed=seed)
         if not allow_unscored:
             refuse_failed(judged)

@@ -54,7 +54,7 @@ def items(kind):
         Scores(prompt=one.prompt.id, scores={name: float(index % 3 - place) for place, name in enumerate("abcdef")})
         for index, one in enumerate(cases)
     ]
-    units = units_of([bench.names_of(one) for one in cases])
+    units = units_of([bench.resample_ids(one) for one in cases])
     labels = [
         Label(unit, Cell(one.prompt.category[0], one.prompt.subset, one.prompt.language))
         for unit, one in zip(units, cases, strict=True)
@@ -71,12 +71,12 @@ def test_every_bench_is_known_here(kind):
 def test_placing_keeps_all_but_the_subset(kind):
     bench = build("benches", kind)
     one = given(kind)
-    placed = bench.prepared(one, "open.jsonl")
+    placed = bench.normalize(one, "open.jsonl")
     # A bench may add what it alone knows: the language in which an answer is expected.
     added = dict(placed.prompt.meta or {})
     added.pop("answer_language", None)
     assert msgspec.structs.replace(placed, prompt=msgspec.structs.replace(placed.prompt, meta=added or None)) == one
-    assert bench.foreign is None or isinstance(bench.foreign, str)
+    assert bench.source_format is None or isinstance(bench.source_format, str)
     assert bench.subset_of("nothing.jsonl") is None
 
 
@@ -106,7 +106,7 @@ def test_parallel_items_are_drawn_together(kind):
         msgspec.structs.replace(one, prompt=msgspec.structs.replace(one.prompt, language=language, messages=own))
         for language, own in zip(("zh", "he"), messages, strict=True)
     ]
-    assert len(set(units_of([bench.names_of(own) for own in parallel]))) == 1
+    assert len(set(units_of([bench.resample_ids(own) for own in parallel]))) == 1
 
 
 def test_a_headline_says_what_it_is(kind):

@@ -23,7 +23,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
 KINDS = kinds("formats")
 TABLE = (GOLDEN.parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
 GATHERED = ("helpsteer2", "maple", "mqm")  # a row is one answer, or one error in it: several make a case
-PAIRED = [kind for kind in KINDS if "rankings" in build("formats", kind).carries]
+PAIRED = [kind for kind in KINDS if "rankings" in build("formats", kind).supports]
 
 
 def golden(kind):
@@ -31,13 +31,13 @@ def golden(kind):
     return path
 
 
-def read(kind, rows, noted=None):
+def read(kind, rows, warnings=None):
     placed = [Row(Place("f", number), row) for number, row in enumerate(rows, 1)]
-    return list(build("formats", kind).read(placed, Counter() if noted is None else noted))
+    return list(build("formats", kind).read(placed, Counter() if warnings is None else warnings))
 
 
-def write(kind, cases, lost=None):
-    return list(build("formats", kind).write(cases, Counter() if lost is None else lost))
+def write(kind, cases, dropped=None):
+    return list(build("formats", kind).write(cases, Counter() if dropped is None else dropped))
 
 
 def rows_of(kind):
@@ -48,7 +48,7 @@ def rows_of(kind):
 def test_the_golden_file_is_recognised_as_what_it_is(kind):
     rows = rows_of(kind)
     assert rows
-    if all(build("formats", kind).recognises(row) for row in rows):
+    if all(build("formats", kind).matches(row) for row in rows):
         assert recognise(golden(kind)) == kind
     else:  # rows like another's: the documentation must send the user to --from
         (line,) = [line for line in TABLE.splitlines() if line.startswith(f"| `{kind}`")]
@@ -135,17 +135,17 @@ def texts_and_pairs(cases):
 @settings(max_examples=40, deadline=None)
 @given(one=dialogues())
 def test_every_conversation_and_every_pair_survives(kind, one):
-    lost = Counter()
-    again = read(kind, write(kind, [one], lost))
-    if lost["cases of another shape"]:  # a benchmark of three against three, or of one against many
+    dropped = Counter()
+    again = read(kind, write(kind, [one], dropped))
+    if dropped["cases of another shape"]:  # a benchmark of three against three, or of one against many
         assert again == []
         return
-    if kind == "llamafactory_ranked" and lost["ties"]:
+    if kind == "llamafactory_ranked" and dropped["ties"]:
         assert texts_and_pairs(again) > texts_and_pairs([one])  # ties became an order, and that is counted
     else:
         assert texts_and_pairs(again) == texts_and_pairs([one])
     tied = sum(len(tier) * (len(tier) - 1) // 2 for tier in one.ranking)
-    assert lost["ties"] == (0 if "ties" in build("formats", kind).carries else tied)
+    assert dropped["ties"] == (0 if "ties" in build("formats", kind).supports else tied)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -155,22 +155,22 @@ def test_a_part_comes_back_or_is_counted(kind, part):
     one = with_part(base, part)
     if one is None:
         return
-    carries, lost = build("formats", kind).carries, Counter()
-    rows = msgspec.json.decode(msgspec.json.encode(write(kind, [one], lost)))
-    if lost["cases of another shape"]:  # counted as a whole: the part cannot stand alone in a row of this shape
+    supports, dropped = build("formats", kind).supports, Counter()
+    rows = msgspec.json.decode(msgspec.json.encode(write(kind, [one], dropped)))
+    if dropped["cases of another shape"]:  # counted as a whole: the part cannot stand alone in a row of this shape
         assert rows == []
         return
-    if part in carries:
+    if part in supports:
         assert seen_of(part, read(kind, rows)) == seen_of(part, [one])
-        assert not lost[part]
-    elif part in lost_parts(carries):
-        assert lost[part]
+        assert not dropped[part]
+    elif part in lost_parts(supports):
+        assert dropped[part]
 
 
 def test_the_documentation_names_what_each_format_loses():
     lines = [line for line in TABLE.splitlines() if line.startswith("| `")]
     told = {line.split("`")[1]: line.split("|")[-2].strip() for line in lines}
-    wanted = {kind: ", ".join(lost_parts(build("formats", kind).carries)) or "nothing" for kind in KINDS}
+    wanted = {kind: ", ".join(lost_parts(build("formats", kind).supports)) or "nothing" for kind in KINDS}
     assert told == wanted
 
 
@@ -263,22 +263,22 @@ def test_no_format_spoils_what_came_from_another(target, data):
     cases = read(kind, [data.draw(foreign_rows(kind))])
     if len(texts_and_pairs(cases)) == 0:
         return
-    lost = Counter()
-    again = read(target, msgspec.json.decode(msgspec.json.encode(write(target, cases, lost))))
-    if lost["cases of another shape"]:
+    dropped = Counter()
+    again = read(target, msgspec.json.decode(msgspec.json.encode(write(target, cases, dropped))))
+    if dropped["cases of another shape"]:
         assert again == []
         return
-    if lost["answers of several turns"]:  # of those, only the last turn is left
+    if dropped["answers of several turns"]:  # of those, only the last turn is left
         pass
-    elif target == "llamafactory_ranked" and lost["ties"]:
+    elif target == "llamafactory_ranked" and dropped["ties"]:
         assert texts_and_pairs(again) > texts_and_pairs(cases)  # ties became an order, and that is counted
     else:
         assert texts_and_pairs(again) == texts_and_pairs(cases)
     clashing = OWN_KEYS[target] & (cases[0].prompt.meta or {}).keys()
-    assert (lost["prompt meta under the format's own names"] > 0) == bool(clashing)
+    assert (dropped["prompt meta under the format's own names"] > 0) == bool(clashing)
 
 
-PAIR_ROWS = [kind for kind in KINDS if has_pair_rows(build("formats", kind).carries)]
+PAIR_ROWS = [kind for kind in KINDS if has_pair_rows(build("formats", kind).supports)]
 
 
 @pytest.mark.parametrize("kind", PAIR_ROWS)

@@ -99,9 +99,9 @@ def check(tree):
 @pytest.mark.parametrize("num_each", [1, 4])
 def test_every_interval_of_every_bench_has_a_width(kind, sign, num_each):
     bench = build("benches", kind)
-    cases = [bench.prepared(one, "f") for one in cases_of(kind, num_each)]
+    cases = [bench.normalize(one, "f") for one in cases_of(kind, num_each)]
     lines = scored(cases, sign)
-    questions = questions_of(cases, None, "strict", bench.names_of)
+    questions = questions_of(cases, None, "strict", bench.resample_ids)
     own = bench.columns(cases, lines, unscored_is_right=False)
     totals = resample(items_of(questions, answered(questions, lines), num_resamples=100, columns=own), seed=0)
     # Of a part of a published bench there is no headline; its arithmetic on the part stands for it.

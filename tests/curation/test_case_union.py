@@ -11,8 +11,8 @@ from strategies import case, cases, judgment
 
 
 def joined(first, second):
-    noted = Counter()
-    return union(first, second, noted), +noted
+    warnings = Counter()
+    return union(first, second, warnings), +warnings
 
 
 def test_responses_judgments_and_pairs_of_both_are_kept_once():
@@ -22,26 +22,26 @@ def test_responses_judgments_and_pairs_of_both_are_kept_once():
         responses="bcd", judgments=["a>b", "c>d"], pairs=(Pair(better="a", worse="b"), Pair(better="c", worse="d"))
     )
     second = msgspec.structs.replace(second, ratings=(rating,))
-    both, noted = joined(first, second)
+    both, warnings = joined(first, second)
     assert [response.id for response in both.responses] == ["a", "b", "c", "d"]
     assert both.judgments == (judgment("a>b"), judgment("c>d"))
-    assert (len(both.pairs), len(both.ratings), noted) == (2, 1, {})
+    assert (len(both.pairs), len(both.ratings), warnings) == (2, 1, {})
 
 
 def test_beside_curated_pairs_a_ranking_is_listed_too_and_counted():
     curated = case(responses="ab", pairs=(Pair(better="a", worse="b"),), ranking=(("a",), ("b",)))
     ranked = case(responses="abc", ranking=(("b",), ("a", "c")))
     for first, second in ((curated, ranked), (ranked, curated)):
-        both, noted = joined(first, second)
+        both, warnings = joined(first, second)
         assert {(pair.better, pair.worse) for pair in both.pairs} == {("a", "b"), ("b", "a"), ("b", "c")}
-        assert noted["pairs of a ranking, listed beside curated pairs"] == 2
-        assert noted["pairs listed both ways"] == 1
+        assert warnings["pairs of a ranking, listed beside curated pairs"] == 2
+        assert warnings["pairs listed both ways"] == 1
 
 
 def test_curated_pairs_of_the_same_ranking_stay_alone():
     curated = case(responses="abc", pairs=(Pair(better="a", worse="b"),), ranking=(("a",), ("b", "c")))
-    both, noted = joined(case(responses="abc", ranking=(("a",), ("c", "b"))), curated)
-    assert (both.pairs, noted) == (curated.pairs, {})
+    both, warnings = joined(case(responses="abc", ranking=(("a",), ("c", "b"))), curated)
+    assert (both.pairs, warnings) == (curated.pairs, {})
 
 
 def test_repeats_within_one_file_are_kept_as_often_as_they_stand():
@@ -77,17 +77,17 @@ def test_two_texts_under_one_name_are_refused():
 
 
 def test_what_one_case_says_is_taken_over_and_what_two_say_differently_is_refused_or_counted():
-    both, noted = joined(case(source="x"), case(category=("m",), meta={"k": 1}))
-    assert (both.prompt.source, both.prompt.category, both.meta, noted) == ("x", ("m",), {"k": 1}, {})
+    both, warnings = joined(case(source="x"), case(category=("m",), meta={"k": 1}))
+    assert (both.prompt.source, both.prompt.category, both.meta, warnings) == ("x", ("m",), {"k": 1}, {})
     with pytest.raises(RecordError, match="two different values of category"):
         joined(case(category=("m",)), case(category=("n",)))
     first, second = (
         case(judgments=[judgment("a>b", id="1")], meta={"k": 1}),
         case(judgments=[judgment("b>a", id="1")], meta={"k": 2}),
     )
-    both, noted = joined(first, second)
+    both, warnings = joined(first, second)
     assert (both.judgments, both.meta) == (first.judgments, {"k": 1})
-    assert noted == {"judgments of one id that differ": 1, "meta values that differ": 1}
+    assert warnings == {"judgments of one id that differ": 1, "meta values that differ": 1}
 
 
 def test_an_author_is_taken_over_and_two_are_counted():

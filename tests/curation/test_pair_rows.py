@@ -167,26 +167,26 @@ RANKED = case(responses="abc", ranking=(("a",), ("b", "c")))
 
 def test_either_part_keeps_its_evidence_and_the_responses():
     mixed = replace(RANKED, ranking=None, judgments=(PEOPLE, MODEL), ratings=(RATED,))
-    noted = Counter()
-    assert only_kind(mixed, "human", noted) == replace(mixed, judgments=(PEOPLE,), ratings=())
-    assert +noted == {"judgments of other kinds, left out": 1, "ratings of other kinds, left out": 1}
+    warnings = Counter()
+    assert only_kind(mixed, "human", warnings) == replace(mixed, judgments=(PEOPLE,), ratings=())
+    assert +warnings == {"judgments of other kinds, left out": 1, "ratings of other kinds, left out": 1}
     assert only_kind(mixed, "llm", Counter()) == replace(mixed, judgments=(MODEL,))
-    noted = Counter()
-    assert only_kind(mixed, "model", noted) == replace(mixed, judgments=(), ratings=())
-    assert noted["cases without evidence of the kind"] == 1
+    warnings = Counter()
+    assert only_kind(mixed, "model", warnings) == replace(mixed, judgments=(), ratings=())
+    assert warnings["cases without evidence of the kind"] == 1
 
 
 def test_a_ranking_stays_where_all_evidence_is_of_the_kind():
     agreed = replace(RANKED, judgments=(PEOPLE,), pairs=(Pair(better="a", worse="b"),))
-    noted = Counter()
-    assert only_kind(agreed, "human", noted) == agreed
-    assert +noted == {}
+    warnings = Counter()
+    assert only_kind(agreed, "human", warnings) == agreed
+    assert +warnings == {}
 
 
 @pytest.mark.parametrize("judgments", [(), (MODEL,), (PEOPLE, MODEL)])
 def test_a_ranking_on_other_or_unsaid_evidence_is_left_out(judgments):
-    noted = Counter()
-    kept = only_kind(replace(RANKED, judgments=judgments, pairs=(Pair(better="a", worse="b"),)), "human", noted)
+    warnings = Counter()
+    kept = only_kind(replace(RANKED, judgments=judgments, pairs=(Pair(better="a", worse="b"),)), "human", warnings)
     assert (kept.ranking, kept.pairs) == (None, None)
-    assert noted["rankings on other or unsaid evidence, left out"] == 1
-    assert noted["listed pairs on other or unsaid evidence, left out"] == 1
+    assert warnings["rankings on other or unsaid evidence, left out"] == 1
+    assert warnings["listed pairs on other or unsaid evidence, left out"] == 1

@@ -88,9 +88,9 @@ def test_pairs_without_a_score_stand_in_the_row_with_what_it_would_be_if_they_we
 
 def test_prompts_that_are_resampled_under_another_name_say_so(tmp_path):
     cases = [case(name, "ab", ranking=(("a",), ("b",))) for name in "pq"]  # of one text
-    for names_of, units in ((prompt_names, [None, "p"]), (lambda one: (one.prompt.id,), [None, None])):
+    for resample_ids, units in ((prompt_names, [None, "p"]), (lambda one: (one.prompt.id,), [None, None])):
         (tmp_path / "items.jsonl").write_text('{"prompt":"p"}\n{"prompt":"q"}\n')
-        add_units(tmp_path / "items.jsonl", questions_of(cases, None, "strict", names_of))
+        add_units(tmp_path / "items.jsonl", questions_of(cases, None, "strict", resample_ids))
         rows = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
         assert [row["prompt"] for row in rows] == ["p", "q"]
         assert [row.get("unit") for row in rows] == units

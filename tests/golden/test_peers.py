@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from steelyard.core.types import Case, Message, Prompt, Response, Scores
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import write_cases
 from steelyard.plugins.models.classifier import Config as ClassifierConfig
 from steelyard.plugins.models.classifier import build
@@ -25,7 +25,7 @@ def golden(name):
 def evaluated(tmp_path, cases, rewards, **settings):
     """The summary of an evaluation of given rewards, a list a case in the order of its responses."""
     write_cases(tmp_path / "bench.jsonl", cases)
-    with written(tmp_path / "scores.jsonl") as file:
+    with atomic_write(tmp_path / "scores.jsonl") as file:
         for case, own in zip(cases, rewards, strict=True):
             scores = dict(zip((one.id for one in case.responses), own, strict=True))
             file.write(msgspec.json.encode(Scores(prompt=case.prompt.id, scores=scores)) + b"\n")

@@ -4,7 +4,7 @@ import stat
 import pytest
 
 from steelyard.core.errors import OutputError
-from steelyard.io.atomic import write_text, written
+from steelyard.io.atomic import atomic_write, write_text
 
 
 def test_the_file_appears_whole(tmp_path):
@@ -16,7 +16,7 @@ def test_the_file_appears_whole(tmp_path):
 def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "f.txt"
     write_text(path, "old")
-    with pytest.raises(TypeError), written(path) as file:
+    with pytest.raises(TypeError), atomic_write(path) as file:
         file.write("half of it is no bytes")
     assert path.read_text() == "old"
     assert [item.name for item in tmp_path.iterdir()] == ["f.txt"]
@@ -31,7 +31,7 @@ def test_the_file_has_ordinary_permissions(tmp_path):
 def test_a_full_disk_is_said_and_leaves_the_old_file(tmp_path):
     path = tmp_path / "f.txt"
     write_text(path, "old")
-    with pytest.raises(OutputError, match="the disk is full: what stood there before is untouched"), written(path):
+    with pytest.raises(OutputError, match="the disk is full: what stood there before is untouched"), atomic_write(path):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert path.read_text() == "old"
     assert [item.name for item in tmp_path.iterdir()] == ["f.txt"]

@@ -10,7 +10,7 @@ import pytest
 from many_processes import alone
 from steelyard.core.config import Config
 from steelyard.core.errors import FileError, OutputError
-from steelyard.io.atomic import sweep_parts, written
+from steelyard.io.atomic import atomic_write, sweep_parts
 from steelyard.io.locks import only_writer
 from steelyard.io.run_folder import read_run, result_folder
 
@@ -82,7 +82,7 @@ def test_what_a_killed_process_was_writing_is_swept_and_what_a_living_one_writes
     stale.write_text("half of it")
     other = tmp_path / ".cases1.jsonl.abc.part"
     other.write_text("another file's")
-    with written(target) as file:
+    with atomic_write(target) as file:
         file.write(b"whole")
         sweep_parts(target)
         assert not stale.exists()

@@ -42,7 +42,11 @@ def test_a_foreign_file_becomes_a_case_file_and_comes_back(tmp_path):
         ROW,
         {**ROW, "instruction": "二"},
     ]
-    assert (back.lost["language"], back.lost["prompt ids"], back.lost["response ids"]) == (2, 2, 4)
+    assert (
+        back.lost["language"],
+        back.lost["prompt ids"],
+        back.lost["response ids"],
+    ) == (2, 2, 4)
 
 
 def test_a_case_file_changes_its_kind_of_file(tmp_path):

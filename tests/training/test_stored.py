@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.training import checkpoints
 from steelyard.training.checkpoints import read_stored, write_stored
 
@@ -16,7 +16,7 @@ TENSORS = {
 
 def test_what_is_written_is_read_bit_for_bit_one_tensor_at_a_time(tmp_path):
     content = {"step": 3, "groups": [{"betas": (0.9, 0.99), "rate": torch.tensor(0.5)}], "none": None, "in": TENSORS}
-    with written(tmp_path / "file") as file:
+    with atomic_write(tmp_path / "file") as file:
         write_stored(content, file)
     found = read_stored(tmp_path / "file")
     assert (found["step"], found["none"], found["groups"][0]["betas"]) == (3, None, (0.9, 0.99))
@@ -33,7 +33,7 @@ def test_a_process_that_writes_nothing_gathers_as_often_as_the_one_that_writes(t
     content = {"a": torch.zeros(2), "b": [torch.ones(3, 1), 7]}
     write_stored(content, None)
     assert gathered == [(2,), (3, 1)]
-    with written(tmp_path / "file") as file:
+    with atomic_write(tmp_path / "file") as file:
         write_stored(content, file)
     assert gathered == 2 * [(2,), (3, 1)]
 
@@ -46,7 +46,7 @@ def test_another_file_is_refused(tmp_path, content):
 
 
 def test_a_file_that_has_lost_its_tensors_is_refused(tmp_path):
-    with written(tmp_path / "file") as file:
+    with atomic_write(tmp_path / "file") as file:
         write_stored({"a": torch.zeros(2)}, file)
     found = read_stored(tmp_path / "file")["a"]
     (tmp_path / "file").write_bytes(b"1234567")

@@ -17,7 +17,7 @@ import typer
 from steelyard.cli import verbs
 from steelyard.cli.verb import Verb
 from steelyard.core.errors import FileError, MissingPartError, UserError
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 
 _ABOUT = """Steelyard (杆秤) builds and evaluates reward models in any language.
 
@@ -101,7 +101,7 @@ def main() -> None:
         _refuse(FileError((error.strerror or str(error)).lower(), where=where, do=do))
     except KeyboardInterrupt:
         # While a verb runs it answers signals itself: this is before or after it.
-        say("stopped")
+        log("stopped")
         sys.exit(130)
     except MemoryError:
         do = "free memory, or use a machine with more; what was written before is intact"
@@ -144,13 +144,13 @@ def _options(
 
 
 def _refuse(error: UserError) -> None:
-    say(f"error: {error}")
+    log(f"error: {error}")
     sys.exit(2)
 
 
 def _fail(error: Exception) -> None:
     with tempfile.NamedTemporaryFile("w", prefix="steelyard-", suffix=".txt", delete=False, encoding="utf-8") as file:
         traceback.print_exception(error, file=file)
-    say(f"error: Steelyard failed ({type(error).__name__}: {error}). This is a defect of ours, not of your data.")
-    say(f"  do: report it with {Path(file.name)}; what was written before is intact")
+    log(f"error: Steelyard failed ({type(error).__name__}: {error}). This is a defect of ours, not of your data.")
+    log(f"  do: report it with {Path(file.name)}; what was written before is intact")
     sys.exit(1)

@@ -14,7 +14,7 @@ from steelyard.core.errors import ConfigError, UserError
 from steelyard.core.peer_names import PEER_NAMES
 from steelyard.io.interrupts import InterruptedRun, interruptible, kept_work
 from steelyard.io.pipes import copy_pipe, is_pipe
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 
 _OUTPUTS = ("out", "folder")
 _JUDGE_SETTING = re.compile(r"--set ('?)((?:judge|chat)\.|allow_even=)")
@@ -41,7 +41,7 @@ class Verb(TyperCommand):
             number = error.number if isinstance(error, InterruptedRun) else signal.SIGINT
             out = ctx.params.get("out")
             if os.environ.get("RANK", "0") == "0":
-                say(kept_work(out if isinstance(out, Path) else None))
+                log(kept_work(out if isinstance(out, Path) else None))
             raise SystemExit(128 + number) from error
 
     def _with_copied_pipes(self, ctx: Any) -> Any:

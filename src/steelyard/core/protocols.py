@@ -1,6 +1,6 @@
-"""The contracts of the plug-in rooms: what a part takes and gives, and nothing about how.
+"""The interfaces of the plug-in packages.
 
-A plug-in is a file with ``Config`` and ``build``; what ``build`` returns satisfies the room's protocol here.
+A plug-in is a file with ``Config`` and ``build``; ``build`` returns an object that satisfies its package's protocol.
 """
 
 import math
@@ -74,67 +74,67 @@ class Row(NamedTuple):
 
 
 class Format(Protocol):
-    """A foreign data format. Pure: rows in, cases out, and back; files are read and written by others.
+    """A foreign data format. Pure: converts rows to cases and back; files are read and written elsewhere.
 
-    ``keys`` are the names that it uses itself in a row; every other key goes into the prompt's ``meta`` and comes back
-    out. ``carries`` names the parts of a case that come back as they went; every other part is counted when it is lost.
+    ``keys`` are the row keys of the format; every other key is stored in the prompt's ``meta`` and written back.
+    ``supports`` names the parts of a case that survive a round trip; every other part is counted when it is dropped.
     """
 
     keys: tuple[str, ...]
-    carries: frozenset[str]
+    supports: frozenset[str]
 
-    def recognises(self, row: dict[str, Any]) -> bool:
-        """Whether the row may be of this format: of several that say so, the one that uses most of its keys wins."""
+    def matches(self, row: JsonObject) -> bool:
+        """Return whether the row may have this format. Of several that match, the one that uses most keys wins."""
         ...
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
-        """Cases from rows. What the record cannot hold, and repeated ids, are counted by name in ``noted``.
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
+        """Convert rows to cases. Repeated ids and what a case cannot hold are counted by name in ``warnings``.
 
-        Raises RecordError with the row's place for a row that is not of the format.
+        Raises RecordError with the row's place for a row of another format.
         """
         ...
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[dict[str, Any]]:
-        """Rows from cases. What the format cannot carry is counted by name in ``lost``."""
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
+        """Convert cases to rows. What the format cannot hold is counted by name in ``dropped``."""
         ...
 
 
 class RewardModel(Protocol):
-    """Cases in, a number for each response out: a classifier, a policy with its reference, a length baseline."""
+    """Score responses: a classifier, a policy with its reference, a length baseline."""
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
-        """One Scores for each case, in order. A response that could not be scored is null with its reason."""
+        """Yield one Scores per case, in order. A response without a score is null with its reason."""
         ...
 
-    def protocol(self) -> dict[str, Any]:
-        """What must be equal for two scores to be comparable: data and template hashes, length, number type."""
+    def protocol(self) -> JsonObject:
+        """Return what two comparable scores must share: hashes of data and template, length limit, number type."""
         ...
 
 
 @runtime_checkable
 class FormulaModel(RewardModel, Protocol):
-    """A reward model that is a formula of each case: its numbers can be had without a Scores each."""
+    """A reward model that is a formula of each case: its values need no Scores record."""
 
     @property
     def values(self) -> Callable[[Case], Sequence[float]]:
-        """The formula: a finite number for each response of a case, in order."""
+        """Return the formula: a finite number for each response of a case, in order."""
         ...
 
 
 @runtime_checkable
-class TaughtModel(RewardModel, Protocol):
-    """A reward model that learns from training cases, quickly enough to be taught many times in one run."""
+class TrainableModel(RewardModel, Protocol):
+    """A reward model that learns from training cases, quickly enough to be fitted many times in one run."""
 
-    def taught(self, cases: Sequence[Case]) -> "TaughtModel":
-        """The same model with these training cases in place of its own; it scores by nothing learnt of a prompt."""
+    def fit(self, cases: Sequence[Case]) -> "TrainableModel":
+        """Return the model with these training cases instead; a prompt is scored by a fit without that prompt."""
         ...
 
 
 @runtime_checkable
-class AskedModel(RewardModel, Protocol):
-    """A reward model that is asked for verdicts: of what it says of pairs, numbers are only a summary.
+class JudgeModel(RewardModel, Protocol):
+    """A reward model that returns verdicts: its scores are only a summary of what it says about pairs.
 
-    ``name`` signs what the judges say together, ``compares_pairs`` whether it can be asked about single pairs.
+    ``name`` signs the combined verdict of its judges; ``compares_pairs``: it accepts single pairs.
     """
 
     name: str
@@ -143,109 +143,107 @@ class AskedModel(RewardModel, Protocol):
     def answers(
         self, cases: Sequence[Case], pairs: Sequence[Sequence[tuple[int, int]]] | None = None
     ) -> Iterator[tuple[Mapping[str, Answer], ...]]:
-        """For each case what every judge says of each comparison, by its name; the last is what they say together.
+        """For each case and comparison, yield every judge's answer by its name; the last is the combined one.
 
-        ``pairs`` are positions of responses, for each case: what is to be compared where pairs are, null for all.
+        ``pairs``: for each case, the positions of the responses to compare, where pairs are compared; null for all.
         """
         ...
 
 
 class Chat(Protocol):
-    """A language model that answers: requests in, replies out. ``name`` is what its verdicts are signed with."""
+    """A language model that replies to requests. ``name`` signs its verdicts."""
 
     name: str
 
     def ask(self, requests: Iterable[Request]) -> Iterator[Reply]:
-        """One reply for each request, in any order, as they come; requests are taken as there is room for them.
+        """Yield one reply per request, as they arrive, in any order; requests are consumed as capacity allows.
 
-        A request that fails is a reply that says so. Raises ModelError where no request can succeed.
+        A failed request yields a reply with its failure. Raises ModelError where no request can succeed.
         """
         ...
 
-    def protocol(self) -> dict[str, Any]:
-        """What decides the replies: model, temperature, template. Waiting and retrying are no part of it."""
+    def protocol(self) -> JsonObject:
+        """Return what determines the replies: model, temperature, template; not timeouts and retries."""
         ...
 
 
 class Judge(Protocol):
-    """A way of asking a language model for verdicts. Pure: comparisons to questions, replies to verdicts.
+    """A judging style. Pure: turns comparisons into questions for a language model and its replies into verdicts.
 
-    ``fewest`` and ``most`` are how many responses can be shown together, ``num_questions`` how many questions that
-    takes.
+    ``fewest`` and ``most`` bound the number of responses in one comparison.
     """
 
     fewest: int
     most: int
 
     def num_questions(self, comparison: Comparison) -> int:
-        """How many questions ``questions`` gives, without writing them."""
+        """Return the number of questions for a comparison without rendering them."""
         ...
 
     def questions(self, comparison: Comparison) -> tuple[Question, ...]:
-        """What the language model is asked of a comparison."""
+        """Return the questions that a comparison takes."""
         ...
 
     def read(self, comparison: Comparison, replies: Sequence[Reply]) -> Answer:
-        """What the replies, one for each question and in their order, say. Never guesses."""
+        """Parse the replies, one per question in the same order, into an answer. Never guesses."""
         ...
 
-    def protocol(self) -> dict[str, Any]:
-        """What must be equal for two judges' verdicts to be comparable: prompts, form of answer, orders."""
+    def protocol(self) -> JsonObject:
+        """Return what comparable verdicts must share: prompts, answer format, orders of presentation."""
         ...
 
 
 class Bench(Protocol):
-    """A benchmark: how cases with rankings sum to its published headline.
+    """A benchmark: how results on cases with rankings combine into its published headline.
 
-    ``foreign`` names the format of its raw files, null where it has none. ``counts_halves``: its published scores of
-    models that are asked count a tie or a failure as half a point. ``left_out`` counts, by cell, the prompts of its
-    files that have no comparable pair.
+    ``source_format`` names the format of its raw files, or is null. ``counts_halves``: its published scores of judges
+    count a tie or a failure as half a point. ``left_out`` counts, by cell, the prompts without a comparable pair.
     """
 
-    foreign: str | None
+    source_format: str | None
     counts_halves: bool
 
     def subset_of(self, file_name: str) -> str | None:
-        """The subset that a file's name tells, null where it tells none."""
+        """Return the subset that a file name implies, or null."""
         ...
 
-    def prepared(self, case: Case, file_name: str) -> Case:
-        """The case placed in its subset. Raises UserError for a case that the benchmark cannot hold."""
+    def normalize(self, case: Case, file_name: str) -> Case:
+        """Return the case with its subset. Raises UserError for a case that does not belong to the benchmark."""
         ...
 
-    def names_of(self, case: Case) -> tuple[str, ...]:
-        """What the prompt is known by: cases that share one of these names are drawn together when resampling."""
+    def resample_ids(self, case: Case) -> tuple[str, ...]:
+        """Return the prompt's ids for resampling: cases that share one of them are drawn together."""
         ...
 
     def columns(self, cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Any:
-        """Whole numbers, none negative, that its headline needs beyond accuracy and exact match: (case, column)."""
+        """Return the counts that its headline needs beyond accuracy and exact match: integers >= 0, (case, column)."""
         ...
 
     def breakdown(self, totals: Any, left_out: Mapping[Any, int] = {}) -> Any:
-        """How totals of one language sum to sections and to the number over them: a `Breakdown`."""
+        """Combine the totals of one language into sections and their overall value: a `Breakdown`."""
         ...
 
     def headline(self, totals: Any, left_out: Mapping[Any, int] = {}) -> Any:
-        """The one number by which models are ranked on it, or what keeps it away: a `Headline` of these totals."""
+        """Return the number that ranks models on this benchmark, or why it is missing: a `Headline` of these totals."""
         ...
 
-    def summarise(self, totals: Any, left_out: Mapping[Any, int] = {}) -> dict[str, Any]:
-        """The bench's part of the evaluation summary, from totals by cell; ``headline`` names its headline in it."""
+    def summarise(self, totals: Any, left_out: Mapping[Any, int] = {}) -> JsonObject:
+        """Return the benchmark's part of the evaluation summary, from totals by cell, with its ``headline``."""
         ...
 
 
 @runtime_checkable
 class PairBench(Bench, Protocol):
-    """A benchmark whose own columns can be formed from verdicts on pairs too, without a number for each response."""
+    """A benchmark whose columns can also be computed from verdicts on pairs, without a score for each response."""
 
     def pair_columns(self, cases: Sequence[Case], right: Sequence[Mapping[tuple[str, str], bool]]) -> Any:
-        """As ``columns``, from which pairs of each case are right, by their better and worse response."""
+        """Compute ``columns`` from the correctness of each case's pairs, keyed by better and worse response."""
         ...
 
 
 class Engine(Protocol):
-    """Maps a pure function over batches of serialised cases, here or on many machines."""
+    """Map a pure function over batches of serialised cases, on this machine or a cluster."""
 
     def map(self, function: Callable[[Given], Returned], batches: Iterable[Given]) -> Iterator[Returned]:
-        """One result a batch, in order. ``function`` must be importable by name: workers build what they need."""
+        """Yield one result per batch, in order. ``function`` must be importable by name; workers build its parts."""
         ...

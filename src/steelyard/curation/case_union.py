@@ -14,28 +14,28 @@ Evidence = TypeVar("Evidence", Judgment, Rating)
 Value = TypeVar("Value", Prompt, Response)
 
 
-def union(first: Case, second: Case, noted: Counter[str]) -> Case:
+def union(first: Case, second: Case, warnings: Counter[str]) -> Case:
     """Both cases in one: the responses, judgments, ratings and pairs of either, in order of first appearance.
 
     Evidence with an id is one where the ids are equal; without an id, where the content is equal, as often as it stands
     in the case that has it more often. What only one case says (a category, an author) is taken over. Rankings that
     differ leave none. Those, and evidence, authors and meta values of one name that differ, of which the first are
-    kept, are counted in ``noted``. Raises RecordError when the prompts, or the texts of one response id, differ.
+    kept, are counted in ``warnings``. Raises RecordError when the prompts, or the texts of one response id, differ.
     """
-    prompt = _prompt(first.prompt, second.prompt, noted)
+    prompt = _prompt(first.prompt, second.prompt, warnings)
     return msgspec.structs.replace(
         first,
         prompt=prompt,
-        responses=_responses(first, second, noted),
-        judgments=_evidence(first.judgments, second.judgments, "judgments of one id that differ", noted),
-        ratings=_evidence(first.ratings, second.ratings, "ratings of one id that differ", noted),
-        ranking=_ranking(first, second, noted),
-        pairs=_pairs(first, second, noted),
-        meta=_meta(first.meta, second.meta, noted) or {},
+        responses=_responses(first, second, warnings),
+        judgments=_evidence(first.judgments, second.judgments, "judgments of one id that differ", warnings),
+        ratings=_evidence(first.ratings, second.ratings, "ratings of one id that differ", warnings),
+        ranking=_ranking(first, second, warnings),
+        pairs=_pairs(first, second, warnings),
+        meta=_meta(first.meta, second.meta, warnings) or {},
     )
 
 
-def _prompt(first: Prompt, second: Prompt, noted: Counter[str]) -> Prompt:
+def _prompt(first: Prompt, second: Prompt, warnings: Counter[str]) -> Prompt:
     if first.messages != second.messages:
         raise RecordError(f"prompt {first.id!r} has two different texts", allowed="one text for one key")
     for field in ("category", "source", "subset", "reference"):
@@ -45,10 +45,10 @@ def _prompt(first: Prompt, second: Prompt, noted: Counter[str]) -> Prompt:
                 f"prompt {first.id!r} has two different values of {field}: {said!r} and {other!r}",
                 allowed="one prompt for one key",
             )
-    return _filled(first, second, ("category", "source", "subset", "reference"), noted)
+    return _filled(first, second, ("category", "source", "subset", "reference"), warnings)
 
 
-def _responses(first: Case, second: Case, noted: Counter[str]) -> tuple[Response, ...]:
+def _responses(first: Case, second: Case, warnings: Counter[str]) -> tuple[Response, ...]:
     known = {response.id: response for response in first.responses}
     for response in second.responses:
         own = known.setdefault(response.id, response)
@@ -58,28 +58,28 @@ def _responses(first: Case, second: Case, noted: Counter[str]) -> tuple[Response
                 allowed="one text for one response id",
             )
         if own.author and response.author and own.author != response.author:
-            noted["authors that differ"] += 1
-        known[response.id] = _filled(own, response, ("author",), noted)
+            warnings["authors that differ"] += 1
+        known[response.id] = _filled(own, response, ("author",), warnings)
     return tuple(known.values())
 
 
-def _filled(own: Value, other: Value, fields: Sequence[str], noted: Counter[str]) -> Value:
+def _filled(own: Value, other: Value, fields: Sequence[str], warnings: Counter[str]) -> Value:
     """The first value, with the other's fields where it has none, and the meta of both."""
     taken = {field: getattr(own, field) or getattr(other, field) for field in fields}
-    return msgspec.structs.replace(own, **taken, meta=_meta(own.meta, other.meta, noted))
+    return msgspec.structs.replace(own, **taken, meta=_meta(own.meta, other.meta, warnings))
 
 
-def _meta(first: dict[str, Any] | None, second: dict[str, Any] | None, noted: Counter[str]) -> dict[str, Any] | None:
+def _meta(first: dict[str, Any] | None, second: dict[str, Any] | None, warnings: Counter[str]) -> dict[str, Any] | None:
     if first is None or second is None:
         return second if first is None else first
     differing = sum(second[key] != value for key, value in first.items() if key in second)
     if differing:
-        noted["meta values that differ"] += differing
+        warnings["meta values that differ"] += differing
     return {**first, **{key: value for key, value in second.items() if key not in first}}
 
 
 def _evidence(
-    first: Sequence[Evidence], second: Sequence[Evidence], differing: str, noted: Counter[str]
+    first: Sequence[Evidence], second: Sequence[Evidence], differing: str, warnings: Counter[str]
 ) -> tuple[Evidence, ...]:
     by_id = {one.id: one for one in first if one.id is not None}
     left = Counter(_content(one) for one in first if one.id is None)
@@ -89,7 +89,7 @@ def _evidence(
             if one.id not in by_id:
                 added.append(one)
             elif by_id[one.id] != one:
-                noted[differing] += 1
+                warnings[differing] += 1
         elif left[_content(one)] > 0:
             left[_content(one)] -= 1
         else:
@@ -101,12 +101,12 @@ def _content(one: Judgment | Rating) -> bytes:
     return msgspec.json.encode(one, order="deterministic")
 
 
-def _ranking(first: Case, second: Case, noted: Counter[str]) -> tuple[tuple[str, ...], ...] | None:
+def _ranking(first: Case, second: Case, warnings: Counter[str]) -> tuple[tuple[str, ...], ...] | None:
     if first.ranking is None or second.ranking is None:
         return first.ranking if second.ranking is None else second.ranking
     if _is_same_ranking(first, second):
         return first.ranking
-    noted["rankings that differ"] += 1
+    warnings["rankings that differ"] += 1
     return None
 
 
@@ -115,7 +115,7 @@ def _is_same_ranking(first: Case, second: Case) -> bool:
     return tiers == others
 
 
-def _pairs(first: Case, second: Case, noted: Counter[str]) -> tuple[Pair, ...] | None:
+def _pairs(first: Case, second: Case, warnings: Counter[str]) -> tuple[Pair, ...] | None:
     """Return the pairs of both cases; of a case without listed pairs, those of its ranking.
 
     Where both have one ranking, the listed pairs are what curation left of it, and nothing is added.
@@ -124,15 +124,15 @@ def _pairs(first: Case, second: Case, noted: Counter[str]) -> tuple[Pair, ...] |
         return second.pairs if first.pairs is None else first.pairs
     if first.pairs is None and second.pairs is None:
         return None
-    both = tuple(dict.fromkeys((*_listed(first, noted), *_listed(second, noted))))
+    both = tuple(dict.fromkeys((*_listed(first, warnings), *_listed(second, warnings))))
     ends = {(pair.better, pair.worse) for pair in both}
-    noted["pairs listed both ways"] += sum((worse, better) in ends for better, worse in ends) // 2
+    warnings["pairs listed both ways"] += sum((worse, better) in ends for better, worse in ends) // 2
     return both
 
 
-def _listed(case: Case, noted: Counter[str]) -> tuple[Pair, ...]:
+def _listed(case: Case, warnings: Counter[str]) -> tuple[Pair, ...]:
     if case.pairs is not None:
         return case.pairs
-    noted["pairs of a ranking, listed beside curated pairs"] += len(pairs_of(case, "tiers"))
-    noted["cases with judgments but no pairs, beside curated pairs"] += bool(case.judgments) and not case.ranking
+    warnings["pairs of a ranking, listed beside curated pairs"] += len(pairs_of(case, "tiers"))
+    warnings["cases with judgments but no pairs, beside curated pairs"] += bool(case.judgments) and not case.ranking
     return listed_pairs(case, pairs_of(case, "tiers"))

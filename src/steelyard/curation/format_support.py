@@ -54,28 +54,28 @@ def carrying_pairs(*parts: str) -> frozenset[str]:
     return carrying(*_PAIRWISE, *parts)
 
 
-def has_pair_rows(carries: Collection[str]) -> bool:
+def has_pair_rows(supports: Collection[str]) -> bool:
     """Return whether a format has one better and one worse answer a row, without ids, verdicts or subsets."""
     others = {"more than two responses", "prompt ids", "judgments", "subset"}
-    return "rankings" in carries and not others.intersection(carries)
+    return "rankings" in supports and not others.intersection(supports)
 
 
-def lost_parts(carries: Collection[str]) -> tuple[str, ...]:
+def lost_parts(supports: Collection[str]) -> tuple[str, ...]:
     """Return the parts that a format does not carry, in order; details of a part that is lost itself are left out."""
-    lost = [part for part in PARTS if part not in carries]
-    return tuple(part for part in lost if PARTS[part] not in lost)
+    dropped = [part for part in PARTS if part not in supports]
+    return tuple(part for part in dropped if PARTS[part] not in dropped)
 
 
-def count_lost(case: Case, lost: Counter[str], carries: Collection[str]) -> None:
+def count_lost(case: Case, dropped: Counter[str], supports: Collection[str]) -> None:
     """Count, by name, the parts of a case that a format does not carry."""
     present = _present(case)
-    for part in lost_parts(carries):
+    for part in lost_parts(supports):
         if present[part]:
-            lost[part] += int(present[part])
+            dropped[part] += int(present[part])
     # A format that writes the ranking of a case brings back the pairs that its listed pairs leave out.
-    if "rankings" in carries and "listed pairs" not in carries and case.pairs is not None:
+    if "rankings" in supports and "listed pairs" not in supports and case.pairs is not None:
         added = num_beyond_listed(case, pairs_of(case, "tiers"))
-        lost.update({"curation: pairs that the written ranking brings back": added} if added else {})
+        dropped.update({"curation: pairs that the written ranking brings back": added} if added else {})
 
 
 def _present(case: Case) -> Mapping[str, int]:

@@ -106,12 +106,12 @@ def num_rows_apart(cases: Sequence[Case]) -> tuple[int, int]:
     return sum(shared), len(shared)
 
 
-def only_kind(case: Case, kind: Kind, noted: Counter[str]) -> Case:
+def only_kind(case: Case, kind: Kind, warnings: Counter[str]) -> Case:
     """Return the case with the judgments and ratings of the kind; its prompt and all of its responses stay.
 
     A ranking or a listed pair does not name its evidence. Both stay only where the case has evidence and all of it is
-    of the kind; otherwise they may rest on evidence that is left out. Everything left out is counted in ``noted``, and
-    so are cases that are left without evidence.
+    of the kind; otherwise they may rest on evidence that is left out. Everything left out, and every case left without
+    evidence, is counted in ``warnings``.
     """
     judgments = tuple(judgment for judgment in case.judgments if judgment.kind == kind)
     ratings = tuple(rating for rating in case.ratings if rating.kind == kind)
@@ -132,7 +132,7 @@ def only_kind(case: Case, kind: Kind, noted: Counter[str]) -> Case:
         "cases without evidence of the kind": not judgments and not ratings,
     }
     for name, number in facts.items():
-        noted[name] += int(number)
+        warnings[name] += int(number)
     return remaining
 
 

@@ -31,7 +31,7 @@ from steelyard.evaluation.item_rows import add_units, item_rows
 from steelyard.evaluation.pair_verdicts import Judged
 from steelyard.evaluation.questions import check_comparable, laid_out
 from steelyard.evaluation.summary import Evaluation, HeadlineColumns, headline_columns, unscored_report
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.io.run_folder import Result
 from steelyard.io.score_files import Scored
 from steelyard.plugins.reward_models import build_model, scored
@@ -52,7 +52,7 @@ class Source(NamedTuple):
 
     def columns(self, cases: Sequence[Case]) -> BenchColumns:
         """Return the columns of a batch."""
-        return bench_columns(cases, self.config.pairs, self.config.exact_rule, self.bench.names_of)
+        return bench_columns(cases, self.config.pairs, self.config.exact_rule, self.bench.resample_ids)
 
     def check(self) -> None:
         """Raise what would end the evaluation after the model has scored for an hour.
@@ -135,7 +135,7 @@ def join_parts(source: Source, result: Result, parts: Iterable[Part], judged: Ju
     kept: list[Part] = []
     scores_path, items_path = result.path("scores.jsonl"), result.path("items.jsonl")
     with ExitStack() as files:
-        score_file, item_file = (files.enter_context(written(path)) for path in (scores_path, items_path))
+        score_file, item_file = (files.enter_context(atomic_write(path)) for path in (scores_path, items_path))
         for part in parts:
             score_file.write(part.score_lines)
             item_file.write(part.item_lines)

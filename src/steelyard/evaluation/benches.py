@@ -17,28 +17,28 @@ from steelyard.io.tables import is_parquet
 class BenchCases:
     """The cases of a bench's files, placed in their subsets by the bench; read anew whenever they are gone through.
 
-    ``noted`` holds what the last reading of foreign rows counted. Raises RecordError for a key in two files.
+    ``warnings`` holds what the last reading of foreign rows counted. Raises RecordError for a key in two files.
     """
 
     def __init__(self, files: Sequence[Path], bench: Any) -> None:
-        self.noted: dict[str, int] = {}
+        self.warnings: dict[str, int] = {}
         self._files = tuple(files)
         self._bench = bench
         self._size: int | None = None
 
     def __iter__(self) -> Iterator[Case]:
-        noted: Counter[str] = Counter()
+        warnings: Counter[str] = Counter()
         # A digest a case: a table of all keys would outgrow the columns that the measures need.
         seen: set[bytes] = set()
         for path in self._files:
-            for read in _cases_of(path, self._bench, noted):
-                case = self._bench.prepared(read, path.name)
+            for read in _cases_of(path, self._bench, warnings):
+                case = self._bench.normalize(read, path.name)
                 digest = _digest(case)
                 if digest in seen:
                     raise self._repeated(case, path)
                 seen.add(digest)
                 yield case
-        self.noted = dict(noted)
+        self.warnings = dict(warnings)
         self._size = len(seen)
 
     def __len__(self) -> int:
@@ -69,16 +69,16 @@ def _digest(case: Case) -> bytes:
     return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _cases_of(path: Path, bench: Any, noted: Counter[str]) -> Iterator[Case]:
+def _cases_of(path: Path, bench: Any, warnings: Counter[str]) -> Iterator[Case]:
     if _is_case_file(path):
         return read_cases(path)
-    if bench.foreign is None:
+    if bench.source_format is None:
         raise KindError(
             "not a case file",
             where=str(path),
             do="name the benchmark (--bench cheemsbench=FILE), or make a case file with `steelyard convert`",
         )
-    return build("formats", bench.foreign).read(read_rows(path), noted)
+    return build("formats", bench.source_format).read(read_rows(path), warnings)
 
 
 def _is_case_file(path: Path) -> bool:

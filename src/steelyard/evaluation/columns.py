@@ -75,7 +75,7 @@ def bench_columns(
     cases: Sequence[Case],
     choice: PairChoice | None,
     rule: ExactRule,
-    names_of: Callable[[Case], tuple[str, ...]] = lambda case: (case.prompt.id,),
+    resample_ids: Callable[[Case], tuple[str, ...]] = lambda case: (case.prompt.id,),
 ) -> BenchColumns:
     """Return the columns of one batch of cases.
 
@@ -99,7 +99,7 @@ def bench_columns(
     cells: dict[Cell, Cell] = {}
     lengths = [num_characters(response) for case in cases for response in case.responses]
     return BenchColumns(
-        names=tuple(names_of(case) for case in cases),
+        names=tuple(resample_ids(case) for case in cases),
         cells=tuple(cells.setdefault(own, own) for own in map(cell_of, cases)),
         start=start.astype(np.int64),
         included=included,

@@ -42,7 +42,7 @@ class SideBySide(NamedTuple):
         scored: list[Scored] = []
         num_without_language = 0
         for number, given, score_number, score_line in zip(*self.cases[1:], *self.scores[1:], strict=True):
-            case = bench.prepared(decode_case(given, Place(self.cases.file, number)), name)
+            case = bench.normalize(decode_case(given, Place(self.cases.file, number)), name)
             place = Place(self.scores.file, score_number)
             line = decode_scores(score_line, place)
             if line.prompt != case.prompt.id or line.language not in (None, case.prompt.language):

@@ -14,7 +14,7 @@ from steelyard.evaluation.measures.first_choice import choices_of, outcomes_of
 from steelyard.evaluation.measures.length import MATCHED_RATIO, Outcomes
 from steelyard.evaluation.pair_verdicts import Judged, outcomes_by_case
 from steelyard.evaluation.questions import PairValues, Questions, answers, values_of
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.statistics.pair_counts import ExactRule, Integers, count_unscored, exact_matches
 
 
@@ -102,7 +102,7 @@ def add_units(path: Path, questions: Questions) -> None:
     units = [None if unit == own[0] else unit for unit, own in names]
     if not any(units):
         return
-    with path.open("rb") as rows, written(path) as file:
+    with path.open("rb") as rows, atomic_write(path) as file:
         for row, unit in zip(rows, units, strict=True):
             file.write(row if unit is None else row[:-2] + b',"unit":' + msgspec.json.encode(unit) + b"}\n")
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard.core.errors import ModelError
-from steelyard.core.protocols import AskedModel, RewardModel
+from steelyard.core.protocols import JudgeModel, RewardModel
 from steelyard.core.self_tests import ComparesAnswers, SelfTest, SelfTested
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Scores
-from steelyard.io.progress import bar, say, track
+from steelyard.io.progress import bar, log, track
 from steelyard.statistics.tolerance import sameness
 
 MOST_CASES = 6
@@ -82,9 +82,9 @@ def self_tested(model: RewardModel, cases: Iterable[Case], *, name: str, is_want
     Raises ModelError that names every test that failed, with its figures and what to do.
     """
     if not is_wanted:
-        say("the model is not tested before its scores are used (--no-self-test); the run records it")
+        log("the model is not tested before its scores are used (--no-self-test); the run records it")
         return {"state": "off"}
-    if isinstance(model, AskedModel):
+    if isinstance(model, JudgeModel):
         return {
             "state": "not applicable",
             "why": "a model that is asked gives verdicts, which every run counts by kind",
@@ -100,7 +100,7 @@ def self_tested(model: RewardModel, cases: Iterable[Case], *, name: str, is_want
     _refuse_failed(found, name)
     for test in found:
         if test.is_doubtful:
-            say(f"self-test {test.name} of {name}: {test.found}")
+            log(f"self-test {test.name} of {name}: {test.found}")
     return {
         "state": "passed",
         "num_cases": len(sample.cases),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import RUN_FILE, read_run
 from steelyard.io.trained_on import TrainedOn, read_trained_on
 from steelyard.plugins.reward_models import ModelChoice
@@ -43,7 +43,7 @@ def refuse_overlap(
             where=where,
             do="take them out (steelyard split keeps prompts apart), or say --set allow_overlap=true",
         )
-    say(f"warning: {found}")
+    log(f"warning: {found}")
     return {"prompts that the model was trained on": len(seen)}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, Outcome
 from steelyard.core.errors import EvidenceError
-from steelyard.core.protocols import AskedModel, Bench, PairBench
+from steelyard.core.protocols import Bench, JudgeModel, PairBench
 from steelyard.core.types import Case, Scores
 from steelyard.evaluation.columns import BenchColumns
 from steelyard.evaluation.questions import PairValues
@@ -63,7 +63,7 @@ class Answered(NamedTuple):
     judged: Judged
 
 
-def check_bench(bench: Bench, model: AskedModel) -> None:
+def check_bench(bench: Bench, model: JudgeModel) -> None:
     """Raises EvidenceError for a bench that needs a number for each response, where the model gives verdicts only."""
     num_own = bench.columns((), (), unscored_is_right=False).shape[1]
     if num_own and model.compares_pairs and not isinstance(bench, PairBench):
@@ -87,7 +87,7 @@ def pair_columns(
     return bench.pair_columns(cases, right)
 
 
-def ask(model: AskedModel, cases: Sequence[Case], columns: BenchColumns, *, seed: int) -> Answered:
+def ask(model: JudgeModel, cases: Sequence[Case], columns: BenchColumns, *, seed: int) -> Answered:
     """Ask the model about the pairs of the bench, or about the cases where it does not compare pairs."""
     counter = VerdictCounter()
     pairs = local_pairs(columns)

@@ -43,13 +43,13 @@ def questions_of(
     cases: Sequence[Case],
     choice: PairChoice | None,
     rule: ExactRule,
-    names_of: Callable[[Case], tuple[str, ...]] = lambda case: (case.prompt.id,),
+    resample_ids: Callable[[Case], tuple[str, ...]] = lambda case: (case.prompt.id,),
 ) -> Questions:
     """Return the questions of cases in memory. Raises EvidenceError where there is no comparable pair at all.
 
-    ``names_of``: what a case's prompt is known by; cases that share a name are drawn together.
+    ``resample_ids``: what a case's prompt is known by; cases that share a name are drawn together.
     """
-    return laid_out(bench_columns(cases, choice, rule, names_of), rule)
+    return laid_out(bench_columns(cases, choice, rule, resample_ids), rule)
 
 
 def laid_out(columns: BenchColumns, rule: ExactRule) -> Questions:

@@ -73,7 +73,7 @@ def evaluation_of(
     judged: Judged | None = None,
 ) -> Evaluation:
     """Return the evaluation of cases in memory. Raises EvidenceError where there is no comparable pair at all."""
-    questions = questions_of(cases, config.pairs, config.exact_rule, bench.names_of)
+    questions = questions_of(cases, config.pairs, config.exact_rule, bench.resample_ids)
     headline = headline_columns(bench, cases, lines, questions.columns, judged)
     others = {name: score_columns(own).score for name, own in (baselines or {}).items()}
     return Evaluation(questions, bench, config, score_columns(lines), headline, others, judged)

@@ -15,7 +15,7 @@ from steelyard.io.locks import is_held, lock
 
 
 @contextmanager
-def written(path: Path) -> Iterator[IO[bytes]]:
+def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     """A binary file that takes the place of ``path`` when the block ends well, and vanishes when it does not.
 
     Raises OutputError where the path is a folder, a pipe or a device, and where the disk is full.
@@ -65,7 +65,7 @@ def move_into_place(source: Path, path: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """A whole text file, atomically, in UTF-8."""
-    with written(path) as file:
+    with atomic_write(path) as file:
         file.write(text.encode())
 
 

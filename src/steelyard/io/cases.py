@@ -9,7 +9,7 @@ import msgspec
 from steelyard.core.checks import check_case
 from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.types import Case
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.io.lines import (
     Batch,
     bounded_decoding,
@@ -81,7 +81,7 @@ def write_cases(path: Path | str, cases: Iterable[Case]) -> int:
     if is_parquet(path):
         return write_parquet(path, (msgspec.to_builtins(case) for case in cases))
     number = 0
-    with written(path) as file:
+    with atomic_write(path) as file:
         for case in cases:
             file.write(encode_case(case))
             number += 1

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import RUN_FILE, STARTED_FILE
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -49,7 +49,7 @@ def deferred() -> Iterator[Callable[[], int]]:
 
     def note(number: int) -> None:
         received[0] = number
-        say("stopping after this step; once more ends at once, without a checkpoint")
+        log("stopping after this step; once more ends at once, without a checkpoint")
 
     with _answered(note):
         yield lambda: received[0]

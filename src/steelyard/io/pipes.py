@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from steelyard.core.errors import FileError, OutputError
-from steelyard.io.progress import bar, say
+from steelyard.io.progress import bar, log
 
 SECONDS_TO_WAIT = 10.0
 """How long a named pipe may have no writer."""
@@ -68,7 +68,7 @@ def _blocks(descriptor: int, path: Path, seconds_to_wait: float, *, has_writer: 
     while True:
         is_ready = bool(waiting.poll(1000 * _SECONDS_BETWEEN_LOOKS))
         if has_writer and not is_ready and not is_told and time.monotonic() > end:
-            say(f"waiting for {path} to be written")
+            log(f"waiting for {path} to be written")
             is_told = True
         if not is_ready and has_writer and os.get_blocking(descriptor):
             continue

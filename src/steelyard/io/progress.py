@@ -29,7 +29,7 @@ class Bar(Protocol):
         ...
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     """One remark to the person."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(visible(text), markup=False)
 
@@ -55,7 +55,7 @@ def bar(title: str, total: int | None = None) -> Iterator[Bar]:
         yield _Drawn(progress, title, total)
 
 
-def told_time(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A length of time in the unit that fits."""
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -90,7 +90,7 @@ class _Drawn:
     def advance(self, steps: float = 1, *, note: str = "", seconds_left: float | None = None) -> None:
         self._progress.update(self._task, advance=steps, note=note)
         left = self._progress.tasks[self._task].time_remaining if seconds_left is None else seconds_left
-        self._progress.update(self._task, left="" if left is None else f"{told_time(left)} left")
+        self._progress.update(self._task, left="" if left is None else f"{format_duration(left)} left")
 
 
 class _Lines:
@@ -118,7 +118,7 @@ class _Lines:
         left = self._left
         if left is None and self._total and self._done:
             left = elapsed * (self._total - self._done) / self._done
-        still = "" if is_last or left is None else f", {told_time(max(left, 0.0))} left"
+        still = "" if is_last or left is None else f", {format_duration(max(left, 0.0))} left"
         whole = "" if self._total is None else f" of {self._total:,}"
         note = f", {self._note}" if self._note else ""
-        say(f"{self._title}: {self._done:,.0f}{whole}{note} ({elapsed:.0f} s{still})")
+        log(f"{self._title}: {self._done:,.0f}{whole}{note} ({elapsed:.0f} s{still})")

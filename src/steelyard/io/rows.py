@@ -8,7 +8,7 @@ import msgspec
 
 from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.io.delimited import is_delimited, read_delimited
 from steelyard.io.lines import bounded_decoding, check_keys, check_readable, check_utf8, read_batches
 from steelyard.io.tables import is_parquet, is_saved_dataset, read_table
@@ -45,16 +45,16 @@ def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> int:
         import pyarrow.parquet
 
         table = pyarrow.Table.from_pylist(list(rows))
-        with written(path) as file:
+        with atomic_write(path) as file:
             pyarrow.parquet.write_table(table, file)
         return table.num_rows
     if path.suffix == ".json":
         everything = list(rows)
-        with written(path) as file:
+        with atomic_write(path) as file:
             file.write(msgspec.json.format(msgspec.json.encode(everything), indent=2) + b"\n")
         return len(everything)
     number = 0
-    with written(path) as file:
+    with atomic_write(path) as file:
         for row in rows:
             file.write(msgspec.json.encode(row) + b"\n")
             number += 1

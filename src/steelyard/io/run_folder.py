@@ -13,7 +13,7 @@ import msgspec
 
 from steelyard.core.errors import FileError, OutputError, UserError
 from steelyard.core.types import Counts, Input, Meta, Record, Run
-from steelyard.io.atomic import remove, written
+from steelyard.io.atomic import atomic_write, remove
 from steelyard.io.lines import check_regular
 from steelyard.io.locks import LOCK_FILE, only_writer
 
@@ -228,7 +228,7 @@ def _claim(folder: Path, asked: Asked, *, force: bool) -> None:
 
 
 def _write_started(folder: Path, asked: Asked) -> None:
-    with written(folder / STARTED_FILE) as file:
+    with atomic_write(folder / STARTED_FILE) as file:
         file.write(msgspec.json.encode(asked))
 
 
@@ -281,7 +281,7 @@ def _write_run(result: Result) -> None:
         summary=result.summary,
         seconds=round(time.monotonic() - result.started, 3),
     )
-    with written(result.folder / RUN_FILE) as file:
+    with atomic_write(result.folder / RUN_FILE) as file:
         file.write(msgspec.json.format(msgspec.json.encode(run), indent=2) + b"\n")
     (result.folder / STARTED_FILE).unlink(missing_ok=True)
 

@@ -15,7 +15,7 @@ import msgspec
 
 from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.types import Case
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.io.lines import check_readable
 from steelyard.io.memory import bounded_memory
 from steelyard.io.run_folder import path_inside
@@ -84,7 +84,7 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> int:
     import pyarrow.parquet
 
     schema, number, rows = _schema(), 0, iter(rows)
-    with written(path) as file, pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+    with atomic_write(path) as file, pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         while chunk := [_packed(row) for row in islice(rows, _ROWS_AT_A_TIME)]:
             writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
             number += len(chunk)

@@ -14,7 +14,7 @@ import msgspec
 from steelyard.core.errors import FileError
 from steelyard.core.types import Case, Record
 from steelyard.curation.splits import root_text
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 
 TRAINED_ON_FILE = "trained_on.hashes"
 _HASH_BYTES = 16
@@ -66,7 +66,7 @@ def write_trained_on(path: Path, cases: Iterable[Case], *, base: Path) -> None:
     if before is not None:
         found = found.union(before)
     header = _Header(num_texts=len(found.texts), num_ids=len(found.ids), languages=tuple(sorted(found.languages)))
-    with written(path) as file:
+    with atomic_write(path) as file:
         file.write(msgspec.json.encode(header) + b"\n")
         file.write(b"".join((*sorted(found.texts), *sorted(found.ids))))
 

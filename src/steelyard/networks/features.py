@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from steelyard.core.errors import ConfigError, ModelError, OutputError
 from steelyard.core.types import Case, Message, Response
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.io.progress import track
 from steelyard.io.run_folder import file_hash
 from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template, encode
@@ -206,7 +206,7 @@ class Library:
     def _made(self, tokens: TextTokens, place: Path) -> NDArray[np.float32]:
         made = self.reader.states(tokens.ids, tokens.start, tokens.end)
         try:
-            with written(place) as file:
+            with atomic_write(place) as file:
                 np.save(file, made, allow_pickle=False)
         except OSError as error:
             raise OutputError(

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from steelyard.core.errors import FileError, ModelError
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.networks.conversation import Rendering
 
 MANIFEST_FILE = "steelyard.json"
@@ -82,7 +82,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest into a model folder."""
-    with written(folder / MANIFEST_FILE) as file:
+    with atomic_write(folder / MANIFEST_FILE) as file:
         file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
 
 

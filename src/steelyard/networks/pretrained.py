@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from steelyard.core.errors import ModelError
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 
 Precision = Literal["float32", "bfloat16"]
 _ALLOWED = "architectures that transformers has itself, and the families of `steelyard list models`"
@@ -88,7 +88,7 @@ def hub_folder(name: str) -> Path:
 
     can_ask = not constants.HF_HUB_OFFLINE and _answers(constants.ENDPOINT)
     if can_ask:
-        say(f"{name} is no folder here: asking {constants.ENDPOINT}")
+        log(f"{name} is no folder here: asking {constants.ENDPOINT}")
     try:
         return Path(snapshot_download(name, local_files_only=not can_ask, ignore_patterns=_UNUSED))
     except errors.GatedRepoError as error:

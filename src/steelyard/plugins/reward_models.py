@@ -14,7 +14,7 @@ from steelyard.core.plugins import load
 from steelyard.core.protocols import RewardModel
 from steelyard.core.scores import checked_scores
 from steelyard.core.types import Case, Scores
-from steelyard.io.progress import say, track
+from steelyard.io.progress import log, track
 from steelyard.io.run_folder import Result, asked_digest
 from steelyard.io.score_files import resumed_lines
 from steelyard.judging.panel import (
@@ -134,7 +134,7 @@ def scored_once(
     num_cases = len(cases) if isinstance(cases, Sized) else None
     if done:
         of = "" if num_cases is None else f" of {num_cases:,}"
-        say(f"{len(done):,}{of} cases were scored before this run was stopped: they are kept")
+        log(f"{len(done):,}{of} cases were scored before this run was stopped: they are kept")
     yield from done
     left = None if num_cases is None else num_cases - len(done)
     try:

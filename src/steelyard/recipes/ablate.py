@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steelyard.io.atomic import write_text, written
+from steelyard.io.atomic import atomic_write, write_text
 from steelyard.recipes.ablations import HUMAN, LLM, Ablation, ablation_recipe, arms_of
 from steelyard.recipes.arms import Against, Arm, Measured, differences, read_arms
 from steelyard.recipes.run import run
@@ -37,7 +37,7 @@ def ablate(ablation: Ablation, path: Path, out: Path) -> Ablated:
     """
     run(ablation_recipe(ablation, path), out)
     found = _table(ablation, out)
-    with written(out / TABLE_FILE) as file:
+    with atomic_write(out / TABLE_FILE) as file:
         file.write(msgspec.json.format(msgspec.json.encode(found.record()), indent=2) + b"\n")
     write_text(out / PLOT_FILE, _drawn(found))
     return found

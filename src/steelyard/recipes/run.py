@@ -10,9 +10,9 @@ import msgspec
 
 from steelyard.core.errors import FileError, UserError
 from steelyard.core.types import Run
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.io.locks import only_writer
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.recipes.plan import check_files, plan, resolved_path
 from steelyard.recipes.preconditions import check_recipe
 from steelyard.recipes.recipes import Recipe, Reference, Step
@@ -48,7 +48,7 @@ def _run_steps(recipe: Recipe, out: Path, redone: Sequence[str]) -> list[Done]:
     finished = {one.step.name for one in plan(recipe, out, redone) if one.state == "finished"}
     done: list[Done] = []
     for number, step in enumerate(recipe.steps, 1):
-        say(f"{number}/{len(recipe.steps)} {step.name}: {step.call.verb}")
+        log(f"{number}/{len(recipe.steps)} {step.name}: {step.call.verb}")
         started = time.monotonic()
         record = _run_step(step, recipe, out, force=step.name in redone)
         seconds = 0.0 if step.name in finished else round(time.monotonic() - started, 3)
@@ -63,9 +63,9 @@ def _run_step(step: Step, recipe: Recipe, out: Path, *, force: bool) -> Run:
         with _threads(step.num_threads):
             return step.call.function(**inputs, out=out / step.name, config=step.config, force=force)
     except UserError:
-        say(f"stopped at {step.name}; what was finished before it stays")
+        log(f"stopped at {step.name}; what was finished before it stays")
         if not force and (out / step.name).exists():
-            say(f"to replace what {out / step.name} holds, and all that follows from it: --from {step.name}")
+            log(f"to replace what {out / step.name} holds, and all that follows from it: --from {step.name}")
         raise
 
 
@@ -107,7 +107,7 @@ def _threads(number: int | None) -> Iterator[None]:
 
 
 def _write_overview(recipe: Recipe, out: Path, done: Sequence[Done]) -> None:
-    with written(out / OVERVIEW_FILE) as file:
+    with atomic_write(out / OVERVIEW_FILE) as file:
         file.write(msgspec.json.format(msgspec.json.encode(overview(recipe, done)), indent=2) + b"\n")
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard.core.types import Meta
-from steelyard.io.atomic import write_text, written
+from steelyard.io.atomic import atomic_write, write_text
 from steelyard.recipes.arms import NUM_RESAMPLES, Against, Arm, Measured, differences, read_arms
 from steelyard.recipes.run import run
 from steelyard.recipes.sweeps import Point, Sweep, points_of, sweep_recipe
@@ -62,7 +62,7 @@ def sweep(asked: Sweep, path: Path, out: Path) -> Swept:
     found = Swept(
         points, measured.arms, tuple(_growth(points, measured)), differences(measured, _starts(points, measured))
     )
-    with written(out / TABLE_FILE) as file:
+    with atomic_write(out / TABLE_FILE) as file:
         file.write(msgspec.json.format(msgspec.json.encode(found.record()), indent=2) + b"\n")
     write_text(out / PLOT_FILE, _drawn(found))
     return found

@@ -61,8 +61,8 @@ class CaseFile(NamedTuple):
         if self.bench is None:
             yield from read_cases(self.path)
             return
-        for case in build("formats", self.bench.foreign).read(read_rows(self.path), Counter()):
-            yield self.bench.prepared(case, self.path.name)
+        for case in build("formats", self.bench.source_format).read(read_rows(self.path), Counter()):
+            yield self.bench.normalize(case, self.path.name)
 
 
 class Target(NamedTuple):
@@ -171,7 +171,7 @@ def _bench(run: Run, role: str) -> Any:
     if run.stage != "evaluate" or not role.startswith("bench"):
         return None
     bench = build("benches", run.config["bench_kind"], run.config["bench"])
-    return bench if bench.foreign is not None else None
+    return bench if bench.source_format is not None else None
 
 
 def _model(folder: Path, run: Run) -> tuple[ModelChoice | None, list[str]]:

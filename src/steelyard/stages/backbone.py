@@ -13,7 +13,7 @@ from steelyard.core.seeds import derived_seed
 from steelyard.core.types import Case, Counts, Run
 from steelyard.io.atomic import move_into_place
 from steelyard.io.cases import read_cases
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, read_run, result_folder
 
 _END, _PAD = "<|endoftext|>", "<|pad|>"
@@ -51,7 +51,7 @@ def backbone(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
         out, "backbone", config=config, inputs={"cases": cases}, seed=config.seed, force=force
     ) as result:
         if result.is_finished:
-            say(f"{out} is finished already: equal input and settings")
+            log(f"{out} is finished already: equal input and settings")
             return read_run(out)
         read = list(read_cases(cases))
         texts = [text for case in read for text in _texts(case)]

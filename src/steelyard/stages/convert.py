@@ -22,7 +22,7 @@ from steelyard.curation.pair_rows import MOST_ROWS, ROWS, join_rows, only_kind, 
 from steelyard.io.atomic import sweep_parts
 from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.io.locks import held
-from steelyard.io.progress import say, track
+from steelyard.io.progress import log, track
 from steelyard.io.rows import is_array, read_rows, write_rows
 from steelyard.io.spool import Spool, open_spool
 
@@ -97,7 +97,7 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
         if not filecmp.cmp(again, out, shallow=False):
             problem = "there is a file already, and it holds something else"
             raise OutputError(problem, where=str(out), do="name another, or say --force to replace it")
-    say(f"{out} is written already: equal input and settings")
+    log(f"{out} is written already: equal input and settings")
     return done
 
 
@@ -106,31 +106,31 @@ def _convert(source: Path, out: Path, config: Config) -> Conversion:
     to_kind = _target(from_kind, source, out, config)
     if to_kind == OWN_KIND and out.suffix not in _CASE_FILES:
         raise OutputError("a case file cannot have this name", where=str(out), allowed="a name in .jsonl or .parquet")
-    noted: Counter[str] = Counter()
-    lost: Counter[str] = Counter()
+    warnings: Counter[str] = Counter()
+    dropped: Counter[str] = Counter()
     taken: Counter[str] = Counter()
     is_read_in = to_kind == OWN_KIND
     reader: Format = build("formats", from_kind, config.settings if is_read_in else {})
     writer: Format = build("formats", to_kind, {} if is_read_in else config.settings)
     with _spool(out, config, reader, from_kind, is_read_in=is_read_in) as spool:
-        read = _counted(_read(source, from_kind, reader, noted), taken, "rows")
-        joined = read if spool is None else _joined(track(read, f"reading {source.name}"), spool, noted)
-        selected = _part(joined, config, noted)
-        judged = _with_judgments(selected, noted) if config.ratings_to_judgments else selected
+        read = _counted(_read(source, from_kind, reader, warnings), taken, "rows")
+        joined = read if spool is None else _joined(track(read, f"reading {source.name}"), spool, warnings)
+        selected = _part(joined, config, warnings)
+        judged = _with_judgments(selected, warnings) if config.ratings_to_judgments else selected
         cases = _counted(_with_defaults(judged, config), taken, "cases")
         shown = track(cases, f"converting {source.name}")
         if is_read_in:
             num_written = write_cases(out, shown)
         else:
-            rows = _split(shown) if has_pair_rows(writer.carries) else shown
-            num_written = _write_foreign(out, writer.write(rows, lost))
-    return Conversion(from_kind, to_kind, taken["rows"], taken["cases"], num_written, dict(+noted), dict(+lost))
+            rows = _split(shown) if has_pair_rows(writer.supports) else shown
+            num_written = _write_foreign(out, writer.write(rows, dropped))
+    return Conversion(from_kind, to_kind, taken["rows"], taken["cases"], num_written, dict(+warnings), dict(+dropped))
 
 
 @contextmanager
 def _spool(out: Path, config: Config, reader: Format, from_kind: str, *, is_read_in: bool) -> Iterator[Spool | None]:
     """Open a spool where rows will be joined; yield null otherwise."""
-    default = "joined" if from_kind != OWN_KIND and has_pair_rows(reader.carries) else "apart"
+    default = "joined" if from_kind != OWN_KIND and has_pair_rows(reader.supports) else "apart"
     if not is_read_in or (config.rows or default) == "apart":
         yield None
         return
@@ -140,7 +140,7 @@ def _spool(out: Path, config: Config, reader: Format, from_kind: str, *, is_read
         yield spool
 
 
-def _joined(cases: Iterable[Case], spool: Spool, noted: Counter[str]) -> Iterator[Case]:
+def _joined(cases: Iterable[Case], spool: Spool, warnings: Counter[str]) -> Iterator[Case]:
     """Yield every prompt once, in order of first appearance. Memory holds one prompt; the rows wait on disk."""
     for place, case in enumerate(cases):
         spool.keep(prompt_key(case) or f"row {place}".encode(), place, encode_case(case))
@@ -148,7 +148,7 @@ def _joined(cases: Iterable[Case], spool: Spool, noted: Counter[str]) -> Iterato
     for group in spool.groups():
         for start in range(0, len(group), MOST_ROWS):
             rows = [_decoder.decode(spooled.line) for spooled in group[start : start + MOST_ROWS]]
-            yield join_rows(rows, noted) if len(rows) > 1 else rows[0]
+            yield join_rows(rows, warnings) if len(rows) > 1 else rows[0]
 
 
 def _split(cases: Iterable[Case]) -> Iterator[Case]:
@@ -166,7 +166,7 @@ def recognise(source: Path) -> str:
     known = {
         kind: len(fields.intersection(reader.keys))
         for kind, reader in readers.items()
-        if all(reader.recognises(row) for row in first)
+        if all(reader.matches(row) for row in first)
     }
     matches = [kind for kind, number in known.items() if number == max(known.values())]
     if len(matches) == 1:
@@ -195,10 +195,10 @@ def _write_foreign(out: Path, rows: Iterable[JsonObject]) -> int:
         raise OutputError(problem, where=str(out), do="name a .jsonl file") from error
 
 
-def _read(source: Path, kind: str, reader: Format, noted: Counter[str]) -> Iterator[Case]:
+def _read(source: Path, kind: str, reader: Format, warnings: Counter[str]) -> Iterator[Case]:
     if kind == OWN_KIND and source.suffix in _CASE_FILES and source.is_file() and not is_array(source):
         return read_cases(source)
-    return reader.read(read_rows(source), noted)
+    return reader.read(read_rows(source), warnings)
 
 
 def _target(from_kind: str, source: Path, out: Path, config: Config) -> str:
@@ -214,10 +214,10 @@ def _target(from_kind: str, source: Path, out: Path, config: Config) -> str:
     return OWN_KIND
 
 
-def _with_judgments(cases: Iterable[Case], noted: Counter[str]) -> Iterator[Case]:
+def _with_judgments(cases: Iterable[Case], warnings: Counter[str]) -> Iterator[Case]:
     for case in cases:
         judged = with_derived(case)
-        noted["judgments derived from ratings"] += len(judged.judgments) - len(case.judgments)
+        warnings["judgments derived from ratings"] += len(judged.judgments) - len(case.judgments)
         yield judged
 
 
@@ -236,9 +236,9 @@ def _with_defaults(cases: Iterable[Case], config: Config) -> Iterator[Case]:
         yield filled
 
 
-def _part(cases: Iterable[Case], config: Config, noted: Counter[str]) -> Iterator[Case]:
+def _part(cases: Iterable[Case], config: Config, warnings: Counter[str]) -> Iterator[Case]:
     for case in cases:
-        selected = case if config.part is None else only_kind(case, config.part, noted)
+        selected = case if config.part is None else only_kind(case, config.part, warnings)
         # The recorded form of a row may repeat evidence that was left out.
         meta = (
             selected.meta

@@ -17,7 +17,7 @@ from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.types import Case, Counts, Meta, Run
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, read_run, result_folder
 from steelyard.judging.asking import JudgingSummary, RequestCounts, answers_of, ask_panel, tokens_used
 from steelyard.judging.panel import JudgePanel, PanelMember, build_panel, choose_panel
@@ -86,7 +86,7 @@ def judge(
     inputs = {"cases": cases, **choice.inputs()}
     with result_folder(out, "judge", config=settings, inputs=inputs, seed=config.seed, force=force) as result:
         if result.is_finished:
-            say(f"{out} is finished already: equal input and settings")
+            log(f"{out} is finished already: equal input and settings")
             return read_run(out, Run[JudgingSummary])
         if force:
             (out / LEDGER_FILE).unlink(missing_ok=True)

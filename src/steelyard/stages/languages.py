@@ -19,7 +19,7 @@ from steelyard.core.types import Counts, Run
 from steelyard.evaluation.items import Item, read_items
 from steelyard.evaluation.languages import Kin, Parallel, languages_report
 from steelyard.evaluation.measures.coverage import are_read_alike
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import read_run, result_folder
 from steelyard.statistics.groups import Label
 
@@ -64,7 +64,7 @@ def languages(evaluated: Path, out: Path, config: Config = _DEFAULT, *, force: b
     inputs = {"run": evaluated / "run.json", "items": evaluated / "items.jsonl"}
     with result_folder(out, "languages", config=config, inputs=inputs, seed=config.seed, force=force) as result:
         if result.is_finished:
-            say(f"{out} is finished already: equal inputs and settings")
+            log(f"{out} is finished already: equal inputs and settings")
             return read_run(out)
         items = list(read_items(evaluated))
         known = _known()

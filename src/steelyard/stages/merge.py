@@ -12,7 +12,7 @@ from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.types import Case, Counts, Run
 from steelyard.curation.case_union import union
 from steelyard.io.cases import encode_case, read_cases, write_cases
-from steelyard.io.progress import say, track
+from steelyard.io.progress import log, track
 from steelyard.io.run_folder import read_run, result_folder
 from steelyard.io.spool import Spool, Spooled, open_spool
 
@@ -36,19 +36,19 @@ def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
     inputs = {f"cases.{number}": path for number, path in enumerate(files, 1)}
     with result_folder(out, "merge", config=config, inputs=inputs, force=force) as result:
         if result.is_finished:
-            say(f"{out} is finished already: equal inputs")
+            log(f"{out} is finished already: equal inputs")
             return read_run(out)
-        noted: Counter[str] = Counter()
+        warnings: Counter[str] = Counter()
         with open_spool(out) as spool:
-            shown = track(_joined(files, spool, noted), "merge (cases written)")
+            shown = track(_joined(files, spool, warnings), "merge (cases written)")
             num_cases = write_cases(result.path("cases.jsonl"), shown)
-        num_in = num_cases + noted["joined"]
-        result.counts = Counts(num_in=num_in, num_used=num_in, noted=dict(+noted))
+        num_in = num_cases + warnings["joined"]
+        result.counts = Counts(num_in=num_in, num_used=num_in, noted=dict(+warnings))
         result.summary = {"num_cases": num_cases}
     return read_run(out)
 
 
-def _joined(files: Sequence[Path], spool: Spool, noted: Counter[str]) -> Iterator[Case]:
+def _joined(files: Sequence[Path], spool: Spool, warnings: Counter[str]) -> Iterator[Case]:
     """Every case once, with the evidence of all. What stands again in a later file is laid aside in the first pass.
 
     Memory grows by a digest a key, not by what the cases hold.
@@ -58,7 +58,7 @@ def _joined(files: Sequence[Path], spool: Spool, noted: Counter[str]) -> Iterato
         for case in read_cases(path):
             key = _digest(case)
             if key in pending:
-                noted["joined"] += 1
+                warnings["joined"] += 1
                 spool.keep(key, number, encode_case(case))
             pending.add(key)
     spool.index()
@@ -67,10 +67,10 @@ def _joined(files: Sequence[Path], spool: Spool, noted: Counter[str]) -> Iterato
             key = _digest(case)
             if key in pending:
                 pending.remove(key)
-                yield _with_later(case, spool.take(key), files, noted)
+                yield _with_later(case, spool.take(key), files, warnings)
 
 
-def _with_later(case: Case, later: Sequence[Spooled], files: Sequence[Path], noted: Counter[str]) -> Case:
+def _with_later(case: Case, later: Sequence[Spooled], files: Sequence[Path], warnings: Counter[str]) -> Case:
     merged, is_disputed = case, False
     for spooled in later:
         given = _decoder.decode(spooled.line)
@@ -78,7 +78,7 @@ def _with_later(case: Case, later: Sequence[Spooled], files: Sequence[Path], not
         added = msgspec.structs.replace(given, ranking=None) if is_disputed else given
         before = merged
         try:
-            merged = union(before, added, noted)
+            merged = union(before, added, warnings)
         except RecordError as error:
             path = files[spooled.source]
             raise error.at(Place(f"{_other(files[: spooled.source], given)} and {path}")) from error

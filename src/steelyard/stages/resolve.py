@@ -19,10 +19,10 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError, Place, UserError
 from steelyard.core.protocols import Engine
 from steelyard.core.types import Case, Counts, Run
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import decode_batch, decode_case, encode_case, read_cases
 from steelyard.io.lines import Batch, check_readable, read_batches
-from steelyard.io.progress import bar, say
+from steelyard.io.progress import bar, log
 from steelyard.io.run_folder import read_run, result_folder
 from steelyard.io.splicing import Opened, close_line, open_line
 from steelyard.io.tables import is_parquet
@@ -118,7 +118,7 @@ def resolve(
     check_readable(cases)
     with result_folder(out, "resolve", config=config, inputs={"cases": cases}, seed=config.seed, force=force) as result:
         if result.is_finished:
-            say(f"{out} is finished already: equal input and settings")
+            log(f"{out} is finished already: equal input and settings")
             return read_run(out, Run[ResolveSummary])
         settings = {"workers": _num_workers(cases, workers)} if engine == "local" else {}
         totals = _resolve_file(cases, result.path("cases.jsonl"), config, plugins.build("engines", engine, settings))
@@ -151,7 +151,7 @@ def _resolve_file(path: Path, out: Path, config: Config, engine: Engine) -> _Tot
     raters = _fit_raters(path, config, engine) if config.aggregate == "dawid-skene" else None
     sums, counts, quality, digests = NO_SUMS, ResolveCounts(), QualityTables(), bytearray()
     megabytes = None if is_parquet(path) else max(1, round(path.stat().st_size / 1e6))
-    with written(out) as file, bar("resolve (MB read)", megabytes) as progress:
+    with atomic_write(out) as file, bar("resolve (MB read)", megabytes) as progress:
         pending: deque[Batch] = deque()
         for resolved in engine.map(partial(resolve_batch, config, raters), _remember(_batches(path), pending)):
             lines = pending.popleft().lines

@@ -11,10 +11,10 @@ from steelyard.core.errors import ModelError
 from steelyard.core.types import Counts, Meta, Run
 from steelyard.evaluation.measures.coverage import CoverageCounter
 from steelyard.evaluation.model_self_tests import self_tested
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import read_cases
 from steelyard.io.ledger import LEDGER_FILE
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import read_run, result_folder
 from steelyard.plugins.reward_models import build_model, choose_model, forget_lines, scored, scored_once
 
@@ -45,13 +45,13 @@ def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, forc
     inputs = {"cases": cases, **choice.inputs()}
     with result_folder(out, "score", config=asked, inputs=inputs, force=force) as result:
         if result.is_finished:
-            say(f"{out} is finished already: equal input and settings")
+            log(f"{out} is finished already: equal input and settings")
             return read_run(out)
         built = build_model(choice, ledger=None if choice.jury is None else result.path(LEDGER_FILE))
         read = tuple(read_cases(cases))
         tested = self_tested(built, read, name=choice.name, is_wanted=config.self_test)
         coverage, reasons = CoverageCounter(), Counter[str]()
-        with written(result.path("scores.jsonl")) as file:
+        with atomic_write(result.path("scores.jsonl")) as file:
             # A judge keeps every reply by itself, and a request that failed is no line to keep.
             lines = scored_once(built, read, result, name=choice.name)
             for line in lines if choice.jury is None else scored(built, read, name=choice.name):

@@ -36,7 +36,7 @@ from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Counts, Judgment, Record, Run
 from steelyard.curation.splits import split_cases
 from steelyard.io.cases import write_cases
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, read_run, result_folder
 
 HELD_OUT = "unseen"
@@ -134,7 +134,7 @@ def simulate(out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Ru
     """
     with result_folder(out, "simulate", config=config, inputs={}, seed=config.seed, force=force) as result:
         if result.is_finished:
-            say(f"{out} is finished already: equal settings")
+            log(f"{out} is finished already: equal settings")
             return read_run(out, Run[SimulationSummary])
         corpus = read_corpus()
         check_settings(config, corpus.languages)

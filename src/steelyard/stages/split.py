@@ -11,9 +11,9 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.types import Case, Counts, Run
 from steelyard.curation.splits import STRATA, Stratum, grouped, split_cases
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import encode_case, read_cases
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, read_run, result_folder
 
 
@@ -48,7 +48,7 @@ def split(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = Fa
         raise ConfigError(f"near_duplicates is {near}", where="split", allowed="above 0 and at most 1, or off")
     with result_folder(out, "split", config=config, inputs={"cases": cases}, seed=config.seed, force=force) as result:
         if result.is_finished:
-            say(f"{out} is finished already: equal input and settings")
+            log(f"{out} is finished already: equal input and settings")
             return read_run(out)
         prompts = [_without_answers(case) for case in read_cases(cases)]
         together = grouped(prompts, near)
@@ -82,7 +82,7 @@ def _check_parts(parts: dict[str, float]) -> None:
 def _opened(result: Result, parts: Mapping[str, float]) -> Iterator[dict[str, IO[bytes]]]:
     """The file of each part, all of which take their places together at the end."""
     with ExitStack() as stack:
-        yield {name: stack.enter_context(written(result.path(f"{name}.jsonl"))) for name in parts}
+        yield {name: stack.enter_context(atomic_write(result.path(f"{name}.jsonl"))) for name in parts}
 
 
 def _without_answers(case: Case) -> Case:

@@ -10,7 +10,7 @@ import msgspec
 from steelyard.core.types import Case, Run
 from steelyard.curation.pair_rows import num_rows_apart
 from steelyard.io.cases import read_cases
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, file_hash, read_run
 from steelyard.io.trained_on import TRAINED_ON_FILE, write_trained_on
 from steelyard.ranking.pairs import UNLISTED
@@ -53,7 +53,7 @@ def train(
         folder = shared_folder(out, "train", config=settings, inputs=inputs, seed=config.seed, force=force, world=world)
         with folder as result:
             if result.is_finished:
-                say(f"{out} is finished already: equal inputs and settings")
+                log(f"{out} is finished already: equal inputs and settings")
             else:
                 _train(
                     result, read_inputs(cases, held_out, model, config, reference=reference, world=world), config, world
@@ -79,13 +79,13 @@ def _train(result: Result, inputs: "TrainingInputs", config: Config, world: "Wor
     trainer.distribute()
     checkpoint = load_checkpoint(result.folder, world=world)
     reason = trainer.scorer.layout_reason
-    say(f"each answer is a padded row of its own ({reason})" if reason else "a prompt is computed once for all answers")
+    log(f"each answer is a padded row of its own ({reason})" if reason else "a prompt is computed once for all answers")
     if isinstance(inputs.network, PolicyNetwork):
         scored = (*examples, *held_out, *inputs.reference.examples)
         remember_reference(trainer.scorer, scored, inputs.starts, reference_free=config.reference_free)
     if config.preflight and checkpoint is None:
-        say(trainer.check())
-        say(first_tokens(examples[trainer.plan[0].slots[0].prompt], inputs.tokenizer))
+        log(trainer.check())
+        log(first_tokens(examples[trainer.plan[0].slots[0].prompt], inputs.tokenizer))
     shown = {**result.asked.config, "num_pairs": inputs.train.num_pairs, "num_prompts": len(examples)}
     with (
         trainer.cached_features() as is_cached,
@@ -152,7 +152,7 @@ def read_inputs(
     fingerprint = fingerprint_of(network) if world.is_first else ""
     names = prepare_network(network, config)
     sizes = f"{len(train_examples.examples):,} prompts, {train_examples.num_responses:,} responses"
-    say(f"training {len(names)} weight tensors; {sizes}, {train_examples.num_pairs:,} pairs")
+    log(f"training {len(names)} weight tensors; {sizes}, {train_examples.num_pairs:,} pairs")
     every_case = [*train_cases, *held_out_cases, *reference_cases]
     return TrainingInputs(
         model=model,
@@ -183,7 +183,7 @@ def _read_held_out(path: Path | None, train_cases: Sequence[Case], config: Confi
 def _log_lengths(train_examples: "Examples", held_out_examples: "Examples | None") -> None:
     for name, examples in (("", train_examples), ("held out: ", held_out_examples)):
         for sentence in examples.length.sentences() if examples else ():
-            say(f"{name}{sentence}")
+            log(f"{name}{sentence}")
 
 
 def _log_pairs(examples: "Examples", cases: Sequence[Case], config: Config, *, where: Path) -> None:
@@ -191,12 +191,12 @@ def _log_pairs(examples: "Examples", cases: Sequence[Case], config: Config, *, w
     num_rows, num_prompts = num_rows_apart(cases)
     if num_rows:
         examples.noted["rows of one prompt that are cases of their own"] += num_rows
-        say(
+        log(
             f"{num_rows:,} of {len(cases):,} cases are rows of only {num_prompts:,} prompts; as one case a prompt they "
             f"train several times faster: steelyard convert {where} joined.jsonl --rows joined"
         )
     if added := examples.noted[UNLISTED]:
-        say(f"pairs={config.pairs} adds {added:,} pairs that curation left out; without it the listed ones are used")
+        log(f"pairs={config.pairs} adds {added:,} pairs that curation left out; without it the listed ones are used")
 
 
 def _load(model: str, config: Config) -> "RewardNetwork":
@@ -208,6 +208,6 @@ def _load(model: str, config: Config) -> "RewardNetwork":
         return PolicyNetwork(policy, beta=config.beta, is_mean=config.answer_reduction == "avg")
     network, is_trained = load_network(model, dtype="float32")
     if not is_trained:
-        say("the model has no reward head: a fresh one is drawn from the seed")
+        log("the model has no reward head: a fresh one is drawn from the seed")
         initialise_head(network, seed=config.seed)
     return network

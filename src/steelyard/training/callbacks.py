@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.plugins import build
 from steelyard.io.interrupts import InterruptedRun, deferred
-from steelyard.io.progress import bar, say
+from steelyard.io.progress import bar, log
 from steelyard.training.checkpoints import Checkpoint, translate_disk_full
 from steelyard.training.config import Config
 from steelyard.training.diagnostics import STEPS_JUDGED, has_diverged, has_not_begun, usual_loss
@@ -114,7 +114,7 @@ class DetectDivergence:
         equal, losses = self._equal, self._pair_losses
         if equal is None or not has_not_begun(losses, len(trainer.plan), equal=equal):
             return
-        say(
+        log(
             f"after {len(losses):,} of {len(trainer.plan):,} steps a pair costs {median(losses[-STEPS_JUDGED:]):.3f}, "
             f"where equal scores cost {equal:.3f}: little has been learned so far. do: raise "
             f"--learning-rate (now {trainer.config.learning_rate}) three to ten times, or take more steps (lower "
@@ -140,10 +140,10 @@ class Evaluate:
         if trainer.held_out and _is_due(trainer, record):
             held_out = trainer.evaluate(record.step)
             self._trackers.log(record.step, held_out.figures())
-            say(f"step {record.step}: {held_out.sentence()}")
+            log(f"step {record.step}: {held_out.sentence()}")
         if not config.patience or trainer.num_worse_evaluations() < config.patience:
             return True
-        say(f"stopped after step {record.step}: {config.patience} evaluations without a better one")
+        log(f"stopped after step {record.step}: {config.patience} evaluations without a better one")
         return False
 
 
@@ -190,7 +190,7 @@ class Interrupt:
         (number,) = trainer.world.most([self._signal_number()])
         if number:
             trainer.save(self._folder, record.step)
-            say(f"stopped after step {record.step:,} of {len(trainer.plan):,}, which its checkpoint keeps")
+            log(f"stopped after step {record.step:,} of {len(trainer.plan):,}, which its checkpoint keeps")
             raise InterruptedRun(number)
         return True
 
@@ -219,7 +219,7 @@ def run_callbacks(
         if start is not None:
             pace.skip(num_done)
             shown.advance(num_done)
-            say(f"going on after step {num_done:,} of {len(trainer.plan):,}")
+            log(f"going on after step {num_done:,} of {len(trainer.plan):,}")
         yield (
             ShowProgress(trackers, pace, shown.advance),
             DetectDivergence(folder),
@@ -227,7 +227,7 @@ def run_callbacks(
             SaveCheckpoint(folder),
             Interrupt(folder, signal_number),
         )
-    say(f"trained at {pace.note()}")
+    log(f"trained at {pace.note()}")
 
 
 def open_trackers(config: Config, *, folder: Path, settings: Mapping[str, Any], start: int) -> Trackers:

@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from steelyard.core.errors import FileError, OutputError
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.networks.reward_network import RewardNetwork
 from steelyard.networks.world import LOCAL, World
 from steelyard.training.distributed import copy_into, whole
@@ -121,7 +121,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, world: World = LOCA
     if not world.is_first:
         write_stored(content, None)
         return
-    with translate_disk_full(folder / CHECKPOINT_FILE), written(folder / CHECKPOINT_FILE) as file:
+    with translate_disk_full(folder / CHECKPOINT_FILE), atomic_write(folder / CHECKPOINT_FILE) as file:
         write_stored(content, file)
 
 

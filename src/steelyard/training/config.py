@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, choices
 from steelyard.core.types import OverLength
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.ranking.pairs import PairChoice
 
 _HEAD_RATE = 3e-3
@@ -255,11 +255,11 @@ def with_defaults(config: Config, *, num_weights: int, num_prompts: int) -> Conf
     rate, step = config.learning_rate, config.prompts_per_step
     if rate is None:
         rate = default_learning_rate(config, num_weights)
-        say(f"learning_rate {rate:g} (the default for {_trained_part(config)} of {num_weights / 1e6:,.0f} M weights)")
+        log(f"learning_rate {rate:g} (the default for {_trained_part(config)} of {num_weights / 1e6:,.0f} M weights)")
     if step is None:
         step = default_prompts_per_step(config, num_prompts)
         if config.batching == "whole":
-            say(f"prompts_per_step {step} (the default for {config.epochs} epochs of {num_prompts:,} prompts)")
+            log(f"prompts_per_step {step} (the default for {config.epochs} epochs of {num_prompts:,} prompts)")
     return replace(config, learning_rate=rate, prompts_per_step=step, regulariser=config.weight_of_squares)
 
 

@@ -26,7 +26,7 @@ from torch.distributed.rendezvous import rendezvous
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from steelyard.core.errors import UserError
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import Asked, Result, result_folder
 from steelyard.networks.loading import best_device
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
@@ -101,7 +101,7 @@ def _leave() -> None:
 def _log_once(error: UserError, store: Any, rank: int) -> None:
     """Log an error in the first process where it has it too: the launcher ends all when the first of them ends."""
     if _is_reporter(store) if rank else not store.check(["said"]):
-        say(f"error: {error}" if rank == 0 else f"error (process {rank}): {error}")
+        log(f"error: {error}" if rank == 0 else f"error (process {rank}): {error}")
         store.set("said", "yes")
 
 

@@ -11,8 +11,8 @@ import msgspec
 import torch
 
 from steelyard.core.types import Counts
-from steelyard.io.atomic import move_into_place, write_text, written
-from steelyard.io.progress import say
+from steelyard.io.atomic import atomic_write, move_into_place, write_text
+from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, installed_versions
 from steelyard.networks.adapters import SavedAdapter, write_adapter
 from steelyard.networks.conversation import Rendering, add_no_marks
@@ -149,7 +149,7 @@ def _measure(trainer: Trainer, network: RewardNetwork, inputs: TrainingInputs) -
     if reference is not None and config.calibrate_rewards == "standardise":
         reference, calibration = standardise(reference)
     if reference is not None:
-        say(f"rewards of {reference.name}: mean {reference.mean:.3f}, spread {reference.spread:.3f}")
+        log(f"rewards of {reference.name}: mean {reference.mean:.3f}, spread {reference.spread:.3f}")
     return _Measured(held_out, reference, calibration, rounding_of(scorer, inputs.reference))
 
 
@@ -213,7 +213,7 @@ def _manifest(network: RewardNetwork, inputs: TrainingInputs, config: Config, me
 
 def write_curve(result: Result, lines: Sequence[Line]) -> None:
     """Write ``curve.jsonl``: a line a step, and one an evaluation."""
-    with written(result.path("curve.jsonl")) as file:
+    with atomic_write(result.path("curve.jsonl")) as file:
         for line in lines:
             file.write(msgspec.json.encode(line) + b"\n")
 

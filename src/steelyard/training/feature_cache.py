@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from steelyard.io.progress import say, track
+from steelyard.io.progress import log, track
 from steelyard.networks.layer_states import LayerStates, Row, RowStates, end_at, split_states
 from steelyard.networks.packing import num_packed_tokens, pack
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
@@ -45,10 +45,10 @@ def feature_cache(scorer: Scorer, examples: Sequence[Example], config: Config) -
     if is_whole:
         inputs = scorer.head_inputs(prompts, title="what the head reads").float().cpu()
         network.features = dict(zip(rows, inputs, strict=True))
-        say(f"the decoder is frozen: what the head reads of {len(rows):,} answers is kept ({size / 2**20:,.1f} MiB)")
+        log(f"the decoder is frozen: what the head reads of {len(rows):,} answers is kept ({size / 2**20:,.1f} MiB)")
     else:
         network.states = LayerStates(number, states_behind(scorer, prompts, number))
-        say(f"the first {number} layers are frozen: their states of {num_states:,} tokens are kept "
+        log(f"the first {number} layers are frozen: their states of {num_states:,} tokens are kept "
             f"({size / 2**20:,.1f} MiB)")  # fmt: skip
     try:
         yield True

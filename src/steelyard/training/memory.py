@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from steelyard.core.errors import ModelError
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.networks.allocator import close_holes
 from steelyard.networks.loading import best_device
 from steelyard.networks.packing import num_packed_tokens, num_shared_tokens
@@ -220,13 +220,13 @@ def choose_modes(
     passes = passes._replace(recompute=mode)
     needed = in_heap(estimate(decoder, passes).total, memory)
     again = {"none": "nothing", "mlp": "norms and feed-forward parts", "layers": "whole layers"}[mode]
-    say(f"memory {in_words(needed, memory)} ({passes.tokens:,} tokens a pass, {again} worked out again)")
+    log(f"memory {in_words(needed, memory)} ({passes.tokens:,} tokens a pass, {again} worked out again)")
     if not fits(needed, memory):
         setting = first_that_fits(_settings(decoder, passes, config), memory)
         advice = f"--set {setting}" if setting else "train a smaller model, or on more devices"
         if needed > _MOST_WRONG * memory:
             raise ModelError(f"the training {in_words(needed, memory)}", where="memory", do=advice)
-        say(f"it may run out of memory: {advice} would fit" if setting else f"it may run out of memory: {advice}")
+        log(f"it may run out of memory: {advice} would fit" if setting else f"it may run out of memory: {advice}")
     if config.compile:
         compile_layers(network)
     set_recompute(network, mode)

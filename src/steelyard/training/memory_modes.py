@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from steelyard.core.errors import ModelError
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.networks.loading import best_device
 from steelyard.networks.reward_network import RewardNetwork
 
@@ -55,7 +55,7 @@ def compile_layers(network: RewardNetwork) -> bool:
         torch.compile(_one_more)(torch.zeros(2, device=device))
     except RuntimeError as error:
         what = "a C++ compiler (g++)" if device.type == "cpu" else "Triton"
-        say(f"compile=true goes on without: it needs {what}: {str(error).splitlines()[0]}")
+        log(f"compile=true goes on without: it needs {what}: {str(error).splitlines()[0]}")
         return False
     _keep_attention_apart()
     for layer in network.layers[:-1]:

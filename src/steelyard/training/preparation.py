@@ -8,7 +8,7 @@ import torch
 
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.types import Case
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.networks.adapters import Adapter, SavedAdapter, merge_adapter, put_adapter, saved_adapter, store_frozen
 from steelyard.networks.allocator import Heap
 from steelyard.networks.answer_tokens import AnswerTokens
@@ -115,4 +115,4 @@ def remember_reference(
         rewards = scorer.rewards([example.rows for example in examples])
     logs = (rewards.double() / network.beta).tolist()
     network.references.update({row: AnswerReference(starts[row], value) for row, value in zip(rows, logs, strict=True)})
-    say(f"the reference has scored {len(rows):,} answers")
+    log(f"the reference has scored {len(rows):,} answers")

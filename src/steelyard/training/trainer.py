@@ -13,7 +13,7 @@ from torch import Tensor
 
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.seeds import derived_seed
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.networks.allocator import Heap
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
 from steelyard.networks.scorer import Limits, Scorer
@@ -256,7 +256,7 @@ class Trainer:
         """Put the best weights back, where the settings keep them."""
         if self.best is not None and self.config.keep == "best":
             put_weights(self.best.weights, self.network, world=self.world)
-            say(f"the weights of step {self.best.step} are kept: held-out {self.config.metric} {self.best.value:.3f}")
+            log(f"the weights of step {self.best.step} are kept: held-out {self.config.metric} {self.best.value:.3f}")
 
     def final_rewards(self) -> list[Floats] | None:
         """Return the held-out rewards of the final weights, null where the last evaluation was of others."""

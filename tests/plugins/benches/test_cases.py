@@ -11,9 +11,9 @@ from strategies import case
 def test_cases_are_taken_as_they_are():
     bench = build("benches", "cases")
     given = case(subset="anything")
-    assert bench.prepared(given, "open.jsonl") is given
+    assert bench.normalize(given, "open.jsonl") is given
     assert bench.subset_of("open.jsonl") is None
-    assert bench.names_of(given) == ("p",)
+    assert bench.resample_ids(given) == ("p",)
 
 
 def test_its_headline_is_the_mean_over_categories():

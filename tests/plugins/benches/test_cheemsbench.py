@@ -25,7 +25,7 @@ def items(given):
     ],
 )
 def test_the_file_name_tells_the_subset(name, subset):
-    assert bench.prepared(case(), name).prompt.subset == subset
+    assert bench.normalize(case(), name).prompt.subset == subset
     assert bench.subset_of(name) == subset
 
 
@@ -33,19 +33,19 @@ def test_the_file_name_tells_the_subset(name, subset):
     ("given", "subset"), [("open_prompt", "open_prompt"), ("Human Instruction", "human_instruction")]
 )
 def test_the_case_tells_it_first(given, subset):
-    assert bench.prepared(case(subset=given), "test.jsonl").prompt.subset == subset
-    assert bench.prepared(case(subset=given), "open-and-human.jsonl").prompt.subset == subset
+    assert bench.normalize(case(subset=given), "test.jsonl").prompt.subset == subset
+    assert bench.normalize(case(subset=given), "open-and-human.jsonl").prompt.subset == subset
 
 
 @pytest.mark.parametrize("name", ["test.jsonl", "open_human.jsonl"])
 def test_a_name_that_tells_nothing_or_both_is_refused(name):
     with pytest.raises(ConfigError, match="cannot tell which subset"):
-        bench.prepared(case(), name)
+        bench.normalize(case(), name)
 
 
 def test_an_unknown_subset_is_refused():
     with pytest.raises(ConfigError, match="did you mean 'open_prompt'"):
-        bench.prepared(case(subset="open_promt"), "open.jsonl")
+        bench.normalize(case(subset="open_promt"), "open.jsonl")
 
 
 WHOLE = [

@@ -74,6 +74,6 @@ def test_languages_that_are_absent_or_incomplete_leave_no_headline():
 def test_a_case_without_a_language_or_of_another_subset_is_refused():
     bench = build("benches", "mrewardbench")
     with pytest.raises(EvidenceError, match="has no language"):
-        bench.prepared(case(subset="hep-go"), "f")
+        bench.normalize(case(subset="hep-go"), "f")
     with pytest.raises(EvidenceError, match="did you mean 'hep-go'"):
-        bench.prepared(case(subset="hep-og", language="zho_Hans"), "f")
+        bench.normalize(case(subset="hep-og", language="zho_Hans"), "f")

@@ -55,7 +55,7 @@ def test_level_and_direction_are_read_from_any_spelling(given, wanted):
 
 def test_a_subset_that_tells_neither_is_refused():
     bench = build("benches", "mrewardbench_translation")
-    prepared = bench.prepared(case(subset="maple-zh2en-easy"), "f").prompt
+    prepared = bench.normalize(case(subset="maple-zh2en-easy"), "f").prompt
     assert (prepared.subset, prepared.meta) == ("easy_zh_en", {"answer_language": "en"})
     with pytest.raises(EvidenceError, match="no level and direction"):
-        bench.prepared(case(subset="maple"), "f")
+        bench.normalize(case(subset="maple"), "f")

@@ -113,8 +113,8 @@ def test_prior_sets_make_a_fifth_section_of_half_weight():
 
 def test_an_unknown_subset_or_weight_set_is_refused():
     with pytest.raises(EvidenceError, match="did you mean 'math-prm'"):
-        build("benches", "rewardbench").prepared(case(subset="math_prm"), "rows.jsonl")
+        build("benches", "rewardbench").normalize(case(subset="math_prm"), "rows.jsonl")
     with pytest.raises(EvidenceError, match="None"):
-        build("benches", "rewardbench").prepared(case(), "rows.jsonl")
+        build("benches", "rewardbench").normalize(case(), "rows.jsonl")
     with pytest.raises(ConfigError):
         build("benches", "rewardbench", {"weights": "mixed"})

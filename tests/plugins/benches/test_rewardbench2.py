@@ -120,9 +120,9 @@ def test_the_whole_bench_has_the_plain_mean_of_six_subsets_and_an_interval():
 def test_the_two_prompts_of_a_tie_are_drawn_together():
     bench = build("benches", "rewardbench2")
     (ref, _), (tied, _), (other, _) = tie("ref", 7, [1], [0]), tie("tied", 7, [1, 1], [0]), tie("tied", 8, [1, 1], [0])
-    assert bench.names_of(ref)[0] == bench.names_of(tied)[0] != bench.names_of(other)[0]
+    assert bench.resample_ids(ref)[0] == bench.resample_ids(tied)[0] != bench.resample_ids(other)[0]
     different = [replaced(one, f"What, {place}?") for place, one in enumerate((ref, tied, other))]
-    one, two, three = units_of([bench.names_of(one) for one in different])
+    one, two, three = units_of([bench.resample_ids(one) for one in different])
     assert one == two != three
 
 
@@ -138,4 +138,4 @@ def test_the_two_prompts_of_a_tie_are_drawn_together():
 def test_what_does_not_fit_is_refused(change, found):
     one = case(responses="abcd", **{"subset": "Math", "ranking": (("a",), tuple("bcd")), **change})
     with pytest.raises(EvidenceError, match=found):
-        build("benches", "rewardbench2").prepared(one, "f.jsonl")
+        build("benches", "rewardbench2").normalize(one, "f.jsonl")

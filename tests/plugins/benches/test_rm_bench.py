@@ -98,9 +98,9 @@ def test_what_does_not_fit_is_refused():
     bench = build("benches", "rm_bench")
     doubled = (msgspec.structs.replace(one.responses[0], meta={"style": "detailed"}), *one.responses[1:])
     with pytest.raises(EvidenceError, match="not one right and one wrong answer of each style"):
-        bench.prepared(msgspec.structs.replace(one, responses=doubled), "f")
+        bench.normalize(msgspec.structs.replace(one, responses=doubled), "f")
     with pytest.raises(EvidenceError, match="did you mean 'chat'"):
-        bench.prepared(styled("c", "chats", (1, 2, 3), (1, 2, 3))[0], "f")
+        bench.normalize(styled("c", "chats", (1, 2, 3), (1, 2, 3))[0], "f")
 
 
 def test_verdicts_on_the_nine_pairs_are_what_scores_say_of_them():

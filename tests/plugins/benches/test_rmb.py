@@ -55,7 +55,7 @@ def test_four_of_its_98_files_have_no_headline():
 
 def test_other_sets_and_goals_are_refused():
     bench = build("benches", "rmb")
-    assert bench.prepared(case(subset="BoN_set", category=("Helpfulness", "Code")), "f")
+    assert bench.normalize(case(subset="BoN_set", category=("Helpfulness", "Code")), "f")
     for change in ({"subset": "other"}, {"category": ("Code",)}, {"category": ()}):
         with pytest.raises(EvidenceError, match="subset Pairwise_set or BoN_set"):
-            bench.prepared(case(**{"subset": "BoN_set", "category": ("Helpfulness",), **change}), "f")
+            bench.normalize(case(**{"subset": "BoN_set", "category": ("Helpfulness",), **change}), "f")

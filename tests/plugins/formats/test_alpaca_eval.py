@@ -38,15 +38,15 @@ def test_the_crowd_has_indices(index):
 
 def test_a_case_is_a_row_a_judgment_or_a_row_a_response():
     judged = case(responses="abc", judgments=["a>b", judgment("b=c", judge="gpt", kind="llm")])
-    rows, lost = write("alpaca_eval", judged)
+    rows, dropped = write("alpaca_eval", judged)
     assert [(row["output_1"], row["preference"], row.get("annotator")) for row in rows] == [
         ("answer a", 1, None),
         ("answer b", 1.5, "gpt"),
     ]
     rows, _ = write("alpaca_eval", case(responses="abc"))
     assert [row["output"] for row in rows] == ["answer a", "answer b", "answer c"]
-    _, lost = write("alpaca_eval", case(responses="abc", judgments=["a>b"]))
-    assert lost["responses in no judgment"] == 1
+    _, dropped = write("alpaca_eval", case(responses="abc", judgments=["a>b"]))
+    assert dropped["responses in no judgment"] == 1
 
 
 @pytest.mark.parametrize(

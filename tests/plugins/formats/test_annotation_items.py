@@ -117,9 +117,9 @@ def test_what_no_ranking_says_is_one_ranking_a_judgment():
 
 
 def test_no_verdict_is_no_ranking():
-    lost = Counter()
-    assert rankings_of([judgment("a?b")], lost) == []
-    assert lost == {"judgments without a verdict": 1}
+    dropped = Counter()
+    assert rankings_of([judgment("a?b")], dropped) == []
+    assert dropped == {"judgments without a verdict": 1}
 
 
 def test_what_the_formats_say_is_not_counted_as_lost():

@@ -24,7 +24,7 @@ ROW = {
 
 
 def test_equal_ranks_are_ties_and_numbers_are_ratings():
-    (one,), noted = read("argilla", ROW)
+    (one,), warnings = read("argilla", ROW)
     assert {(said.left, said.verdict, said.right) for said in one.judgments} == {
         ("response2", "left", "response1"),
         ("response2", "left", "response10"),
@@ -34,7 +34,7 @@ def test_equal_ranks_are_ties_and_numbers_are_ratings():
     (rated,) = one.ratings
     # response1 stands in the question's name as well; the longer name is meant.
     assert (rated.response, rated.dimension, rated.value, rated.task) == ("response10", "depth", 4, "response10-depth")
-    assert noted == {"answers that are no ranking and no rating of a response": 1}
+    assert warnings == {"answers that are no ranking and no rating of a response": 1}
     assert write("argilla", one)[0] == [ROW]
 
 
@@ -47,19 +47,19 @@ def test_a_suggestion_is_a_model_s():
 def test_new_evidence_is_written_anew_and_what_goes_with_it_counted():
     (one,), _ = read("argilla", ROW)
     more = replace(one, judgments=one.judgments[:1])
-    rows, lost = write("argilla", more)
+    rows, dropped = write("argilla", more)
     assert rows[0]["responses"]["best"] == [
         {"value": ranking(("response2", 1), ("response1", 2)), "user_id": "u"},
     ]
     assert "why" not in rows[0]["responses"]
-    assert lost["answers written anew"] == 1
+    assert dropped["answers written anew"] == 1
 
 
 def test_a_case_from_elsewhere_is_read_again_as_it_was():
     rated = Rating(response="b", rater="ann", kind="human", dimension="depth", value=2.0)
     by_models = [judgment("a=b", judge="m", kind="llm"), judgment("b>c", judge="n", kind="llm")]
     one = case(responses="abc", judgments=["a>b", *by_models], ratings=(rated,))
-    rows, lost = write("argilla", one)
+    rows, dropped = write("argilla", one)
     (again,), _ = read("argilla", *rows)
     names = dict(zip("abc", ("response1", "response2", "response3"), strict=True))
     assert [(said.left, said.right, said.verdict, said.judge, said.kind) for said in again.judgments] == [
@@ -68,7 +68,7 @@ def test_a_case_from_elsewhere_is_read_again_as_it_was():
         (names["a"], names["b"], "left", "j", "human"),
     ]
     assert [(said.response, said.dimension, said.value) for said in again.ratings] == [(names["b"], "depth", 2.0)]
-    assert lost == {"response ids that are no field's name": 3}
+    assert dropped == {"response ids that are no field's name": 3}
     assert list(rows[0]["suggestions"]) == ["ranking", "ranking-2"]
 
 

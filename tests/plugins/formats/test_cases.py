@@ -7,8 +7,8 @@ from strategies import case
 
 def test_nothing_is_lost_either_way():
     one = case(judgments=["a>b", "b?c"], ranking=(("a",), ("b", "c")), language="he", meta={"k": [1]})
-    rows, lost = write("cases", one)
-    assert (read("cases", *rows), lost) == (([one], {}), {})
+    rows, dropped = write("cases", one)
+    assert (read("cases", *rows), dropped) == (([one], {}), {})
 
 
 def test_a_case_that_does_not_hold_together_is_placed():

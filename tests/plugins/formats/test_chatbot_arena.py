@@ -25,26 +25,26 @@ def block(text, **fields):
 
 def test_turns_of_text_have_no_blocks_and_come_back():
     given = row(turns("问", "甲"), turns("问", "乙"))
-    found = both_turns(given, SIDES, noted := Counter())
+    found = both_turns(given, SIDES, warnings := Counter())
     assert found.blocks is None
     assert [[turn.content for turn in part] for part in found.parts] == [["问"], ["甲"], ["乙"]]
     assert written_turns(found.parts, SIDES, found.blocks) == given.value
-    assert not +noted
+    assert not +warnings
 
 
 def test_turns_of_one_text_part_come_back_with_what_stands_beside_the_text():
     given = row(*(turns(block("问", image=None), block(text, image=None)) for text in ("甲", "乙")))
-    found = both_turns(given, SIDES, noted := Counter())
+    found = both_turns(given, SIDES, warnings := Counter())
     assert found.blocks == {"type": "text", "image": None}
     assert written_turns(found.parts, SIDES, found.blocks) == given.value
-    assert not +noted
+    assert not +warnings
 
 
 def test_what_is_left_out_or_joined_is_counted():
     two = [*block("a"), *block("b", cut=True), {"type": "image"}]
-    found = both_turns(row(*(turns(two, block(text)) for text in "xy")), SIDES, noted := Counter())
+    found = both_turns(row(*(turns(two, block(text)) for text in "xy")), SIDES, warnings := Counter())
     assert found.parts.prompt[0].content == "a\nb"
-    assert +noted == {
+    assert +warnings == {
         "turns whose parts are joined": 2,
         "parts of turns that are no text, left out": 2,
         "other keys of turns, left out": 4,  # "cut" and the image's kind, in both conversations
@@ -89,13 +89,13 @@ ROW = {
     ],
 )
 def test_a_vote_is_a_judgment_of_its_judge(winner, verdict, meta):
-    (one,), noted = read("chatbot_arena", {**ROW, "winner": winner})
+    (one,), warnings = read("chatbot_arena", {**ROW, "winner": winner})
     (said,) = one.judgments
     assert (said.left, said.right, said.verdict, said.meta) == ("a", "b", verdict, meta)
     assert (said.judge, said.kind, one.ranking) == ("arena_user_7", "human", None)
     assert (one.prompt.id, one.prompt.language) == ("q1", "zh")
     assert [response.author for response in one.responses] == ["m", "n"]
-    assert not noted
+    assert not warnings
 
 
 def test_from_where_the_conversations_part_both_are_answers():
@@ -117,9 +117,9 @@ def test_parts_of_a_turn_are_its_text_and_images_are_counted():
         side: [{"role": "user", "content": parts}, {"role": "assistant", "content": [{"type": "text", "text": text}]}]
         for side, text in (("conversation_a", "x"), ("conversation_b", "y"))
     }
-    (one,), noted = read("chatbot_arena", {**ROW, **both})
+    (one,), warnings = read("chatbot_arena", {**ROW, **both})
     assert one.prompt.messages[0].content == "看"
-    assert noted["parts of turns that are no text, left out"] == 2
+    assert warnings["parts of turns that are no text, left out"] == 2
 
 
 @pytest.mark.parametrize("winner", ["model_c", None, 1])
@@ -148,8 +148,8 @@ def test_a_language_that_was_changed_is_written_as_it_is_now():
 
 
 def test_a_verdict_the_other_way_round_is_the_same_vote():
-    (row,), lost = write("chatbot_arena", case(responses="ab", judgments=["b>a", "a>b"]))
-    assert (row["winner"], lost["judgments beyond one a row"]) == ("model_b", 1)
+    (row,), dropped = write("chatbot_arena", case(responses="ab", judgments=["b>a", "a>b"]))
+    assert (row["winner"], dropped["judgments beyond one a row"]) == ("model_b", 1)
 
 
 def test_other_shapes_are_counted():

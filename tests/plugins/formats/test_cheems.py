@@ -40,9 +40,9 @@ def test_one_row_without_a_category_leaves_the_others_theirs():
 
 
 def test_equal_prompts_stay_two_cases():
-    cases, noted = read("cheems", ROW, ROW)
+    cases, warnings = read("cheems", ROW, ROW)
     assert cases[1].prompt.id == f"{cases[0].prompt.id}~2"
-    assert noted == {"repeated rows": 1}
+    assert warnings == {"repeated rows": 1}
 
 
 def test_a_flat_row_is_one_judgment():
@@ -102,18 +102,18 @@ def test_an_annotation_that_says_more_keeps_it():
     annotation = {"answer1": "a", "answer2": "b", "preference": "g", "annotator": "甲"}
     (one,), _ = read("cheems", {**ROW, "annotations": [annotation]})
     assert (one.judgments[0].verdict, one.judgments[0].meta) == ("left", {"annotator": "甲", "preference": "g"})
-    rows, lost = write("cheems", one)
-    assert (rows[0]["annotations"], lost) == ([annotation], {})
+    rows, dropped = write("cheems", one)
+    assert (rows[0]["annotations"], dropped) == ([annotation], {})
 
 
 @pytest.mark.parametrize("field", [{"id": "7"}, {"reason": "so"}, {"task": "t"}, {"batch": "b"}, {"shown": ("b", "a")}])
 def test_what_an_annotation_cannot_say_of_a_judgment_is_counted(field):
-    _, lost = write("cheems", case(judgments=[judgment("a>b", judge="unknown", **field)]))
-    assert lost == {"judgment details": 1}
+    _, dropped = write("cheems", case(judgments=[judgment("a>b", judge="unknown", **field)]))
+    assert dropped == {"judgment details": 1}
 
 
 def test_meta_under_the_names_of_a_response_is_counted():
     first = Response(id="a", text="good", author="m", meta={"id": 7, "content": "x", "model": "n", "score": 1})
-    rows, lost = write("cheems", Case(prompt=prompt("p", "q"), responses=(first,)))
+    rows, dropped = write("cheems", Case(prompt=prompt("p", "q"), responses=(first,)))
     assert rows[0]["responses"] == [{"id": "a", "content": "good", "model": "m", "score": 1}]
-    assert lost == {"response meta under the format's own names": 3}
+    assert dropped == {"response meta under the format's own names": 3}

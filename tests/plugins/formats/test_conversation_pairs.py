@@ -56,15 +56,15 @@ def test_a_row_of_another_form_is_refused_with_its_line(change, what):
 def test_images_and_tools_go_through_unread():
     row = ROW | {"images": ["a.png"], "tools": "[]", "rejected_messages": None}
     assert write("ms_swift", *read("ms_swift", row)[0])[0] == [row]
-    _, noted = read("ms_swift", {**ROW, "messages": [*ROW["messages"][:-1], {**ROW["messages"][-1], "loss": True}]})
-    assert noted == {"other keys of turns, left out": 1}
+    _, warnings = read("ms_swift", {**ROW, "messages": [*ROW["messages"][:-1], {**ROW["messages"][-1], "loss": True}]})
+    assert warnings == {"other keys of turns, left out": 1}
 
 
 def test_training_rows_without_a_rejected_answer_are_not_claimed():
-    recognises = build("formats", "ms_swift").recognises
-    assert recognises(ROW)
-    assert not recognises({"messages": ROW["messages"]})
-    assert not recognises({"messages": ROW["messages"], "label": True})
+    matches = build("formats", "ms_swift").matches
+    assert matches(ROW)
+    assert not matches({"messages": ROW["messages"]})
+    assert not matches({"messages": ROW["messages"], "label": True})
 
 
 RLHFLOW_ROW = {
@@ -76,16 +76,16 @@ RLHFLOW_ROW = {
 
 
 def test_scores_are_ratings_without_a_scale():
-    (one,), noted = read("rlhflow", RLHFLOW_ROW)
+    (one,), warnings = read("rlhflow", RLHFLOW_ROW)
     said = [(rating.dimension, rating.value, rating.range, rating.rater) for rating in one.ratings]
     assert said == [("score", 4.5, None, "unknown"), ("score", 2, None, "unknown")]
     assert [rating.response for rating in one.ratings] == [response.id for response in one.responses]
-    assert (one.judgments, noted) == ((), {})
+    assert (one.judgments, warnings) == ((), {})
 
 
 def test_scores_that_do_not_say_the_order_are_counted_and_kept():
-    (one,), noted = read("rlhflow", RLHFLOW_ROW | {"rejected_score": 4.5})
-    assert noted == {"pairs whose scores do not say their order": 1}
+    (one,), warnings = read("rlhflow", RLHFLOW_ROW | {"rejected_score": 4.5})
+    assert warnings == {"pairs whose scores do not say their order": 1}
     assert [len(tier) for tier in one.ranking] == [1, 1]
     assert one.ranking[0] == (one.responses[0].id,)
 
@@ -107,18 +107,18 @@ def test_only_ratings_of_its_own_kind_are_written():
         Rating(response="b", rater="unknown", kind="human", dimension="score", value=0.0, range=(0, 1)),
         Rating(response="b", rater="unknown", kind="human", dimension="overall", value=0.0),
     )
-    (row,), lost = write("rlhflow", case(responses="ab", ranking=(("a",), ("b",)), ratings=ratings))
+    (row,), dropped = write("rlhflow", case(responses="ab", ranking=(("a",), ("b",)), ratings=ratings))
     assert (row["chosen_score"], row["rejected_score"]) == (1.0, None)
-    assert (lost["ratings"], lost["raters"], lost["rating details"]) == (3, 1, 1)
+    assert (dropped["ratings"], dropped["raters"], dropped["rating details"]) == (3, 1, 1)
 
 
 def test_who_gave_the_scores_can_be_said():
     form = build("formats", "rlhflow", {"rater": "gpt-4", "rater_kind": "llm"})
     (one,) = form.read([Row(Place("f.jsonl", 1), RLHFLOW_ROW)], Counter())
     assert {(rating.rater, rating.kind) for rating in one.ratings} == {("gpt-4", "llm")}
-    lost = Counter()
-    assert list(form.write([one], lost)) == [RLHFLOW_ROW]
-    assert not lost["raters"]
+    dropped = Counter()
+    assert list(form.write([one], dropped)) == [RLHFLOW_ROW]
+    assert not dropped["raters"]
 
 
 @pytest.mark.parametrize("change", [{"chosen_score": "4"}, {"rejected_score": True}])
@@ -134,10 +134,10 @@ def test_conversations_that_share_no_turn_are_refused():
 
 
 def test_rows_without_scores_are_left_to_trl():
-    recognises = build("formats", "rlhflow").recognises
-    assert recognises(RLHFLOW_ROW)
-    assert not recognises({key: RLHFLOW_ROW[key] for key in ("chosen", "rejected")})
-    assert not recognises(RLHFLOW_ROW | {"chosen": "text"})
+    matches = build("formats", "rlhflow").matches
+    assert matches(RLHFLOW_ROW)
+    assert not matches({key: RLHFLOW_ROW[key] for key in ("chosen", "rejected")})
+    assert not matches(RLHFLOW_ROW | {"chosen": "text"})
 
 
 CHOSEN = turns(("user", "问"), ("assistant", "好"))
@@ -163,12 +163,12 @@ def test_the_scores_are_gpt_4s_from_1_to_10():
 
 
 def test_equal_scores_and_scores_outside_the_scale_are_counted():
-    _, noted = read(
+    _, warnings = read(
         "ultrafeedback_binarized",
         ULTRAFEEDBACK_BINARIZED_ROW | {"score_chosen": 4.5},
         ULTRAFEEDBACK_BINARIZED_ROW | {"score_rejected": 0, "prompt_id": "x"},
     )
-    assert noted == {
+    assert warnings == {
         "pairs whose scores do not say their order": 1,
         "ratings outside their scale (overall_score)": 1,
     }
@@ -176,9 +176,9 @@ def test_equal_scores_and_scores_outside_the_scale_are_counted():
 
 def test_a_prompt_id_that_stands_already_is_counted_and_comes_back():
     rows = [ULTRAFEEDBACK_BINARIZED_ROW, ULTRAFEEDBACK_BINARIZED_ROW | {"score_chosen": 8.0}]
-    cases, noted = read("ultrafeedback_binarized", *rows)
+    cases, warnings = read("ultrafeedback_binarized", *rows)
     assert [one.prompt.id for one in cases] == ["p1", "p1~2"]
-    assert noted == {"repeated prompt ids": 1}
+    assert warnings == {"repeated prompt ids": 1}
     assert write("ultrafeedback_binarized", *cases)[0] == rows
 
 
@@ -191,9 +191,9 @@ def test_a_title_and_other_messages_come_back(change):
 
 
 def test_the_rows_of_one_prompt_share_its_id_and_that_is_counted():
-    rows, lost = write("ultrafeedback_binarized", case(id="p", responses="abc", ranking=(("a",), ("b",), ("c",))))
+    rows, dropped = write("ultrafeedback_binarized", case(id="p", responses="abc", ranking=(("a",), ("b",), ("c",))))
     assert [row["prompt_id"] for row in rows] == ["p", "p", "p"]
-    assert (lost["prompt ids"], lost["more than two responses"]) == (2, 1)
+    assert (dropped["prompt ids"], dropped["more than two responses"]) == (2, 1)
     assert {row["score_chosen"] for row in rows} == {None}
 
 

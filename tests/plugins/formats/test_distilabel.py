@@ -49,10 +49,10 @@ def test_the_name_of_later_versions_comes_back():
 
 
 def test_what_cannot_be_a_response_is_counted():
-    _, noted = read("distilabel", ROW | {"generations": ["甲", None]}, ROW | {"generations": ["甲", "甲"]})
-    assert noted == {"generations that are null": 1, "repeated responses": 1}
-    _, noted = read("distilabel", ROW | {"ratings": [6, None]})
-    assert noted == {"ratings outside their scale (rating)": 1}
+    _, warnings = read("distilabel", ROW | {"generations": ["甲", None]}, ROW | {"generations": ["甲", "甲"]})
+    assert warnings == {"generations that are null": 1, "repeated responses": 1}
+    _, warnings = read("distilabel", ROW | {"ratings": [6, None]})
+    assert warnings == {"ratings outside their scale (rating)": 1}
 
 
 @pytest.mark.parametrize(
@@ -76,21 +76,21 @@ def test_ratings_of_others_are_written_where_the_scale_is_the_same():
         Rating(response="a", rater="unknown", kind="llm", dimension="rating", value=2.0, range=(1, 5)),
         Rating(response="b", rater="unknown", kind="llm", dimension="rating", value=2.0, range=(0, 10)),
     )
-    (row,), lost = write("distilabel", case(text="q", responses="ab", ratings=ratings, ranking=None))
+    (row,), dropped = write("distilabel", case(text="q", responses="ab", ratings=ratings, ranking=None))
     assert row["ratings"] == [2.0, None]
-    assert lost["ratings"] == 1
+    assert dropped["ratings"] == 1
 
 
 def test_a_conversation_is_another_shape():
     turns = tuple(Message(role=role, content="x") for role in ("user", "assistant", "user"))
     one = case(responses="ab", ranking=None)
-    rows, lost = write(
+    rows, dropped = write(
         "distilabel", msgspec.structs.replace(one, prompt=msgspec.structs.replace(one.prompt, messages=turns))
     )
-    assert (rows, lost["cases of another shape"], lost["earlier turns"]) == ([], 1, 2)
+    assert (rows, dropped["cases of another shape"], dropped["earlier turns"]) == ([], 1, 2)
 
 
 def test_generations_without_ratings_are_not_claimed():
-    recognises = build("formats", "distilabel").recognises
-    assert recognises(ROW)
-    assert not recognises({"instruction": "i", "generations": ["a"]})
+    matches = build("formats", "distilabel").matches
+    assert matches(ROW)
+    assert not matches({"instruction": "i", "generations": ["a"]})

@@ -69,17 +69,17 @@ def test_the_form_of_a_row_is_for_its_own_format():
 def test_meta_never_replaces_what_the_format_says():
     one = case()
     one = msgspec.structs.replace(one, prompt=msgspec.structs.replace(one.prompt, meta={"a": 0, "b": 0, "c": 0}))
-    lost = Counter()
-    assert with_meta({"a": 1}, one, ("b",), lost) == {"a": 1, "c": 0}
-    assert lost == {"prompt meta under the format's own names": 2}
+    dropped = Counter()
+    assert with_meta({"a": 1}, one, ("b",), dropped) == {"a": 1, "c": 0}
+    assert dropped == {"prompt meta under the format's own names": 2}
 
 
 def test_only_keys_that_say_something_are_counted():
-    noted = Counter()
-    count_other_keys([{"role": "user", "content": "q", "name": "Ann", "weight": None}, "x"], noted)
-    count_other_keys({"role": "user", "loss": 0, "name": "Ann"}, noted)
-    count_other_keys("a text", noted)
-    assert noted == {"other keys of turns, left out": 3}
+    warnings = Counter()
+    count_other_keys([{"role": "user", "content": "q", "name": "Ann", "weight": None}, "x"], warnings)
+    count_other_keys({"role": "user", "loss": 0, "name": "Ann"}, warnings)
+    count_other_keys("a text", warnings)
+    assert warnings == {"other keys of turns, left out": 3}
 
 
 def test_null_stands_again_only_where_nothing_was_said_since():

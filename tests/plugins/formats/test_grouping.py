@@ -36,15 +36,15 @@ def test_what_all_rows_say_is_the_prompts():
 
 
 def test_the_formats_own_names_stay_its_own():
-    one, lost = case(), Counter()
-    row = with_metas({"k": 1}, one, {"k": 2, "m": 3, "o": 4}, ["k", "m"], lost)
+    one, dropped = case(), Counter()
+    row = with_metas({"k": 1}, one, {"k": 2, "m": 3, "o": 4}, ["k", "m"], dropped)
     assert row == {"k": 1, "o": 4}
-    assert lost == {"response meta under the format's own names": 2}
+    assert dropped == {"response meta under the format's own names": 2}
 
 
 def test_equal_groups_get_ids_of_their_own():
-    noted = Counter()
-    ids = PromptIds(noted)
+    warnings = Counter()
+    ids = PromptIds(warnings)
     first, second = group_id(rows({"k": 1}), ids), group_id(rows({"k": 1}), ids)
     assert second == f"{first}~2"
-    assert noted["repeated rows"] == 1
+    assert warnings["repeated rows"] == 1

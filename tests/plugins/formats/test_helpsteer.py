@@ -61,8 +61,8 @@ def test_what_has_no_place_is_counted():
     one = compared(none, first, second)
     said = verdicts_of(one)
     assert said == (first, ())
-    count_unwritten(one, said, NAMES._replace(overall_reason=""), lost := Counter())
-    assert lost == {"judgments beyond those of a row": 2, "what judgments say besides": 1, "reasons": 1}
+    count_unwritten(one, said, NAMES._replace(overall_reason=""), dropped := Counter())
+    assert dropped == {"judgments beyond those of a row": 2, "what judgments say besides": 1, "reasons": 1}
 
 
 def test_what_the_row_says_is_taken_out_of_what_is_lost():
@@ -90,14 +90,14 @@ PREFERRED = {
 
 
 def test_consecutive_rows_of_one_prompt_are_one_case():
-    cases, noted = read(
+    cases, warnings = read(
         "helpsteer2", rated("a", 4, 4, 4, 2, 1), rated("b", 1, 0, 3, 2, 2), rated("c", 1, 1, 1, 1, 1, prompt="再")
     )
     assert [[response.text for response in one.responses] for one in cases] == [["a", "b"], ["c"]]
     assert {(r.rater, r.kind, r.range) for r in cases[0].ratings} == {("unknown", "human", (0, 4))}
     assert [r.value for r in cases[0].ratings] == [4, 4, 4, 2, 1, 1, 0, 3, 2, 2]
     assert cases[0].judgments == ()
-    assert not noted
+    assert not warnings
 
 
 def test_more_complexity_or_words_are_not_better():
@@ -108,8 +108,8 @@ def test_more_complexity_or_words_are_not_better():
 
 
 def test_a_number_outside_the_scale_is_counted_and_a_list_refused():
-    _, noted = read("helpsteer2", rated("a", 5, 4, 4, 4, 4))
-    assert noted == {"ratings outside their scale (helpfulness)": 1}
+    _, warnings = read("helpsteer2", rated("a", 5, 4, 4, 4, 4))
+    assert warnings == {"ratings outside their scale (helpfulness)": 1}
     with pytest.raises(RecordError, match=r"^f\.jsonl:2 at coherence: a value that is not a number"):
         read("helpsteer2", rated("a", 1, 1, 1, 1, 1), rated("b", 1, 1, [3, 4], 1, 1))
 
@@ -139,14 +139,14 @@ def test_rated_and_compared_rows_may_follow_each_other():
 
 
 def test_a_plain_judgment_is_the_overall_preference():
-    (row,), lost = write("helpsteer2", case(responses="ab", judgments=["b>a", "a>b"]))
+    (row,), dropped = write("helpsteer2", case(responses="ab", judgments=["b>a", "a>b"]))
     assert row == {
         "prompt": "What is it?",
         "response_1": "answer a",
         "response_2": "answer b",
         "preference_strength": 1,
     }
-    assert lost["judgments beyond those of a row"] == 1
+    assert dropped["judgments beyond those of a row"] == 1
     assert write("helpsteer2", case(responses="ab", judgments=[judgment("a?b")])) == ([], {"cases of another shape": 1})
 
 
@@ -162,14 +162,14 @@ ROW = {
 
 
 def test_overall_and_individual_preferences_are_judgments_of_two_batches():
-    (one,), noted = read("helpsteer3", ROW)
+    (one,), warnings = read("helpsteer3", ROW)
     assert [(j.verdict, j.batch, j.reason, j.meta) for j in one.judgments] == [
         ("left", "overall", None, {"strength": -1}),
         ("right", "individual", "r", {"strength": 2, "feedback1": "f"}),
         ("tie", "individual", "s", {"strength": 0}),
     ]
     assert (one.prompt.language, one.prompt.category, one.ranking) == ("ko", ("multilingual",), None)
-    assert not noted
+    assert not warnings
 
 
 @pytest.mark.parametrize(

@@ -42,31 +42,31 @@ def test_a_ranker_s_list_is_an_order_and_buckets_are_ties(lists, verdict):
 
 def test_a_skipped_task_of_two_answers_has_no_verdict():
     row = task(result("pairwise", {"selected": "left"}), was_cancelled=True)
-    (one,), noted = read("label_studio", row)
+    (one,), warnings = read("label_studio", row)
     assert [(said.verdict, said.reason) for said in one.judgments] == [("none", "cancelled")]
-    assert noted == {"cancelled annotations": 1}
+    assert warnings == {"cancelled annotations": 1}
     assert write("label_studio", one)[0] == [row]
 
 
 def test_a_rating_is_of_the_answer_that_it_names():
     stars, choice = result("rating", {"rating": 3}, "answer2"), result("choices", {"choices": ["x"]}, "answer1")
-    (one,), noted = read("label_studio", task(stars, choice))
+    (one,), warnings = read("label_studio", task(stars, choice))
     assert [(said.response, said.dimension, said.value, said.rater) for said in one.ratings] == [
         ("answer2", "n", 3, "5")
     ]
-    assert noted == {"results that are no comparison and no rating of a response": 1}
+    assert warnings == {"results that are no comparison and no rating of a response": 1}
 
 
 def test_a_case_from_elsewhere_is_read_again_as_it_was():
     said = ["a>b", judgment("b=c", judge="gpt", kind="llm"), judgment("c?a")]
-    rows, lost = write("label_studio", case(responses="abc", judgments=said))
+    rows, dropped = write("label_studio", case(responses="abc", judgments=said))
     (again,), _ = read("label_studio", *rows)
     assert [(one.left, one.right, one.verdict, one.judge, one.kind) for one in again.judgments] == [
         ("a", "b", "left", "j", "human"),
         ("b", "c", "tie", "gpt", "llm"),
     ]
     assert [response.id for response in again.responses] == ["a", "b", "c"]
-    assert lost == {"judgments without a verdict": 1}
+    assert dropped == {"judgments without a verdict": 1}
 
 
 def test_ids_with_commas_are_ranked():

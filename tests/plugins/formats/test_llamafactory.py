@@ -66,19 +66,19 @@ def test_absent_keys_stay_absent():
 
 
 def test_the_place_in_the_output_is_the_tier_and_repeats_are_counted():
-    (one,), noted = read(
+    (one,), warnings = read(
         "llamafactory_ranked", {"instruction": "i", "input": "x", "output": ["a", "b", "a"], "history": []}
     )
     assert [len(tier) for tier in one.ranking] == [1, 1, 1]
     assert one.responses[2].id == f"{one.responses[0].id}~2"
-    assert noted == {"repeated responses": 1}
+    assert warnings == {"repeated responses": 1}
     assert one.prompt.messages[-1].content == "i\nx"
 
 
 def test_ties_and_unranked_responses_are_counted():
-    rows, lost = write("llamafactory_ranked", case(ranking=(("b", "c"), ("a",))))
+    rows, dropped = write("llamafactory_ranked", case(ranking=(("b", "c"), ("a",))))
     assert rows[0]["output"] == ["answer b", "answer c", "answer a"]
-    assert (lost["ties"], lost["unranked responses"]) == (1, 2)
+    assert (dropped["ties"], dropped["unranked responses"]) == (1, 2)
 
 
 @pytest.mark.parametrize("output", ["text", None, [1]])
@@ -118,8 +118,8 @@ def test_a_system_text_comes_back_even_where_it_says_nothing(system):
         "rejected": {"from": "gpt", "value": "b"},
         "system": system,
     }
-    (one,), noted = read("llamafactory_sharegpt", row)
-    assert (len(one.prompt.messages), noted) == (2 if system else 1, {})
+    (one,), warnings = read("llamafactory_sharegpt", row)
+    assert (len(one.prompt.messages), warnings) == (2 if system else 1, {})
     assert write("llamafactory_sharegpt", one)[0] == [row]
 
 

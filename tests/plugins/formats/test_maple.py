@@ -12,7 +12,7 @@ def row(translation, a, b, source="你好", **fields):
 
 
 def test_consecutive_rows_of_one_source_are_a_case_with_two_raters():
-    cases, noted = read("maple", row("x", 5.5, 4), row("y", 2, 3), row("z", 1, 1, source="再见"), row("x", 1, 6))
+    cases, warnings = read("maple", row("x", 5.5, 4), row("y", 2, 3), row("z", 1, 1, source="再见"), row("x", 1, 6))
     assert [len(one.responses) for one in cases] == [2, 1, 1]
     first = cases[0]
     assert [(r.rater, r.dimension, r.value, r.range) for r in first.ratings] == [
@@ -23,7 +23,7 @@ def test_consecutive_rows_of_one_source_are_a_case_with_two_raters():
     ]
     assert [response.author for response in first.responses] == ["sx", "sy"]
     assert (first.judgments, first.ranking) == ((), None)
-    assert not noted
+    assert not warnings
 
 
 def test_a_mean_that_is_rounded_comes_back_and_one_that_is_not_said_stays_unsaid():
@@ -32,8 +32,8 @@ def test_a_mean_that_is_rounded_comes_back_and_one_that_is_not_said_stays_unsaid
 
 
 def test_scores_outside_the_scale_are_counted():
-    _, noted = read("maple", row("x", 7, 0.5))
-    assert noted == {"ratings outside their scale (score)": 2}
+    _, warnings = read("maple", row("x", 7, 0.5))
+    assert warnings == {"ratings outside their scale (score)": 2}
 
 
 @pytest.mark.parametrize("change", [{"score_annotator_b": "5"}, {"translation": None}, {"source": 3}, {"score": []}])
@@ -47,9 +47,9 @@ def test_only_cases_with_the_two_raters_are_written():
     other = Rating(response="a", rater="ann", kind="human", dimension="score", value=3, range=(1, 6))
     assert write("maple", case(ratings=(other,))) == ([], {"cases of another shape": 1})
     own = Rating(response="a", rater="annotator_a", kind="human", dimension="score", value=3, range=(1, 6))
-    rows, lost = write("maple", case(responses="ab", ratings=(own, other)))
+    rows, dropped = write("maple", case(responses="ab", ratings=(own, other)))
     assert rows == [
         {"score_annotator_a": 3, "source": "What is it?", "translation": "answer a"},
         {"source": "What is it?", "translation": "answer b"},
     ]
-    assert lost["ratings"] == 1
+    assert dropped["ratings"] == 1

@@ -39,7 +39,7 @@ def test_a_rating_sums_the_errors_of_one_rater():
         row(target="hallo, wrld<v>.</v>", category="Fluency/Punctuation", severity="Minor"),
         row(target="hallo, wrld.", rater="q"),
     ]
-    (one,), noted = read("mqm", *rows)
+    (one,), warnings = read("mqm", *rows)
     first, second = one.ratings
     assert (first.rater, first.kind, first.dimension, first.range) == ("r", "human", "mqm", None)
     assert first.value == pytest.approx(-6.1)
@@ -52,7 +52,7 @@ def test_a_rating_sums_the_errors_of_one_rater():
     assert str(second.value) == "0.0"
     assert [response.text for response in one.responses] == ["hallo, wrld."]
     assert one.judgments == ()
-    assert not noted
+    assert not warnings
 
 
 def test_spans_count_code_points_of_the_raw_text():
@@ -77,16 +77,16 @@ def test_rows_of_several_systems_come_back_in_their_order():
 
 def test_a_text_that_differs_between_rows_is_kept_and_counted():
     rows = [row(target="a b"), row(rater="q", target="a <v>b</v> ", category="c", severity="Minor")]
-    (one,), noted = read("mqm", *rows)
-    assert noted == {"target texts that differ between the rows of one": 1}
+    (one,), warnings = read("mqm", *rows)
+    assert warnings == {"target texts that differ between the rows of one": 1}
     assert one.ratings[1].spans == ((2, 3, "c", "Minor"),)
     assert write("mqm", one)[0] == rows
 
 
 def test_marks_without_a_partner_are_counted():
     rows = [row(target="a <v>b")]
-    (one,), noted = read("mqm", *rows)
-    assert (one.responses[0].text, noted) == ("a b", {"marks without a partner": 1})
+    (one,), warnings = read("mqm", *rows)
+    assert (one.responses[0].text, warnings) == ("a b", {"marks without a partner": 1})
     assert write("mqm", one)[0] == rows
 
 
@@ -109,9 +109,9 @@ def test_a_broken_row_is_named(change, found):
 def test_spans_from_elsewhere_are_rows():
     spans = ((0, 6, "Style", "Minor"),)
     rated = Rating(response="a", rater="r", kind="human", dimension="mqm", value=-1, spans=spans)
-    (written,), lost = write("mqm", case(responses="ab", ratings=(rated,)))
+    (written,), dropped = write("mqm", case(responses="ab", ratings=(rated,)))
     assert (written["target"], written["category"], written["severity"]) == ("<v>answer</v> a", "Style", "Minor")
-    assert lost["responses without a rating"] == 1
+    assert dropped["responses without a rating"] == 1
     bare = Rating(response="a", rater="r", kind="human", dimension="mqm", value=-1)
     assert write("mqm", case(ratings=(bare,))) == ([], {"cases of another shape": 1})
 

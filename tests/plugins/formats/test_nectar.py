@@ -62,5 +62,5 @@ def test_numbers_are_those_of_the_case():
 
 
 def test_a_question_that_would_be_read_as_two_is_not_written():
-    rows, lost = write("nectar", case(text="x\n\nHuman: y", responses="ab"))
-    assert (rows, lost) == ([], {"cases of another shape": 1})
+    rows, dropped = write("nectar", case(text="x\n\nHuman: y", responses="ab"))
+    assert (rows, dropped) == ([], {"cases of another shape": 1})

@@ -32,12 +32,12 @@ def test_the_very_ranks_come_back_until_the_ranking_changes():
 
 
 def test_ties_and_all_answers_are_written_and_the_unranked_counted():
-    rows, lost = write("nemo_rl", case(responses="abcd", ranking=(("b", "c"), ("a",))))
+    rows, dropped = write("nemo_rl", case(responses="abcd", ranking=(("b", "c"), ("a",))))
     said = [(item["rank"], item["completion"][0]["content"]) for item in rows[0]["completions"]]
     assert said == [(1, "answer a"), (0, "answer b"), (0, "answer c")]
-    assert lost["unranked responses"] == 1
-    rows, lost = write("nemo_rl", case(responses="ab", ranking=None))
-    assert (rows, lost["prompts without a ranking"], lost["unranked responses"]) == ([], 1, 2)
+    assert dropped["unranked responses"] == 1
+    rows, dropped = write("nemo_rl", case(responses="ab", ranking=None))
+    assert (rows, dropped["prompts without a ranking"], dropped["unranked responses"]) == ([], 1, 2)
 
 
 @pytest.mark.parametrize(

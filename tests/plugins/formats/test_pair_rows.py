@@ -82,10 +82,10 @@ TURN = Message(role="assistant", content="x")
 
 
 def test_one_question_and_answers_of_one_turn_are_plain():
-    lost = Counter()
-    assert plain_texts(case(responses="ab", text="q"), lost) == ("q", {"a": "answer a", "b": "answer b"})
+    dropped = Counter()
+    assert plain_texts(case(responses="ab", text="q"), dropped) == ("q", {"a": "answer a", "b": "answer b"})
     assert answer_or_none(Response(id="a", messages=(TURN,))) == "x"
-    assert not +lost
+    assert not +dropped
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,10 @@ def test_one_question_and_answers_of_one_turn_are_plain():
     ],
 )
 def test_a_conversation_is_not(messages):
-    one, lost = case(), Counter()
+    one, dropped = case(), Counter()
     changed = type(one)(prompt=type(one.prompt)(id="p", messages=messages), responses=one.responses)
-    assert plain_texts(changed, lost) is None
-    assert lost == {"cases of another shape": 1}
+    assert plain_texts(changed, dropped) is None
+    assert dropped == {"cases of another shape": 1}
 
 
 def test_answers_of_several_turns_are_not():
@@ -123,26 +123,26 @@ IDS = carrying_pairs("prompt ids", "response ids")
 
 
 def test_every_pair_is_a_row_and_the_rest_is_counted():
-    lost = Counter()
-    rows = list(pair_rows(case(ranking=(("a", "b"), ("c",))), lost, IDS))
+    dropped = Counter()
+    rows = list(pair_rows(case(ranking=(("a", "b"), ("c",))), dropped, IDS))
     assert [(row.better.id, row.worse.id) for row in rows] == [("a", "c"), ("b", "c")]
-    assert lost == {"responses in no pair": 2, "ties": 1, "more than two responses": 1}
-    lost = Counter()
-    assert list(pair_rows(case(), lost, IDS)) == []
-    assert lost == {"responses in no pair": 5, "more than two responses": 1, "prompts without a pair": 1}
+    assert dropped == {"responses in no pair": 2, "ties": 1, "more than two responses": 1}
+    dropped = Counter()
+    assert list(pair_rows(case(), dropped, IDS)) == []
+    assert dropped == {"responses in no pair": 5, "more than two responses": 1, "prompts without a pair": 1}
 
 
 def test_an_answer_of_several_turns_keeps_its_last():
-    lost = Counter()
+    dropped = Counter()
     turns = messages(("assistant", "a"), ("user", "b"), ("assistant", "c"))
-    assert answer_text(Response(id="x", messages=turns), lost) == "c"
-    assert lost["earlier turns of an answer"] == 2
+    assert answer_text(Response(id="x", messages=turns), dropped) == "c"
+    assert dropped["earlier turns of an answer"] == 2
 
 
 def test_what_a_ranking_orders_beyond_the_listed_pairs_is_counted():
     ranking = (("a",), ("b",), ("c",))
     listed = (Pair(better="a", worse="b"), Pair(better="b", worse="c"))
-    lost = Counter()
-    rows = list(pair_rows(case(responses="abc", ranking=ranking, pairs=listed), lost, IDS))
+    dropped = Counter()
+    rows = list(pair_rows(case(responses="abc", ranking=ranking, pairs=listed), dropped, IDS))
     assert [(row.better.id, row.worse.id) for row in rows] == [("a", "b"), ("b", "c")]
-    assert lost == {"more than two responses": 1, "ranked pairs that are not listed": 1}
+    assert dropped == {"more than two responses": 1, "ranked pairs that are not listed": 1}

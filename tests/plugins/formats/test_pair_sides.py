@@ -24,17 +24,17 @@ def row(**value):
     ],
 )
 def test_two_tiers_over_all_responses_are_sides(responses, ranking, sizes):
-    lost = Counter()
-    sides = sides_of(case(responses=responses, ranking=ranking), lost)
+    dropped = Counter()
+    sides = sides_of(case(responses=responses, ranking=ranking), dropped)
     assert (len(sides.better), len(sides.worse)) == sizes
-    assert lost[OTHER_SHAPE] == (sizes == (0, 0))
+    assert dropped[OTHER_SHAPE] == (sizes == (0, 0))
 
 
 def test_sides_of_another_size_are_another_shape():
-    one, lost = case(responses="abc", ranking=(("b",), ("a", "c"))), Counter()
-    assert [r.id for r in sides_of(one, lost, num_better=1, num_worse=2).worse] == ["a", "c"]
-    assert sides_of(one, lost, num_better=2).better == ()
-    assert lost == {OTHER_SHAPE: 1}
+    one, dropped = case(responses="abc", ranking=(("b",), ("a", "c"))), Counter()
+    assert [r.id for r in sides_of(one, dropped, num_better=1, num_worse=2).worse] == ["a", "c"]
+    assert sides_of(one, dropped, num_better=2).better == ()
+    assert dropped == {OTHER_SHAPE: 1}
 
 
 @pytest.mark.parametrize("value", [[], ["x", 3], "x", None])
@@ -44,10 +44,10 @@ def test_lists_of_texts_are_one_text_or_more(value):
 
 
 def test_ids_are_unique_within_a_subset():
-    lost = Counter()
-    ids = SubsetIds(lost)
+    dropped = Counter()
+    ids = SubsetIds(dropped)
     assert [ids.take(3, "s"), ids.take("3", "t"), ids.take("3", "s")] == [3, "3", "3~2"]
-    assert lost == {"ids that stand already": 1}
+    assert dropped == {"ids that stand already": 1}
 
 
 def test_absent_is_not_null():

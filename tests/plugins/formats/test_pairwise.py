@@ -61,21 +61,21 @@ def test_a_margin_is_a_listed_pair_both_ways():
 def written_implicit(text, *answers):
     first, second = (Response(id=name, text=answer) for name, answer in zip("ab", answers, strict=True))
     one = msgspec.structs.replace(case(text=text, responses="ab", ranking=(("a",), ("b",))), responses=(first, second))
-    lost = Counter()
-    (row,) = build("formats", "trl", {"implicit": True}).write([one], lost)
-    return row, +lost
+    dropped = Counter()
+    (row,) = build("formats", "trl", {"implicit": True}).write([one], dropped)
+    return row, +dropped
 
 
 def test_the_implicit_form_is_written_so_that_it_is_read_as_it_was_meant():
     row, _ = written_implicit("What is it?\n", "It is.", "Nothing.")
     assert row == {"chosen": "What is it?\nIt is.", "rejected": "What is it?\nNothing."}
     # Without a line break the prompt could not be told from the answers: turns tell it.
-    row, lost = written_implicit("What is it?", "It is.", "It isn't.")
+    row, dropped = written_implicit("What is it?", "It is.", "It isn't.")
     assert row == {
         "chosen": turns(("user", "What is it?"), ("assistant", "It is.")),
         "rejected": turns(("user", "What is it?"), ("assistant", "It isn't.")),
     }
-    assert lost == {"prompt ids": 1, "response ids": 2}
+    assert dropped == {"prompt ids": 1, "response ids": 2}
 
 
 def test_an_answer_that_begins_the_other_is_not_taken_for_the_prompt():
@@ -89,9 +89,9 @@ def test_a_margin_that_is_no_number_is_refused(margin):
 
 
 def test_rows_of_other_formats_are_not_claimed():
-    recognises = build("formats", "trl").recognises
-    assert recognises({"chosen": "a", "rejected": "b"})
-    assert not recognises({"chosen": ["a", "b"], "rejected": ["c"]})
+    matches = build("formats", "trl").matches
+    assert matches({"chosen": "a", "rejected": "b"})
+    assert not matches({"chosen": ["a", "b"], "rejected": ["c"]})
 
 
 def test_a_text_beside_two_whole_conversations_does_not_become_a_second_prompt():
@@ -108,16 +108,16 @@ def test_a_text_beside_two_whole_conversations_does_not_become_a_second_prompt()
 
 
 def test_a_cut_at_a_line_break_is_counted_and_one_at_a_turn_is_not():
-    _, noted = read("trl", {"chosen": "Is it?\nYes.\nFor one", "rejected": "Is it?\nYes.\nBut"})
-    assert noted == {"prompts cut at a line break, not at a turn": 1}
-    _, noted = read("trl", {"chosen": f"{TRANSCRIPT} Yes", "rejected": f"{TRANSCRIPT} No"})
-    assert noted == {}
+    _, warnings = read("trl", {"chosen": "Is it?\nYes.\nFor one", "rejected": "Is it?\nYes.\nBut"})
+    assert warnings == {"prompts cut at a line break, not at a turn": 1}
+    _, warnings = read("trl", {"chosen": f"{TRANSCRIPT} Yes", "rejected": f"{TRANSCRIPT} No"})
+    assert warnings == {}
 
 
 def test_what_a_turn_says_beyond_role_and_content_is_counted():
     told = [{"role": "user", "content": "q", "name": "Ann", "tool_calls": None}]
-    _, noted = read("trl", {"prompt": told, "chosen": "a", "rejected": "b"})
-    assert noted == {"other keys of turns, left out": 1}
+    _, warnings = read("trl", {"prompt": told, "chosen": "a", "rejected": "b"})
+    assert warnings == {"other keys of turns, left out": 1}
 
 
 def test_a_margin_that_is_null_comes_back_as_null():
@@ -198,7 +198,7 @@ def test_two_keys_cannot_have_one_name():
 
 
 def test_no_row_is_claimed():
-    assert not build("formats", "openrlhf").recognises({"chosen": "q\na", "rejected": "q\nb"})
+    assert not build("formats", "openrlhf").matches({"chosen": "q\na", "rejected": "q\nb"})
 
 
 HUMAN, ASSISTANT = "\n\nHuman:", "\n\nAssistant:"
@@ -210,11 +210,13 @@ def said(turns):
 
 def test_the_shared_turns_are_the_prompt_and_the_last_turns_the_answers():
     start = f"{HUMAN} 你好{ASSISTANT} 你好！{HUMAN} 再见"
-    (one,), noted = read("hh_rlhf", {"chosen": f"{start}{ASSISTANT} 再见！🙂", "rejected": f"{start}{ASSISTANT} 走。"})
+    (one,), warnings = read(
+        "hh_rlhf", {"chosen": f"{start}{ASSISTANT} 再见！🙂", "rejected": f"{start}{ASSISTANT} 走。"}
+    )
     assert said(one.prompt.messages) == [("user", "你好"), ("assistant", "你好！"), ("user", "再见")]
     assert [response.text for response in one.responses] == ["再见！🙂", "走。"]
     assert one.ranking == ((one.responses[0].id,), (one.responses[1].id,))
-    assert noted == {}
+    assert warnings == {}
 
 
 def test_transcripts_that_part_early_keep_all_their_turns():
@@ -229,16 +231,16 @@ def test_transcripts_that_part_early_keep_all_their_turns():
 
 def test_a_transcript_that_ends_with_the_person_is_kept_and_counted():
     row = {"chosen": f"{HUMAN} a{ASSISTANT} b{HUMAN} c", "rejected": f"{HUMAN} a{ASSISTANT} d"}
-    (one,), noted = read("hh_rlhf", row)
-    assert noted == {"transcripts that end with a person's turn": 1}
+    (one,), warnings = read("hh_rlhf", row)
+    assert warnings == {"transcripts that end with a person's turn": 1}
     assert said(one.responses[0].messages) == [("assistant", "b"), ("user", "c")]
     assert write("hh_rlhf", one)[0] == [row]
 
 
 def test_transcripts_that_share_no_turn_are_kept_whole_and_counted():
     row = {"chosen": f"{HUMAN} a{ASSISTANT} b", "rejected": f"{HUMAN} c{ASSISTANT} d"}
-    (one,), noted = read("hh_rlhf", row)
-    assert noted == {"transcripts that share no turn": 1}
+    (one,), warnings = read("hh_rlhf", row)
+    assert warnings == {"transcripts that share no turn": 1}
     assert one.prompt.messages == ()
     assert write("hh_rlhf", one)[0] == [row]
 
@@ -283,37 +285,37 @@ def test_what_is_no_transcript_is_refused_with_its_line(value):
 )
 def test_turns_that_a_transcript_cannot_hold_are_counted_and_not_written(turns):
     one = case(responses="abc", ranking=(("a",), ("b",), ("c",)))
-    rows, lost = write("hh_rlhf", msgspec.structs.replace(one, prompt=Prompt(id="p", messages=turns)))
+    rows, dropped = write("hh_rlhf", msgspec.structs.replace(one, prompt=Prompt(id="p", messages=turns)))
     assert rows == []
-    assert lost["cases of another shape"] == 1
+    assert dropped["cases of another shape"] == 1
 
 
 def test_bare_transcripts_are_recognised_and_left_by_trl():
     row = {"chosen": f"{HUMAN} q{ASSISTANT} a", "rejected": f"{HUMAN} q{ASSISTANT} b"}
-    assert build("formats", "hh_rlhf").recognises(row)
-    assert not build("formats", "trl").recognises(row)
+    assert build("formats", "hh_rlhf").matches(row)
+    assert not build("formats", "trl").matches(row)
     for other in ({"prompt": f"{HUMAN} q"}, {"margin": 1.0}):
-        assert not build("formats", "hh_rlhf").recognises(row | other)
-        assert build("formats", "trl").recognises(row | other)
-    assert not build("formats", "hh_rlhf").recognises({"chosen": "q", "rejected": "r"})
+        assert not build("formats", "hh_rlhf").matches(row | other)
+        assert build("formats", "trl").matches(row | other)
+    assert not build("formats", "hh_rlhf").matches({"chosen": "q", "rejected": "r"})
 
 
 ROW = {"prompt": "問", "chosen": "好", "reject": "不好"}
 
 
 def test_the_chosen_text_is_the_better_one():
-    (one,), noted = read("huozi", ROW)
+    (one,), warnings = read("huozi", ROW)
     better, worse = one.responses
     assert (better.text, worse.text, one.ranking) == ("好", "不好", ((better.id,), (worse.id,)))
     assert [(turn.role, turn.content) for turn in one.prompt.messages] == [("user", "問")]
-    assert not noted
+    assert not warnings
 
 
 def test_equal_rows_and_equal_answers_are_counted():
-    _, noted = read("huozi", ROW, ROW)
-    assert noted == {"repeated rows": 1}
-    (one,), noted = read("huozi", {**ROW, "reject": "好"})
-    assert noted == {"repeated responses": 1}
+    _, warnings = read("huozi", ROW, ROW)
+    assert warnings == {"repeated rows": 1}
+    (one,), warnings = read("huozi", {**ROW, "reject": "好"})
+    assert warnings == {"repeated responses": 1}
     assert len({response.id for response in one.responses}) == 2
 
 
@@ -325,33 +327,33 @@ def test_a_field_of_another_type_is_named_with_its_line(change):
 
 
 def test_a_row_a_pair_and_ties_are_counted():
-    rows, lost = write("huozi", case(responses="abc", ranking=(("a",), ("b", "c"))))
+    rows, dropped = write("huozi", case(responses="abc", ranking=(("a",), ("b", "c"))))
     assert [(row["chosen"], row["reject"]) for row in rows] == [("answer a", "answer b"), ("answer a", "answer c")]
-    assert (lost["ties"], lost["more than two responses"]) == (1, 1)
+    assert (dropped["ties"], dropped["more than two responses"]) == (1, 1)
 
 
 def test_rmbs_rows_of_objects_are_not_taken_for_it():
-    assert build("formats", "huozi").recognises(ROW)
-    assert not build("formats", "huozi").recognises(ROW | {"reject": {"answer": "x"}})
-    assert not build("formats", "huozi").recognises({"prompt": "p", "chosen": "c", "rejected": "r"})
+    assert build("formats", "huozi").matches(ROW)
+    assert not build("formats", "huozi").matches(ROW | {"reject": {"answer": "x"}})
+    assert not build("formats", "huozi").matches({"prompt": "p", "chosen": "c", "rejected": "r"})
 
 
 KYARA_ROW = {"prompt": "問", "chosen": "好", "rejected": "不好"}
 
 
 def test_kyara_the_chosen_text_is_the_better_one():
-    (one,), noted = read("kyara", KYARA_ROW)
+    (one,), warnings = read("kyara", KYARA_ROW)
     better, worse = one.responses
     assert (better.text, worse.text, one.ranking) == ("好", "不好", ((better.id,), (worse.id,)))
     assert [(turn.role, turn.content) for turn in one.prompt.messages] == [("user", "問")]
-    assert not noted
+    assert not warnings
 
 
 def test_kyara_equal_rows_and_equal_answers_are_counted():
-    _, noted = read("kyara", KYARA_ROW, KYARA_ROW)
-    assert noted == {"repeated rows": 1}
-    (one,), noted = read("kyara", {**KYARA_ROW, "rejected": "好"})
-    assert noted == {"repeated responses": 1}
+    _, warnings = read("kyara", KYARA_ROW, KYARA_ROW)
+    assert warnings == {"repeated rows": 1}
+    (one,), warnings = read("kyara", {**KYARA_ROW, "rejected": "好"})
+    assert warnings == {"repeated responses": 1}
     assert len({response.id for response in one.responses}) == 2
 
 
@@ -363,27 +365,27 @@ def test_kyara_a_field_of_another_type_is_named_with_its_line(change):
 
 
 def test_kyara_a_row_a_pair_and_ties_are_counted():
-    rows, lost = write("kyara", case(responses="abc", ranking=(("a",), ("b", "c"))))
+    rows, dropped = write("kyara", case(responses="abc", ranking=(("a",), ("b", "c"))))
     assert [(row["chosen"], row["rejected"]) for row in rows] == [("answer a", "answer b"), ("answer a", "answer c")]
-    assert (lost["ties"], lost["more than two responses"]) == (1, 1)
+    assert (dropped["ties"], dropped["more than two responses"]) == (1, 1)
 
 
 def test_rows_like_trls_are_not_recognised():
-    assert not build("formats", "kyara").recognises(KYARA_ROW)
+    assert not build("formats", "kyara").matches(KYARA_ROW)
 
 
 ZHIHU_3K_ROW = {"prompt": "问", "chosen": "好", "rejected": "坏", "upvotes_chosen": 9, "upvotes_rejected": 2}
 
 
 def test_upvotes_are_ratings_without_a_range():
-    (one,), noted = read("zhihu_3k", ZHIHU_3K_ROW)
+    (one,), warnings = read("zhihu_3k", ZHIHU_3K_ROW)
     better, worse = one.responses
     assert one.ratings == tuple(
         Rating(response=name, rater="zhihu", kind="human", dimension="upvotes", value=value)
         for name, value in ((better.id, 9), (worse.id, 2))
     )
     assert one.judgments == ()
-    assert not noted
+    assert not warnings
 
 
 def test_numbers_of_a_table_are_texts_and_stay_so():
@@ -394,8 +396,8 @@ def test_numbers_of_a_table_are_texts_and_stay_so():
 
 
 def test_votes_against_the_order_are_counted():
-    _, noted = read("zhihu_3k", {**ZHIHU_3K_ROW, "upvotes_rejected": 9})
-    assert noted == {"pairs whose scores do not say their order": 1}
+    _, warnings = read("zhihu_3k", {**ZHIHU_3K_ROW, "upvotes_rejected": 9})
+    assert warnings == {"pairs whose scores do not say their order": 1}
 
 
 @pytest.mark.parametrize("value", ["many", "nan", True, [1]])
@@ -407,5 +409,5 @@ def test_upvotes_that_are_no_number_are_named(value):
 def test_other_raters_and_ratings_are_counted():
     rated = Rating(response="a", rater="zhihu", kind="human", dimension="upvotes", value=5)
     other = Rating(response="a", rater="x", kind="llm", dimension="quality", value=5)
-    (row,), lost = write("zhihu_3k", case(responses="ab", ranking=(("a",), ("b",)), ratings=(rated, other)))
-    assert (row["upvotes_chosen"], row["upvotes_rejected"], lost["ratings"]) == (5, None, 1)
+    (row,), dropped = write("zhihu_3k", case(responses="ab", ranking=(("a",), ("b",)), ratings=(rated, other)))
+    assert (row["upvotes_chosen"], row["upvotes_rejected"], dropped["ratings"]) == (5, None, 1)

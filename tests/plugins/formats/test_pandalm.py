@@ -38,36 +38,36 @@ def test_a_model_s_verdict_is_an_llm_s_and_garbage_is_none(given, verdict):
     said = one.judgments[-1]
     assert (said.judge, said.kind, said.verdict) == ("gpt-3.5-turbo", "llm", verdict)
     assert said.reason == ("garbage" if verdict == "none" else "why")
-    rows, lost = write("pandalm", one)
+    rows, dropped = write("pandalm", one)
     assert rows == [row]
-    assert lost == {"response ids": 2}
+    assert dropped == {"response ids": 2}
 
 
 def test_a_word_that_became_a_truth_value_is_a_word():
-    (one,), noted = read("pandalm", {**ROW, "response1": True})
+    (one,), warnings = read("pandalm", {**ROW, "response1": True})
     assert one.responses[0].text == "True"
-    assert noted == {"answers that are true or false, not texts": 1}
+    assert warnings == {"answers that are true or false, not texts": 1}
     assert write("pandalm", one)[0] == [{**ROW, "response1": True}]
 
 
 def test_other_people_take_the_free_columns():
     said = [judgment("b>a", judge="zoe"), judgment("a>b", judge="annotator1"), judgment("a=b", judge="gpt", kind="llm")]
-    rows, lost = write("pandalm", case(responses="ab", judgments=said))
+    rows, dropped = write("pandalm", case(responses="ab", judgments=said))
     assert (rows[0]["annotator1"], rows[0]["annotator2"]) == (1, 2)
-    assert (lost["judges"], lost["judgments of other judges"]) == (2, 1)
+    assert (dropped["judges"], dropped["judgments of other judges"]) == (2, 1)
 
 
 def test_three_responses_are_another_shape():
-    rows, lost = write("pandalm", case(responses="abc", judgments=["a>b"]))
-    assert (rows, lost["cases of another shape"]) == ([], 1)
+    rows, dropped = write("pandalm", case(responses="abc", judgments=["a>b"]))
+    assert (rows, dropped["cases of another shape"]) == ([], 1)
 
 
 def test_a_model_s_name_with_an_underline_cannot_be_told_from_two():
     (one,), _ = read("pandalm", {**ROW, "cmp_key": "a_b_c"})
     assert [response.author for response in one.responses] == [None, None]
     named = replace(one, responses=(replace(one.responses[0], author="a_b"), one.responses[1]))
-    rows, lost = write("pandalm", named)
-    assert (rows[0]["cmp_key"], lost["authors that a pair of names cannot say"]) == ("a_b_unknown", 1)
+    rows, dropped = write("pandalm", named)
+    assert (rows[0]["cmp_key"], dropped["authors that a pair of names cannot say"]) == ("a_b_unknown", 1)
 
 
 @pytest.mark.parametrize(

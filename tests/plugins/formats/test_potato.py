@@ -27,31 +27,31 @@ def test_equal_signs_are_ties():
 
 def test_rows_of_one_instance_are_one_case():
     rows = [row("A,B,C,D", time=1, batch=7), row("B,A,C,D", "bo", time=2, batch=7), row("A,B,C,D", instance="j")]
-    cases, noted = read("potato", *rows)
+    cases, warnings = read("potato", *rows)
     assert [len({said.judge for said in one.judgments}) for one in cases] == [2, 1]
     assert cases[0].prompt.meta == {"batch": 7}
     assert write("potato", *cases)[0] == rows
-    assert noted == {}
+    assert warnings == {}
     with pytest.raises(RecordError, match=r"^f\.jsonl:3: id 'i' stands at f\.jsonl:1"):
         read("potato", rows[0], rows[2], rows[1])
 
 
 def test_other_evidence_is_written_anew():
     (one,), _ = read("potato", row("A,B,C,D"))
-    rows, lost = write("potato", replace(one, judgments=one.judgments[:1]))
+    rows, dropped = write("potato", replace(one, judgments=one.judgments[:1]))
     assert rows == [row("A,B")]
-    assert lost["annotations written anew"] == 1
+    assert dropped["annotations written anew"] == 1
 
 
 def test_a_case_from_elsewhere_is_read_again_as_it_was():
     said = ["a>b", "b=c", "a>c", judgment("c?a", judge="bo")]
-    rows, lost = write("potato", case(responses=["a", "b", "c", "d,e"], judgments=said))
+    rows, dropped = write("potato", case(responses=["a", "b", "c", "d,e"], judgments=said))
     assert rows[0]["labels"] == {"ranking": {"rank_order": "a,b=c"}}
-    assert lost == {"response ids that cannot stand in a rank order": 1, "judgments without a verdict": 1}
+    assert dropped == {"response ids that cannot stand in a rank order": 1, "judgments without a verdict": 1}
     (again,), _ = read("potato", *rows)
     assert [response.id for response in again.responses] == ["a", "b", "c", "response4"]
-    _, lost = write("potato", case(responses="ab", judgments=[judgment("a>b", kind="llm")]))
-    assert lost["judges"] == 1
+    _, dropped = write("potato", case(responses="ab", judgments=[judgment("a>b", kind="llm")]))
+    assert dropped["judges"] == 1
 
 
 @pytest.mark.parametrize(

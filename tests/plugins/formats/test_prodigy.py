@@ -23,10 +23,10 @@ def answered(accept, answer="accept", **other):
     ],
 )
 def test_what_is_accepted_is_better_than_the_rest(accept, expected):
-    (one,), noted = read("prodigy", answered(accept))
+    (one,), warnings = read("prodigy", answered(accept))
     assert {(said.left, said.verdict, said.right) for said in one.judgments} == expected
     assert {said.judge for said in one.judgments} <= {"ann"}
-    assert noted == ({} if accept else {"tasks without a choice": 1})
+    assert warnings == ({} if accept else {"tasks without a choice": 1})
     assert write("prodigy", one)[0] == [answered(accept)]
 
 
@@ -46,18 +46,18 @@ def test_rows_of_one_task_are_one_case():
 
 def test_other_evidence_is_written_anew():
     (one,), _ = read("prodigy", answered([1]))
-    rows, lost = write("prodigy", replace(one, judgments=one.judgments[:1]))
+    rows, dropped = write("prodigy", replace(one, judgments=one.judgments[:1]))
     assert rows == [{**answered([1]), "options": OPTIONS[:2]}]
-    assert (lost["annotations written anew"], lost["responses in no judgment"]) == (1, 1)
+    assert (dropped["annotations written anew"], dropped["responses in no judgment"]) == (1, 1)
 
 
 def test_a_case_from_elsewhere_is_an_answer_where_one_says_it_all():
-    rows, lost = write("prodigy", case(responses="abc", judgments=["b>a", "b>c", judgment("a=b", judge="bo")]))
+    rows, dropped = write("prodigy", case(responses="abc", judgments=["b>a", "b>c", judgment("a=b", judge="bo")]))
     assert [(row["accept"], len(row["options"]), row["_session_id"]) for row in rows] == [
         (["b"], 3, "j"),
         (["a", "b"], 2, "bo"),
     ]
-    assert "judges" not in lost
+    assert "judges" not in dropped
     rows, _ = write("prodigy", case(responses="ab"))
     assert "answer" not in rows[0]
     assert read("prodigy", *rows)[0][0].judgments == ()

@@ -18,9 +18,9 @@ def rating(response="a", value=3.0, **fields):
 
 @pytest.mark.parametrize(("value", "outside"), [(1, 0), (5, 0), (0.9, 1), (5.1, 1)])
 def test_a_number_outside_the_scale_is_counted_and_kept(value, outside):
-    noted = Counter()
-    assert rating_of("a", value, SCALE, noted).value == value
-    assert noted["ratings outside their scale (care)"] == outside
+    warnings = Counter()
+    assert rating_of("a", value, SCALE, warnings).value == value
+    assert warnings["ratings outside their scale (care)"] == outside
 
 
 def test_the_first_rating_of_each_response_is_taken_and_the_others_are_left():
@@ -30,11 +30,11 @@ def test_the_first_rating_of_each_response_is_taken_and_the_others_are_left():
         rating("b", range=(0, 5)),
     )
     one = case(responses="ab", ratings=(rating(), *left))
-    lost = Counter()
-    taken = take_ratings(one, (SCALE,), lost)
+    dropped = Counter()
+    taken = take_ratings(one, (SCALE,), dropped)
     assert (taken.value("a", "care"), taken.value("b", "care")) == (3.0, None)
     assert taken.rest.ratings == left
-    assert +lost == {}
+    assert +dropped == {}
 
 
 @pytest.mark.parametrize(
@@ -48,25 +48,25 @@ def test_the_first_rating_of_each_response_is_taken_and_the_others_are_left():
     ],
 )
 def test_what_a_taken_rating_says_besides_is_counted(fields, name):
-    lost = Counter()
-    take_ratings(case(responses="ab", ratings=(rating(**fields),)), (SCALE,), lost)
-    assert +lost == {name: 1}
+    dropped = Counter()
+    take_ratings(case(responses="ab", ratings=(rating(**fields),)), (SCALE,), dropped)
+    assert +dropped == {name: 1}
 
 
 def test_meta_and_raters_that_the_format_keeps_are_not_counted():
-    lost = Counter()
+    dropped = Counter()
     one = case(responses="ab", ratings=(rating(rater="Bob", meta={"why": 1}),))
-    take_ratings(one, (SCALE._replace(rater=None),), lost, keeps_meta=True)
-    assert +lost == {}
+    take_ratings(one, (SCALE._replace(rater=None),), dropped, keeps_meta=True)
+    assert +dropped == {}
 
 
 @pytest.mark.parametrize(
     ("scores", "num_ratings", "num_noted"), [((2, 1), 2, 0), ((1, 1), 2, 1), ((1, 2), 2, 1), ((None, 2), 1, 0)]
 )
 def test_a_pair_that_is_not_rated_as_it_is_ordered_is_counted(scores, num_ratings, num_noted):
-    noted = Counter()
-    assert len(score_ratings(case(responses="ab"), scores, SCALE, noted)) == num_ratings
-    assert noted["pairs whose scores do not say their order"] == num_noted
+    warnings = Counter()
+    assert len(score_ratings(case(responses="ab"), scores, SCALE, warnings)) == num_ratings
+    assert warnings["pairs whose scores do not say their order"] == num_noted
 
 
 def test_a_score_that_is_no_number_is_refused():

@@ -41,9 +41,9 @@ def test_models_become_authors_and_the_sides_tiers():
 
 
 def test_a_case_of_several_pairs_becomes_rows_with_ids_of_their_own():
-    rows, lost = write("rewardbench", case(responses="abc", ranking=(("a",), ("b",), ("c",))))
+    rows, dropped = write("rewardbench", case(responses="abc", ranking=(("a",), ("b",), ("c",))))
     assert [row["id"] for row in rows] == ["p-0", "p-1", "p-2"]
-    assert lost["more than two responses"] == 1
+    assert dropped["more than two responses"] == 1
 
 
 @pytest.mark.parametrize("change", [{"chosen_model": 3}, {"language": ["zh"]}, {"subset": None}])
@@ -61,9 +61,9 @@ def test_an_id_of_any_kind_comes_back(given):
 
 def test_rows_of_several_pairs_take_no_id_that_stands_already():
     several = case(responses="abc", ranking=(("a",), ("b",), ("c",)))
-    rows, lost = write("rewardbench", several, case(id="p-0", responses="ab", ranking=(("a",), ("b",))))
+    rows, dropped = write("rewardbench", several, case(id="p-0", responses="ab", ranking=(("a",), ("b",))))
     assert [row["id"] for row in rows] == ["p-0", "p-1", "p-2", "p-0~2"]
-    assert lost["ids that stand already"] == 1
+    assert dropped["ids that stand already"] == 1
     assert len(read("rewardbench", *rows)[0]) == 4
 
 
@@ -86,11 +86,11 @@ REWARDBENCH2_ROW = {
 
 
 def test_several_right_answers_are_one_tier():
-    (one,), noted = read("rewardbench2", REWARDBENCH2_ROW)
+    (one,), warnings = read("rewardbench2", REWARDBENCH2_ROW)
     assert one.prompt.id == "Ties/tied:4"
     assert one.ranking == (("chosen-1", "chosen-2"), ("rejected-1",))
     assert [response.author for response in one.responses] == ["m", "n", None]
-    assert noted == {}
+    assert warnings == {}
     assert write("rewardbench2", one)[0] == [REWARDBENCH2_ROW]
 
 
@@ -103,13 +103,13 @@ def test_models_that_do_not_match_the_answers_name_no_authors_and_come_back():
 
 def test_wrong_numbers_are_counted_and_come_back():
     row = {**REWARDBENCH2_ROW, "num_rejected": 3}
-    cases, noted = read("rewardbench2", row)
-    assert noted == {"numbers that are not those of the answers": 1}
+    cases, warnings = read("rewardbench2", row)
+    assert warnings == {"numbers that are not those of the answers": 1}
     assert write("rewardbench2", *cases)[0] == [row]
 
 
 def test_a_fresh_case_has_every_key():
-    rows, lost = write("rewardbench2", case(responses="abc", ranking=(("c",), ("a", "b")), subset="s"))
+    rows, dropped = write("rewardbench2", case(responses="abc", ranking=(("c",), ("a", "b")), subset="s"))
     assert rows == [
         {
             "id": "p",
@@ -123,7 +123,7 @@ def test_a_fresh_case_has_every_key():
             "subset": "s",
         }
     ]
-    assert "cases of another shape" not in lost
+    assert "cases of another shape" not in dropped
 
 
 def test_three_tiers_are_another_shape():

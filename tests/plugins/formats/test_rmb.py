@@ -24,12 +24,12 @@ BEST = {
 
 
 def test_one_uid_in_both_sets_is_two_cases():
-    (pair, best), noted = read("rmb", PAIR, BEST)
+    (pair, best), warnings = read("rmb", PAIR, BEST)
     assert [pair.prompt.id, best.prompt.id] == ["Pairwise_set/7", "BoN_set/7"]
     assert (pair.prompt.subset, pair.prompt.category) == ("Pairwise_set", ("Helpfulness", "Chat", "Discussion"))
     assert (best.prompt.language, best.ranking) == ("zh", (("bon_best",), ("loser_list[0]",)))
     # A single loser alone would look like a pair.
-    assert (write("rmb", pair, best)[0], noted) == ([PAIR, BEST], {})
+    assert (write("rmb", pair, best)[0], warnings) == ([PAIR, BEST], {})
 
 
 def test_a_score_is_a_rating_by_an_unnamed_model():
@@ -38,11 +38,11 @@ def test_a_score_is_a_rating_by_an_unnamed_model():
         ("chosen", "unknown", "llm", 4.5),
         ("reject", "unknown", "llm", 1.0),
     ]
-    _, lost = write("rmb", one)
-    assert not lost["raters"]
+    _, dropped = write("rmb", one)
+    assert not dropped["raters"]
     other = Rating(response="chosen", rater="ann", kind="human", dimension="style", value=1.0)
-    _, lost = write("rmb", replace(one, ratings=(*one.ratings, other)))
-    assert (lost["raters"], lost["ratings of other dimensions, or beyond one a response"]) == (1, 1)
+    _, dropped = write("rmb", replace(one, ratings=(*one.ratings, other)))
+    assert (dropped["raters"], dropped["ratings of other dimensions, or beyond one a response"]) == (1, 1)
 
 
 def test_a_fresh_case_goes_into_the_set_that_fits():
@@ -57,8 +57,8 @@ def test_a_fresh_case_goes_into_the_set_that_fits():
 
 
 def test_two_best_answers_are_another_shape():
-    rows, lost = write("rmb", case(responses="abc", ranking=(("a", "b"), ("c",))))
-    assert (rows, lost["cases of another shape"]) == ([], 1)
+    rows, dropped = write("rmb", case(responses="abc", ranking=(("a", "b"), ("c",))))
+    assert (rows, dropped["cases of another shape"]) == ([], 1)
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@ def test_scores_and_acceptance_are_ratings_by_readers_and_asker():
 
 
 def test_ids_of_several_sites_are_made_unique_and_come_back():
-    cases, noted = read("stackexchange", ROW, ROW)
+    cases, warnings = read("stackexchange", ROW, ROW)
     assert [one.prompt.id for one in cases] == ["1", "1~2"]
-    assert noted == {"repeated prompt ids": 1}
+    assert warnings == {"repeated prompt ids": 1}
     assert write("stackexchange", *cases)[0] == [ROW, ROW]
 
 
@@ -54,7 +54,7 @@ def test_a_question_without_an_id_is_named():
 def test_names_that_are_no_numbers_stay_texts():
     rated = Rating(response="07", rater="asker", kind="human", dimension="selected", value=0.5, range=(0, 1))
     one = case(id="q7", responses=["07", "8"], ratings=(rated,))
-    (row,), lost = write("stackexchange", one)
+    (row,), dropped = write("stackexchange", one)
     assert (row["qid"], [item["answer_id"] for item in row["answers"]]) == ("q7", ["07", 8])
-    assert lost["values of 'selected' between 0 and 1"] == 1
+    assert dropped["values of 'selected' between 0 and 1"] == 1
     assert [response.id for response in read("stackexchange", row)[0][0].responses] == ["07", "8"]

@@ -28,17 +28,17 @@ def test_empty_steps_and_line_breaks_come_back(steps):
 
 def test_an_answer_whose_steps_are_not_all_rated_is_counted_and_not_written():
     (one,), _ = read("trl_stepwise", ROW)
-    rows, lost = write("trl_stepwise", msgspec.structs.replace(one, ratings=one.ratings[1:]))
-    assert (rows, lost["answers without a label for each step"], lost["ratings"]) == ([], 1, 2)
+    rows, dropped = write("trl_stepwise", msgspec.structs.replace(one, ratings=one.ratings[1:]))
+    assert (rows, dropped["answers without a label for each step"], dropped["ratings"]) == ([], 1, 2)
 
 
 def test_a_conversation_is_another_shape():
     (one,), _ = read("trl_stepwise", ROW)
     talk = case(text="q", responses="ab", ranking=(("a",), ("b",))).prompt.messages * 2
-    rows, lost = write(
+    rows, dropped = write(
         "trl_stepwise", msgspec.structs.replace(one, prompt=msgspec.structs.replace(one.prompt, messages=talk))
     )
-    assert (rows, lost["cases of another shape"], lost["earlier turns"]) == ([], 1, 1)
+    assert (rows, dropped["cases of another shape"], dropped["earlier turns"]) == ([], 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -81,14 +81,14 @@ def test_each_labelled_answer_becomes_a_row():
         Rating(response=name, rater="unknown", kind="human", dimension="label", value=value, range=(0, 1))
         for name, value in (("a", 1.0), ("b", 0.0), ("c", 0.5))
     )
-    rows, lost = write("trl_unpaired", case(text="q", responses="abcd", ranking=(("a",), ("b",)), ratings=ratings))
+    rows, dropped = write("trl_unpaired", case(text="q", responses="abcd", ranking=(("a",), ("b",)), ratings=ratings))
     assert rows == [
         {"prompt": "q", "completion": "answer a", "label": True},
         {"prompt": "q", "completion": "answer b", "label": False},
     ]
-    assert lost["answers without a label of 0 or 1"] == 2
-    assert lost["cases cut into a row for each answer"] == 1
-    assert (lost["rankings"], lost["more than two responses"]) == (1, 1)
+    assert dropped["answers without a label of 0 or 1"] == 2
+    assert dropped["cases cut into a row for each answer"] == 1
+    assert (dropped["rankings"], dropped["more than two responses"]) == (1, 1)
 
 
 def test_a_prompt_of_several_turns_makes_all_turns():
@@ -98,7 +98,7 @@ def test_a_prompt_of_several_turns_makes_all_turns():
 
 
 def test_prompt_and_completion_without_a_label_are_not_claimed():
-    recognises = build("formats", "trl_unpaired").recognises
-    assert recognises(TRL_UNPAIRED_ROW)
-    assert not recognises({"prompt": "q", "completion": "a"})
-    assert not recognises(TRL_UNPAIRED_ROW | {"label": 1})
+    matches = build("formats", "trl_unpaired").matches
+    assert matches(TRL_UNPAIRED_ROW)
+    assert not matches({"prompt": "q", "completion": "a"})
+    assert not matches(TRL_UNPAIRED_ROW | {"label": 1})

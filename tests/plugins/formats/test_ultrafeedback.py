@@ -55,7 +55,7 @@ MIDDLING = "overall scores of 10 beside middling aspect ratings"
 
 
 @pytest.mark.parametrize(
-    ("ratings", "overall", "noted"),
+    ("ratings", "overall", "warnings"),
     [
         ("1111", 10, {TEN: 1}),
         ("2222", 10.0, {TEN: 1}),
@@ -68,11 +68,11 @@ MIDDLING = "overall scores of 10 beside middling aspect ratings"
         ("1111", 1, {}),
     ],
 )
-def test_a_ten_for_a_one_is_marked_and_counted_and_never_corrected(ratings, overall, noted):
+def test_a_ten_for_a_one_is_marked_and_counted_and_never_corrected(ratings, overall, warnings):
     given = row(completion(ratings, overall))
     (one,), counted = read("ultrafeedback", given)
-    assert counted == noted
-    assert (one.responses[0].meta or {}).get("flagged", "").startswith("overall_score 10") == (TEN in noted)
+    assert counted == warnings
+    assert (one.responses[0].meta or {}).get("flagged", "").startswith("overall_score 10") == (TEN in warnings)
     assert [rating.value for rating in one.ratings if rating.dimension == "overall_score"] == [overall]
     assert write("ultrafeedback", one)[0] == [given]
 
@@ -129,10 +129,10 @@ def test_ratings_of_others_are_written_where_the_scale_is_the_same():
         Rating(response="a", rater="Ann", kind="human", dimension="honesty", value=3.5, range=(1, 5)),
         Rating(response="b", rater="gpt-4", kind="llm", dimension="honesty", value=3.0, range=(0, 4)),
     )
-    (written,), lost = write("ultrafeedback", case(text="q", responses="ab", ratings=ratings, ranking=None))
+    (written,), dropped = write("ultrafeedback", case(text="q", responses="ab", ratings=ratings, ranking=None))
     assert written["completions"] == [
         {"response": "answer a", "annotations": {"honesty": {"Rating": "3.5"}}},
         {"response": "answer b"},
     ]
     assert (written["models"], written["correct_answers"]) == ([None, None], ["None"])
-    assert (lost["ratings"], lost["raters"]) == (1, 1)
+    assert (dropped["ratings"], dropped["raters"]) == (1, 1)

@@ -10,7 +10,7 @@ from strategies import case, prompt
 class Seen(CrossFitted):
     """Learns which prompts it has seen, and scores every answer by how many they are."""
 
-    def fit(self, cases, pairs):
+    def fit_fold(self, cases, pairs):
         return {one.prompt.id for one in cases}
 
     def rate(self, fitted, cases):
@@ -22,7 +22,7 @@ def ranked(id, text=None):
 
 
 def seen(cases, folds=5):
-    return Seen("", folds, None).taught(cases)
+    return Seen("", folds, None).fit(cases)
 
 
 def test_a_prompt_is_scored_by_a_fit_that_lacks_its_fold_and_a_new_one_by_all():
@@ -43,7 +43,7 @@ def test_a_prompt_is_the_same_whatever_its_case_width_and_spacing():
 def test_teaching_leaves_the_teacher_as_it_was():
     first = seen([ranked("1"), ranked("2")], folds=2)
     before = list(first.score([ranked("new")]))
-    second = first.taught([ranked(str(number)) for number in range(6)])
+    second = first.fit([ranked(str(number)) for number in range(6)])
     assert next(iter(second.score([ranked("new")]))).scores["a"] == 6.0
     assert list(first.score([ranked("new")])) == before
     assert first.learnt_from() == {"train": "given", "pairs": None, "folds": 2}

@@ -2,7 +2,7 @@ import pytest
 
 from chat_server import chatting, preferring, record
 from steelyard.core.errors import ConfigError
-from steelyard.core.protocols import AskedModel
+from steelyard.core.protocols import JudgeModel
 from steelyard.io.ledger import open_ledger
 from steelyard.plugins.reward_models import build_model, choose_model
 from strategies import case
@@ -67,7 +67,7 @@ def test_failures_are_unscored_and_asked_again(tmp_path):
 
 def test_it_can_be_asked_about_single_pairs(tmp_path):
     judge = model(record(tmp_path / "r.jsonl", {"text": "[[A]]"}) | {"name": "first"})
-    assert isinstance(judge, AskedModel)
+    assert isinstance(judge, JudgeModel)
     (answers,) = judge.answers([case(responses="abcd")], [[(0, 3)]])
     (verdict,) = answers[0]["first"].verdicts
     assert {verdict.left, verdict.right} == {"a", "d"}
@@ -90,4 +90,4 @@ def test_a_panel_of_judges(tmp_path):
 
 
 def test_other_answers_models_do_not_compare(tmp_path):
-    assert not isinstance(build_model(choose_model("longer")), AskedModel)
+    assert not isinstance(build_model(choose_model("longer")), JudgeModel)

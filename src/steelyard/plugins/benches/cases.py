@@ -20,18 +20,18 @@ class Config(BaseConfig, frozen=True):
 class Bench:
     """Cases as they are. It reads no foreign rows: convert them first."""
 
-    foreign: str | None = None
+    source_format: str | None = None
     counts_halves = False
 
     def subset_of(self, file_name: str) -> str | None:
         """A file's name says nothing here."""
         return None
 
-    def prepared(self, case: Case, file_name: str) -> Case:
+    def normalize(self, case: Case, file_name: str) -> Case:
         """The case itself."""
         return case
 
-    def names_of(self, case: Case) -> tuple[str, ...]:
+    def resample_ids(self, case: Case) -> tuple[str, ...]:
         """A prompt's id says what it is: its parallel items share it, and equal texts may be meant as two prompts."""
         return (case.prompt.id,)
 

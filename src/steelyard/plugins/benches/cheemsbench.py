@@ -40,7 +40,7 @@ class Config(BaseConfig, frozen=True):
 class Bench:
     """A case's subset is its ``prompt.subset``, else what its file's name says."""
 
-    foreign: str | None = "cheems"
+    source_format: str | None = "cheems"
     counts_halves = False
 
     def subset_of(self, file_name: str) -> str | None:
@@ -48,7 +48,7 @@ class Bench:
         found = [subset for word, subset in _IN_FILE_NAMES.items() if word in file_name.lower()]
         return found[0] if len(found) == 1 else None
 
-    def prepared(self, case: Case, file_name: str) -> Case:
+    def normalize(self, case: Case, file_name: str) -> Case:
         """The case with its subset. Raises ConfigError where neither the case nor the file's name tells it."""
         subset = self.subset_of(file_name) if case.prompt.subset is None else _named(case.prompt.subset)
         if subset is None:
@@ -62,7 +62,7 @@ class Bench:
             return case
         return msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, subset=subset))
 
-    def names_of(self, case: Case) -> tuple[str, ...]:
+    def resample_ids(self, case: Case) -> tuple[str, ...]:
         """Its id and its text: a prompt is drawn with its parallel items, and with other rows of the same text."""
         return prompt_names(case)
 

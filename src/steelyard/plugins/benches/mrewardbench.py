@@ -61,7 +61,7 @@ class _Spoken(NamedTuple):
 class Bench:
     """Each language sums as RewardBench does. English, where it is there, is kept out of the mean over languages."""
 
-    foreign: str | None = "rewardbench"
+    source_format: str | None = "rewardbench"
     counts_halves = True
 
     def __init__(self, config: Config) -> None:
@@ -72,14 +72,14 @@ class Bench:
         """A file's name says nothing here."""
         return None
 
-    def prepared(self, case: Case, file_name: str) -> Case:
+    def normalize(self, case: Case, file_name: str) -> Case:
         """The case itself. Raises EvidenceError for one without a language, or of an unknown subset."""
         if case.prompt.language is None:
             found = f"prompt {case.prompt.id!r} has no language"
             raise EvidenceError(found, where=file_name, do="convert each language with --language CODE")
         return checked_subset(case, [subset.name for subset in self.subsets], file_name)
 
-    def names_of(self, case: Case) -> tuple[str, ...]:
+    def resample_ids(self, case: Case) -> tuple[str, ...]:
         """Its id and its text: a prompt is drawn with its parallel items, and with other rows of the same text."""
         return prompt_names(case)
 

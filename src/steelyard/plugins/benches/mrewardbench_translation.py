@@ -47,14 +47,14 @@ class Config(BaseConfig, frozen=True):
 class Bench:
     """Subset accuracies and their plain mean (M-RewardBench, Table 4)."""
 
-    foreign: str | None = "rewardbench"
+    source_format: str | None = "rewardbench"
     counts_halves = True
 
     def subset_of(self, file_name: str) -> str | None:
         """A file's name says nothing here."""
         return None
 
-    def prepared(self, case: Case, file_name: str) -> Case:
+    def normalize(self, case: Case, file_name: str) -> Case:
         """The case under the one name of its subset, with the language into which is translated in its meta.
 
         Raises EvidenceError where level and direction are not told.
@@ -70,7 +70,7 @@ class Bench:
         meta = {**(case.prompt.meta or {}), "answer_language": name.rpartition("_")[2]}
         return msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, subset=name, meta=meta))
 
-    def names_of(self, case: Case) -> tuple[str, ...]:
+    def resample_ids(self, case: Case) -> tuple[str, ...]:
         """Its id and its text: an easy and a hard pair of answers may be of one request."""
         return prompt_names(case)
 

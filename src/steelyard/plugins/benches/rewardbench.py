@@ -40,7 +40,7 @@ class Config(BaseConfig, frozen=True):
 class Bench:
     """Sections are weighted means of subset accuracy, the overall value the plain mean of the four sections."""
 
-    foreign: str | None = "rewardbench"
+    source_format: str | None = "rewardbench"
     counts_halves = True
 
     def __init__(self, config: Config) -> None:
@@ -51,11 +51,11 @@ class Bench:
         """A file's name says nothing here."""
         return None
 
-    def prepared(self, case: Case, file_name: str) -> Case:
+    def normalize(self, case: Case, file_name: str) -> Case:
         """The case itself. Raises EvidenceError for a subset that RewardBench does not have."""
         return checked_subset(case, [subset.name for subset in self.subsets] + list(PRIOR_SETS), file_name)
 
-    def names_of(self, case: Case) -> tuple[str, ...]:
+    def resample_ids(self, case: Case) -> tuple[str, ...]:
         """Its id and its text: a prompt is drawn with its parallel items, and with other rows of the same text."""
         return prompt_names(case)
 

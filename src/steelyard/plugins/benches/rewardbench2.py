@@ -43,14 +43,14 @@ class Config(BaseConfig, frozen=True):
 class Bench:
     """A prompt scores 1 where a right answer has the top score, shared among the answers tied there."""
 
-    foreign: str | None = "rewardbench2"
+    source_format: str | None = "rewardbench2"
     counts_halves = False
 
     def subset_of(self, file_name: str) -> str | None:
         """A file's name says nothing here."""
         return None
 
-    def prepared(self, case: Case, file_name: str) -> Case:
+    def normalize(self, case: Case, file_name: str) -> Case:
         """The case itself. Raises EvidenceError for another subset, another shape, or ids of Ties that do not pair."""
         if case.prompt.subset not in SUBSETS:
             raise EvidenceError(
@@ -68,7 +68,7 @@ class Bench:
             )
         return case
 
-    def names_of(self, case: Case) -> tuple[str, ...]:
+    def resample_ids(self, case: Case) -> tuple[str, ...]:
         """The two prompts of Ties that share a number are drawn together: the formula takes them in pairs."""
         key = tie_key(case)
         return prompt_names(case) if key is None else (f"{TIES}/{key[1]}", *prompt_names(case))

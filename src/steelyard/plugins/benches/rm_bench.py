@@ -52,14 +52,14 @@ class Config(BaseConfig, frozen=True):
 class Bench:
     """A pair is right when the right answer's score is strictly greater; the mean of all nine is a domain's value."""
 
-    foreign: str | None = "rm_bench"
+    source_format: str | None = "rm_bench"
     counts_halves = False
 
     def subset_of(self, file_name: str) -> str | None:
         """A file's name says nothing here."""
         return None
 
-    def prepared(self, case: Case, file_name: str) -> Case:
+    def normalize(self, case: Case, file_name: str) -> Case:
         """The case itself. Raises EvidenceError for another domain, or answers that are not three styles a side."""
         known = [name for names in DOMAINS.values() for name in names]
         if case.prompt.subset not in known:
@@ -73,7 +73,7 @@ class Bench:
             raise EvidenceError(found, where=file_name, allowed=f"two tiers of three, meta.style: {', '.join(STYLES)}")
         return case
 
-    def names_of(self, case: Case) -> tuple[str, ...]:
+    def resample_ids(self, case: Case) -> tuple[str, ...]:
         """Its id and its text: all nine pairs of a prompt are drawn together, and so are rows of the same text."""
         return prompt_names(case)
 

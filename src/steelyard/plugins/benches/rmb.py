@@ -41,14 +41,14 @@ class Config(BaseConfig, frozen=True):
 class Bench:
     """A prompt is right when its best answer scores above every other: with one other, that is accuracy."""
 
-    foreign: str | None = "rmb"
+    source_format: str | None = "rmb"
     counts_halves = False
 
     def subset_of(self, file_name: str) -> str | None:
         """A file's name says nothing here."""
         return None
 
-    def prepared(self, case: Case, file_name: str) -> Case:
+    def normalize(self, case: Case, file_name: str) -> Case:
         """The case itself. Raises EvidenceError for one of another set or goal."""
         goal = case.prompt.category[0] if case.prompt.category else None
         if case.prompt.subset not in SETS or goal not in GOALS:
@@ -59,7 +59,7 @@ class Bench:
             )
         return case
 
-    def names_of(self, case: Case) -> tuple[str, ...]:
+    def resample_ids(self, case: Case) -> tuple[str, ...]:
         """Its id and its text: several pairs, and a best of N, are of one conversation."""
         return prompt_names(case)
 

@@ -11,7 +11,7 @@ from steelyard.core.comparison import Question, Reply, Request
 from steelyard.core.errors import ModelError
 from steelyard.io import exchange
 from steelyard.io.credentials import read_key
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.plugins.chats._completion import is_empty, read_completion
 from steelyard.plugins.chats.openai_compatible import Config, described
 
@@ -99,7 +99,7 @@ class OpenAICompatible:
         about = remark.partition("(")[0]
         if about not in self._told and len(self._told) < _MOST_REMARKS:
             self._told.add(about)
-            say(remark)
+            log(remark)
 
 
 _MOST_REMARKS = 10

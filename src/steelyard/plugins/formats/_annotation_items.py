@@ -71,7 +71,7 @@ class NamedItem(NamedTuple):
 
 
 def named_item(
-    data: JsonObject, place: Place, noted: Counter[str], *, ranked: Collection[str] = (), has_items: bool = False
+    data: JsonObject, place: Place, warnings: Counter[str], *, ranked: Collection[str] = (), has_items: bool = False
 ) -> NamedItem:
     """Return the prompt under the first of ``PROMPT_NAMES``, and the answers in a list of items or under answer names.
 
@@ -84,7 +84,7 @@ def named_item(
     messages = turns_of(data[prompt_key], place, prompt_key, role="user")
     for value in data.values():
         if isinstance(value, list) and value and isinstance(value[0], dict) and "role" in value[0]:
-            count_other_keys(value, noted)
+            count_other_keys(value, warnings)
     lists = [name for name, value in data.items() if has_items and name != prompt_key and _is_items(value)]
     item_key = lists[0] if lists else None
     if item_key is not None:
@@ -133,14 +133,16 @@ def form_facts(source: NamedItem, data: JsonObject) -> JsonObject:
     }
 
 
-def data_of(case: Case, form: JsonObject, lost: Counter[str], *, names: Mapping[str, str] | None = None) -> JsonObject:
+def data_of(
+    case: Case, form: JsonObject, dropped: Counter[str], *, names: Mapping[str, str] | None = None
+) -> JsonObject:
     """Return the prompt and the answers under the names of ``form``, else the answers as items or under ``names``."""
     prompt_key, lists = form.get("prompt", "prompt"), form.get("lists", ())
     prompt = text_or_list(case.prompt.messages, "user", as_list=prompt_key in lists)
     if form.get("fields"):
         names = {response.id: response.id for response in case.responses}
     if names is None:
-        answers: JsonObject = {form.get("item_key", "items"): _written_items(case, form, lost)}
+        answers: JsonObject = {form.get("item_key", "items"): _written_items(case, form, dropped)}
     else:
         answers = {
             name: text_or_list(answer_turns(response), "assistant", as_list=name in lists)
@@ -150,12 +152,12 @@ def data_of(case: Case, form: JsonObject, lost: Counter[str], *, names: Mapping[
     return {prompt_key: prompt, **answers, **form.get("others", {})}
 
 
-def _written_items(case: Case, form: JsonObject, lost: Counter[str]) -> list[JsonObject]:
+def _written_items(case: Case, form: JsonObject, dropped: Counter[str]) -> list[JsonObject]:
     text_key, row_ids = form.get("text_key", "body"), {str(name): name for name in form.get("ids", ())}
     items: list[JsonObject] = []
     for response in case.responses:
-        fields = {"id": row_ids.get(response.id, response.id), text_key: answer_text(response, lost)}
-        items.append(other_meta(response.meta, fields, lost) | fields)
+        fields = {"id": row_ids.get(response.id, response.id), text_key: answer_text(response, dropped)}
+        items.append(other_meta(response.meta, fields, dropped) | fields)
     return items
 
 
@@ -189,7 +191,7 @@ def judgments_of(ranked: RankedTiers) -> Iterator[Judgment]:
         yield Judgment(left=left, right=right, verdict=verdict, **ranked.voice._asdict())
 
 
-def rankings_of(judgments: Iterable[Judgment], lost: Counter[str]) -> list[RankedTiers]:
+def rankings_of(judgments: Iterable[Judgment], dropped: Counter[str]) -> list[RankedTiers]:
     """Return the judgments as rankings: one a voice where all its pairs are judged once and agree, else one a judgment.
 
     Judgments without a verdict have no ranking: they are counted.
@@ -197,7 +199,7 @@ def rankings_of(judgments: Iterable[Judgment], lost: Counter[str]) -> list[Ranke
     by_voice: defaultdict[Voice, list[Judgment]] = defaultdict(list)
     for judgment in judgments:
         if judgment.verdict == "none":
-            lost["judgments without a verdict"] += 1
+            dropped["judgments without a verdict"] += 1
         else:
             by_voice[Voice(judgment.judge, judgment.kind, judgment.task)].append(judgment)
     return [RankedTiers(voice, tiers) for voice, group in by_voice.items() for tiers in _rankings(group)]
@@ -280,10 +282,10 @@ def tool_case(
     return replace(case, meta=as_read(kind, id=row_id, **facts, absent=row.absent(keys), null=row.nulls(keys)))
 
 
-def tool_row(case: Case, kind: str, keys: Sequence[str], content: JsonObject, lost: Counter[str]) -> JsonObject:
+def tool_row(case: Case, kind: str, keys: Sequence[str], content: JsonObject, dropped: Counter[str]) -> JsonObject:
     """Return the row of a record in the form that was read: its id, absent and null keys."""
     form = form_of(case, kind)
     row = {"id": form["id"] if str(form.get("id")) == case.prompt.id else case.prompt.id, **content}
     absent = [key for key in form.get("absent", ()) if key == "id" or not row.get(key)]
     nulls = {key: None for key in form.get("null", ()) if key == "id" or not row.get(key)}
-    return with_meta({key: row[key] for key in row if key not in absent} | nulls, case, keys, lost)
+    return with_meta({key: row[key] for key in row if key not in absent} | nulls, case, keys, dropped)

@@ -88,36 +88,36 @@ class Conversation(NamedTuple):
         return self.question[: -len(extra)].removesuffix("\n"), extra
 
 
-def system_text(messages: Iterable[Message], lost: Counter[str]) -> str | None:
+def system_text(messages: Iterable[Message], dropped: Counter[str]) -> str | None:
     """Return the system turns as one text, for formats with one place for it; changes are counted."""
     turns = list(messages)
     texts = [turn.content for turn in turns if turn.role == "system"]
     in_place = [turn for turn in turns[:1] if turn.role == "system" and turn.content]
     if len(texts) > len(in_place):
-        lost["system turns joined, moved or empty"] += len(texts) - len(in_place)
+        dropped["system turns joined, moved or empty"] += len(texts) - len(in_place)
     return "\n".join(texts) if texts else None
 
 
-def conversation_of(messages: tuple[Message, ...], lost: Counter[str]) -> Conversation:
+def conversation_of(messages: tuple[Message, ...], dropped: Counter[str]) -> Conversation:
     """Return the prompt in exchanges of user and assistant; turns that do not alternate are joined and counted."""
-    system = system_text(messages, lost)
+    system = system_text(messages, dropped)
     turns = [message for message in messages if message.role != "system"]
     merged: list[Message] = []
     for turn in turns:
         role = "assistant" if turn.role == "assistant" else "user"
         if turn.role not in ("user", "assistant"):
-            lost["roles"] += 1
+            dropped["roles"] += 1
         if merged and merged[-1].role == role:
-            lost["turns joined"] += 1
+            dropped["turns joined"] += 1
             merged[-1] = Message(role=role, content=f"{merged[-1].content}\n{turn.content}")
         else:
             merged.append(Message(role=role, content=turn.content))
     if merged and merged[0].role == "assistant":
-        lost["turns joined"] += 1
+        dropped["turns joined"] += 1
         merged = [Message(role="user", content=""), *merged]
     is_open = bool(merged) and merged[-1].role == "user"
     if not is_open:
-        lost["conversations without an open question"] += 1
+        dropped["conversations without an open question"] += 1
     question = merged.pop().content if is_open else ""
     history = [(merged[index].content, merged[index + 1].content) for index in range(0, len(merged) - 1, 2)]
     return Conversation(system, history, question)

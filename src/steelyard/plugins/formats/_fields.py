@@ -67,14 +67,14 @@ def turn_keys(row: Row, keys: Iterable[str]) -> list[str]:
     return [key for key in keys if isinstance(row.value.get(key), list)]
 
 
-def count_other_keys(turns: Any, noted: Counter[str], known: Iterable[str] = ROLE_AND_CONTENT) -> None:
+def count_other_keys(turns: Any, warnings: Counter[str], known: Iterable[str] = ROLE_AND_CONTENT) -> None:
     """Count the values of turns under other keys (a name, a weight, tool calls): a case cannot hold them."""
     known_keys = set(known)
     for turn in turns if isinstance(turns, list) else [turns]:
         fields = turn if isinstance(turn, dict) else {}
         num_other = sum(value is not None for key, value in fields.items() if key not in known_keys)
         if num_other:
-            noted["other keys of turns, left out"] += num_other
+            warnings["other keys of turns, left out"] += num_other
 
 
 def as_turns(messages: Iterable[Message]) -> list[JsonObject]:
@@ -104,12 +104,12 @@ def answer_turns(response: Response) -> tuple[Message, ...]:
     return response.messages or answer_of(response.text or "")
 
 
-def answer_text(response: Response, lost: Counter[str]) -> str:
+def answer_text(response: Response, dropped: Counter[str]) -> str:
     """Return the answer as one text; of several turns the last is kept, and the others are counted."""
     if response.text is not None:
         return response.text
     turns = response.messages or ()
-    lost["earlier turns of an answer"] += max(0, len(turns) - 1)
+    dropped["earlier turns of an answer"] += max(0, len(turns) - 1)
     return turns[-1].content if turns else ""
 
 
@@ -126,12 +126,12 @@ def only_question(messages: Sequence[Message]) -> str | None:
     return messages[0].content if is_text(messages, "user") else None
 
 
-def answer_ids(turns: Sequence[Sequence[Message]], noted: Counter[str]) -> tuple[str, ...]:
+def answer_ids(turns: Sequence[Sequence[Message]], warnings: Counter[str]) -> tuple[str, ...]:
     """Make ids of the answers' texts; equal answers get ``~2`` and are counted."""
     ids = UniqueIds()
     names = ids.take_all(content_id("\n".join(turn.content for turn in answer)) for answer in turns)
     if ids.num_repeated:
-        noted["repeated responses"] += ids.num_repeated
+        warnings["repeated responses"] += ids.num_repeated
     return names
 
 
@@ -158,17 +158,17 @@ def with_nulls(row: JsonObject, form: JsonObject) -> JsonObject:
     return row | {key: None for key in form.get("null", ()) if not row.get(key)}
 
 
-def with_meta(row: JsonObject, case: Case, known: Iterable[str], lost: Counter[str]) -> JsonObject:
+def with_meta(row: JsonObject, case: Case, known: Iterable[str], dropped: Counter[str]) -> JsonObject:
     """Return the row with the prompt's ``meta``; keys that the format uses itself are left out and counted."""
-    return row | other_meta(case.prompt.meta, {*known, *row}, lost, of="prompt")
+    return row | other_meta(case.prompt.meta, {*known, *row}, dropped, of="prompt")
 
 
-def other_meta(meta: Meta | None, taken: Iterable[str], lost: Counter[str], *, of: str = "response") -> JsonObject:
+def other_meta(meta: Meta | None, taken: Iterable[str], dropped: Counter[str], *, of: str = "response") -> JsonObject:
     """Return the entries of a ``meta`` under keys that are not taken; the others are counted."""
     taken_keys = set(taken)
     num_clashing = sum(key in taken_keys for key in meta or {})
     if num_clashing:
-        lost[f"{of} meta under the format's own names"] += num_clashing
+        dropped[f"{of} meta under the format's own names"] += num_clashing
     return {key: value for key, value in (meta or {}).items() if key not in taken_keys}
 
 
@@ -181,8 +181,8 @@ def without_keys(meta: Meta | None, keys: Iterable[str]) -> Meta | None:
 class PromptIds:
     """Ids for the rows of one file: a row's own id must be unique; a made id is a hash of the whole row."""
 
-    def __init__(self, noted: Counter[str]) -> None:
-        self._noted = noted
+    def __init__(self, warnings: Counter[str]) -> None:
+        self._noted = warnings
         self._made = UniqueIds()
         self._places: dict[tuple[str, str | None], Place] = {}
 

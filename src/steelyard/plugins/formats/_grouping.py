@@ -41,8 +41,8 @@ def split_meta(group: Sequence[Row], known: Collection[str]) -> tuple[Meta | Non
 
 
 def with_metas(
-    row: JsonObject, case: Case, meta: Meta | None, known: Collection[str], lost: Counter[str]
+    row: JsonObject, case: Case, meta: Meta | None, known: Collection[str], dropped: Counter[str]
 ) -> JsonObject:
     """Return the row with the prompt's and the answer's ``meta``; keys that are taken are left out and counted."""
-    row = with_meta(row, case, known, lost)
-    return row | other_meta(meta, {*known, *row}, lost)
+    row = with_meta(row, case, known, dropped)
+    return row | other_meta(meta, {*known, *row}, dropped)

@@ -40,9 +40,9 @@ class PairScores(NamedTuple):
     scale: RatingScale
     as_texts: bool = False
 
-    def read(self, row: Row, case: Case, noted: Counter[str]) -> tuple[Rating, ...]:
+    def read(self, row: Row, case: Case, warnings: Counter[str]) -> tuple[Rating, ...]:
         """Return the ratings of both answers."""
-        return score_ratings(case, [self._number(row, key) for key in self.keys], self.scale, noted)
+        return score_ratings(case, [self._number(row, key) for key in self.keys], self.scale, warnings)
 
     def form(self, row: Row) -> JsonObject:
         """Return what the ratings do not hold: scores that were texts, and absent keys."""
@@ -75,8 +75,8 @@ class PairFormat(NamedTuple):
 
     kind: str
     keys: tuple[str, ...]
-    carries: frozenset[str]
-    recognises: Callable[[JsonObject], bool]
+    supports: frozenset[str]
+    matches: Callable[[JsonObject], bool]
     parse: Callable[[Row, Counter[str]], ParsedPair]
     row_of: Callable[[PairTurns, JsonObject, Counter[str]], JsonObject | None]
     turn_keys: tuple[str, ...] = ()
@@ -86,35 +86,37 @@ class PairFormat(NamedTuple):
     scores: PairScores | None = None
     fits: Callable[[Case], bool] | None = None
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases of two tiers; a margin becomes a listed pair, and scores become ratings."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
-            turns, form = self.parse(row, noted)
+            turns, form = self.parse(row, warnings)
             for key in self.turn_keys:
-                count_other_keys(row.value.get(key), noted, self.turn_fields)
+                count_other_keys(row.value.get(key), warnings, self.turn_fields)
             margin = row.number(MARGIN) if self.has_margin else None
             form = form | {"null": row.nulls(self.null_keys)} | (self.scores.form(row) if self.scores else {})
             prompt = with_prompt(turns.prompt, id=ids.take(row), meta=row.others(self.keys))
-            case = pair_case(prompt, turns[1:], noted, margin=margin, meta=as_read(self.kind, **form))
-            yield replace(case, ratings=self.scores.read(row, case, noted)) if self.scores else case
+            case = pair_case(prompt, turns[1:], warnings, margin=margin, meta=as_read(self.kind, **form))
+            yield replace(case, ratings=self.scores.read(row, case, warnings)) if self.scores else case
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a pair."""
         for case in cases:
-            taken = take_ratings(case, (self.scores.scale,), lost) if self.scores else Taken({}, case)
-            rows = self._rows(taken, form_of(case, self.kind), lost) if self.fits is None or self.fits(case) else None
+            taken = take_ratings(case, (self.scores.scale,), dropped) if self.scores else Taken({}, case)
+            rows = (
+                self._rows(taken, form_of(case, self.kind), dropped) if self.fits is None or self.fits(case) else None
+            )
             if rows is None:
-                lost[OTHER_SHAPE] += 1
+                dropped[OTHER_SHAPE] += 1
                 continue
-            yield from (with_meta(row, case, self.keys, lost) for row in rows)
+            yield from (with_meta(row, case, self.keys, dropped) for row in rows)
 
-    def _rows(self, taken: Taken, form: JsonObject, lost: Counter[str]) -> list[JsonObject] | None:
+    def _rows(self, taken: Taken, form: JsonObject, dropped: Counter[str]) -> list[JsonObject] | None:
         case = taken.rest
         has_margins = self.has_margin and any(pair.margin is not None for pair in case.pairs or ())
         rows: list[JsonObject] = []
-        for pair in pair_rows(case, lost, self.carries):
-            row = self.row_of(pair.turns(case), form, lost)
+        for pair in pair_rows(case, dropped, self.supports):
+            row = self.row_of(pair.turns(case), form, dropped)
             if row is None:
                 return None
             row |= {MARGIN: pair.pair.margin} if has_margins else {}

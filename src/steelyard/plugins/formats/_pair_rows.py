@@ -58,10 +58,10 @@ class PairRow(NamedTuple):
         return PairTurns(case.prompt.messages, answer_turns(self.better), answer_turns(self.worse))
 
 
-def pair_rows(case: Case, lost: Counter[str], carries: Collection[str]) -> Iterator[PairRow]:
+def pair_rows(case: Case, dropped: Counter[str], supports: Collection[str]) -> Iterator[PairRow]:
     """Yield every pair of the case (its listed pairs, else all across tiers); what pairs cannot hold is counted."""
     pairs = pairs_of(case)
-    count_lost(case, lost, carries)
+    count_lost(case, dropped, supports)
     used = {end for pair in pairs for end in pair[:2]}
     counts = {
         "responses in no pair": len(case.responses) - len(used),
@@ -70,7 +70,7 @@ def pair_rows(case: Case, lost: Counter[str], carries: Collection[str]) -> Itera
     }
     for name, number in counts.items():
         if number:
-            lost[name] += int(number)
+            dropped[name] += int(number)
     for pair in pairs:
         yield PairRow(case.responses[pair.better], case.responses[pair.worse], pair)
 
@@ -78,13 +78,13 @@ def pair_rows(case: Case, lost: Counter[str], carries: Collection[str]) -> Itera
 def pair_case(
     prompt: Prompt,
     answers: Sequence[Sequence[Message]],
-    noted: Counter[str],
+    warnings: Counter[str],
     *,
     margin: float | None = None,
     meta: Meta | None = None,
 ) -> Case:
     """Return a case of two tiers from the better and the worse answer; their ids are made of their texts."""
-    better, worse = names = answer_ids(answers, noted)
+    better, worse = names = answer_ids(answers, warnings)
     return Case(
         prompt=prompt,
         responses=tuple(response_of(name, turns) for name, turns in zip(names, answers, strict=True)),
@@ -110,7 +110,9 @@ def shared_turns(row: Row, sides: Sequence[str] = SIDES, *, do: str | None = Non
     return turns
 
 
-def implicit_turns(row: Row, noted: Counter[str], sides: Sequence[str] = SIDES, *, do: str | None = None) -> PairTurns:
+def implicit_turns(
+    row: Row, warnings: Counter[str], sides: Sequence[str] = SIDES, *, do: str | None = None
+) -> PairTurns:
     """Cut two texts or two lists of turns with the prompt inside both. Raises RecordError where there is none.
 
     Texts keep their marks: what is written again is what was read.
@@ -125,7 +127,7 @@ def implicit_turns(row: Row, noted: Counter[str], sides: Sequence[str] = SIDES, 
         end = common[: min(map(len, (chosen, rejected))) - 1].rfind("\n") + 1
     if end <= 0:
         raise RecordError(f"{' and '.join(sides)} share no prompt", where=row.place, do=do)
-    noted["prompts cut at a line break, not at a turn"] += at < 0
+    warnings["prompts cut at a line break, not at a turn"] += at < 0
     texts = ("user", common[:end]), ("assistant", chosen[end:]), ("assistant", rejected[end:])
     return PairTurns(*((Message(role=role, content=text),) for role, text in texts))
 
@@ -154,11 +156,11 @@ class PlainTexts(NamedTuple):
     texts: Mapping[str, str]
 
 
-def plain_texts(case: Case, lost: Counter[str]) -> PlainTexts | None:
+def plain_texts(case: Case, dropped: Counter[str]) -> PlainTexts | None:
     """Return the texts of a case of one user turn and answers of one turn each; others are null and counted."""
     question = only_question(case.prompt.messages)
     texts = {response.id: answer_or_none(response) for response in case.responses}
     if question is None or None in texts.values():
-        lost[OTHER_SHAPE] += 1
+        dropped[OTHER_SHAPE] += 1
         return None
     return PlainTexts(question, {name: text for name, text in texts.items() if text is not None})

@@ -18,7 +18,7 @@ class RankedSides(NamedTuple):
 
 
 def sides_of(
-    case: Case, lost: Counter[str], *, num_better: int | None = None, num_worse: int | None = None
+    case: Case, dropped: Counter[str], *, num_better: int | None = None, num_worse: int | None = None
 ) -> RankedSides:
     """Return the two tiers of a ranking over all responses; otherwise two empty sides, and the case is counted.
 
@@ -32,7 +32,7 @@ def sides_of(
         and all(wanted in (None, size) for wanted, size in zip((num_better, num_worse), sizes, strict=True))
     )
     if not fits:
-        lost[OTHER_SHAPE] += 1
+        dropped[OTHER_SHAPE] += 1
         return RankedSides((), ())
     by_id = {response.id: response for response in case.responses}
     return RankedSides(*(tuple(by_id[name] for name in tier) for tier in tiers))
@@ -55,8 +55,8 @@ def are_texts(value: Any) -> bool:
 class SubsetIds:
     """The ids of written rows, unique within a subset."""
 
-    def __init__(self, lost: Counter[str]) -> None:
-        self._lost = lost
+    def __init__(self, dropped: Counter[str]) -> None:
+        self._lost = dropped
         self._taken: defaultdict[tuple[str | None, ...], UniqueIds] = defaultdict(UniqueIds)
 
     def take(self, wanted: Any, *subset: str | None) -> Any:

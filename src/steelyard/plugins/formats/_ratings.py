@@ -30,15 +30,17 @@ class Taken(NamedTuple):
         return None if rating is None else rating.value
 
 
-def rating_of(response: str, value: float, scale: RatingScale, noted: Counter[str], **fields: Any) -> Rating:
+def rating_of(response: str, value: float, scale: RatingScale, warnings: Counter[str], **fields: Any) -> Rating:
     """Return the number as a rating, unchanged; a number outside the scale is counted."""
     if scale.range is not None and not scale.range[0] <= value <= scale.range[1]:
-        noted[f"ratings outside their scale ({scale.dimension})"] += 1
+        warnings[f"ratings outside their scale ({scale.dimension})"] += 1
     defaults = {"rater": scale.rater, "kind": scale.kind, "dimension": scale.dimension, "range": scale.range}
     return Rating(response=response, value=value, **(defaults | fields))
 
 
-def take_ratings(case: Case, scales: Iterable[RatingScale], lost: Counter[str], *, keeps_meta: bool = False) -> Taken:
+def take_ratings(
+    case: Case, scales: Iterable[RatingScale], dropped: Counter[str], *, keeps_meta: bool = False
+) -> Taken:
     """Take one rating for each response and scale: the first of that dimension and range.
 
     Details of a taken rating that the format cannot write are counted here; the others are left to ``count_lost``.
@@ -53,20 +55,23 @@ def take_ratings(case: Case, scales: Iterable[RatingScale], lost: Counter[str], 
             others.append(rating)
             continue
         taken[key] = rating
-        lost["raters"] += (rating.rater if scale.rater is not None else None, rating.kind) != (scale.rater, scale.kind)
-        lost["rating details"] += _has_details(rating, keeps_meta=keeps_meta)
+        dropped["raters"] += (rating.rater if scale.rater is not None else None, rating.kind) != (
+            scale.rater,
+            scale.kind,
+        )
+        dropped["rating details"] += _has_details(rating, keeps_meta=keeps_meta)
     return Taken(taken, replace(case, ratings=tuple(others)))
 
 
 def score_ratings(
-    case: Case, scores: Iterable[float | None], scale: RatingScale, noted: Counter[str]
+    case: Case, scores: Iterable[float | None], scale: RatingScale, warnings: Counter[str]
 ) -> tuple[Rating, ...]:
     """Return the ratings of a pair's two responses; a chosen one that is not rated higher is counted, not corrected."""
     chosen, rejected = values = tuple(scores)
     if chosen is not None and rejected is not None and chosen <= rejected:
-        noted["pairs whose scores do not say their order"] += 1
+        warnings["pairs whose scores do not say their order"] += 1
     rated = zip(case.responses, values, strict=True)
-    return tuple(rating_of(response.id, value, scale, noted) for response, value in rated if value is not None)
+    return tuple(rating_of(response.id, value, scale, warnings) for response, value in rated if value is not None)
 
 
 def _has_details(rating: Rating, *, keeps_meta: bool) -> bool:

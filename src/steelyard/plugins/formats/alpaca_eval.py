@@ -43,23 +43,23 @@ class AlpacaEval:
     """A row a judgment; a row a response where a case has no judgments."""
 
     keys = _KEYS
-    carries = carrying("subset", "prompt meta", "authors", "judgments", "judges")
+    supports = carrying("subset", "prompt meta", "authors", "judgments", "judges")
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has an instruction with an output, or with two outputs and a preference."""
         is_output = isinstance(row.get("output"), str) and "generator" in row
         is_annotation = {"output_1", "output_2", "preference"} <= row.keys()
         return "instruction" in row and (is_output or is_annotation)
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases of one response, or of two and a judgment."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             is_pair = "output_1" in row.value or "output_2" in row.value
             ends = [f"_{end}" for end in _PAIR] if is_pair else [""]
             turns = [answer_of(row.text(f"output{end}")) for end in ends]
             authors = [row.optional_text(f"generator{end}") for end in ends]
-            names = answer_ids(turns, noted)
+            names = answer_ids(turns, warnings)
             messages = (Message(role="user", content=row.text("instruction")),)
             subset = row.optional_text("dataset")
             optional = ["dataset", *(f"generator{end}" for end in ends), *(_JUDGED if is_pair else ())]
@@ -76,24 +76,25 @@ class AlpacaEval:
                 ),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield rows of annotations, or of outputs for a case without judgments."""
         for case in cases:
-            count_lost(case, lost, self.carries)
+            count_lost(case, dropped, self.supports)
             form = form_of(case, _KIND)
-            row = {"instruction": conversation_of(case.prompt.messages, lost).question}
+            row = {"instruction": conversation_of(case.prompt.messages, dropped).question}
             subset = {"dataset": case.prompt.subset} if case.prompt.subset is not None else {}
             by_id = {response.id: response for response in case.responses}
             if case.judgments:
-                lost["responses in no judgment"] += len(by_id.keys() - _judged_ids(case))
+                dropped["responses in no judgment"] += len(by_id.keys() - _judged_ids(case))
                 written = [
-                    _output_fields(case, (judgment.left, judgment.right), lost) | _judgment_fields(judgment, form, lost)
+                    _output_fields(case, (judgment.left, judgment.right), dropped)
+                    | _judgment_fields(judgment, form, dropped)
                     for judgment in case.judgments
                 ]
             else:
-                written = [_output_fields(case, (name,), lost) for name in by_id]
+                written = [_output_fields(case, (name,), dropped) for name in by_id]
             for values in written:
-                yield with_meta(with_nulls(row | values | subset, form), case, _KEYS, lost)
+                yield with_meta(with_nulls(row | values | subset, form), case, _KEYS, dropped)
 
 
 KINDS = {"alpaca_eval": without_settings(AlpacaEval(), __doc__)}
@@ -132,31 +133,31 @@ def _judged_ids(case: Case) -> set[str]:
     return {name for judgment in case.judgments for name in (judgment.left, judgment.right)}
 
 
-def _output_fields(case: Case, names: tuple[str, ...], lost: Counter[str]) -> JsonObject:
+def _output_fields(case: Case, names: tuple[str, ...], dropped: Counter[str]) -> JsonObject:
     """Return the outputs and their generators, with the numbers that two of them have."""
     by_id = {response.id: response for response in case.responses}
     ends = [f"_{end}" for end in _PAIR] if len(names) > 1 else [""]
     row: JsonObject = {}
     for end, name in zip(ends, names, strict=True):
-        row[f"output{end}"] = answer_text(by_id[name], lost)
+        row[f"output{end}"] = answer_text(by_id[name], dropped)
         if by_id[name].author is not None:
             row[f"generator{end}"] = by_id[name].author
     return row
 
 
-def _judgment_fields(judgment: Judgment, form: JsonObject, lost: Counter[str]) -> JsonObject:
+def _judgment_fields(judgment: Judgment, form: JsonObject, dropped: Counter[str]) -> JsonObject:
     """Return the preference and its annotator: people by their index, others by name; the rest is counted."""
     meta, number = judgment.meta or {}, _NUMBERS[judgment.verdict]
     preference = meta.get("preference")
     is_same = is_number(preference) and _verdict(preference) == judgment.verdict
     row: JsonObject = {"preference": preference if is_same else number}
     if judgment.kind == "model":
-        lost["judges' kinds"] += 1
+        dropped["judges' kinds"] += 1
     if judgment.kind != "human":
         row["annotator"] = judgment.judge
     elif judgment.judge != UNKNOWN:
         is_index = form.get("number", False) and judgment.judge.lstrip("-").isdecimal()
         row["annotator_index"] = int(judgment.judge) if is_index else judgment.judge
     details = {key: value for key, value in meta.items() if key in (*_COSTS, "annotator_index") and key not in row}
-    lost["what judgments say besides"] += len(meta.keys() - {"preference"} - details.keys())
+    dropped["what judgments say besides"] += len(meta.keys() - {"preference"} - details.keys())
     return row | details

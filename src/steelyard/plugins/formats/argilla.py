@@ -43,40 +43,40 @@ class Argilla:
     """One record a prompt; people's answers are human evidence, suggestions are of the kind llm."""
 
     keys = _KEYS
-    carries = carrying(
+    supports = carrying(
         "system turns", "earlier turns", "prompt meta", "prompt ids", "response ids", "answers of several turns",
         "more than two responses", "judgments", "judges", "ratings", "raters",
     )  # fmt: skip
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has fields, and responses or suggestions by question."""
         has_answers = any(key in row for key in _ANSWERS)
         are_objects = all(isinstance(row.get(key), dict | None) for key in _ANSWERS)
         return isinstance(row.get("fields"), dict) and has_answers and are_objects
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with judgments and ratings."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             fields = _object(row, "fields")
             answers = {key: _object(row, key) for key in _ANSWERS}
-            item = named_item(fields, row.at("fields"), noted, ranked=_ranked_names(answers) & fields.keys())
-            evidence = evidence_of(answers, item.responses, row.place, noted)
+            item = named_item(fields, row.at("fields"), warnings, ranked=_ranked_names(answers) & fields.keys())
+            evidence = evidence_of(answers, item.responses, row.place, warnings)
             yield tool_case(ToolRecord(row, item, fields, answers, evidence), _KIND, _KEYS, fresh_answers, ids)
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a record a case, in the shape that ``from_dict`` reads."""
         for case in cases:
-            count_lost(without_tasks(case), lost, self.carries)
+            count_lost(without_tasks(case), dropped, self.supports)
             form, names = form_of(case, _KIND), field_names(case)
             renamed = sum(names[response.id] != response.id for response in case.responses)
             if renamed and not form:
-                lost["response ids that are no field's name"] += renamed
+                dropped["response ids that are no field's name"] += renamed
             if form:
                 names = {response.id: response.id for response in case.responses}
-            answers = _answers(case, form.get("said", {}), names, lost)
-            fields = {"fields": data_of(case, form, lost, names=names)}
-            yield tool_row(case, _KIND, _KEYS, fields | answers, lost)
+            answers = _answers(case, form.get("said", {}), names, dropped)
+            fields = {"fields": data_of(case, form, dropped, names=names)}
+            yield tool_row(case, _KIND, _KEYS, fields | answers, dropped)
 
 
 KINDS = {"argilla": without_settings(Argilla(), __doc__)}
@@ -100,7 +100,7 @@ def _ranked_names(answers: Mapping[str, JsonObject]) -> set[str]:
 
 
 def evidence_of(
-    answers: Mapping[str, JsonObject], responses: Sequence[Response], place: Place, noted: Counter[str]
+    answers: Mapping[str, JsonObject], responses: Sequence[Response], place: Place, warnings: Counter[str]
 ) -> ToolEvidence:
     """Return the judgments and ratings of all answers. Raises RecordError for an answer without a value."""
     names = [response.id for response in responses]
@@ -121,7 +121,7 @@ def evidence_of(
                 details: Any = {"dimension": _dimension(question, response), "value": value, "task": question}
                 ratings.append(Rating(response=response, rater=judge, kind=kind, **details))
             else:
-                noted["answers that are no ranking and no rating of a response"] += 1
+                warnings["answers that are no ranking and no rating of a response"] += 1
     return ToolEvidence(tuple(judgments), tuple(ratings))
 
 
@@ -132,29 +132,29 @@ def _response_in(question: str, names: Sequence[str]) -> str | None:
     return max((name for name in sorted(names) if name in question), key=len, default=None)
 
 
-def _answers(case: Case, answers_read: JsonObject, names: Mapping[str, str], lost: Counter[str]) -> JsonObject:
+def _answers(case: Case, answers_read: JsonObject, names: Mapping[str, str], dropped: Counter[str]) -> JsonObject:
     """Return the answers as they were read, while they mean what the case holds; else new ones, which are counted."""
-    written = fresh_answers(case, lost, names)
+    written = fresh_answers(case, dropped, names)
     if not answers_read:
         return written
     evidence = evidence_of(written | answers_read, case.responses, Place("the row to write"), Counter())
     if evidence == (case.judgments, case.ratings):
         return written | answers_read
-    lost["answers written anew"] += 1
+    dropped["answers written anew"] += 1
     return written
 
 
-def fresh_answers(case: Case, lost: Counter[str], names: Mapping[str, str] | None = None) -> JsonObject:
+def fresh_answers(case: Case, dropped: Counter[str], names: Mapping[str, str] | None = None) -> JsonObject:
     """Return the evidence as answers to questions; a question has one suggestion, so further ones get a number."""
     field_of = names or {response.id: response.id for response in case.responses}
     people: defaultdict[str, list[JsonObject]] = defaultdict(list)
     models: dict[str, JsonObject] = {}
-    for voice, question, value in (*_rankings(case, field_of, lost), *_ratings(case, field_of)):
+    for voice, question, value in (*_rankings(case, field_of, dropped), *_ratings(case, field_of)):
         if voice.kind == "human":
             people[question].append({"value": value, "user_id": voice.judge})
             continue
         if voice.kind == "model":
-            lost["kinds of judges and raters"] += 1
+            dropped["kinds of judges and raters"] += 1
         number, free = 1, question
         while free in models:
             number, free = number + 1, f"{question}-{number + 1}"
@@ -162,8 +162,8 @@ def fresh_answers(case: Case, lost: Counter[str], names: Mapping[str, str] | Non
     return {"suggestions": models, "responses": dict(people)}
 
 
-def _rankings(case: Case, names: Mapping[str, str], lost: Counter[str]) -> Iterable[tuple[Voice, str, Any]]:
-    for voice, tiers in rankings_of(case.judgments, lost):
+def _rankings(case: Case, names: Mapping[str, str], dropped: Counter[str]) -> Iterable[tuple[Voice, str, Any]]:
+    for voice, tiers in rankings_of(case.judgments, dropped):
         places = [
             {"value": names[name], "rank": 1 + sum(map(len, tiers[:place]))}
             for place, tier in enumerate(tiers)

@@ -17,13 +17,13 @@ class Cases:
     """Case files. Nothing is lost either way."""
 
     keys = ("format", "prompt", "responses", "judgments", "ratings", "ranking", "pairs", "meta")
-    carries = carrying(*PARTS)
+    supports = carrying(*PARTS)
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has a prompt that is an object, beside a list of responses."""
         return isinstance(row.get("prompt"), dict) and isinstance(row.get("responses"), list)
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield the rows as checked cases. Raises RecordError for a key that stands twice."""
         places: dict[tuple[str, str | None], Place] = {}
         for row in rows:
@@ -33,7 +33,7 @@ class Cases:
                 raise RecordError(problem, where=row.place, allowed="ids that are unique in a language")
             yield case
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield the cases as they are."""
         for case in cases:
             yield msgspec.to_builtins(case)

@@ -61,20 +61,20 @@ class ChatbotArena:
     """One row a vote on two conversations."""
 
     keys = _KEYS
-    carries = carrying(
+    supports = carrying(
         "system turns", "earlier turns", "language", "prompt meta", "prompt ids", "authors",
         "answers of several turns", "judgments",
     )  # fmt: skip
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has two lists of turns with their models and a winner."""
         return all(isinstance(row.get(key), list) for key in _SIDES) and {*_MODELS, "winner"} <= row.keys()
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases of two responses and one judgment."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
-            turns = both_turns(row, _SIDES, noted)
+            turns = both_turns(row, _SIDES, warnings)
             id_key, judge_key = (next((key for key in keys if key in row.value), None) for keys in (_IDS, _JUDGES))
             row_id = row.value[id_key] if id_key else None
             language = row.optional_text("language")
@@ -96,17 +96,17 @@ class ChatbotArena:
             )
             yield Case(prompt=prompt, responses=_responses(row, turns), judgments=(_judgment(row, judge),), meta=meta)
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a case of two responses and a verdict; others are counted and not written."""
         for case in cases:
             judgment = next((vote for vote in case.judgments if vote.verdict in _WINNERS), None)
             parts = _parts(case)
             if judgment is None or parts is None:
-                lost[OTHER_SHAPE] += 1
+                dropped[OTHER_SHAPE] += 1
                 continue
-            lost["judgments beyond one a row"] += len(case.judgments) - 1
-            count_lost(_without_own_judge(case, judgment), lost, self.carries)
-            yield with_meta(_row(case, parts, judgment), case, _KEYS, lost)
+            dropped["judgments beyond one a row"] += len(case.judgments) - 1
+            count_lost(_without_own_judge(case, judgment), dropped, self.supports)
+            yield with_meta(_row(case, parts, judgment), case, _KEYS, dropped)
 
 
 def _responses(row: Row, turns: ArenaTurns) -> tuple[Any, ...]:
@@ -157,14 +157,14 @@ def _row(case: Case, parts: PairTurns, judgment: Judgment) -> JsonObject:
     return with_nulls({key: value for key, value in fields.items() if key not in silent}, form)
 
 
-def both_turns(row: Row, sides: Sequence[str], noted: Counter[str]) -> ArenaTurns:
+def both_turns(row: Row, sides: Sequence[str], warnings: Counter[str]) -> ArenaTurns:
     """Return the turns of both conversations. Raises RecordError for other values, and where they share no turn."""
     blocks: JsonObject | None = None
     read: JsonObject = {}
     for key in sides:
         turns = row.value.get(key)
-        count_other_keys(turns, noted)
-        read[key] = [_plain(turn, noted) for turn in turns] if isinstance(turns, list) else turns
+        count_other_keys(turns, warnings)
+        read[key] = [_plain(turn, warnings) for turn in turns] if isinstance(turns, list) else turns
         for turn in turns if isinstance(turns, list) else ():
             content = turn.get("content") if isinstance(turn, dict) else None
             for part in content if isinstance(content, list) else ():
@@ -172,18 +172,18 @@ def both_turns(row: Row, sides: Sequence[str], noted: Counter[str]) -> ArenaTurn
                     {name: value for name, value in part.items() if name != "text"} if isinstance(part, dict) else {}
                 )
                 blocks = block if blocks is None else blocks
-                noted["other keys of turns, left out"] += block != blocks
+                warnings["other keys of turns, left out"] += block != blocks
     return ArenaTurns(shared_turns(Row(row.place, read), sides), blocks)
 
 
-def _plain(turn: Any, noted: Counter[str]) -> Any:
+def _plain(turn: Any, warnings: Counter[str]) -> Any:
     """Return the turn with its text parts as one text; parts that are not text (images) are left out and counted."""
     content = turn.get("content") if isinstance(turn, dict) else None
     if not isinstance(content, list):
         return turn
     texts = [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
-    noted["parts of turns that are no text, left out"] += len(content) - len(texts)
-    noted["turns whose parts are joined"] += len(texts) > 1
+    warnings["parts of turns that are no text, left out"] += len(content) - len(texts)
+    warnings["turns whose parts are joined"] += len(texts) > 1
     return {"role": turn.get("role"), "content": "\n".join(texts)}
 
 

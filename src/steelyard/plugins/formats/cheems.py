@@ -52,34 +52,34 @@ class Cheems:
     """One row a prompt. Every row that is written has every key: the published reader drops keys that one row lacks."""
 
     keys = KEYS
-    carries = carrying(
+    supports = carrying(
         "system turns", "earlier turns", "category", "prompt meta", "prompt ids", "response ids", "authors",
         "response meta", "rankings", "ties", "more than two responses", "judgments",
     )  # fmt: skip
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has responses with a rank or annotations, or a flat pair with its preference."""
         is_full = isinstance(row.get("responses"), list) and ("rank" in row or "annotations" in row)
         is_flat = {"answer1", "answer2", "preference"} <= row.keys()
         return (is_full or is_flat) and not isinstance(row.get("prompt"), dict)
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with judgments and ranking; other keys go into ``prompt.meta``."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             is_flat = "responses" not in row.value and "answer1" in row.value
             for key in ("input", "prompt", *(ANNOTATION_KEYS[:2] if is_flat else ())):
-                count_other_keys(row.value.get(key), noted)
+                count_other_keys(row.value.get(key), warnings)
             try:
-                yield check_case(_flat_case(row, ids, noted) if is_flat else _full_case(row, ids, noted))
+                yield check_case(_flat_case(row, ids, warnings) if is_flat else _full_case(row, ids, warnings))
             except RecordError as error:
                 raise (error if error.where else error.at(row.place)) from error
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield full rows, with all keys in each."""
         for case in cases:
-            count_lost(case, lost, self.carries)
-            yield cheems_row(case, lost)
+            count_lost(case, dropped, self.supports)
+            yield cheems_row(case, dropped)
 
 
 def _prompt_fields(row: Row, ids: PromptIds, known: Iterable[str]) -> JsonObject:
@@ -97,7 +97,7 @@ def _prompt_fields(row: Row, ids: PromptIds, known: Iterable[str]) -> JsonObject
     }
 
 
-def _full_case(row: Row, ids: PromptIds, noted: Counter[str]) -> Case:
+def _full_case(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
     responses = tuple(_response(row, index, item) for index, item in enumerate(row.items("responses")))
     rank = _given_rank(row)
     ranking = tiers_of(rank) if rank else None
@@ -109,9 +109,9 @@ def _full_case(row: Row, ids: PromptIds, noted: Counter[str]) -> Case:
     return Case(prompt=with_prompt(**fields), responses=responses, judgments=judgments, ranking=ranking, meta=meta)
 
 
-def _flat_case(row: Row, ids: PromptIds, noted: Counter[str]) -> Case:
+def _flat_case(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
     turns = [field_turns(row, key, role="assistant") for key in ("answer1", "answer2")]
-    names = answer_ids(turns, noted)
+    names = answer_ids(turns, warnings)
     responses = tuple(response_of(name, answer) for name, answer in zip(names, turns, strict=True))
     judgment = _judgment(row, [*names, row.value.get("preference")])
     return Case(prompt=with_prompt(**_prompt_fields(row, ids, _FLAT_KEYS)), responses=responses, judgments=(judgment,))
@@ -174,10 +174,10 @@ def _given_rank(row: Row) -> dict[str, float]:
     return placed
 
 
-def cheems_row(case: Case, lost: Counter[str]) -> JsonObject:
+def cheems_row(case: Case, dropped: Counter[str]) -> JsonObject:
     """Return the case as a row with every key; what the row cannot say is counted."""
     prompt, form = case.prompt, form_of(case, KIND)
-    system = system_text(prompt.messages, lost)
+    system = system_text(prompt.messages, dropped)
     turns = [turn for turn in prompt.messages if turn.role != "system"]
     is_plain = len(turns) == 1 and turns[0].role == "user"
     rank, read_rank = rank_of(case.ranking or ()), form.get("rank")
@@ -186,23 +186,23 @@ def cheems_row(case: Case, lost: Counter[str]) -> JsonObject:
         "id": prompt.id,
         "input": turns[0].content if is_plain else as_turns(turns),
         "category": prompt.category[0] if is_one_name else list(prompt.category),
-        "responses": [_written(response, lost) for response in case.responses],
-        "annotations": [_annotation(judgment) for judgment in case.judgments if _is_written(judgment, lost)],
+        "responses": [_written(response, dropped) for response in case.responses],
+        "annotations": [_annotation(judgment) for judgment in case.judgments if _is_written(judgment, dropped)],
         "rank": read_rank if read_rank and tiers_of(read_rank) == case.ranking else rank,
         "sys_prompt": system or "",
     }
-    return with_meta(row, case, KEYS, lost)
+    return with_meta(row, case, KEYS, dropped)
 
 
-def _written(response: Response, lost: Counter[str]) -> JsonObject:
+def _written(response: Response, dropped: Counter[str]) -> JsonObject:
     author = {"model": response.author} if response.author is not None else {}
-    fields = author | {"id": response.id, "content": answer_text(response, lost)}
-    return other_meta(response.meta, fields, lost) | fields
+    fields = author | {"id": response.id, "content": answer_text(response, dropped)}
+    return other_meta(response.meta, fields, dropped) | fields
 
 
-def _is_written(judgment: Judgment, lost: Counter[str]) -> bool:
+def _is_written(judgment: Judgment, dropped: Counter[str]) -> bool:
     if judgment.verdict == "none":
-        lost["judgments without a verdict"] += 1
+        dropped["judgments without a verdict"] += 1
         return False
     return True
 

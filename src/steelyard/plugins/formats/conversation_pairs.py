@@ -58,9 +58,9 @@ def _rlhflow(config: RlhFlowConfig) -> PairFormat:
     return PairFormat(
         kind="rlhflow",
         keys=(*SIDES, *scores.keys),
-        carries=carrying_pairs("answers of several turns"),
-        recognises=lambda row: _are_lists(row) and set(scores.keys) <= row.keys(),
-        parse=lambda row, noted: ParsedPair(shared_turns(row), {}),
+        supports=carrying_pairs("answers of several turns"),
+        matches=lambda row: _are_lists(row) and set(scores.keys) <= row.keys(),
+        parse=lambda row, warnings: ParsedPair(shared_turns(row), {}),
         row_of=_whole_row,
         turn_keys=SIDES,
         scores=scores,
@@ -71,8 +71,8 @@ def _are_lists(row: JsonObject) -> bool:
     return all(isinstance(row.get(key), list) for key in SIDES)
 
 
-def _whole_row(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject:
-    lost[NOT_SEPARABLE] += not turns.is_separable()
+def _whole_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
+    dropped[NOT_SEPARABLE] += not turns.is_separable()
     return whole_turns(turns)
 
 
@@ -80,7 +80,7 @@ _REJECTED = ("rejected_response", "rejected_messages")
 _CONVERSATIONS = ("messages", "rejected_messages")
 
 
-def _parse_ms_swift(row: Row, noted: Counter[str]) -> ParsedPair:
+def _parse_ms_swift(row: Row, warnings: Counter[str]) -> ParsedPair:
     present = [key for key in _REJECTED if row.value.get(key) is not None]
     if len(present) != 1:
         problem = f"the row has {' and '.join(present) or 'neither rejected_response nor rejected_messages'}"
@@ -98,20 +98,20 @@ def _last_turn_apart(row: Row) -> PairTurns:
     return PairTurns(turns[:-1], turns[-1:], answer_of(row.text("rejected_response")))
 
 
-def _ms_swift_row(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject:
+def _ms_swift_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
     messages: JsonObject = {"messages": as_turns(turns.prompt + turns.chosen)}
     are_texts = is_text(turns.chosen, "assistant") and is_text(turns.rejected, "assistant")
     if are_texts and not form.get("whole", False):
         return messages | {"rejected_response": turns.rejected[0].content}
-    lost[NOT_SEPARABLE] += not turns.is_separable()
+    dropped[NOT_SEPARABLE] += not turns.is_separable()
     return messages | {"rejected_messages": as_turns(turns.prompt + turns.rejected)}
 
 
 _MS_SWIFT = PairFormat(
     kind="ms_swift",
     keys=("messages", *_REJECTED, MARGIN),
-    carries=carrying_pairs("margins", "answers of several turns"),
-    recognises=lambda row: (
+    supports=carrying_pairs("margins", "answers of several turns"),
+    matches=lambda row: (
         isinstance(row.get("messages"), list)
         and (isinstance(row.get(_REJECTED[0]), str) or isinstance(row.get(_REJECTED[1]), list))
     ),
@@ -142,22 +142,22 @@ class UltraFeedbackBinarized:
     _kind = "ultrafeedback_binarized"
     _scores = PairScores(("score_chosen", "score_rejected"), RatingScale("overall_score", (1, 10), "gpt-4", "llm"))
     keys = ("prompt", "prompt_id", *SIDES, "messages", *_scores.keys)
-    carries = carrying_pairs("prompt ids", "answers of several turns")
+    supports = carrying_pairs("prompt ids", "answers of several turns")
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has two lists of turns with a prompt's text, its id, and both scores."""
         return _are_lists(row) and {"prompt", "prompt_id", *self._scores.keys} <= row.keys()
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases of two tiers; a repeated prompt id gets ``~2`` and is counted."""
         ids = UniqueIds()
         for row in rows:
             turns = shared_turns(row)
             for key in SIDES:
-                count_other_keys(row.value.get(key), noted)
+                count_other_keys(row.value.get(key), warnings)
             title, row_id = row.text("prompt"), row.text("prompt_id")
             name = ids.take(row_id)
-            noted["repeated prompt ids"] += name != row_id
+            warnings["repeated prompt ids"] += name != row_id
             has_messages = "messages" in row.value
             is_copy = has_messages and row.value["messages"] == row.value["chosen"]
             meta = as_read(
@@ -169,18 +169,18 @@ class UltraFeedbackBinarized:
                 absent=row.absent(self._scores.keys),
             )
             prompt = with_prompt(turns.prompt, id=name, meta=row.others(self.keys))
-            case = pair_case(prompt, turns[1:], noted, meta=meta)
-            yield replace(case, ratings=self._scores.read(row, case, noted))
+            case = pair_case(prompt, turns[1:], warnings, meta=meta)
+            yield replace(case, ratings=self._scores.read(row, case, warnings))
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a pair; the rows of one prompt share its id, as their hash of the prompt would."""
         for case in cases:
             form = form_of(case, self._kind)
-            taken = take_ratings(case, (self._scores.scale,), lost)
-            for number, pair in enumerate(pair_rows(taken.rest, lost, self.carries)):
-                lost["prompt ids"] += number > 0
-                row = _binarized_row(case, pair.turns(case), form, lost) | self._scores.write(pair, taken, form)
-                yield with_meta(row, case, self.keys, lost)
+            taken = take_ratings(case, (self._scores.scale,), dropped)
+            for number, pair in enumerate(pair_rows(taken.rest, dropped, self.supports)):
+                dropped["prompt ids"] += number > 0
+                row = _binarized_row(case, pair.turns(case), form, dropped) | self._scores.write(pair, taken, form)
+                yield with_meta(row, case, self.keys, dropped)
 
 
 def _title(turns: Iterable[Message]) -> str:
@@ -188,8 +188,8 @@ def _title(turns: Iterable[Message]) -> str:
     return next((turn.content for turn in turns if turn.role == "user"), "")
 
 
-def _binarized_row(case: Case, turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject:
-    sides = _whole_row(turns, form, lost)
+def _binarized_row(case: Case, turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
+    sides = _whole_row(turns, form, dropped)
     (messages,) = form.get("messages") or [sides["chosen"]]
     return {
         "prompt": form.get("title", _title(turns.prompt)),

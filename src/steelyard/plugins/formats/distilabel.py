@@ -49,25 +49,25 @@ class Distilabel:
     """One row a prompt, with all its generations."""
 
     keys = _KEYS
-    carries = carrying("prompt meta", "authors", "more than two responses")
+    supports = carrying("prompt meta", "authors", "more than two responses")
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has an instruction with lists of generations and ratings."""
         return isinstance(row.get("instruction"), str) and all(
             isinstance(row.get(key), list) for key in ("generations", "ratings")
         )
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with a rating for each generation that has one."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             question = Message(role="user", content=row.text("instruction"))
             keys = _keys(row.value)
             entries = _entries(row, keys)
             generations = [entry for entry in entries if entry.text is not None]
-            noted["generations that are null"] += len(entries) - len(generations)
+            warnings["generations that are null"] += len(entries) - len(generations)
             turns = [answer_of(entry.text or "") for entry in generations]
-            names = answer_ids(turns, noted)
+            names = answer_ids(turns, warnings)
             scale = _scale(row.value)
             form = {
                 "models": keys[2] if keys != _KEYS else None,
@@ -88,26 +88,26 @@ class Distilabel:
                     for name, answer, entry in zip(names, turns, generations, strict=True)
                 ),
                 ratings=tuple(
-                    rating_of(name, entry.rating, scale, noted, meta=_rationale(entry))
+                    rating_of(name, entry.rating, scale, warnings, meta=_rationale(entry))
                     for name, entry in zip(names, generations, strict=True)
                     if entry.rating is not None
                 ),
                 meta=as_read(_KIND, **form),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a prompt. A case whose prompt is not one question is counted and not written."""
         for case in cases:
-            taken = take_ratings(case, (_scale(case.prompt.meta or {}),), lost, keeps_meta=True)
-            count_lost(taken.rest, lost, self.carries)
+            taken = take_ratings(case, (_scale(case.prompt.meta or {}),), dropped, keeps_meta=True)
+            count_lost(taken.rest, dropped, self.supports)
             question = only_question(case.prompt.messages)
             if question is None:
-                lost[OTHER_SHAPE] += 1
+                dropped[OTHER_SHAPE] += 1
                 continue
             form = form_of(case, _KIND)
             keys = (*_KEYS[:2], form.get("models", _KEYS[2]), *_KEYS[3:])
-            lists = _lists(_written(case, taken, form, lost), keys, form)
-            yield with_meta({"instruction": question, **lists}, case, keys, lost)
+            lists = _lists(_written(case, taken, form, dropped), keys, form)
+            yield with_meta({"instruction": question, **lists}, case, keys, dropped)
 
 
 KINDS = {"distilabel": without_settings(Distilabel(), __doc__)}
@@ -147,15 +147,15 @@ def _rationale(entry: Generation) -> JsonObject | None:
     return None if entry.rationale is None else {"rationale": entry.rationale}
 
 
-def _written(case: Case, taken: Taken, form: JsonObject, lost: Counter[str]) -> list[Generation]:
+def _written(case: Case, taken: Taken, form: JsonObject, dropped: Counter[str]) -> list[Generation]:
     unrated = dict(form.get("unrated", ()))
     entries: list[Generation] = []
     for response in case.responses:
         rating: Rating | None = taken.ratings.get((response.id, "rating"))
         meta = (rating.meta or {}) if rating else {"rationale": unrated.get(response.id)}
-        lost["rating details"] += bool(meta.keys() - {"rationale"})
+        dropped["rating details"] += bool(meta.keys() - {"rationale"})
         value = None if rating is None else rating.value
-        entries.append(Generation(answer_text(response, lost), response.author, value, meta.get("rationale")))
+        entries.append(Generation(answer_text(response, dropped), response.author, value, meta.get("rationale")))
     for place, *other in form.get("empty", ()):
         entries.insert(place, Generation(None, *other))
     return entries

@@ -99,22 +99,22 @@ class HelpSteer2:
     """One row a rated answer, or two compared ones."""
 
     keys = _KEYS_2
-    carries = carrying("earlier turns", "prompt meta", *_OF_RATED)
+    supports = carrying("earlier turns", "prompt meta", *_OF_RATED)
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has a response with the five numbers, or two with a preference."""
         numbers = [row.get(scale.dimension) for scale in _SCALES]
         is_rated = {"prompt", "response"} <= row.keys() and all(isinstance(value, int | float) for value in numbers)
         return is_rated or {"prompt", *_SIDES_2, "preference_strength"} <= row.keys()
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with ratings, or with the overall judgment and those of annotators."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for group in groups_of(rows, _group_key):
             is_preferred = _is_preferred(group[0])
-            yield _preferred_case(group[0], ids) if is_preferred else _rated_case(group, ids, noted)
+            yield _preferred_case(group[0], ids) if is_preferred else _rated_case(group, ids, warnings)
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a response of a case with the five dimensions, else a row a case of two responses."""
         for case in cases:
             text, preferences = text_of(case.prompt.messages, EXTRA_ID), verdicts_of(case)
@@ -124,32 +124,32 @@ class HelpSteer2:
             )
             is_compared = preferences.overall is not None and len(texts) == len(_SIDES_2)
             if text is None or None in texts or not (is_rated or is_compared):
-                lost[OTHER_SHAPE] += 1
+                dropped[OTHER_SHAPE] += 1
             elif is_rated:
-                yield from _rated_rows(case, text, texts, lost, carries=self.carries)
+                yield from _rated_rows(case, text, texts, dropped, supports=self.supports)
             else:
-                count_lost(without_verdicts(case, preferences), lost, self.carries - {*_OF_RATED})
-                yield _preferred_row(case, [text, *texts], preferences, lost)
+                count_lost(without_verdicts(case, preferences), dropped, self.supports - {*_OF_RATED})
+                yield _preferred_row(case, [text, *texts], preferences, dropped)
 
 
 class HelpSteer3:
     """One row two answers."""
 
     keys = _KEYS_3
-    carries = carrying("system turns", "earlier turns", "language", "prompt meta", "judgments")
+    supports = carrying("system turns", "earlier turns", "language", "prompt meta", "judgments")
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has turns, two answers, and the overall preference."""
         return isinstance(row.get("context"), list) and {*_SIDES_3, _NAMES_3.overall} <= row.keys()
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases of two responses with the overall judgment and those of annotators."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             turns = field_turns(row, "context", role="user")
             if not isinstance(row.value.get("context"), list):
                 raise RecordError("a context that is not a list of turns", where=row.at("context"))
-            count_other_keys(row.value["context"], noted)
+            count_other_keys(row.value["context"], warnings)
             language, domain = row.optional_text("language"), row.optional_text("domain")
             category, code = _category_and_code(domain, language)
             meta = as_read(
@@ -166,14 +166,14 @@ class HelpSteer3:
                 meta=meta,
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a case of two answers of one turn; one without a verdict has null for it."""
         for case in cases:
             form, preferences = form_of(case, _KIND_3), verdicts_of(case)
             texts = [answer_or_none(response) for response in case.responses]
             is_said = preferences.overall is not None or _NAMES_3.overall in form.get("null", ())
             if len(texts) != 2 or None in texts or not case.prompt.messages or not is_said:
-                lost[OTHER_SHAPE] += 1
+                dropped[OTHER_SHAPE] += 1
                 continue
             category, language = case.prompt.category, case.prompt.language
             wanted = _domain_and_language(category, language)
@@ -183,14 +183,14 @@ class HelpSteer3:
             )
             own_category = _category_and_code(domain, name) == (category, language)
             shown = replace(case, prompt=replace(case.prompt, category=())) if own_category else case
-            count_lost(without_verdicts(shown, preferences), lost, self.carries)
-            count_unwritten(case, preferences, _NAMES_3, lost)
+            count_lost(without_verdicts(shown, preferences), dropped, self.supports)
+            count_unwritten(case, preferences, _NAMES_3, dropped)
             row = {"domain": domain, "language": name, "context": as_turns(case.prompt.messages)}
             row = {key: value for key, value in row.items() if value is not None}
             row |= dict(zip(_SIDES_3, texts, strict=True)) | preference_fields(case, preferences, _NAMES_3)
             row |= {key: None for key in form.get("null", ()) if key not in row}
             row |= {_NAMES_3.individual: []} if form.get("empty") and _NAMES_3.individual not in row else {}
-            yield with_meta(row, case, _KEYS_3, lost)
+            yield with_meta(row, case, _KEYS_3, dropped)
 
 
 def _domain_and_language(category: tuple[str, ...], language: str | None) -> tuple[str | None, str | None]:
@@ -214,9 +214,9 @@ def _group_key(row: Row) -> Hashable:
     return (row.text("prompt"), row.place if _is_preferred(row) else None)
 
 
-def _rated_case(group: Sequence[Row], ids: PromptIds, noted: Counter[str]) -> Case:
+def _rated_case(group: Sequence[Row], ids: PromptIds, warnings: Counter[str]) -> Case:
     texts = [row.text("response") for row in group]
-    names = answer_ids([answer_of(text) for text in texts], noted)
+    names = answer_ids([answer_of(text) for text in texts], warnings)
     meta, metas = split_meta(group, _RATED)
     silent = [[key for key in _RATED[2:] if row.value.get(key, ...) is None] for row in group]
     return Case(
@@ -225,29 +225,31 @@ def _rated_case(group: Sequence[Row], ids: PromptIds, noted: Counter[str]) -> Ca
             Response(id=name, text=text, meta=answer_meta)
             for name, text, answer_meta in zip(names, texts, metas, strict=True)
         ),
-        ratings=tuple(rating for name, row in zip(names, group, strict=True) for rating in _ratings(name, row, noted)),
+        ratings=tuple(
+            rating for name, row in zip(names, group, strict=True) for rating in _ratings(name, row, warnings)
+        ),
         meta=as_read(_KIND_2, null=silent if any(silent) else []),
     )
 
 
-def _ratings(name: str, row: Row, noted: Counter[str]) -> Iterator[Rating]:
+def _ratings(name: str, row: Row, warnings: Counter[str]) -> Iterator[Rating]:
     for scale in _SCALES:
         value = row.number(scale.dimension)
         if value is not None:
             meta = NEITHER_IS_BETTER if scale.dimension in _NEITHER else None
-            yield rating_of(name, value, scale, noted, meta=meta)
+            yield rating_of(name, value, scale, warnings, meta=meta)
 
 
 def _rated_rows(
-    case: Case, text: str, texts: Sequence[str | None], lost: Counter[str], *, carries: frozenset[str]
+    case: Case, text: str, texts: Sequence[str | None], dropped: Counter[str], *, supports: frozenset[str]
 ) -> Iterator[JsonObject]:
-    form, taken = form_of(case, _KIND_2), take_ratings(case, _SCALES, lost, keeps_meta=True)
-    count_lost(taken.rest, lost, carries)
+    form, taken = form_of(case, _KIND_2), take_ratings(case, _SCALES, dropped, keeps_meta=True)
+    count_lost(taken.rest, dropped, supports)
     nulls = form.get("null") or [[]] * len(texts)
     for response, answer, null in zip(case.responses, texts, nulls, strict=True):
         values = {key: taken.value(response.id, key) for key in _RATED[2:]}
         scores = {key: value for key, value in values.items() if value is not None or key in null}
-        yield with_metas({"prompt": text, "response": answer, **scores}, case, response.meta, _RATED, lost)
+        yield with_metas({"prompt": text, "response": answer, **scores}, case, response.meta, _RATED, dropped)
 
 
 def _preferred_case(row: Row, ids: PromptIds) -> Case:
@@ -262,14 +264,14 @@ def _preferred_case(row: Row, ids: PromptIds) -> Case:
 
 
 def _preferred_row(
-    case: Case, texts: Sequence[str | None], preferences: PreferenceVerdicts, lost: Counter[str]
+    case: Case, texts: Sequence[str | None], preferences: PreferenceVerdicts, dropped: Counter[str]
 ) -> JsonObject:
     form = form_of(case, _KIND_2)
-    count_unwritten(case, preferences, _NAMES_2, lost)
+    count_unwritten(case, preferences, _NAMES_2, dropped)
     row = dict(zip(("prompt", *_SIDES_2), texts, strict=True)) | preference_fields(case, preferences, _NAMES_2)
     row |= {key: None for key in form.get("null", ()) if key not in row}
     row |= {_NAMES_2.individual: []} if form.get("empty") and _NAMES_2.individual not in row else {}
-    return with_meta(row, case, _PREFERRED, lost)
+    return with_meta(row, case, _PREFERRED, dropped)
 
 
 def preferences_in(row: Row, names: PreferenceKeys, sides: tuple[str, str]) -> tuple[Judgment, ...]:
@@ -325,13 +327,13 @@ def without_verdicts(case: Case, preferences: PreferenceVerdicts) -> Case:
     return replace(case, judgments=tuple(bare.get(id(judgment), judgment) for judgment in case.judgments))
 
 
-def count_unwritten(case: Case, preferences: PreferenceVerdicts, names: PreferenceKeys, lost: Counter[str]) -> None:
+def count_unwritten(case: Case, preferences: PreferenceVerdicts, names: PreferenceKeys, dropped: Counter[str]) -> None:
     """Count the judgments for which the row has no place, and what the overall one says besides its number."""
     num_said = (preferences.overall is not None) + len(preferences.individual)
-    lost["judgments beyond those of a row"] += len(case.judgments) - num_said
+    dropped["judgments beyond those of a row"] += len(case.judgments) - num_said
     if preferences.overall is not None:
-        lost["what judgments say besides"] += bool(without_keys(preferences.overall.meta, (_STRENGTH,)))
-        lost["reasons"] += preferences.overall.reason is not None and not names.overall_reason
+        dropped["what judgments say besides"] += bool(without_keys(preferences.overall.meta, (_STRENGTH,)))
+        dropped["reasons"] += preferences.overall.reason is not None and not names.overall_reason
 
 
 def preference_fields(case: Case, preferences: PreferenceVerdicts, names: PreferenceKeys) -> JsonObject:

@@ -53,38 +53,38 @@ class LabelStudio:
     """One task a prompt; annotations are human evidence, predictions are of the kind llm."""
 
     keys = KEYS
-    carries = carrying(
+    supports = carrying(
         "system turns", "earlier turns", "prompt meta", "prompt ids", "response ids", "response meta",
         "more than two responses", "judgments", "judges", "ratings", "raters",
     )  # fmt: skip
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has data as an object, and a list of annotations or predictions."""
         return isinstance(row.get("data"), dict) and any(isinstance(row.get(key), list) for key in LISTS)
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with judgments and ratings."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             data = row.value.get("data")
             if not isinstance(data, dict):
                 raise RecordError("the row lacks 'data'", where=row.place, allowed="data: an object")
             results = {key: row.items(key, default=()) for key in LISTS}
-            item = named_item(data, row.at("data"), noted, has_items=True)
-            evidence = evidence_of(results, item.responses, row.place, noted)
+            item = named_item(data, row.at("data"), warnings, has_items=True)
+            evidence = evidence_of(results, item.responses, row.place, warnings)
             yield tool_case(ToolRecord(row, item, data, results, evidence), KIND, KEYS, fresh_lists, ids)
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a task a case, to be imported again."""
         for case in cases:
-            count_lost(without_tasks(case), lost, self.carries)
+            count_lost(without_tasks(case), dropped, self.supports)
             form = form_of(case, KIND)
-            content = {"data": data_of(case, form, lost)} | _lists(case, form.get("said", {}), lost)
-            yield tool_row(case, KIND, KEYS, content, lost)
+            content = {"data": data_of(case, form, dropped)} | _lists(case, form.get("said", {}), dropped)
+            yield tool_row(case, KIND, KEYS, content, dropped)
 
 
 def evidence_of(
-    annotations_of: Mapping[str, Sequence[Any]], responses: Sequence[Response], place: Place, noted: Counter[str]
+    annotations_of: Mapping[str, Sequence[Any]], responses: Sequence[Response], place: Place, warnings: Counter[str]
 ) -> ToolEvidence:
     """Return judgments and ratings of all results. Raises RecordError for an annotation that is none."""
     names = [response.id for response in responses]
@@ -95,7 +95,7 @@ def evidence_of(
             where = place._replace(path=f"{key}[{index}]")
             voice = _voice(key, annotation, where)
             if annotation.get("was_cancelled"):
-                noted["cancelled annotations"] += 1
+                warnings["cancelled annotations"] += 1
                 if len(names) == 2:
                     said_of_both: JsonObject = voice._asdict() | {"reason": "cancelled"}
                     judgments.append(Judgment(left=names[0], right=names[1], verdict="none", **said_of_both))
@@ -106,7 +106,7 @@ def evidence_of(
                 elif (comparisons := list(_judgments(result, names))) or result.type in ("pairwise", "ranker"):
                     judgments += comparisons
                 else:
-                    noted["results that are no comparison and no rating of a response"] += 1
+                    warnings["results that are no comparison and no rating of a response"] += 1
     return ToolEvidence(tuple(judgments), tuple(ratings))
 
 
@@ -171,21 +171,21 @@ def _tiers(result: ToolResult, names: Sequence[str]) -> tuple[tuple[str, ...], .
     )
 
 
-def _lists(case: Case, lists_read: JsonObject, lost: Counter[str]) -> JsonObject:
+def _lists(case: Case, lists_read: JsonObject, dropped: Counter[str]) -> JsonObject:
     """Return the lists as they were read, while they mean what the case holds; else new ones, which are counted."""
     if not lists_read:
-        return fresh_lists(case, lost)
+        return fresh_lists(case, dropped)
     lists = fresh_lists(case, Counter()) | lists_read
     if evidence_of(lists, case.responses, Place("the row"), Counter()) == (case.judgments, case.ratings):
         return lists
-    lost["annotations written anew"] += 1
-    return fresh_lists(case, lost)
+    dropped["annotations written anew"] += 1
+    return fresh_lists(case, dropped)
 
 
-def fresh_lists(case: Case, lost: Counter[str]) -> JsonObject:
+def fresh_lists(case: Case, dropped: Counter[str]) -> JsonObject:
     """Return annotations of people and predictions of models, one for each ranking or rating."""
     written: JsonObject = {key: [] for key in LISTS}
-    results = [(ranking.voice, _ranking_result(ranking)) for ranking in rankings_of(case.judgments, lost)]
+    results = [(ranking.voice, _ranking_result(ranking)) for ranking in rankings_of(case.judgments, dropped)]
     for rating in case.ratings:
         value = {"from_name": rating.dimension, "to_name": rating.response, "type": "rating"}
         results.append((Voice(rating.rater, rating.kind), {**value, "value": {"rating": rating.value}}))
@@ -194,7 +194,7 @@ def fresh_lists(case: Case, lost: Counter[str]) -> JsonObject:
             written["annotations"].append({"completed_by": voice.judge, "was_cancelled": False, "result": [result]})
             continue
         if voice.kind == "model":
-            lost["kinds of judges and raters"] += 1
+            dropped["kinds of judges and raters"] += 1
         written["predictions"].append({"model_version": voice.judge, "result": [result]})
     return written
 

@@ -48,9 +48,9 @@ def instruction_turns(row: Row) -> tuple[tuple[Message, ...], JsonObject]:
     return tuple(turns), {name: value for name, value in facts.items() if value}
 
 
-def instruction_row(messages: tuple[Message, ...], form: JsonObject, lost: Counter[str]) -> JsonObject:
+def instruction_row(messages: tuple[Message, ...], form: JsonObject, dropped: Counter[str]) -> JsonObject:
     """Return the conversation as instruction, input, history and system, in the form that was read."""
-    conversation = conversation_of(messages, lost)
+    conversation = conversation_of(messages, dropped)
     instruction, extra = conversation.question_apart(form.get("input", ""))
     row = {
         "instruction": instruction,
@@ -61,31 +61,31 @@ def instruction_row(messages: tuple[Message, ...], form: JsonObject, lost: Count
     return {key: value for key, value in row.items() if value or key not in form.get("absent", ())}
 
 
-def _parse_alpaca(row: Row, noted: Counter[str]) -> ParsedPair:
+def _parse_alpaca(row: Row, warnings: Counter[str]) -> ParsedPair:
     answers = [answer_of(row.text(key)) for key in SIDES]
     messages, form = instruction_turns(row)
     return ParsedPair(PairTurns(messages, *answers), form)
 
 
-def _alpaca_row(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject:
-    answers = {key: _last_turn(answer, lost).content for key, answer in zip(SIDES, turns[1:], strict=True)}
-    return instruction_row(turns.prompt, form, lost) | answers
+def _alpaca_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
+    answers = {key: _last_turn(answer, dropped).content for key, answer in zip(SIDES, turns[1:], strict=True)}
+    return instruction_row(turns.prompt, form, dropped) | answers
 
 
 _ALPACA = PairFormat(
     kind="llamafactory_alpaca",
     keys=(*_INSTRUCTION_KEYS, *SIDES),
-    carries=carrying_pairs(),
-    recognises=lambda row: "instruction" in row and all(isinstance(row.get(key), str) for key in SIDES),
+    supports=carrying_pairs(),
+    matches=lambda row: "instruction" in row and all(isinstance(row.get(key), str) for key in SIDES),
     parse=_parse_alpaca,
     row_of=_alpaca_row,
     null_keys=_OPTIONAL_KEYS,
 )
 
 
-def _last_turn(turns: Sequence[Message], lost: Counter[str]) -> Message:
+def _last_turn(turns: Sequence[Message], dropped: Counter[str]) -> Message:
     """Return the last turn of an answer, for formats with one; the others are counted."""
-    lost["earlier turns of an answer"] += len(turns) - 1
+    dropped["earlier turns of an answer"] += len(turns) - 1
     return turns[-1]
 
 
@@ -94,21 +94,21 @@ class RankedOutputs:
 
     _kind = "llamafactory_ranked"
     keys = (*_INSTRUCTION_KEYS, "output")
-    carries = carrying("system turns", "earlier turns", "prompt meta", "rankings", "more than two responses")
+    supports = carrying("system turns", "earlier turns", "prompt meta", "rankings", "more than two responses")
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has an instruction with a list of outputs."""
         return "instruction" in row and isinstance(row.get("output"), list)
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with one response a tier."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             output = row.items("output")
             if not all(isinstance(text, str) for text in output):
                 raise RecordError("an answer that is not a text", where=row.at("output"))
             answers = [answer_of(text) for text in output]
-            names = answer_ids(answers, noted)
+            names = answer_ids(answers, warnings)
             messages, form = instruction_turns(row)
             yield Case(
                 prompt=with_prompt(messages, id=ids.take(row), meta=row.others(self.keys)),
@@ -117,24 +117,24 @@ class RankedOutputs:
                 meta=as_read(self._kind, **form),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a prompt; ties become an order, and unranked responses are left out: both are counted."""
         for case in cases:
-            count_lost(case, lost, self.carries)
+            count_lost(case, dropped, self.supports)
             ranked = [name for tier in case.ranking or () for name in tier]
-            lost["unranked responses"] += len(case.responses) - len(ranked)
+            dropped["unranked responses"] += len(case.responses) - len(ranked)
             by_id = {response.id: response for response in case.responses}
             form = form_of(case, self._kind)
-            output = {"output": [answer_text(by_id[name], lost) for name in ranked]}
-            row = with_nulls(instruction_row(case.prompt.messages, form, lost) | output, form)
-            yield with_meta(row, case, self.keys, lost)
+            output = {"output": [answer_text(by_id[name], dropped) for name in ranked]}
+            row = with_nulls(instruction_row(case.prompt.messages, form, dropped) | output, form)
+            yield with_meta(row, case, self.keys, dropped)
 
 
 _ROLES = {"human": "user", "gpt": "assistant", "system": "system", "observation": "tool", "function_call": "function"}
 _SENDERS = {role: sender for sender, role in _ROLES.items()}
 
 
-def _parse_sharegpt(row: Row, noted: Counter[str]) -> ParsedPair:
+def _parse_sharegpt(row: Row, warnings: Counter[str]) -> ParsedPair:
     turns = [_turn(row, turn, "conversations") for turn in row.items("conversations")]
     system = row.text("system", default="")
     answers = [(_turn(row, row.value.get(key), key),) for key in SIDES]
@@ -151,14 +151,14 @@ def _turn(row: Row, turn: Any, key: str) -> Message:
     return Message(role=_ROLES.get(sender, sender), content=turn["value"])
 
 
-def _sharegpt_row(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject:
+def _sharegpt_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
     prompt = turns.prompt
     is_apart = form.get("system") is True and prompt and prompt[0].role == "system"
     system = {"system": prompt[0].content} if is_apart else {}
     system |= {"system": ""} if form.get("system") == "" else {}
     return {
         "conversations": [_sharegpt_turn(turn) for turn in (prompt[1:] if is_apart else prompt)],
-        **{key: _sharegpt_turn(_last_turn(answer, lost)) for key, answer in zip(SIDES, turns[1:], strict=True)},
+        **{key: _sharegpt_turn(_last_turn(answer, dropped)) for key, answer in zip(SIDES, turns[1:], strict=True)},
         **system,
     }
 
@@ -170,8 +170,8 @@ def _sharegpt_turn(turn: Message) -> JsonObject:
 _SHAREGPT = PairFormat(
     kind="llamafactory_sharegpt",
     keys=("conversations", *SIDES, "system"),
-    carries=carrying_pairs(),
-    recognises=lambda row: isinstance(row.get("conversations"), list) and set(SIDES) <= row.keys(),
+    supports=carrying_pairs(),
+    matches=lambda row: isinstance(row.get("conversations"), list) and set(SIDES) <= row.keys(),
     parse=_parse_sharegpt,
     row_of=_sharegpt_row,
     turn_keys=("conversations", *SIDES),

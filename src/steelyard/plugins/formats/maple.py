@@ -38,18 +38,18 @@ class Maple:
     """One row a translation."""
 
     keys = _KEYS
-    carries = carrying("prompt meta", "authors", "response meta", "more than two responses")
+    supports = carrying("prompt meta", "authors", "response meta", "more than two responses")
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has a source and a translation with both translators' scores."""
         return {*_SCALES, "source", "translation"} <= row.keys()
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with two ratings a response."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for group in groups_of(rows, lambda row: row.text("source")):
             turns = [answer_of(row.text("translation")) for row in group]
-            names = answer_ids(turns, noted)
+            names = answer_ids(turns, warnings)
             meta, metas = split_meta(group, _KEYS)
             forms = [_form(row) for row in group]
             question = Message(role="user", content=group[0].text("source"))
@@ -60,20 +60,20 @@ class Maple:
                     for name, answer, row, answer_meta in zip(names, turns, group, metas, strict=True)
                 ),
                 ratings=tuple(
-                    rating for name, row in zip(names, group, strict=True) for rating in _ratings(name, row, noted)
+                    rating for name, row in zip(names, group, strict=True) for rating in _ratings(name, row, warnings)
                 ),
                 meta=as_read(_KIND, forms=forms if any(forms) else []),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a response of a case of one question, where a response has one of the two scores."""
         for case in cases:
-            scores, others = _taken(case, lost)
-            plain = plain_texts(case, lost) if scores else None
+            scores, others = _taken(case, dropped)
+            plain = plain_texts(case, dropped) if scores else None
             if plain is None:
-                lost[OTHER_SHAPE] += not scores
+                dropped[OTHER_SHAPE] += not scores
                 continue
-            count_lost(others, lost, self.carries)
+            count_lost(others, dropped, self.supports)
             forms = form_of(case, _KIND).get("forms") or [{}] * len(case.responses)
             for response, form in zip(case.responses, forms, strict=True):
                 values = {key: scores.get((response.id, scale.rater)) for key, scale in _SCALES.items()}
@@ -81,17 +81,17 @@ class Maple:
                 row = {key: value for key, value in row.items() if value is not None or key in form.get("null", ())}
                 row |= {"translation": plain.texts[response.id]} | form.get("score", {})
                 row = {key: value for key, value in row.items() if key not in form.get("absent", ())}
-                yield with_metas(row, case, response.meta, _KEYS, lost)
+                yield with_metas(row, case, response.meta, _KEYS, dropped)
 
 
 KINDS = {"maple": without_settings(Maple(), __doc__)}
 
 
-def _ratings(name: str, row: Row, noted: Counter[str]) -> Iterator[Rating]:
+def _ratings(name: str, row: Row, warnings: Counter[str]) -> Iterator[Rating]:
     for key, scale in _SCALES.items():
         value = row.number(key)
         if value is not None:
-            yield rating_of(name, value, scale, noted)
+            yield rating_of(name, value, scale, warnings)
 
 
 def _mean(scores: Mapping[str, float | None]) -> float | None:
@@ -108,7 +108,7 @@ def _form(row: Row) -> JsonObject:
     return {key: value for key, value in form.items() if value}
 
 
-def _taken(case: Case, lost: Counter[str]) -> tuple[dict[tuple[str, str | None], float], Case]:
+def _taken(case: Case, dropped: Counter[str]) -> tuple[dict[tuple[str, str | None], float], Case]:
     """Return the scores by response and rater, and the case with only the other ratings."""
     scores: dict[tuple[str, str | None], float] = {}
     others: list[Rating] = []
@@ -122,5 +122,5 @@ def _taken(case: Case, lost: Counter[str]) -> tuple[dict[tuple[str, str | None],
             others.append(rating)
             continue
         scores[rating.response, rating.rater] = rating.value
-        lost["rating details"] += bool(rating.id or rating.task or rating.spans or rating.meta)
+        dropped["rating details"] += bool(rating.id or rating.task or rating.spans or rating.meta)
     return scores, replace(case, ratings=tuple(others))

@@ -57,13 +57,13 @@ class Mqm:
     """One row an error."""
 
     keys = _KEYS
-    carries = carrying("source", "prompt meta", "authors", "more than two responses")
+    supports = carrying("source", "prompt meta", "authors", "more than two responses")
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has a translation with the rater, and the category and severity of an error."""
         return set(_NEEDED) <= row.keys() and any(key in row for key in _SEGMENTS)
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with a rating for each rater of each translation."""
         seen: dict[str, Place] = {}
         for group in groups_of(rows, lambda row: (row.text("doc"), _segment(row))):
@@ -73,28 +73,28 @@ class Mqm:
                 problem = f"segment {name!r} stands at {seen[name]} already"
                 raise RecordError(problem, where=first.place, do="sort the rows by document and segment")
             seen[name] = first.place
-            yield _case(name, group, noted)
+            yield _case(name, group, warnings)
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row an error of a case of one source and translations by different systems."""
         for case in cases:
             names = {item.id: item.id if item.author is None else item.author for item in case.responses}
             rated = [item for item in case.ratings if item.dimension == DIMENSION and errors_in(item)]
-            plain = plain_texts(case, lost) if rated else None
+            plain = plain_texts(case, dropped) if rated else None
             if plain is None or len(set(names.values())) < len(names) or _has_marks(plain):
-                lost[OTHER_SHAPE] += plain is not None or not rated
+                dropped[OTHER_SHAPE] += plain is not None or not rated
                 continue
             mine = {id(item) for item in rated}
             others = tuple(item for item in case.ratings if id(item) not in mine)
-            count_lost(replace(case, ratings=others), lost, self.carries)
-            lost["responses without a rating"] += len(names.keys() - {item.response for item in rated})
-            lost["raters"] += sum(item.kind != "human" for item in rated)
+            count_lost(replace(case, ratings=others), dropped, self.supports)
+            dropped["responses without a rating"] += len(names.keys() - {item.response for item in rated})
+            dropped["raters"] += sum(item.kind != "human" for item in rated)
             form = form_of(case, _KIND)
             key, segment = form.get("segment", (_SEGMENTS[0], case.prompt.id))
             shared = {"doc": case.prompt.source or "", key: segment}
             written = list(error_rows(replace(case, ratings=tuple(rated)), plain.texts, names, plain.question))
             for place in form.get("order") or range(len(written)):
-                yield with_meta(shared | written[place], case, _KEYS, lost)
+                yield with_meta(shared | written[place], case, _KEYS, dropped)
 
 
 def _segment(row: Row) -> Any:
@@ -105,7 +105,7 @@ def _segment(row: Row) -> Any:
     return value
 
 
-def _case(name: str, group: Sequence[Row], noted: Counter[str]) -> Case:
+def _case(name: str, group: Sequence[Row], warnings: Counter[str]) -> Case:
     first = group[0]
     for row in group:
         for key in _NEEDED:
@@ -121,7 +121,7 @@ def _case(name: str, group: Sequence[Row], noted: Counter[str]) -> Case:
         key = (row.value["system"], row.value["rater"])
         fields = {name: row.value[name] for name in (*_ERROR, "metadata") if name in row.value} | (other or {})
         texts = {"source": source, "target": targets[key[0]]}
-        errors.setdefault(key, []).append(error_of(row.value, fields, texts, noted))
+        errors.setdefault(key, []).append(error_of(row.value, fields, texts, warnings))
         places.setdefault(key, []).append(place)
     segment_key = next(key for key in _SEGMENTS if key in first.value)
     return Case(
@@ -177,18 +177,18 @@ def weight(category: str, severity: str) -> float:
     return _PUNCTUATION_WEIGHT if (kind, degree) == (_PUNCTUATION, "minor") else _WEIGHTS[degree]
 
 
-def error_of(row: JsonObject, fields: JsonObject, texts: Mapping[str, str], noted: Counter[str]) -> Any:
+def error_of(row: JsonObject, fields: JsonObject, texts: Mapping[str, str], warnings: Counter[str]) -> Any:
     """Return an error: the row's own keys, its spans, and its texts where marks do not restore them."""
     marked_texts = {key: unmarked(row[key]) for key in MARKED}
     error: JsonObject = {"row": dict(fields)}
     for key, text in marked_texts.items():
-        noted["marks without a partner"] += not text.is_whole
+        warnings["marks without a partner"] += not text.is_whole
         fits = all(text.text[start:end] == texts[key][start:end] for start, end in text.spans)
         if text.spans and fits:
             error[f"{key}_spans"] = [list(span) for span in text.spans]
         if marked(texts[key], error.get(f"{key}_spans", ())) != row[key]:
             error[key] = row[key]
-            noted[f"{key} texts that differ between the rows of one"] += text.text != texts[key]
+            warnings[f"{key} texts that differ between the rows of one"] += text.text != texts[key]
     return error
 
 

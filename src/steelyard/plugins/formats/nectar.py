@@ -41,27 +41,27 @@ class Nectar:
     """One row a prompt, with all its answers."""
 
     keys = _KEYS
-    carries = carrying(
+    supports = carrying(
         "system turns", "earlier turns", "source", "prompt meta", "authors", "response meta", "rankings", "ties",
         "more than two responses",
     )  # fmt: skip
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has a prompt with a list of answers that each have a rank."""
         answers = row.get("answers")
         return isinstance(row.get("prompt"), str) and isinstance(answers, list) and bool(answers) and all(
             isinstance(item, dict) and {"answer", "rank"} <= item.keys() for item in answers
         )  # fmt: skip
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with a tier for each rank; answers without a rank are not ranked."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             text = row.text("prompt")
             end = next((end for end in (_END, _END.rstrip(" ")) if text.endswith(end)), "")
             prompt = turns_in(text.removesuffix(end), HUMAN)
             items = _items(row)
-            names = answer_ids([_turns(item) for item in items], noted)
+            names = answer_ids([_turns(item) for item in items], warnings)
             places = {name: item["rank"] for name, item in zip(names, items, strict=True) if _is_ranked(item)}
             ranking = tiers_of(places) or None
             numbers = {key: row.value[key] for key in _NUMBERS if key in row.value}
@@ -85,19 +85,19 @@ class Nectar:
                 meta=meta,
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a case; one whose turns would not be read again from a transcript is counted and not written."""
         for case in cases:
             form = form_of(case, _KIND)
             text = text_of(case.prompt.messages, HUMAN, form.get("bare", ()))
             texts = [answer_or_none(response) for response in case.responses]
             if text is None or None in texts or text.endswith((_END, _END.rstrip(" "))):
-                lost[OTHER_SHAPE] += 1
+                dropped[OTHER_SHAPE] += 1
                 continue
-            count_lost(case, lost, self.carries)
-            row = {"prompt": text + form.get("end", _END), "answers": _answers(case, texts, form, lost)}
+            count_lost(case, dropped, self.supports)
+            row = {"prompt": text + form.get("end", _END), "answers": _answers(case, texts, form, dropped)}
             (numbers,) = form.get("numbers") or [_numbers(case.prompt.messages, len(texts))]
-            yield with_meta(row | numbers | _source_field(case, form), case, _KEYS, lost)
+            yield with_meta(row | numbers | _source_field(case, form), case, _KEYS, dropped)
 
 
 KINDS = {"nectar": without_settings(Nectar(), __doc__)}
@@ -153,7 +153,7 @@ def _source_field(case: Case, form: JsonObject) -> JsonObject:
     return {"source": [source] if source is not None else []}
 
 
-def _answers(case: Case, texts: Sequence[str | None], form: JsonObject, lost: Counter[str]) -> list[JsonObject]:
+def _answers(case: Case, texts: Sequence[str | None], form: JsonObject, dropped: Counter[str]) -> list[JsonObject]:
     ranks: JsonObject = rank_of(case.ranking or ())
     ranked = [response.id for response in case.responses if response.id in ranks]
     read_ranks = dict(zip(ranked, form.get("ranks", ()), strict=False))
@@ -166,5 +166,5 @@ def _answers(case: Case, texts: Sequence[str | None], form: JsonObject, lost: Co
             fields["model"] = response.author
         if response.id in ranks or place not in form.get("bare_answers", ()):
             fields["rank"] = ranks.get(response.id)
-        rows.append(fields | other_meta(response.meta, _ANSWER_KEYS, lost))
+        rows.append(fields | other_meta(response.meta, _ANSWER_KEYS, dropped))
     return rows

@@ -44,12 +44,12 @@ class NemoRl:
     """One row a prompt, with all its ranked answers."""
 
     keys = _KEYS
-    carries = carrying(
+    supports = carrying(
         "system turns", "earlier turns", "source", "prompt meta", "answers of several turns", "response meta",
         "rankings", "ties", "more than two responses",
     )  # fmt: skip
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has a context beside completions that have a rank."""
         items = row.get("completions")
         return (
@@ -58,17 +58,17 @@ class NemoRl:
             and all(isinstance(item, dict) and set(_OWN) <= item.keys() for item in items)
         )
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases in tiers of equal rank."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             items = row.items("completions")
             if not items:
                 raise RecordError("no completions", where=row.at("completions"))
-            completions = [_completion(row, index, item, noted) for index, item in enumerate(items)]
-            names = answer_ids([turns for turns, _ in completions], noted)
+            completions = [_completion(row, index, item, warnings) for index, item in enumerate(items)]
+            names = answer_ids([turns for turns, _ in completions], warnings)
             ranks = [rank for _, rank in completions]
-            count_other_keys(row.value.get("context"), noted)
+            count_other_keys(row.value.get("context"), warnings)
             ranking = _tiers(names, ranks)
             meta = as_read(
                 _KIND, ranks=ranks if ranks != _ranks(names, ranking) else None, null=row.nulls(("task_name",))
@@ -88,15 +88,15 @@ class NemoRl:
                 meta=meta,
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a prompt; responses without a rank are left out and counted."""
         for case in cases:
-            count_lost(case, lost, self.carries)
+            count_lost(case, dropped, self.supports)
             ranked = {name for tier in case.ranking or () for name in tier}
             answers = [response for response in case.responses if response.id in ranked]
-            lost["unranked responses"] += len(case.responses) - len(answers)
+            dropped["unranked responses"] += len(case.responses) - len(answers)
             if not answers:
-                lost["prompts without a ranking"] += 1
+                dropped["prompts without a ranking"] += 1
                 continue
             form = form_of(case, _KIND)
             names = [response.id for response in answers]
@@ -105,22 +105,22 @@ class NemoRl:
             ranks = read_ranks if len(read_ranks) == len(names) and _tiers(names, read_ranks) == case.ranking else ranks
             row = {
                 "context": as_turns(case.prompt.messages),
-                "completions": [_written(answer, rank, lost) for answer, rank in zip(answers, ranks, strict=True)],
+                "completions": [_written(answer, rank, dropped) for answer, rank in zip(answers, ranks, strict=True)],
                 **({"task_name": case.prompt.source} if case.prompt.source is not None else {}),
             }
-            yield with_meta(with_nulls(row, form), case, _KEYS, lost)
+            yield with_meta(with_nulls(row, form), case, _KEYS, dropped)
 
 
 KINDS = {"nemo_rl": without_settings(NemoRl(), __doc__)}
 
 
-def _completion(row: Row, index: int, item: Any, noted: Counter[str]) -> tuple[tuple[Message, ...], float]:
+def _completion(row: Row, index: int, item: Any, warnings: Counter[str]) -> tuple[tuple[Message, ...], float]:
     place = row.at(f"completions[{index}]")
     if not isinstance(item, dict) or not is_number(item.get("rank")):
         raise RecordError(
             "a completion without a number as its rank", where=place, allowed='{"rank": 0, "completion": …}'
         )
-    count_other_keys(item.get("completion"), noted)
+    count_other_keys(item.get("completion"), warnings)
     if not isinstance(item.get("completion"), list):
         raise RecordError(
             "a completion that is not a list of turns", where=place, allowed='[{"role": …, "content": …}]'
@@ -142,6 +142,6 @@ def _ranks(names: Iterable[str], ranking: Ranking) -> list[float]:
     return [ranks[name] for name in names]
 
 
-def _written(response: Response, rank: float, lost: Counter[str]) -> JsonObject:
+def _written(response: Response, rank: float, dropped: Counter[str]) -> JsonObject:
     fields = {"rank": rank, "completion": as_turns(answer_turns(response))}
-    return other_meta(response.meta, fields, lost) | fields
+    return other_meta(response.meta, fields, dropped) | fields

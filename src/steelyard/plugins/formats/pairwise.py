@@ -57,16 +57,16 @@ def _trl(config: TrlConfig) -> PairFormat:
     in TRL.
     """
 
-    def row_of(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject:
+    def row_of(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
         is_implicit = form.get("implicit", False) or config.implicit
-        row = _implicit_row(turns, form, lost) if is_implicit else _explicit_row(turns, form)
+        row = _implicit_row(turns, form, dropped) if is_implicit else _explicit_row(turns, form)
         return {"prompt": form["title"]} | row if "title" in form and not config.implicit else row
 
     return PairFormat(
         kind="trl",
         keys=(*_TRL_KEYS, MARGIN),
-        carries=carrying_pairs("margins", "answers of several turns"),
-        recognises=lambda row: set(SIDES) <= row.keys() and not _lists_texts(row["chosen"]) and not _is_hh_rlhf(row),
+        supports=carrying_pairs("margins", "answers of several turns"),
+        matches=lambda row: set(SIDES) <= row.keys() and not _lists_texts(row["chosen"]) and not _is_hh_rlhf(row),
         parse=_parse_trl,
         row_of=row_of,
         turn_keys=_TRL_KEYS,
@@ -75,10 +75,10 @@ def _trl(config: TrlConfig) -> PairFormat:
     )
 
 
-def _parse_trl(row: Row, noted: Counter[str]) -> ParsedPair:
+def _parse_trl(row: Row, warnings: Counter[str]) -> ParsedPair:
     is_inside = "prompt" not in row.value or _has_title(row)
     if is_inside:
-        turns = implicit_turns(row, noted, do="give the prompt its own key, of the same form")
+        turns = implicit_turns(row, warnings, do="give the prompt its own key, of the same form")
     else:
         prompt = turns_of(row.value["prompt"], row.place, "prompt", role="user")
         turns = PairTurns(prompt, *(field_turns(row, key, role="assistant") for key in SIDES))
@@ -119,7 +119,7 @@ def _explicit_row(turns: PairTurns, form: JsonObject) -> JsonObject:
     }
 
 
-def _implicit_row(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject:
+def _implicit_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
     """Return the prompt inside both answers, as texts or else as turns; apart where neither would be read the same."""
     if "chosen" not in form.get("turns", ()) and turns.are_texts():
         texts = whole_texts(turns)
@@ -127,7 +127,7 @@ def _implicit_row(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> Jso
             return texts
     if turns.is_separable():
         return whole_turns(turns)
-    lost[NOT_SEPARABLE] += 1
+    dropped[NOT_SEPARABLE] += 1
     return _explicit_row(turns, form)
 
 
@@ -159,12 +159,12 @@ def _openrlhf(config: OpenRlhfConfig) -> PairFormat:
     if len(set(keys)) < len(keys):
         raise ConfigError(f"one name for several keys: {', '.join(keys)}", allowed="names that differ")
 
-    def parse(row: Row, noted: Counter[str]) -> ParsedPair:
+    def parse(row: Row, warnings: Counter[str]) -> ParsedPair:
         do = "name the prompt's key: --set prompt_key=…"
-        turns = _same_form(row, parts) if config.prompt_key else implicit_turns(row, noted, sides, do=do)
+        turns = _same_form(row, parts) if config.prompt_key else implicit_turns(row, warnings, sides, do=do)
         return ParsedPair(turns, {"texts": isinstance(row.value[sides[0]], str)})
 
-    def row_of(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject:
+    def row_of(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
         as_texts = form.get("texts", False) and turns.are_texts()
         if config.prompt_key:
             return {
@@ -172,14 +172,14 @@ def _openrlhf(config: OpenRlhfConfig) -> PairFormat:
             }
         texts = whole_texts(turns, sides) if as_texts else None
         if texts is None:
-            lost[NOT_SEPARABLE] += not turns.is_separable()
+            dropped[NOT_SEPARABLE] += not turns.is_separable()
         return texts or whole_turns(turns, sides)
 
     return PairFormat(
         kind="openrlhf",
         keys=keys,
-        carries=carrying_pairs("margins", "answers of several turns"),
-        recognises=lambda row: False,
+        supports=carrying_pairs("margins", "answers of several turns"),
+        matches=lambda row: False,
         parse=parse,
         row_of=row_of,
         turn_keys=parts,
@@ -198,11 +198,11 @@ def _same_form(row: Row, keys: Sequence[str]) -> PairTurns:
     return turns
 
 
-def _parse_hh_rlhf(row: Row, noted: Counter[str]) -> ParsedPair:
+def _parse_hh_rlhf(row: Row, warnings: Counter[str]) -> ParsedPair:
     chosen, rejected = (_transcript(row, key) for key in SIDES)
     turns = cut_turns(chosen.turns, rejected.turns)
-    noted["transcripts that share no turn"] += not turns.prompt
-    noted["transcripts that end with a person's turn"] += any(side[-1].role == "user" for side in turns[1:])
+    warnings["transcripts that share no turn"] += not turns.prompt
+    warnings["transcripts that end with a person's turn"] += any(side[-1].role == "user" for side in turns[1:])
     return ParsedPair(turns, {"bare": [chosen.bare, rejected.bare] if chosen.bare or rejected.bare else None})
 
 
@@ -213,21 +213,21 @@ def _transcript(row: Row, key: str) -> Transcript:
     return transcript
 
 
-def _hh_rlhf_row(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject | None:
+def _hh_rlhf_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject | None:
     sides = (turns.prompt + turns.chosen, turns.prompt + turns.rejected)
     places = form.get("bare", ([], []))
     texts = [text_of(side, HUMAN, bare) for side, bare in zip(sides, places, strict=True)]
     if None in texts:
         return None
-    lost[NOT_SEPARABLE] += cut_turns(*sides) != turns
+    dropped[NOT_SEPARABLE] += cut_turns(*sides) != turns
     return dict(zip(SIDES, texts, strict=True))
 
 
 _HH_RLHF = PairFormat(
     kind="hh_rlhf",
     keys=SIDES,
-    carries=carrying_pairs("answers of several turns"),
-    recognises=_is_hh_rlhf,
+    supports=carrying_pairs("answers of several turns"),
+    matches=_is_hh_rlhf,
     parse=_parse_hh_rlhf,
     row_of=_hh_rlhf_row,
 )
@@ -248,21 +248,21 @@ def _plain_format(
     names = ("prompt", "chosen", rejected)
     score_keys = scores.keys if scores else ()
 
-    def recognises(row: JsonObject) -> bool:
+    def matches(row: JsonObject) -> bool:
         return is_recognised and all(isinstance(row.get(key), str) for key in names) and set(score_keys) <= row.keys()
 
-    def parse(row: Row, noted: Counter[str]) -> ParsedPair:
+    def parse(row: Row, warnings: Counter[str]) -> ParsedPair:
         question, *answers = (row.text(key) for key in names)
         return ParsedPair(PairTurns((Message(role="user", content=question),), *map(answer_of, answers)), {})
 
-    def row_of(turns: PairTurns, form: JsonObject, lost: Counter[str]) -> JsonObject:
+    def row_of(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
         return {key: part[0].content for key, part in zip(names, turns, strict=True)}
 
     return PairFormat(
         kind=kind,
         keys=(*names, *score_keys),
-        carries=carrying("prompt meta", "rankings", "listed pairs"),
-        recognises=recognises,
+        supports=carrying("prompt meta", "rankings", "listed pairs"),
+        matches=matches,
         parse=parse,
         row_of=row_of,
         scores=scores,

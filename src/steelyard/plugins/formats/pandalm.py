@@ -47,22 +47,22 @@ class PandaLm:
     """A row a prompt with two responses; people are ``annotator1`` and so on."""
 
     keys = KEYS
-    carries = carrying("prompt ids", "prompt meta", "authors", "judgments")
+    supports = carrying("prompt ids", "prompt meta", "authors", "judgments")
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has an instruction, two responses, and a vote or a verdict."""
         evidence = {*ANNOTATORS, *(f"{prefix}_result" for prefix in MODELS)}
         return {"instruction", "input", *SIDES} <= row.keys() and not evidence.isdisjoint(row)
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases of two responses with judgments."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             instruction, extra = row.text("instruction"), row.text("input")
             text = "\n".join(part for part in (instruction, extra) if part)
             row_id, key = row.value.get("idx"), row.value.get("cmp_key")
             authors = authors_of(key) if isinstance(key, str) else (None, None)
-            words = [_word(row, side, noted) for side in SIDES]
+            words = [_word(row, side, warnings) for side in SIDES]
             yield Case(
                 prompt=with_prompt(
                     (Message(role="user", content=text),),
@@ -85,17 +85,17 @@ class PandaLm:
                 ),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a case of two responses; other cases are counted and not written."""
         for case in cases:
-            row = pandalm_row(case, lost, self.carries)
+            row = pandalm_row(case, dropped, self.supports)
             if row is not None:
                 yield row
 
 
-def _word(row: Row, side: str, noted: Counter[str]) -> str:
+def _word(row: Row, side: str, warnings: Counter[str]) -> str:
     if isinstance(row.value.get(side), bool):
-        noted["answers that are true or false, not texts"] += 1
+        warnings["answers that are true or false, not texts"] += 1
         return str(row.value[side])
     return row.text(side)
 
@@ -141,17 +141,17 @@ def authors_of(key: str) -> tuple[str | None, str | None]:
     return (first, second) if between and first and second and _BETWEEN not in second else (None, None)
 
 
-def pandalm_row(case: Case, lost: Counter[str], carries: Collection[str]) -> JsonObject | None:
+def pandalm_row(case: Case, dropped: Counter[str], supports: Collection[str]) -> JsonObject | None:
     """Return the case as a row; null for a case that is not of two responses, which is counted."""
     form, prompt = form_of(case, KIND), case.prompt
-    count_lost(_without_own_judges(case), lost, carries)
+    count_lost(_without_own_judges(case), dropped, supports)
     if len(case.responses) != len(SIDES):
-        lost[OTHER_SHAPE] += 1
+        dropped[OTHER_SHAPE] += 1
         return None
-    question, extra = conversation_of(prompt.messages, lost).question_apart(form.get("input", ""))
-    texts = [answer_text(response, lost) for response in case.responses]
+    question, extra = conversation_of(prompt.messages, dropped).question_apart(form.get("input", ""))
+    texts = [answer_text(response, dropped) for response in case.responses]
     words = {"True": True, "False": False}
-    row_id, key = form.get("idx"), _compared(case, form, lost)
+    row_id, key = form.get("idx"), _compared(case, form, dropped)
     row = {
         "idx": row_id if str(row_id) == prompt.id else prompt.id,
         **({} if key is None else {"cmp_key": key}),
@@ -161,24 +161,24 @@ def pandalm_row(case: Case, lost: Counter[str], carries: Collection[str]) -> Jso
             side: words.get(text, text) if side in form.get("words", ()) else text
             for side, text in zip(SIDES, texts, strict=True)
         },
-        **_evidence(case, lost),
+        **_evidence(case, dropped),
     }
     row = {name: value for name, value in row.items() if name not in form.get("absent", ()) or name == "cmp_key"}
     nulls = {name: None for name in form.get("null", ()) if name == "idx" or name not in row}
-    return with_meta(row | nulls, case, KEYS, lost)
+    return with_meta(row | nulls, case, KEYS, dropped)
 
 
-def _compared(case: Case, form: JsonObject, lost: Counter[str]) -> Any:
+def _compared(case: Case, form: JsonObject, dropped: Counter[str]) -> Any:
     authors = [response.author for response in case.responses]
     if not any(authors):
         return form.get("cmp_key")
     key = _BETWEEN.join(author or UNKNOWN for author in authors)
     if list(authors_of(key)) != authors:
-        lost["authors that a pair of names cannot say"] += 1
+        dropped["authors that a pair of names cannot say"] += 1
     return key
 
 
-def _evidence(case: Case, lost: Counter[str]) -> JsonObject:
+def _evidence(case: Case, dropped: Counter[str]) -> JsonObject:
     """Return votes under their own columns, other people's under free ones, and verdicts of the two known models."""
     row: JsonObject = {}
     first = case.responses[0].id
@@ -190,7 +190,7 @@ def _evidence(case: Case, lost: Counter[str]) -> JsonObject:
         free = next((name for name in names if name not in row), None)
         vote = _VOTES.get(_from(first, judgment))
         if vote is None or free is None:
-            lost["votes without a verdict or a column"] += 1
+            dropped["votes without a verdict or a column"] += 1
         else:
             row[free] = vote
     for judgment in case.judgments:
@@ -198,7 +198,7 @@ def _evidence(case: Case, lost: Counter[str]) -> JsonObject:
         if judgment.kind == "human":
             continue
         if prefix is None or f"{prefix}_result" in row:
-            lost["judgments of other judges"] += 1
+            dropped["judgments of other judges"] += 1
         else:
             row |= _verdict(prefix, judgment, first)
     return row

@@ -48,15 +48,15 @@ class PkuSafeRlhf:
     """One row two answers."""
 
     keys = _KEYS
-    carries = carrying("source", "prompt meta", "authors", "judgments")
+    supports = carrying("source", "prompt meta", "authors", "judgments")
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has a prompt, two numbered responses, and which is better."""
         return {"prompt", *_SIDES, "better_response_id"} <= row.keys()
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases of two responses with a judgment for each verdict."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             prompt = with_prompt(
                 (Message(role="user", content=row.text("prompt")),),
@@ -70,24 +70,24 @@ class PkuSafeRlhf:
                 responses=tuple(_response(row, side) for side in _SIDES),
                 judgments=tuple(_judgments(row)),
                 ratings=tuple(
-                    rating_of(side, level, _SCALE, noted, meta=LOWER_IS_BETTER)
+                    rating_of(side, level, _SCALE, warnings, meta=LOWER_IS_BETTER)
                     for side, level in zip(_SIDES, levels, strict=True)
                     if level is not None
                 ),
                 meta=as_read(_KIND, null=row.nulls((*_KEYS[3:6], *_KEYS[-4:]))),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a case of one question, two answers of one turn, and a verdict."""
         for case in cases:
             verdicts = _taken(case)
-            plain = plain_texts(case, lost) if len(case.responses) == 2 and verdicts else None
+            plain = plain_texts(case, dropped) if len(case.responses) == 2 and verdicts else None
             if plain is None:
-                lost[OTHER_SHAPE] += len(case.responses) != 2 or not verdicts
+                dropped[OTHER_SHAPE] += len(case.responses) != 2 or not verdicts
                 continue
-            taken = take_ratings(case, (_SCALE,), lost, keeps_meta=True)
-            count_lost(_without_labels(taken.rest), lost, self.carries)
-            lost["judgments beyond one a verdict, and ties"] += len(case.judgments) - len(verdicts)
+            taken = take_ratings(case, (_SCALE,), dropped, keeps_meta=True)
+            count_lost(_without_labels(taken.rest), dropped, self.supports)
+            dropped["judgments beyond one a verdict, and ties"] += len(case.judgments) - len(verdicts)
             row: JsonObject = {"prompt": plain.question}
             row |= {} if case.prompt.source is None else {"prompt_source": case.prompt.source}
             for side, response in zip(_SIDES, case.responses, strict=True):
@@ -95,7 +95,7 @@ class PkuSafeRlhf:
                 level = taken.value(response.id, _SCALE.dimension)
                 row |= {} if level is None else {_SEVERITY.format(side): level}
             row |= _verdict_fields(verdicts, case)
-            yield with_meta(with_nulls(row, _still_null(case, row)), case, _KEYS, lost)
+            yield with_meta(with_nulls(row, _still_null(case, row)), case, _KEYS, dropped)
 
 
 KINDS = {"pku_saferlhf": without_settings(PkuSafeRlhf(), __doc__)}

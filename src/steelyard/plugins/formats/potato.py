@@ -42,23 +42,23 @@ class Potato:
     """A row an annotator of an item."""
 
     keys = KEYS
-    carries = carrying(
+    supports = carrying(
         "system turns", "earlier turns", "prompt meta", "prompt ids", "response ids", "response meta",
         "more than two responses", "judgments",
     )  # fmt: skip
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has an instance with its item and labels."""
         return "instance_id" in row and all(isinstance(row.get(key), dict) for key in ("item", "labels"))
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with judgments, one for each run of rows of an instance."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for _, together in groupby(map(checked, rows), key=lambda row: str(row.value["instance_id"])):
             group = list(together)
             first, item = group[0], group[0].value["item"]
             answers = named_item(
-                item, first.at("item"), noted, ranked=ranked_names(group) & item.keys(), has_items=True
+                item, first.at("item"), warnings, ranked=ranked_names(group) & item.keys(), has_items=True
             )
             others = [row.others(KEYS) or {} for row in group]
             # What the rows of one instance say alike is of the prompt, all else of the single row.
@@ -69,7 +69,7 @@ class Potato:
             yield Case(
                 prompt=with_prompt(answers.messages, id=ids.take(first, str(row_id)), meta=common),
                 responses=answers.responses,
-                judgments=tuple(ranking_judgments(group, [response.id for response in answers.responses], noted)),
+                judgments=tuple(ranking_judgments(group, [response.id for response in answers.responses], warnings)),
                 meta=as_read(
                     KIND,
                     id=row_id,
@@ -82,10 +82,10 @@ class Potato:
                 ),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a ranking; a row without an annotator where a case has no judgments."""
         for case in cases:
-            yield from potato_rows(case, lost, self.carries)
+            yield from potato_rows(case, dropped, self.supports)
 
 
 def checked(row: Row) -> Row:
@@ -108,11 +108,11 @@ def ranked_names(rows: Iterable[Row]) -> set[str]:
     }
 
 
-def ranking_judgments(rows: Iterable[Row], names: Collection[str], noted: Counter[str]) -> Iterator[Judgment]:
+def ranking_judgments(rows: Iterable[Row], names: Collection[str], warnings: Counter[str]) -> Iterator[Judgment]:
     """Yield the judgments of the rows. Raises RecordError for a ranking of other things than the answers."""
     for row in rows:
         user = row.value.get("user_id")
-        for schema, order in _orders(row.value["labels"], noted):
+        for schema, order in _orders(row.value["labels"], warnings):
             tiers = _tiers(order)
             ranked = [name for tier in tiers for name in tier]
             if not set(ranked) <= set(names) or len(set(ranked)) < len(ranked):
@@ -122,29 +122,29 @@ def ranking_judgments(rows: Iterable[Row], names: Collection[str], noted: Counte
             yield from judgments_of(RankedTiers(Voice(judge, "human", schema), tiers))
 
 
-def potato_rows(case: Case, lost: Counter[str], carries: Collection[str]) -> Iterator[JsonObject]:
+def potato_rows(case: Case, dropped: Counter[str], supports: Collection[str]) -> Iterator[JsonObject]:
     """Yield the rows of a case: as they were read while they say the same, else one a ranking."""
-    count_lost(without_people(without_tasks(case)), lost, carries)
+    count_lost(without_people(without_tasks(case)), dropped, supports)
     form = form_of(case, KIND)
-    case = case if form else _with_plain_ids(case, lost)
+    case = case if form else _with_plain_ids(case, dropped)
     names = [response.id for response in case.responses]
     rows = form.get("rows", ())
     if not rows or tuple(ranking_judgments(_placed(rows), names, Counter())) != case.judgments:
-        lost["annotations written anew"] += bool(rows)
-        rows = [_row(ranked) for ranked in rankings_of(case.judgments, lost)] or [{"labels": {}}]
+        dropped["annotations written anew"] += bool(rows)
+        rows = [_row(ranked) for ranked in rankings_of(case.judgments, dropped)] or [{"labels": {}}]
     row_id = form.get("id")
     instance = {"instance_id": row_id if str(row_id) == case.prompt.id else case.prompt.id}
     for row in rows:
-        yield with_meta({**instance, **row, "item": data_of(case, form, lost)}, case, KEYS, lost)
+        yield with_meta({**instance, **row, "item": data_of(case, form, dropped)}, case, KEYS, dropped)
 
 
-def _orders(labels: JsonObject, noted: Counter[str]) -> Iterator[tuple[str, str]]:
+def _orders(labels: JsonObject, warnings: Counter[str]) -> Iterator[tuple[str, str]]:
     for schema, value in labels.items():
         order = value.get("rank_order") if isinstance(value, dict) else None
         if isinstance(order, str):
             yield schema, order
         else:
-            noted["labels that are no ranking"] += 1
+            warnings["labels that are no ranking"] += 1
 
 
 def _tiers(order: str) -> tuple[tuple[str, ...], ...]:
@@ -161,7 +161,7 @@ def _placed(rows: Sequence[JsonObject]) -> Iterator[Row]:
     return (Row(Place("the row to write"), row) for row in rows)
 
 
-def _with_plain_ids(case: Case, lost: Counter[str]) -> Case:
+def _with_plain_ids(case: Case, dropped: Counter[str]) -> Case:
     """Return the case with other ids for the responses whose ids a rank order cannot hold."""
     new = {
         response.id: f"response{number}"
@@ -173,7 +173,7 @@ def _with_plain_ids(case: Case, lost: Counter[str]) -> Case:
         new = {old: f"{name}_" for old, name in new.items()}
     if not new:
         return case
-    lost["response ids that cannot stand in a rank order"] += len(new)
+    dropped["response ids that cannot stand in a rank order"] += len(new)
     return replace(
         case,
         responses=tuple(replace(item, id=new.get(item.id, item.id)) for item in case.responses),

@@ -40,9 +40,9 @@ class Prodigy:
     """A row an annotator's answer to a task."""
 
     keys = KEYS
-    carries = carrying("prompt meta", "response ids", "response meta", "more than two responses", "judgments")
+    supports = carrying("prompt meta", "response ids", "response meta", "more than two responses", "judgments")
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has a text with options and an answer, or the hash of a task."""
         return (
             {"text", "options"} <= row.keys()
@@ -50,9 +50,9 @@ class Prodigy:
             and ("answer" in row or "_task_hash" in row)
         )
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with judgments, one for each run of rows of a task."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for task, together in groupby(rows, key=task_of):
             group = list(together)
             first = group[0]
@@ -63,7 +63,7 @@ class Prodigy:
                     (Message(role="user", content=text),), id=ids.take(Row(first.place, task)), meta=first.others(KEYS)
                 ),
                 responses=responses,
-                judgments=tuple(judgment for row in group for judgment in judgments_in(row, names, noted)),
+                judgments=tuple(judgment for row in group for judgment in judgments_in(row, names, warnings)),
                 meta=as_read(
                     KIND,
                     ids=[option["id"] for option in first.value["options"] if not isinstance(option["id"], str)],
@@ -71,10 +71,10 @@ class Prodigy:
                 ),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row an annotator; a task that nobody has answered where a case has no judgments."""
         for case in cases:
-            yield from prodigy_rows(case, lost, self.carries)
+            yield from prodigy_rows(case, dropped, self.supports)
 
 
 def task_of(row: Row) -> JsonObject:
@@ -97,7 +97,7 @@ def options_of(row: Row) -> tuple[Response, ...]:
     return tuple(responses)
 
 
-def judgments_in(row: Row, names: Sequence[str], noted: Counter[str]) -> Iterator[Judgment]:
+def judgments_in(row: Row, names: Sequence[str], warnings: Counter[str]) -> Iterator[Judgment]:
     """Yield the judgments of an answer. Raises RecordError for an unknown answer or option."""
     answer = row.value.get("answer")
     accepted = [str(name) for name in row.items("accept", default=())]
@@ -121,31 +121,31 @@ def judgments_in(row: Row, names: Sequence[str], noted: Counter[str]) -> Iterato
         reason = "nothing chosen" if answer == "accept" else answer
         yield Judgment(left=names[0], right=names[1], verdict="none", reason=reason, **judge)
     else:
-        noted["tasks without a choice"] += 1
+        warnings["tasks without a choice"] += 1
 
 
-def prodigy_rows(case: Case, lost: Counter[str], carries: Collection[str]) -> Iterator[JsonObject]:
+def prodigy_rows(case: Case, dropped: Counter[str], supports: Collection[str]) -> Iterator[JsonObject]:
     """Yield the rows of a case: as they were read while they say the same, else one an annotator or a judgment."""
-    count_lost(without_people(case), lost, carries)
+    count_lost(without_people(case), dropped, supports)
     form = form_of(case, KIND)
     row_ids = {str(name): name for name in form.get("ids", ())}
-    question = conversation_of(case.prompt.messages, lost).question
-    options = {response.id: _option(response, row_ids, lost) for response in case.responses}
+    question = conversation_of(case.prompt.messages, dropped).question
+    options = {response.id: _option(response, row_ids, dropped) for response in case.responses}
     rows = form.get("rows", ())
     if not rows or _read_again(rows, list(options)) != case.judgments:
-        lost["annotations written anew"] += bool(rows)
+        dropped["annotations written anew"] += bool(rows)
         rows = list(_answers(case)) or [{}]
         shown = {name for row in rows for name in row.get("options", options)}
-        lost["responses in no judgment"] += len(options.keys() - shown)
+        dropped["responses in no judgment"] += len(options.keys() - shown)
         rows = [row | {"accept": [row_ids.get(name, name) for name in row["accept"]]} if row else row for row in rows]
     for row in rows:
         shown = [options[name] for name in row.get("options", options)]
-        yield with_meta({"text": question, **row, "options": shown}, case, KEYS, lost)
+        yield with_meta({"text": question, **row, "options": shown}, case, KEYS, dropped)
 
 
-def _option(response: Response, row_ids: JsonObject, lost: Counter[str]) -> JsonObject:
-    fields = {"id": row_ids.get(response.id, response.id), "text": answer_text(response, lost)}
-    return other_meta(response.meta, fields, lost) | fields
+def _option(response: Response, row_ids: JsonObject, dropped: Counter[str]) -> JsonObject:
+    fields = {"id": row_ids.get(response.id, response.id), "text": answer_text(response, dropped)}
+    return other_meta(response.meta, fields, dropped) | fields
 
 
 def _read_again(rows: Sequence[JsonObject], names: Sequence[str]) -> tuple[Judgment, ...]:

@@ -46,16 +46,16 @@ class RewardBench:
 
     _kind = "rewardbench"
     keys = (*_TURN_KEYS, "chosen_model", "rejected_model", "subset", "id", "language")
-    carries = carrying_pairs("language", "subset", "authors", "answers of several turns")
+    supports = carrying_pairs("language", "subset", "authors", "answers of several turns")
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row is a pair that names both models and its subset (in M-RewardBench, its source)."""
         has_subset = "subset" in row or "source" in row
         return {*_TURN_KEYS, "chosen_model", "rejected_model"} <= row.keys() and has_subset
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases of two tiers, one response in each."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             subset_key = "source" if "source" in row.value and "subset" not in row.value else "subset"
             subset = row.text(subset_key)
@@ -63,7 +63,7 @@ class RewardBench:
             # One item in several languages has one id; within a language ids are unique.
             name = ids.take(row, None if row_id is None else f"{subset}/{row_id}", language=language)
             for key in _TURN_KEYS:
-                count_other_keys(row.value.get(key), noted)
+                count_other_keys(row.value.get(key), warnings)
             messages = field_turns(row, "prompt", role="user")
             meta = row.others((*self.keys, subset_key))
             answers = {side: field_turns(row, side, role="assistant") for side in SIDES}
@@ -83,13 +83,13 @@ class RewardBench:
                 ),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a pair; a case of several pairs repeats its prompt under different ids."""
-        ids = SubsetIds(lost)
+        ids = SubsetIds(dropped)
         for case in cases:
             form, prompt = form_of(case, self._kind), case.prompt
             row_id = form.get("id", prompt.id)
-            pairs = list(pair_rows(case, lost, self.carries))
+            pairs = list(pair_rows(case, dropped, self.supports))
             for number, pair in enumerate(pairs):
                 texts = {
                     key: text_or_list(
@@ -108,7 +108,7 @@ class RewardBench:
                     form.get("subset", "subset"): prompt.subset or "",
                     **({"language": prompt.language} if prompt.language else {}),
                 }
-                yield with_meta(with_nulls(row, form), case, self.keys, lost)
+                yield with_meta(with_nulls(row, form), case, self.keys, dropped)
 
 
 class RewardBench2:
@@ -116,31 +116,31 @@ class RewardBench2:
 
     _kind = "rewardbench2"
     keys = ("prompt", *SIDES, "subset", *_OPTIONAL)
-    carries = carrying(
+    supports = carrying(
         "system turns", "earlier turns", "subset", "prompt meta", "authors", "rankings", "ties",
         "more than two responses",
     )  # fmt: skip
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has two lists of texts, a subset, and their numbers or models."""
         is_counted = any(key in row for key in (*_NUMBERS, "models"))
         return is_counted and {"prompt", "subset"} <= row.keys() and all(are_texts(row.get(side)) for side in SIDES)
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases of two tiers: the right answers and the wrong ones."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             subset, row_id = row.text("subset"), row.value.get("id")
             texts = {side: texts_field(row, side) for side in SIDES}
             authors, models = _authors(row, sum(map(len, texts.values())))
-            count_other_keys(row.value.get("prompt"), noted)
+            count_other_keys(row.value.get("prompt"), warnings)
             messages = field_turns(row, "prompt", role="user")
             name = ids.take(row, None if row_id is None else f"{subset}/{row_id}")
             names = {side: tuple(f"{side}-{number}" for number, _ in enumerate(texts[side], 1)) for side in SIDES}
             numbers = _numbers(*map(len, texts.values()))
             read_numbers = {key: row.value[key] for key in _NUMBERS if row.value.get(key) is not None}
             is_miscounted = any(number != numbers[key] for key, number in read_numbers.items())
-            noted["numbers that are not those of the answers"] += is_miscounted
+            warnings["numbers that are not those of the answers"] += is_miscounted
             answers = zip(sum(names.values(), ()), sum(texts.values(), ()), authors, strict=True)
             yield Case(
                 prompt=with_prompt(messages, id=name, subset=subset, meta=row.others(self.keys)),
@@ -157,15 +157,15 @@ class RewardBench2:
                 ),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a case of two tiers; other cases are counted and not written."""
-        ids = SubsetIds(lost)
+        ids = SubsetIds(dropped)
         for case in cases:
-            count_lost(case, lost, self.carries)
-            sides = sides_of(case, lost)
+            count_lost(case, dropped, self.supports)
+            sides = sides_of(case, dropped)
             if sides.better:
                 form = form_of(case, self._kind)
-                yield with_meta(_row(case, sides, form, ids, lost), case, self.keys, lost)
+                yield with_meta(_row(case, sides, form, ids, dropped), case, self.keys, dropped)
 
 
 def _numbers(num_chosen: int, num_rejected: int) -> dict[str, int]:
@@ -185,12 +185,12 @@ def _authors(row: Row, number: int) -> tuple[list[str | None], Any]:
     return [None] * number, models
 
 
-def _row(case: Case, sides: RankedSides, form: JsonObject, ids: SubsetIds, lost: Counter[str]) -> JsonObject:
+def _row(case: Case, sides: RankedSides, form: JsonObject, ids: SubsetIds, dropped: Counter[str]) -> JsonObject:
     models = [response.author for side in sides for response in side]
     row: JsonObject = {
         "id": ids.take(form.get("id", case.prompt.id), case.prompt.subset or ""),
         "prompt": text_or_list(case.prompt.messages, "user", as_list="prompt" in form.get("turns", ())),
-        **{key: [answer_text(response, lost) for response in side] for key, side in zip(SIDES, sides, strict=True)},
+        **{key: [answer_text(response, dropped) for response in side] for key, side in zip(SIDES, sides, strict=True)},
         **_numbers(*map(len, sides)),
         **form.get("numbers", {}),
         "models": models if any(models) else form.get("models", []),

@@ -43,19 +43,19 @@ class RmBench:
     """One row a prompt, of three answers on each side."""
 
     keys = _KEYS
-    carries = carrying(
+    supports = carrying(
         "system turns", "earlier turns", "subset", "prompt meta", "rankings", "ties", "more than two responses"
     )
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has a domain or a subset, and three texts on each side."""
         sides = [row.get(side) for side in SIDES]
         is_named = "prompt" in row and ("domain" in row or ("subset" in row and "num_correct" not in row))
         return is_named and all(are_texts(side) and len(side or ()) == len(STYLES) for side in sides)
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases of two tiers of three."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             texts = {side: texts_field(row, side) for side in SIDES}
             for side, answers in texts.items():
@@ -64,7 +64,7 @@ class RmBench:
                     raise RecordError(f"{len(answers)} answers in {side!r}", where=where, allowed="three, one a style")
             has_domain = "domain" in row.value or "subset" not in row.value
             domain, given_id = row.text("domain" if has_domain else "subset"), row.value.get("id")
-            count_other_keys(row.value.get("prompt"), noted)
+            count_other_keys(row.value.get("prompt"), warnings)
             messages = field_turns(row, "prompt", role="user")
             name = ids.take(row, None if given_id is None else f"{domain}/{given_id}")
             yield Case(
@@ -84,12 +84,12 @@ class RmBench:
                 ),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a case of three against three, each side by style where each of its answers has its own."""
-        ids = SubsetIds(lost)
+        ids = SubsetIds(dropped)
         for case in cases:
-            count_lost(_without_styles(case), lost, self.carries)
-            sides = sides_of(case, lost, num_better=len(STYLES), num_worse=len(STYLES))
+            count_lost(_without_styles(case), dropped, self.supports)
+            sides = sides_of(case, dropped, num_better=len(STYLES), num_worse=len(STYLES))
             if not sides.better:
                 continue
             form, domain = form_of(case, _KIND), case.prompt.subset or ""
@@ -97,14 +97,14 @@ class RmBench:
                 "id": ids.take(form.get("id", case.prompt.id), domain),
                 "prompt": text_or_list(case.prompt.messages, "user", as_list="prompt" in form.get("turns", ())),
                 **{
-                    key: [answer_text(response, lost) for response in _by_style(side, lost)]
+                    key: [answer_text(response, dropped) for response in _by_style(side, dropped)]
                     for key, side in zip(SIDES, sides, strict=True)
                 },
                 "domain": domain,
             }
             absent = [key for key in form.get("absent", ()) if key == "id" or not row[key]]
             row = {key: value for key, value in row.items() if key not in absent}
-            yield with_meta(row | dict.fromkeys(form.get("null", ())), case, _KEYS, lost)
+            yield with_meta(row | dict.fromkeys(form.get("null", ())), case, _KEYS, dropped)
 
 
 KINDS = {"rm_bench": without_settings(RmBench(), __doc__)}
@@ -114,11 +114,11 @@ def _style(response: Response) -> Any:
     return (response.meta or {}).get("style")
 
 
-def _by_style(side: tuple[Response, ...], lost: Counter[str]) -> list[Response]:
+def _by_style(side: tuple[Response, ...], dropped: Counter[str]) -> list[Response]:
     by_style = {_style(response): response for response in side if isinstance(_style(response), str)}
     if by_style.keys() == set(STYLES):
         return [by_style[style] for style in STYLES]
-    lost["sides without the three styles, in the order of the ranking"] += 1
+    dropped["sides without the three styles, in the order of the ranking"] += 1
     return list(side)
 
 

@@ -64,20 +64,20 @@ class Rmb:
     """One row a case of two tiers; a single worse answer is written as of the pairwise set."""
 
     keys = KEYS
-    carries = carrying(
+    supports = carrying(
         "system turns", "earlier turns", "language", "category", "subset", "prompt meta", "authors", "response meta",
         "rankings", "ties", "more than two responses", "ratings",
     )  # fmt: skip
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has a conversation with the two sides of one of the sets."""
         return "conversation_input" in row and any(
             {names.better, names.worse} <= row.keys() for names in _SET_KEYS.values()
         )
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases of two tiers, the better one of a single answer."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             kind = _set_of(row)
             names = _SET_KEYS[kind]
@@ -113,13 +113,13 @@ class Rmb:
                 ),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a case of one answer above the others; other cases are counted and not written."""
         for case in cases:
-            count_lost(without_own_raters(case), lost, self.carries)
-            sides = sides_of(case, lost, num_better=1)
+            count_lost(without_own_raters(case), dropped, self.supports)
+            sides = sides_of(case, dropped, num_better=1)
             if sides.better:
-                yield rmb_row(case, sides, lost)
+                yield rmb_row(case, sides, dropped)
 
 
 def _set_of(row: Row) -> str:
@@ -186,13 +186,13 @@ def without_own_raters(case: Case) -> Case:
     return replace(case, ratings=ratings)
 
 
-def rmb_row(case: Case, sides: RankedSides, lost: Counter[str]) -> JsonObject:
+def rmb_row(case: Case, sides: RankedSides, dropped: Counter[str]) -> JsonObject:
     """Return the case as a row of the set it was read from; else of the pairwise set where it has one worse answer."""
     prompt, form = case.prompt, form_of(case, KIND)
     fitting = PAIRWISE if len(sides.worse) == 1 else BEST_OF_N
     kind = fitting if form.get("set") != BEST_OF_N else BEST_OF_N
-    names, scores = _SET_KEYS[kind], _scores(case, lost)
-    written = [_answer(response, scores, lost) for side in sides for response in side]
+    names, scores = _SET_KEYS[kind], _scores(case, dropped)
+    written = [_answer(response, scores, dropped) for side in sides for response in side]
     languages = form.get("turns") or [{} for _ in prompt.messages]
     if len(languages) != len(prompt.messages) or language_of(languages) != prompt.language:
         name = _NAMES_OF_LANGUAGES.get(prompt.language or "", prompt.language)
@@ -203,10 +203,10 @@ def rmb_row(case: Case, sides: RankedSides, lost: Counter[str]) -> JsonObject:
         "conversation_input": [{**extra, **turn} for turn, extra in turns],
         names.better: written[0],
         names.worse: written[1] if kind == PAIRWISE else written[1:],
-        "category_path": _written_path(case, kind, form.get("path"), lost),
+        "category_path": _written_path(case, kind, form.get("path"), dropped),
     }
     silent = set(form.get("absent", ())) - ({"category_path"} if prompt.category or prompt.subset else set())
-    return with_meta({key: value for key, value in row.items() if key not in silent}, case, KEYS, lost)
+    return with_meta({key: value for key, value in row.items() if key not in silent}, case, KEYS, dropped)
 
 
 def split_path(path: str) -> tuple[str | None, tuple[str, ...]]:
@@ -215,32 +215,32 @@ def split_path(path: str) -> tuple[str | None, tuple[str, ...]]:
     return subset or None, tuple(category)
 
 
-def _written_path(case: Case, kind: str, read: str | None, lost: Counter[str]) -> str:
+def _written_path(case: Case, kind: str, read: str | None, dropped: Counter[str]) -> str:
     wanted = (case.prompt.subset, case.prompt.category)
     if read is not None and split_path(read) == wanted:
         return read
     path = "/".join([case.prompt.subset or kind, *case.prompt.category])
     if any("/" in name for name in (case.prompt.subset or "", *case.prompt.category)):
-        lost["categories with a slash in them"] += 1
+        dropped["categories with a slash in them"] += 1
     return path
 
 
-def _scores(case: Case, lost: Counter[str]) -> dict[str, float]:
+def _scores(case: Case, dropped: Counter[str]) -> dict[str, float]:
     scores: dict[str, float] = {}
     for rating in case.ratings:
         if rating.dimension == DIMENSION and rating.response not in scores:
             scores[rating.response] = rating.value
         else:
-            lost["ratings of other dimensions, or beyond one a response"] += 1
+            dropped["ratings of other dimensions, or beyond one a response"] += 1
     return scores
 
 
-def _answer(response: Response, scores: dict[str, float], lost: Counter[str]) -> JsonObject:
+def _answer(response: Response, scores: dict[str, float], dropped: Counter[str]) -> JsonObject:
     fields: JsonObject = {"llm_name": response.author} if response.author is not None else {}
-    fields["answer"] = answer_text(response, lost)
+    fields["answer"] = answer_text(response, dropped)
     if response.id in scores:
         fields["score"] = scores[response.id]
-    return other_meta(response.meta, fields, lost) | fields
+    return other_meta(response.meta, fields, dropped) | fields
 
 
 KINDS = {"rmb": without_settings(Rmb(), __doc__)}

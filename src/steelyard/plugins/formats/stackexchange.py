@@ -31,18 +31,18 @@ class StackExchange:
     """One row a question, with all its answers."""
 
     keys = _KEYS
-    carries = carrying(
+    supports = carrying(
         "prompt meta", "prompt ids", "response ids", "authors", "response meta", "more than two responses"
     )
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has a question with its id, and answers that each have a score."""
         answers = row.get("answers")
         return {"qid", "question"} <= row.keys() and isinstance(answers, list) and bool(answers) and all(
             isinstance(item, dict) and {"answer_id", "pm_score"} <= item.keys() for item in answers
         )  # fmt: skip
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with two ratings a response."""
         ids = UniqueIds()
         for row in rows:
@@ -55,7 +55,7 @@ class StackExchange:
             names = UniqueIds().take_all(str(item["answer_id"]) for item in items)
             wanted = str(row_id)
             name = ids.take(wanted)
-            noted["repeated prompt ids"] += name != wanted
+            warnings["repeated prompt ids"] += name != wanted
             answers = zip(names, items, strict=True)
             meta = as_read(
                 _KIND,
@@ -67,24 +67,26 @@ class StackExchange:
             yield Case(
                 prompt=with_prompt((Message(role="user", content=question),), id=name, meta=row.others(_KEYS)),
                 responses=tuple(_response(response_id, item) for response_id, item in zip(names, items, strict=True)),
-                ratings=tuple(rating for response_id, item in answers for rating in _ratings(response_id, item, noted)),
+                ratings=tuple(
+                    rating for response_id, item in answers for rating in _ratings(response_id, item, warnings)
+                ),
                 meta=meta,
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a case of one question and answers of one turn."""
         for case in cases:
-            plain = plain_texts(case, lost)
+            plain = plain_texts(case, dropped)
             if plain is None:
                 continue
-            taken, form = take_ratings(case, (_SCORE, _SELECTED), lost), form_of(case, _KIND)
-            count_lost(taken.rest, lost, self.carries)
+            taken, form = take_ratings(case, (_SCORE, _SELECTED), dropped), form_of(case, _KIND)
+            count_lost(taken.rest, dropped, self.supports)
             answers = [
-                _answer(response, plain.texts[response.id], taken, lost) | _read_form(place, form)
+                _answer(response, plain.texts[response.id], taken, dropped) | _read_form(place, form)
                 for place, response in enumerate(case.responses)
             ]
             row = {"qid": form.get("qid", _written_id(case.prompt.id)), "question": plain.question, "answers": answers}
-            yield with_meta(row, case, _KEYS, lost)
+            yield with_meta(row, case, _KEYS, dropped)
 
 
 KINDS = {"stackexchange": without_settings(StackExchange(), __doc__)}
@@ -126,23 +128,23 @@ def _response(name: str, item: JsonObject) -> Response:
     return Response(id=name, text=item["text"], author=item.get("author"), meta=meta or None)
 
 
-def _ratings(name: str, item: JsonObject, noted: Counter[str]) -> Iterator[Rating]:
+def _ratings(name: str, item: JsonObject, warnings: Counter[str]) -> Iterator[Rating]:
     if item.get("pm_score") is not None:
-        yield rating_of(name, item["pm_score"], _SCORE, noted)
+        yield rating_of(name, item["pm_score"], _SCORE, warnings)
     if item.get("selected") is not None:
-        yield rating_of(name, float(item["selected"]), _SELECTED, noted)
+        yield rating_of(name, float(item["selected"]), _SELECTED, warnings)
 
 
-def _answer(response: Response, text: str, taken: Taken, lost: Counter[str]) -> JsonObject:
+def _answer(response: Response, text: str, taken: Taken, dropped: Counter[str]) -> JsonObject:
     score, selected = (taken.value(response.id, scale.dimension) for scale in (_SCORE, _SELECTED))
     optional = {"author": response.author, "pm_score": score}
     fields: JsonObject = {"answer_id": _written_id(response.id), "text": text}
     fields |= {key: value for key, value in optional.items() if value is not None}
     if selected in (0, 1):
         fields["selected"] = bool(selected)
-    lost["values of 'selected' between 0 and 1"] += selected not in (None, 0, 1)
+    dropped["values of 'selected' between 0 and 1"] += selected not in (None, 0, 1)
     meta = response.meta or {}
-    lost["response meta under the format's own names"] += len(meta.keys() & set(_ANSWER_KEYS))
+    dropped["response meta under the format's own names"] += len(meta.keys() & set(_ANSWER_KEYS))
     return fields | {key: value for key, value in meta.items() if key not in _ANSWER_KEYS}
 
 

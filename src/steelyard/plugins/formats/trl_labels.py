@@ -54,15 +54,15 @@ class TrlStepwise:
     """One row an answer in steps."""
 
     keys = _STEP_KEYS
-    carries = carrying("prompt meta")
+    supports = carrying("prompt meta")
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has as many texts as labels of true or false."""
         return isinstance(row.get("prompt"), str) and _are_steps(row.get("completions"), row.get("labels"))
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases of one response with a rating for each step."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             question = row.text("prompt")
             steps, labels = row.items("completions"), row.items("labels")
@@ -73,7 +73,7 @@ class TrlStepwise:
                     allowed='as many of both, one or more: completions: ["…"], labels: [true]',
                 )
             turn = Message(role="assistant", content=_BETWEEN.join(steps))
-            (name,) = answer_ids([(turn,)], noted)
+            (name,) = answer_ids([(turn,)], warnings)
             yield Case(
                 prompt=with_prompt(
                     (Message(role="user", content=question),), id=ids.take(row), meta=row.others(_STEP_KEYS)
@@ -82,42 +82,44 @@ class TrlStepwise:
                 ratings=_ratings(name, steps, labels),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row an answer whose ratings cover it in steps; other answers are left out and counted."""
         for case in cases:
             steps = {item.id: _steps(item, case.ratings) for item in case.responses}
             taken = [rating for ratings in steps.values() for rating in ratings]
             count_lost(
-                replace(case, ratings=tuple(item for item in case.ratings if item not in taken)), lost, self.carries
+                replace(case, ratings=tuple(item for item in case.ratings if item not in taken)),
+                dropped,
+                self.supports,
             )
             question = only_question(case.prompt.messages)
             if question is None:
-                lost[OTHER_SHAPE] += 1
+                dropped[OTHER_SHAPE] += 1
                 continue
             written = [item for item in case.responses if steps[item.id]]
-            lost["answers without a label for each step"] += len(steps) - len(written)
-            lost["cases cut into a row for each answer"] += len(written) > 1
+            dropped["answers without a label for each step"] += len(steps) - len(written)
+            dropped["cases cut into a row for each answer"] += len(written) > 1
             for rating in taken:
-                lost["raters"] += (rating.rater, rating.kind) != (UNKNOWN, "human")
-                lost["rating details"] += any((rating.id, rating.task, rating.meta))
+                dropped["raters"] += (rating.rater, rating.kind) != (UNKNOWN, "human")
+                dropped["rating details"] += any((rating.id, rating.task, rating.meta))
             for response in written:
                 row = {"prompt": question, **_step_fields(response, steps[response.id])}
-                yield with_meta(row, case, _STEP_KEYS, lost)
+                yield with_meta(row, case, _STEP_KEYS, dropped)
 
 
 class TrlUnpaired:
     """One row an answer."""
 
     keys = _LABEL_KEYS
-    carries = carrying("system turns", "earlier turns", "prompt meta", "answers of several turns")
+    supports = carrying("system turns", "earlier turns", "prompt meta", "answers of several turns")
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has a prompt and a completion with a label of true or false."""
         return set(_TURNS) <= row.keys() and isinstance(row.get("label"), bool)
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases of one response with one rating."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             prompt = field_turns(row, "prompt", role="user")
             answer = field_turns(row, "completion", role="assistant")
@@ -127,25 +129,25 @@ class TrlUnpaired:
                     "a label that is neither true nor false", where=row.at("label"), allowed="true or false"
                 )
             for key in _TURNS:
-                count_other_keys(row.value.get(key), noted)
-            (name,) = answer_ids([answer], noted)
+                count_other_keys(row.value.get(key), warnings)
+            (name,) = answer_ids([answer], warnings)
             yield Case(
                 prompt=with_prompt(prompt, id=ids.take(row), meta=row.others(_LABEL_KEYS)),
                 responses=(response_of(name, answer),),
-                ratings=(rating_of(name, float(label), _LABEL_SCALE, noted),),
+                ratings=(rating_of(name, float(label), _LABEL_SCALE, warnings),),
                 meta=as_read(_UNPAIRED, turns=turn_keys(row, _TURNS)),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a labelled answer; answers without a label are left out and counted."""
         for case in cases:
-            taken = take_ratings(case, (_LABEL_SCALE,), lost)
-            count_lost(taken.rest, lost, self.carries)
+            taken = take_ratings(case, (_LABEL_SCALE,), dropped)
+            count_lost(taken.rest, dropped, self.supports)
             labels = [(item, taken.value(item.id, _LABEL_SCALE.dimension)) for item in case.responses]
             rows = [_label_row(case, item, bool(value)) for item, value in labels if value in (0, 1)]
-            lost["answers without a label of 0 or 1"] += len(labels) - len(rows)
-            lost["cases cut into a row for each answer"] += len(rows) > 1
-            yield from (with_meta(row, case, _LABEL_KEYS, lost) for row in rows)
+            dropped["answers without a label of 0 or 1"] += len(labels) - len(rows)
+            dropped["cases cut into a row for each answer"] += len(rows) > 1
+            yield from (with_meta(row, case, _LABEL_KEYS, dropped) for row in rows)
 
 
 def _label_row(case: Case, response: Response, label: bool) -> JsonObject:  # noqa: FBT001  it is the value written

@@ -68,9 +68,9 @@ class UltraFeedback:
     """One row a prompt, with all its completions."""
 
     keys = (*_MEASURED, *_ANSWERS)
-    carries = carrying("source", "prompt meta", "authors", "response meta", "more than two responses")
+    supports = carrying("source", "prompt meta", "authors", "response meta", "more than two responses")
 
-    def recognises(self, row: JsonObject) -> bool:
+    def matches(self, row: JsonObject) -> bool:
         """Return whether the row has an instruction with completions that have annotations."""
         items = row.get("completions")
         return (
@@ -79,20 +79,20 @@ class UltraFeedback:
             and all(isinstance(item, dict) and {"response", "annotations"} <= item.keys() for item in items)
         )
 
-    def read(self, rows: Iterable[Row], noted: Counter[str]) -> Iterator[Case]:
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with a rating for each aspect and score of each completion."""
-        ids = PromptIds(noted)
+        ids = PromptIds(warnings)
         for row in rows:
             question = Message(role="user", content=row.text("instruction"))
             items = row.items("completions")
             places = [row.at(f"completions[{place}]") for place in range(len(items))]
-            completions = [completion_of(item, place, noted) for item, place in zip(items, places, strict=True)]
+            completions = [completion_of(item, place, warnings) for item, place in zip(items, places, strict=True)]
             models = row.value.get("models")
             if models is not None and not isinstance(models, list):
                 raise RecordError("models that are no list", where=row.at("models"))
-            names = answer_ids([completion.turns for completion in completions], noted)
+            names = answer_ids([completion.turns for completion in completions], warnings)
             read = [
-                response_and_ratings(name, completion, noted)
+                response_and_ratings(name, completion, warnings)
                 for name, completion in zip(names, completions, strict=True)
             ]
             meta = {key: value for key, value in row.value.items() if key in _ANSWERS and value != _NO_ANSWER}
@@ -113,24 +113,24 @@ class UltraFeedback:
                 meta=as_read(_KIND, **form),
             )
 
-    def write(self, cases: Iterable[Case], lost: Counter[str]) -> Iterator[JsonObject]:
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row a prompt. A case whose prompt is not one question is counted and not written."""
         for case in cases:
-            taken = take_ratings(case, SCALES.values(), lost, keeps_meta=True)
-            count_lost(taken.rest, lost, self.carries)
+            taken = take_ratings(case, SCALES.values(), dropped, keeps_meta=True)
+            count_lost(taken.rest, dropped, self.supports)
             question = only_question(case.prompt.messages)
             if question is None:
-                lost[OTHER_SHAPE] += 1
+                dropped[OTHER_SHAPE] += 1
                 continue
             form = form_of(case, _KIND)
-            items = [completion_row(response, taken, lost) for response in case.responses]
+            items = [completion_row(response, taken, dropped) for response in case.responses]
             row = {
                 **({"source": case.prompt.source} if case.prompt.source is not None else {}),
                 "instruction": question,
                 **_models(items, form),
                 "completions": items,
             }
-            row = with_meta(with_nulls(row, form), case, _MEASURED, lost)
+            row = with_meta(with_nulls(row, form), case, _MEASURED, dropped)
             missing = [key for key in _ANSWERS if key not in row and key not in form.get("absent", ())]
             yield row | {key: list(_NO_ANSWER) for key in missing}
 
@@ -143,7 +143,7 @@ def _models(items: list[JsonObject], form: JsonObject) -> JsonObject:
     return {"models": models}
 
 
-def completion_of(item: Any, place: Place, noted: Counter[str]) -> Completion:
+def completion_of(item: Any, place: Place, warnings: Counter[str]) -> Completion:
     """Return a completion's text, model, ratings, and all else for ``meta``. Raises RecordError for what is none."""
     if not isinstance(item, dict) or not isinstance(item.get("response"), str):
         raise RecordError("a completion without its response", where=place, allowed='{"response": "…", …}')
@@ -159,13 +159,13 @@ def completion_of(item: Any, place: Place, noted: Counter[str]) -> Completion:
         if not is_number(score):
             raise RecordError(f"{key!r} is no number", where=place, allowed="a number, or null")
         values[key] = score
-    if is_ten_for_one(values, noted):
+    if is_ten_for_one(values, warnings):
         meta[FLAG] = TEN_FOR_ONE
     turn = Message(role="assistant", content=item["response"])
     return Completion((turn,), author, meta, values, details)
 
 
-def is_ten_for_one(values: Mapping[str, float], noted: Counter[str]) -> bool:
+def is_ten_for_one(values: Mapping[str, float], warnings: Counter[str]) -> bool:
     """Return whether an overall score of 10 comes with a mean aspect rating of at most 2; one up to 4 is counted.
 
     Source: ``src/data_annotation/fix_overall_score_issue.py`` of OpenBMB/UltraFeedback, whose repair turns the first
@@ -175,27 +175,29 @@ def is_ten_for_one(values: Mapping[str, float], noted: Counter[str]) -> bool:
     if values.get("overall_score") != 10 or not rated:
         return False
     mean = sum(rated) / len(rated)
-    noted["overall scores of 10 that stand for a 1 (revisions before 40b4365)"] += mean <= 2
-    noted["overall scores of 10 beside middling aspect ratings"] += 2 < mean <= 4
+    warnings["overall scores of 10 that stand for a 1 (revisions before 40b4365)"] += mean <= 2
+    warnings["overall scores of 10 beside middling aspect ratings"] += 2 < mean <= 4
     return mean <= 2
 
 
-def response_and_ratings(name: str, completion: Completion, noted: Counter[str]) -> tuple[Response, tuple[Rating, ...]]:
+def response_and_ratings(
+    name: str, completion: Completion, warnings: Counter[str]
+) -> tuple[Response, tuple[Rating, ...]]:
     """Return the response under its id, and a rating for each number."""
     response = response_of(name, completion.turns, author=completion.author, meta=completion.meta or None)
     return response, tuple(
-        rating_of(name, value, SCALES[dimension], noted, meta=completion.details.get(dimension) or None)
+        rating_of(name, value, SCALES[dimension], warnings, meta=completion.details.get(dimension) or None)
         for dimension, value in completion.values.items()
     )
 
 
-def completion_row(response: Response, taken: Taken, lost: Counter[str]) -> JsonObject:
+def completion_row(response: Response, taken: Taken, dropped: Counter[str]) -> JsonObject:
     """Return the completion as the data set writes it: aspect ratings as texts, scores as numbers."""
     meta = {key: value for key, value in (response.meta or {}).items() if (key, value) != (FLAG, TEN_FOR_ONE)}
     ratings = {key: taken.ratings[response.id, key] for key in SCALES if (response.id, key) in taken.ratings}
     aspects = {key: _annotation(rating) for key, rating in ratings.items() if key in ASPECTS}
     unrated = meta.get("annotations")
-    fields: JsonObject = {"response": answer_text(response, lost)}
+    fields: JsonObject = {"response": answer_text(response, dropped)}
     fields |= {"model": response.author} if response.author is not None else {}
     if isinstance(unrated, dict):
         fields["annotations"] = {**meta.pop("annotations"), **aspects}
@@ -204,8 +206,8 @@ def completion_row(response: Response, taken: Taken, lost: Counter[str]) -> Json
     fields |= {key: ratings[key].value for key in SCORES if key in ratings}
     clashing = {key for key in meta.keys() & set(_OWN) if meta[key] is not None}
     if clashing:
-        lost["response meta under the format's own names"] += len(clashing)
-    lost["rating details"] += sum(bool(ratings[key].meta) for key in SCORES if key in ratings)
+        dropped["response meta under the format's own names"] += len(clashing)
+    dropped["rating details"] += sum(bool(ratings[key].meta) for key in SCORES if key in ratings)
     return {**{key: value for key, value in meta.items() if key not in clashing}, **fields}
 
 

@@ -57,7 +57,7 @@ class CrossFitted(ABC, Generic[Fitted]):
         texts = sorted({normalised(case) for case in self.training}, key=_hash)
         return {text: place % self.num_folds for place, text in enumerate(texts)}
 
-    def taught(self, cases: Sequence[Case]) -> Self:
+    def fit(self, cases: Sequence[Case]) -> Self:
         """The same model with other training cases; its protocol names no file. What it knows of texts is shared."""
         other = copy(self)
         for name in ("training", "folds"):
@@ -85,7 +85,7 @@ class CrossFitted(ABC, Generic[Fitted]):
         return {"train": train, "pairs": self.choice, "folds": self.num_folds} | ({UNLISTED: added} if added else {})
 
     @abstractmethod
-    def fit(self, cases: Sequence[Case], pairs: FlatPairs) -> Fitted:
+    def fit_fold(self, cases: Sequence[Case], pairs: FlatPairs) -> Fitted:
         """A model of the cases' pairs, of which there is at least one."""
 
     @abstractmethod
@@ -114,7 +114,7 @@ class CrossFitted(ABC, Generic[Fitted]):
                     where=str(self.path),
                     do="give more training cases",
                 )
-            self.fitted[fold] = self.fit(kept, pairs)
+            self.fitted[fold] = self.fit_fold(kept, pairs)
         return self.fitted[fold]
 
 

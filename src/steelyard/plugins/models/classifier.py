@@ -10,7 +10,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ModelError
 from steelyard.core.self_tests import SelfTest
 from steelyard.core.types import Case, OverLength, Scores
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import STARTED_FILE
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Classifier:
         self.dtype = config.dtype or (manifest.dtype if manifest else "float32")
         self.differing = {} if manifest is None else _differing(self.rendering, self.dtype, manifest)
         if self.differing:
-            say(f"{Path(config.path).name} was trained with another protocol: {_differences(self.differing)}")
+            log(f"{Path(config.path).name} was trained with another protocol: {_differences(self.differing)}")
         network, is_trained = load_network(config.path, dtype=self.dtype)  # pyright: ignore[reportArgumentType]
         if not is_trained:
             raise ModelError(

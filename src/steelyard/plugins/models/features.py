@@ -113,7 +113,7 @@ class FeatureModel(CrossFitted[Heads]):
         """Those whose conversation is longer than the limit."""
         return tuple(response.id for response in case.responses if self.library.is_cut(case, response))
 
-    def fit(self, cases: Sequence[Case], pairs: FlatPairs) -> Heads:
+    def fit_fold(self, cases: Sequence[Case], pairs: FlatPairs) -> Heads:
         """The heads of the cases' pairs."""
         numbers: dict[str, int] = {}
         prompt = np.array([numbers.setdefault(normalised(case), len(numbers)) for case in cases])

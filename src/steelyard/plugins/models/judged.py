@@ -48,7 +48,7 @@ class Config(BaseConfig, frozen=True):
 
 
 class Judged:
-    """An AskedModel. Unscored: ``unreadable``, ``refused``, ``cut off``, ``failed``, or why nothing could be asked."""
+    """A JudgeModel. Unscored: ``unreadable``, ``refused``, ``cut off``, ``failed``, or why nothing could be asked."""
 
     def __init__(self, config: Config, jury: JudgePanel, ledger: Path | None) -> None:
         self.config = config

@@ -71,7 +71,7 @@ class NgramModel(CrossFitted[FittedNgrams]):
         """Return one score a response, in order."""
         return fitted.score([response_text(response) for case in cases for response in case.responses])
 
-    def fit(self, cases: Sequence[Case], pairs: FlatPairs) -> FittedNgrams:
+    def fit_fold(self, cases: Sequence[Case], pairs: FlatPairs) -> FittedNgrams:
         """Return the model of the cases' pairs. Raises EvidenceError for responses without text."""
         texts = [response_text(response) for case in cases for response in case.responses]
         fitted = fit_ngrams(texts, pairs.better, pairs.worse, pairs.weight, self.config)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.io.run_folder import path_inside
 
 FILE = "progress.jsonl"
@@ -26,7 +26,7 @@ class JsonlTracker:
 
     def __init__(self, path: Path, start: int) -> None:
         kept = _lines_until(path, start)
-        with written(path) as file:
+        with atomic_write(path) as file:
             file.writelines(kept)
         self._file = path.open("ab")
 

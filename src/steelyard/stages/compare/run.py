@@ -14,7 +14,7 @@ from steelyard.core.types import Counts, Run
 from steelyard.evaluation.evaluations import Beside, read_beside
 from steelyard.evaluation.headlines import ranking_of
 from steelyard.evaluation.measures.coverage import unlike_coverage
-from steelyard.io.progress import say, track
+from steelyard.io.progress import log, track
 from steelyard.io.run_folder import read_run, result_folder
 from steelyard.stages.compare.headline import Ranked, compare_headlines
 from steelyard.statistics.blocks import draw_blocks
@@ -49,7 +49,7 @@ def compare(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force
     inputs = {f"run.{number}": folder / "run.json" for number, folder in enumerate(runs, 1)}
     with result_folder(out, "compare", config=config, inputs=inputs, seed=config.seed, force=force) as result:
         if result.is_finished:
-            say(f"{out} is finished already: equal inputs and settings")
+            log(f"{out} is finished already: equal inputs and settings")
             return read_run(out)
         result.summary = _summary(beside, config)
         result.counts = Counts(

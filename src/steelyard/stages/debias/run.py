@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case, Pair, Run
 from steelyard.curation.debiasing import balanced
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import encode_case, read_cases
 from steelyard.io.lines import check_readable
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, read_run, result_folder
 from steelyard.ranking.pairs import IndexedPair, listed_pairs, pairs_of
 from steelyard.stages.debias.settings import Config, check_settings
@@ -41,7 +41,7 @@ def debias(
         asked["tokenizer"] = Path(config.tokenizer).name
     with result_folder(out, "debias", config=asked, inputs=inputs, seed=config.seed, force=force) as result:
         if result.is_finished:
-            say(f"{out} is finished already: equal inputs and settings")
+            log(f"{out} is finished already: equal inputs and settings")
             return read_run(out)
         found = survey(with_scores(cases, scores), config, length_of(config.tokenizer))
         check_pairs(found, config, where=str(cases))
@@ -60,7 +60,7 @@ def _write(result: Result, cases: Path, config: Config, kept: NDArray[np.bool_])
     """The second pass. Returns how many cases had pairs and are left without any."""
     stays = iter(kept.tolist())
     num_left = 0
-    with written(result.path("cases.jsonl")) as file:
+    with atomic_write(result.path("cases.jsonl")) as file:
         for case in read_cases(cases):
             indexed = pairs_of(case, config.pairs)
             own = islice(stays, len(indexed))

@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import build, load
-from steelyard.core.protocols import AskedModel
+from steelyard.core.protocols import JudgeModel
 from steelyard.core.types import Counts, Run
 from steelyard.evaluation.batches import (
     Part,
@@ -30,7 +30,7 @@ from steelyard.evaluation.overlap import check_overlap
 from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
 from steelyard.evaluation.summary import Evaluation, coverage_counter, summarise
 from steelyard.io.ledger import LEDGER_FILE
-from steelyard.io.progress import bar, say, track
+from steelyard.io.progress import bar, log, track
 from steelyard.io.run_folder import Result, read_run, result_folder
 from steelyard.io.score_files import Scored
 from steelyard.plugins.reward_models import (
@@ -80,7 +80,7 @@ def evaluate(
     inputs = _inputs(benches, bench, choice=choice, scores=scores, train_cases=train_cases)
     with result_folder(out, "evaluate", config=asked, inputs=inputs, seed=config.seed, force=force) as result:
         if result.is_finished:
-            say(f"{out} is finished already: equal inputs and settings")
+            log(f"{out} is finished already: equal inputs and settings")
             return read_run(out)
         cases = BenchCases(benches, bench)
         overlap = check_overlap(cases, choice=choice, scores=scores, is_allowed=config.allow_overlap)
@@ -94,7 +94,7 @@ def evaluate(
             evaluated = _with_judge(source, result, choice) if choice.jury else _with_model(source, result, choice)
         forget_lines(result)
         result.summary = {"bench": config.bench_kind} | evaluated.named | summarise(evaluated.evaluation)
-        result.counts = _counts(evaluated.evaluation, cases.noted | overlap)
+        result.counts = _counts(evaluated.evaluation, cases.warnings | overlap)
     return read_run(out)
 
 
@@ -189,7 +189,7 @@ def _with_judge(source: Source, result: Result, choice: ModelChoice) -> _Evaluat
     """Ask a judge about the pairs of the bench through a ledger, which stays in the folder."""
     source.check()
     judge = build_model(choice, ledger=result.path(LEDGER_FILE))
-    assert isinstance(judge, AskedModel), "a model with a jury is asked"
+    assert isinstance(judge, JudgeModel), "a model with a jury is asked"
     check_bench(source.bench, judge)
     cases = tuple(source.cases)
     lines, judged = ask(judge, cases, source.columns(cases), seed=source.config.seed)

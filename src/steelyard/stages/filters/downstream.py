@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.core.errors import EvidenceError
-from steelyard.core.protocols import TaughtModel
+from steelyard.core.protocols import TrainableModel
 from steelyard.curation.filtering_arms import (
     ARMS,
     CEILING,
@@ -29,7 +29,7 @@ from steelyard.statistics.clustered import shares
 class Trial:
     """The arms of one share of people's prompts; sums over all splits."""
 
-    def __init__(self, model: TaughtModel, study: Study, share: float) -> None:
+    def __init__(self, model: TrainableModel, study: Study, share: float) -> None:
         self.model, self.study, self.share = model, study, share
         self.arms = tuple(name for name in ARMS if name != ORACLE or study.has_key.any())
         self.right: Floats = np.zeros((len(study.human.case), len(self.arms)))
@@ -48,7 +48,7 @@ class Trial:
             self.right[tested, column] += margin > 0
             self.num_pairs[name].append(len(pairs[name].case))
 
-    def _arms(self, split: Split, seed: int) -> tuple[dict[str, Columns], dict[str, TaughtModel]]:
+    def _arms(self, split: Split, seed: int) -> tuple[dict[str, Columns], dict[str, TrainableModel]]:
         study = self.study
         owner = study.prompt[study.human.case]
         human = study.human.where(study.trains & np.isin(owner, split.human))
@@ -81,7 +81,7 @@ class Trial:
         return {"human_share": self.share, "human_prompts": float(np.mean(self.num_prompts)), "arms": rows}
 
 
-def downstream(model: TaughtModel, study: Study, config: Config) -> list[dict[str, Any]]:
+def downstream(model: TrainableModel, study: Study, config: Config) -> list[dict[str, Any]]:
     """A record a share of people's prompts, each with every arm."""
     num_prompts = int(study.prompt.max()) + 1
     if config.human_shares and num_prompts < 2 * config.folds:

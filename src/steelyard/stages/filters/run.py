@@ -9,14 +9,14 @@ import msgspec
 
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.plugins import load
-from steelyard.core.protocols import TaughtModel
+from steelyard.core.protocols import TrainableModel
 from steelyard.core.types import Counts, Run
 from steelyard.curation.filtering import AGREES, by_preference, discrimination, precision_table
 from steelyard.curation.filtering import filters as kept_by
-from steelyard.io.atomic import write_text, written
+from steelyard.io.atomic import atomic_write, write_text
 from steelyard.io.cases import read_cases
 from steelyard.io.lines import check_readable
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, read_run, result_folder
 from steelyard.plugins.reward_models import ModelChoice, build_model, choose_kind
 from steelyard.stages.filters.downstream import downstream
@@ -43,7 +43,7 @@ def filters(cases: Path, out: Path, config: Config, *, model: str = "ngram", for
     inputs = {"cases": cases, **choice.inputs()}
     with result_folder(out, "filters", config=asked, inputs=inputs, seed=config.seed, force=force) as result:
         if result.is_finished:
-            say(f"{out} is finished already: equal inputs and settings")
+            log(f"{out} is finished already: equal inputs and settings")
             return read_run(out)
         _run(result, cases, config, choice)
     return read_run(out)
@@ -51,7 +51,7 @@ def filters(cases: Path, out: Path, config: Config, *, model: str = "ngram", for
 
 def _run(result: Result, path: Path, config: Config, choice: ModelChoice) -> None:
     model = build_model(choice)
-    if not isinstance(model, TaughtModel):
+    if not isinstance(model, TrainableModel):
         raise _untaught(choice.name)
     study = read_study(tuple(read_cases(path)), config, where=str(path))
     precision = _precision(result, model, study, config, where=str(path))
@@ -71,7 +71,7 @@ def _run(result: Result, path: Path, config: Config, choice: ModelChoice) -> Non
         noted=+Counter({"verdicts on pairs that curation left out, used here": num_unlisted(study)}),
     )
     result.summary = summary
-    with written(result.path(TABLE_FILE)) as file:
+    with atomic_write(result.path(TABLE_FILE)) as file:
         file.write(msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
     write_text(result.path(PLOT_FILE), _drawn(summary))
 
@@ -81,11 +81,11 @@ def _untaught(model: str) -> ConfigError:
 
 
 def _precision(
-    result: Result, model: TaughtModel, study: Study, config: Config, *, where: str
+    result: Result, model: TrainableModel, study: Study, config: Config, *, where: str
 ) -> dict[str, Any] | None:
     """Precision by coverage over the verdicts whose truth people say; null where they say it of none."""
     if not study.has_key.any():
-        say(f"people judged none of the pairs that {config.judge} did: how right it is cannot be measured")
+        log(f"people judged none of the pairs that {config.judge} did: how right it is cannot be measured")
         write_text(result.path(VERDICTS_FILE), "")
         return None
     supervisor = taught_by(model, study, study.human.where(study.trains))
@@ -113,7 +113,7 @@ def _write_verdicts(result: Result, study: Study, margins: list[float]) -> None:
     """A line a verdict whose truth people say."""
     pairs = study.judged.where(study.has_key)
     right = study.is_right[study.has_key].tolist()
-    with written(result.path(VERDICTS_FILE)) as file:
+    with atomic_write(result.path(VERDICTS_FILE)) as file:
         for number, better, worse, margin, is_right in zip(*pairs, margins, right, strict=True):
             case = study.cases[number]
             line = {

@@ -9,12 +9,12 @@ from steelyard.core.config import Positive
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Counts, Run
 from steelyard.evaluation.alike import Differing, bench_hashes, check_alike
-from steelyard.evaluation.evaluations import Beside, beside, has_headline, names_of, read_evaluation
+from steelyard.evaluation.evaluations import Beside, beside, has_headline, read_evaluation, resample_ids
 from steelyard.evaluation.headlines import ranking_of
 from steelyard.evaluation.leaderboard_columns import HALF_POINTS, columns_of, has_half_points
 from steelyard.evaluation.measures.coverage import unlike_coverage
-from steelyard.io.atomic import written
-from steelyard.io.progress import say
+from steelyard.io.atomic import atomic_write
+from steelyard.io.progress import log
 from steelyard.io.run_folder import read_run, result_folder
 from steelyard.report.leaderboard import as_csv, as_markdown
 from steelyard.report.leaderboard_page import as_page
@@ -50,7 +50,7 @@ def leaderboard(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, f
     records = [read_evaluation(folder) for folder in runs]
     if len({folder.resolve() for folder in runs}) < len(runs):
         raise EvidenceError("one folder is named twice", do="name each --out folder of `steelyard evaluate` once")
-    names = names_of(runs, records)
+    names = resample_ids(runs, records)
     lacking = {name: why for name, run in zip(names, records, strict=True) if (why := what_lacks(run)) is not None}
     if all(map(_is_part, records)):
         lacking = {}
@@ -66,7 +66,7 @@ def leaderboard(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, f
     inputs = {f"run.{number}": folder / "run.json" for number, folder in enumerate(runs, 1)}
     with result_folder(out, "leaderboard", config=config, inputs=inputs, seed=config.seed, force=force) as result:
         if result.is_finished:
-            say(f"{out} is finished already: equal inputs and settings")
+            log(f"{out} is finished already: equal inputs and settings")
             return read_run(out)
         tables = [one.statistics for one in together.evaluated]
         headline = ranking_of(together)
@@ -83,7 +83,7 @@ def leaderboard(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, f
         summary |= {"differing": differing, "unlike_coverage": unlike_coverage(covered)}
         summary |= {"partial": [{"name": name, "why": why} for name, why in lacking.items()]}
         for ending, text in (("html", as_page(summary)), ("csv", as_csv(summary)), ("md", as_markdown(summary))):
-            with written(result.path(f"leaderboard.{ending}")) as file:
+            with atomic_write(result.path(f"leaderboard.{ending}")) as file:
                 file.write(text.encode())
         result.summary = summary
         dropped = {"no headline": len(lacking)} if lacking else {}

@@ -11,7 +11,7 @@ from steelyard.core.errors import EvidenceError, FileError, OutputError
 from steelyard.core.types import Counts, Run
 from steelyard.io.atomic import sweep_parts, write_text
 from steelyard.io.locks import held
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, read_run, result_folder
 from steelyard.report.contents import SHOWN_STAGES, Gathered, gather, page_of
 from steelyard.report.page import render
@@ -62,7 +62,7 @@ def _into_folder(sources: Sequence[Source], out: Path, config: Config, *, force:
     inputs |= {f"cases.{number}": file.path for number, file in enumerate(gathered.case_files, 1)}
     with result_folder(out, "report", config=config, inputs=inputs, force=force) as result:
         if result.is_finished:
-            say(f"{out} is finished already: equal inputs and settings")
+            log(f"{out} is finished already: equal inputs and settings")
             return read_run(out)
         _write(result, gathered, config)
     return read_run(out)
@@ -84,7 +84,7 @@ def _write(result: Result, gathered: Gathered, config: Config) -> None:
             do=f"name finished runs of {', '.join(SHOWN_STAGES)}",
         )
     for source in without_section:
-        say(f"{source.name}: a run of {source.run.stage} has no section of its own; the page tells how it was done")
+        log(f"{source.name}: a run of {source.run.stage} has no section of its own; the page tells how it was done")
     text = f"<!doctype html>\n{_MARK}\n{render(page)}"
     write_text(result.path("report.html"), text)
     num_items, num_whole = len(page.packed.lines), page.packed.num_whole

@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.core.types import Counts
 from steelyard.curation.supervised import Batch, Rule, Supervised, supervise_cases
 from steelyard.curation.supervision import KEPT, RULES
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import encode_case
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result
@@ -30,7 +30,7 @@ def write_supervised(batches: Iterable[Batch], rule: Rule, result: Result) -> Fi
     """Write ``cases.jsonl`` and ``manifest.jsonl``; both take their names only when both are whole."""
     tally: Counter[str] = Counter()
     by_rule: Counter[str] = Counter()
-    with written(result.path("manifest.jsonl")) as manifest, written(result.path("cases.jsonl")) as cases:
+    with atomic_write(result.path("manifest.jsonl")) as manifest, atomic_write(result.path("cases.jsonl")) as cases:
         for batch in track(batches, "supervise (batches of cases)"):
             found = supervise_cases(batch, rule)
             for case in found.cases:

@@ -10,7 +10,7 @@ from steelyard.curation.calibration import Calibration, candidate_taus
 from steelyard.io.cases import read_cases
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.lines import check_readable
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, read_run, result_folder
 from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, forget_lines
 from steelyard.ranking.judgment_table import check_admits
@@ -70,7 +70,7 @@ def supervise(
         asked |= {"kind": choice.kind, "model": choice.settings}
     with result_folder(out, "supervise", config=asked, inputs=inputs, seed=config.seed, force=force) as result:
         if result.is_finished:
-            say(f"{out} is finished already: equal inputs and settings")
+            log(f"{out} is finished already: equal inputs and settings")
             return read_run(out)
         _run(result, cases, config, files, choice)
     return read_run(out)

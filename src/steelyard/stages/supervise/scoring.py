@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 
 from steelyard.core.errors import ModelError
-from steelyard.core.protocols import AskedModel, RewardModel
+from steelyard.core.protocols import JudgeModel, RewardModel
 from steelyard.core.types import Case, Scores
 from steelyard.curation.supervised import Batch, margins
-from steelyard.io.atomic import written
+from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import read_cases
 from steelyard.io.run_folder import Result
 from steelyard.io.score_files import read_scored
@@ -38,15 +38,15 @@ def write_scores(model: RewardModel, cases: Path, result: Result, *, name: str, 
     """
     out = result.path(f"{part}.jsonl")
     num_failed = 0
-    with written(out) as file:
-        if isinstance(model, AskedModel):
+    with atomic_write(out) as file:
+        if isinstance(model, JudgeModel):
             lines = scored(model, tuple(read_cases(cases)), name=name)
         else:
             lines = scored_once(model, _CaseFile(cases), result, name=name, part=part)
         for line in lines:
             num_failed += list(line.unscored.values()).count("failed")
             file.write(msgspec.json.encode(line) + b"\n")
-        if isinstance(model, AskedModel) and num_failed:
+        if isinstance(model, JudgeModel) and num_failed:
             found = f"{num_failed} responses have no score because requests failed"
             raise ModelError(found, do="run the same command again: what was answered is kept")
     return out

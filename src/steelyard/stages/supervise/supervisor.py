@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.types import Case, Run
 from steelyard.io.cases import read_cases
-from steelyard.io.progress import say
+from steelyard.io.progress import log
 from steelyard.io.run_folder import RUN_FILE, file_hash, read_run
 from steelyard.io.trained_on import TRAINED_ON_FILE, TrainedOn, read_trained_on, trained_on
 from steelyard.plugins.reward_models import ModelChoice
@@ -74,7 +74,7 @@ def of_scores(files: Files) -> Supervisor:
         trained_on = Path(run.inputs["model.train"].path)
     name = str(run.summary.get("model", files.scores)) if run else str(files.scores)
     if trained_on is None:
-        say(f"what the model behind {files.scores} was trained on is not known: say it by --train-cases FILE")
+        log(f"what the model behind {files.scores} was trained on is not known: say it by --train-cases FILE")
     return Supervisor(name, protocol, trained_on, is_cross_fitted="folds" in (protocol or {}))
 
 
@@ -129,7 +129,7 @@ def _trained_on(folder: Path, given: Path | None) -> Path | None:
     manifest = read_manifest(folder)
     if manifest is None:
         if given is None:
-            say(f"{folder} does not say what it was trained on: its prompts are not checked without --train-cases FILE")
+            log(f"{folder} does not say what it was trained on: its prompts are not checked without --train-cases FILE")
         return given
     if given is not None and file_hash(given) != manifest.data_hash:
         raise ModelError(f"was not trained on {given}", where=str(folder), do="name the file that it was trained on")
