@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-import kitchen
+import example_folder
 from steelyard.cli.main import build_app, verb_names
 
 PAGES = ("README.md", "docs/tour.md")
@@ -49,7 +49,7 @@ def in_backticks(text):
 
 def in_page(name):
     """The commands of a page, in its blocks without what explains them, and in its sentences."""
-    text = (kitchen.ROOT / name).read_text(encoding="utf-8")
+    text = (example_folder.ROOT / name).read_text(encoding="utf-8")
     blocks = re.findall(r"^```\w*\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
     lines = [line for block in blocks for line in block.splitlines() if line.startswith("steelyard ")]
     return [re.split(r"  +", line)[0] for line in lines] + in_backticks(re.sub(r"```.*?```", "", text, flags=re.DOTALL))
@@ -70,9 +70,9 @@ def parsed(command):
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("kitchen") / "all"
+    folder = tmp_path_factory.mktemp("examples") / "all"
     folder.mkdir()
-    kitchen.fill(folder)
+    example_folder.fill(folder)
     return folder
 
 
@@ -116,7 +116,7 @@ def test_every_example_that_takes_seconds_runs(command, filled, tmp_path):
             shutil.copy("cheems_human.jsonl", "human.jsonl")
         if "--help" not in words:
             _make_room(parsed(command).get("out"))
-        result = kitchen.done(*words)
+        result = example_folder.done(*words)
     assert result.stdout.strip()
 
 

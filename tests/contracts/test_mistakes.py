@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kitchen import done, invoke
+from example_folder import done, invoke
 from steelyard.core.errors import UserError
 
 STEELYARD = str(Path(sys.executable).with_name("steelyard"))

@@ -13,7 +13,7 @@ import pytest
 from typer.main import get_command
 
 import tiny
-from kitchen import done, invoke
+from example_folder import done, invoke
 from package_source import ROOT, imports, sources
 from recipe_files import small_recipe
 from steelyard.cli.main import _GROUPS, build_app, verb_names

@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 from typer.main import get_command
 
-from kitchen import invoke
+from example_folder import invoke
 from steelyard.cli.main import build_app, verb_names
 from steelyard.io.cases import read_cases
 

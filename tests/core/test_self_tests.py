@@ -6,10 +6,10 @@ from steelyard.core.self_tests import ComparesAnswers, SelfTest, SelfTested
 
 
 def test_a_remark_on_a_passed_test_is_a_doubt_and_a_failure_is_none():
-    assert SelfTest(name="head", state="passed", found="looks drawn").is_doubtful
+    assert SelfTest(name="head", state="passed", remark="looks drawn").is_doubtful
     assert not SelfTest(name="head", state="passed").is_doubtful
-    assert not SelfTest(name="head", state="failed", found="zero").is_doubtful
-    assert not SelfTest(name="head", state="not applicable", found="none").is_doubtful
+    assert not SelfTest(name="head", state="failed", remark="zero").is_doubtful
+    assert not SelfTest(name="head", state="not applicable", remark="none").is_doubtful
 
 
 def test_a_state_that_does_not_exist_is_refused():

@@ -43,13 +43,13 @@ def test_equal_protocols_and_other_models_belong_together():
 def test_unlike_protocols_are_refused_with_what_differs(other, said):
     with pytest.raises(EvidenceError) as caught:
         check(run(), other)
-    assert said in caught.value.found
+    assert said in caught.value.problem
 
 
 def test_all_that_differs_is_said_at_once():
     with pytest.raises(EvidenceError) as caught:
         check(run(), run("b", sha="2" * 64, pairs="judged", state="off"))
-    assert all(name in caught.value.found for name in ("bench file 1", "pairs", "self_test"))
+    assert all(name in caught.value.problem for name in ("bench file 1", "pairs", "self_test"))
     assert '["self_test"]' in caught.value.do
 
 

@@ -124,8 +124,8 @@ def test_a_policy_that_is_its_own_reference_gives_no_reward(tmp_path):
 def test_a_broken_model_is_stopped_by_the_test_that_is_named(rule, failing, said):
     with pytest.raises(ModelError) as caught:
         self_tested(Outside(rule), CASES, name="broken")
-    assert f"{failing}: " in caught.value.found
-    assert said in caught.value.found
+    assert f"{failing}: " in caught.value.problem
+    assert said in caught.value.problem
     assert "--no-self-test" in caught.value.do
 
 

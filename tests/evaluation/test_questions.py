@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plain_measures import plain_row
+from reference_measures import reference_row
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Pair, Scores
 from steelyard.evaluation.columns import bench_columns, cell_of, score_columns
@@ -50,7 +50,7 @@ def test_equals_a_plain_loop_over_ranks(bench, rule):
         lines.append(line(cases[-1], *values))
         pairs = [(values[i], values[j]) for i in range(5) for j in range(5) if ranks[i] < ranks[j]]
         if pairs or rule == "cheems":
-            expected.append(list(plain_row(pairs, rule)))
+            expected.append(list(reference_row(pairs, rule)))
     if not any(row[0] for row in expected):
         with pytest.raises(EvidenceError, match="comparable pair"):
             questions_of(cases, None, rule)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kitchen import done
+from example_folder import done
 from steelyard.io.run_folder import read_run
 
 ROOT = Path(__file__).parents[2]

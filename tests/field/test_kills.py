@@ -19,7 +19,7 @@ import tiny
 from chat_server import chatting
 from hostile_files import GOOD
 from steelyard.io.cases import write_cases
-from taught import taught
+from toy_prompts import toy_prompts
 from warm_process import called, command
 
 pytestmark = [pytest.mark.field, pytest.mark.filterwarnings("ignore")]
@@ -86,9 +86,9 @@ def place(tmp_path_factory):
     for name, content in (("small", RECIPE), ("ablation", ABLATION), ("sweep", SWEEP)):
         (folder / f"{name}.toml").write_text(content)
     (folder / "parallel.jsonl").write_bytes(GOOD)
-    write_cases(folder / "right.jsonl", taught(16, right=True))
-    write_cases(folder / "wrong.jsonl", taught(16, right=False))
-    write_cases(folder / "test.jsonl", taught(20, right=True, start=100))
+    write_cases(folder / "right.jsonl", toy_prompts(16, right=True))
+    write_cases(folder / "wrong.jsonl", toy_prompts(16, right=False))
+    write_cases(folder / "test.jsonl", toy_prompts(20, right=True, start=100))
     let_through("simulate --out sim", folder)
     gold = (folder / "sim" / "gold.jsonl").read_bytes().splitlines(keepends=True)
     (folder / "small.jsonl").write_bytes(b"".join(gold[:16]))

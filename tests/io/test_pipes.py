@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kitchen import invoke
+from example_folder import invoke
 from steelyard.core.errors import FileError, OutputError
 from steelyard.io.atomic import write_text
 from steelyard.io.cases import read_cases

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plain_measures import plain_estimate
+from reference_measures import reference_estimate
 from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, GivenRating, PairVerdict, Showing
 from steelyard.judging.verdicts import (
     VerdictCounter,
@@ -147,8 +147,8 @@ def test_a_judge_that_always_says_the_first_is_seen_at_once():
     for number in range(20):
         counter.add(prompt(str(number)), {"m": Answer(verdicts=(both("left", "right"),))})
     found = msgspec.to_builtins(counter.summaries(seed=0))["m"]
-    assert found["first_preferred"] == plain_estimate(1.0, 20, 40)
-    assert found["inconsistent"] == plain_estimate(1.0, 20, 20)
+    assert found["first_preferred"] == reference_estimate(1.0, 20, 40)
+    assert found["inconsistent"] == reference_estimate(1.0, 20, 20)
 
 
 def test_ratings_are_told_by_value_and_missing_ones_by_reason():

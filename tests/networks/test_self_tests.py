@@ -54,11 +54,11 @@ def test_the_head_reads_the_end_of_the_template():
     rows = rows_of(tokenizer, rendering, asked)
     end = template_end(tokenizer, rendering, asked)
     passed = last_token(tokenizer, rows, end)
-    assert (passed.state, passed.figures["read"], passed.found) == ("passed", ["<|im_end|>"], None)
+    assert (passed.state, passed.figures["read"], passed.remark) == ("passed", ["<|im_end|>"], None)
     cut = [ReadRow(row.ids[:-1], row.place - 1) for row in rows]
     failed = last_token(tokenizer, cut, end)
     assert failed.state == "failed"
-    assert "<|im_end|>" in failed.found
+    assert "<|im_end|>" in failed.remark
     elsewhere = [ReadRow(row.ids, row.place - 1) for row in rows]
     assert last_token(tokenizer, elsewhere, end).state == "not applicable"
 
@@ -74,13 +74,13 @@ def test_a_template_that_writes_nothing_behind_an_answer_is_doubtful():
 def test_a_head_of_equal_weights_was_never_trained(weights):
     found = trained_head([weights], fresh_deviation=0.02)
     assert found.state == "failed"
-    assert "never trained" in found.found
+    assert "never trained" in found.remark
 
 
 @pytest.mark.parametrize("odd", [float("nan"), float("inf")])
 def test_a_head_that_is_not_finite_fails(odd):
     found = trained_head([torch.tensor([[1.0, odd, 2.0]])], fresh_deviation=None)
-    assert (found.state, "1 of the head's 3 weights" in found.found) == ("failed", True)
+    assert (found.state, "1 of the head's 3 weights" in found.remark) == ("failed", True)
 
 
 def test_a_head_that_looks_drawn_is_doubtful_and_no_more():
@@ -88,9 +88,9 @@ def test_a_head_that_looks_drawn_is_doubtful_and_no_more():
     drawn = 0.02 * torch.randn(4096, generator=draws)
     assert trained_head([drawn], fresh_deviation=0.02).is_doubtful
     for other in (drawn * 1.2, drawn + 0.01, drawn.sign() * 0.02 + 1e-4 * drawn):
-        assert trained_head([other], fresh_deviation=0.02).found is None
-    assert trained_head([drawn], fresh_deviation=None).found is None
-    assert trained_head([drawn[:100]], fresh_deviation=0.02).found is None  # so few prove nothing
+        assert trained_head([other], fresh_deviation=0.02).remark is None
+    assert trained_head([drawn], fresh_deviation=None).remark is None
+    assert trained_head([drawn[:100]], fresh_deviation=0.02).remark is None  # so few prove nothing
 
 
 def test_two_ways_of_computing_are_held_against_rounding():
@@ -98,5 +98,5 @@ def test_two_ways_of_computing_are_held_against_rounding():
     assert (same.state, same.figures["num_answers"]) == ("passed", 2)
     other = same_by("packing", [1.0, 2.0], [1.1, 2.0], dtype="float32", ways="packs and rows")
     assert other.state == "failed"
-    assert other.found.startswith("packs and rows differ by 0.1")
+    assert other.remark.startswith("packs and rows differ by 0.1")
     assert same_by("packing", [1.0, 2.0], [1.05, 2.0], dtype="bfloat16", ways="packs and rows").state == "passed"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plain_measures import as_written
+from reference_measures import as_written
 from steelyard.ranking.conflicts import NO_SUMS, conflict_tables
 from steelyard.ranking.resolution import resolve_cases
 from strategies import case, cases, judgment

@@ -1,6 +1,6 @@
 import pytest
 
-from plain_measures import as_written, plain_estimate
+from reference_measures import as_written, reference_estimate
 from steelyard.ranking.annotation_features import TraitCollector
 from steelyard.ranking.conflicts import conflict_tables
 from steelyard.ranking.judge_agreement import MOST_PAIRS, agreement_summary
@@ -93,7 +93,7 @@ def test_positions_and_lengths_by_hand():
 def test_conflicts_by_group_have_intervals():
     _, found = conflicts_of(ten_prompts())
     # On the full graphs all 40 judgments are in circles.
-    expected = plain_estimate(1.0, 10, 40)
+    expected = reference_estimate(1.0, 10, 40)
     assert (found.overall.ratio_low, found.overall.ratio_high) == (expected["low"], expected["high"])
     assert {name: one.num_judgments for name, one in found.by_language.items()} == {"zh": 16, "de": 24}
     assert all(one.ratio_low <= one.ratio <= one.ratio_high for one in found.by_language.values())
@@ -119,7 +119,7 @@ def test_agreement_by_hand():
     assert [one["judges"] for one in found["judges"][1:]] == [["ann", "m"], ["bob", "m"]]
     assert found["judges"][1]["kappa"]["value"] is None  # both always said the same one thing
     assert [one["kinds"] for one in found["kinds"]] == [["human", "llm"]]
-    assert found["kinds"][0]["agreement"] == plain_estimate(1.0, 2, 2)
+    assert found["kinds"][0]["agreement"] == reference_estimate(1.0, 2, 2)
     # Humans: labels a 4, b 3, tie 1 of 8; one pair of labels differs, counted in both orders: 2.
     disagreeing, expected = 2 / 8, 1 - (4 * 3 + 3 * 2 + 1 * 0) / (8 * 7)
     assert found["alpha"]["by_kind"]["human"]["value"] == pytest.approx(1 - disagreeing / expected)

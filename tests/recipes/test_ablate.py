@@ -9,15 +9,15 @@ from steelyard.io.run_folder import read_run
 from steelyard.recipes.ablate import ablate
 from steelyard.recipes.ablations import Ablation
 from steelyard.recipes.experiments import run_name
-from taught import taught
+from toy_prompts import toy_prompts
 
 
 @pytest.fixture(scope="module")
 def ablated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ablate")
-    write_cases(folder / "right.jsonl", taught(24, right=True))
-    write_cases(folder / "wrong.jsonl", taught(24, right=False))
-    write_cases(folder / "test.jsonl", taught(30, right=True, start=100))
+    write_cases(folder / "right.jsonl", toy_prompts(24, right=True))
+    write_cases(folder / "wrong.jsonl", toy_prompts(24, right=False))
+    write_cases(folder / "test.jsonl", toy_prompts(30, right=True, start=100))
     tiny.save_base(folder / "base")
     asked = Ablation(
         benches=("test.jsonl",), model="base", training={"right": "right.jsonl", "wrong": "wrong.jsonl"},

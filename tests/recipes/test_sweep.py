@@ -6,14 +6,14 @@ import tiny
 from steelyard.io.cases import write_cases
 from steelyard.recipes.sweep import sweep
 from steelyard.recipes.sweeps import Backbone, Sweep
-from taught import taught
+from toy_prompts import toy_prompts
 
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sweep")
-    write_cases(folder / "train.jsonl", taught(32, right=True))
-    write_cases(folder / "test.jsonl", taught(20, right=True, start=100))
+    write_cases(folder / "train.jsonl", toy_prompts(32, right=True))
+    write_cases(folder / "test.jsonl", toy_prompts(20, right=True, start=100))
     tiny.save_base(folder / "base")
     tiny.save_base(folder / "other", seed=1)
     asked = Sweep(

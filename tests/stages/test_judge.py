@@ -8,7 +8,7 @@ import pytest
 
 import warm_process
 from chat_server import chatting, completion, preferring, record
-from plain_measures import plain_estimate
+from reference_measures import reference_estimate
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError, ModelError, OutputError, RecordError
 from steelyard.io.cases import read_cases, write_cases
@@ -54,7 +54,7 @@ def test_verdicts_join_the_evidence(cases, tmp_path):
             assert (one.kind, one.judge, one.shown) == ("llm", "m", None)
     # Of each case two pairs have a verdict from two readable replies, and one has none.
     # Half in each of four prompts, in which there is no spread: as two of four.
-    assert msgspec.to_builtins(run.summary.judges)["m"]["first_preferred"] == plain_estimate(0.5, 4, 16)
+    assert msgspec.to_builtins(run.summary.judges)["m"]["first_preferred"] == reference_estimate(0.5, 4, 16)
     assert sum(msgspec.to_builtins(run.summary.judges)["m"]["outcomes"].values()) == 12
     assert msgspec.to_builtins(run.summary.judges)["m"]["outcomes"]["unreadable"] == 4
     assert run.counts.noted["questions"] == 24
@@ -71,8 +71,8 @@ def test_a_judge_that_always_says_the_first(cases, tmp_path):
         run = judge(cases, tmp_path / "out", at(server))
     own = msgspec.to_builtins(run.summary.judges)["m"]
     assert own["outcomes"] == {"tie": 12}
-    assert own["inconsistent"] == plain_estimate(1.0, 4, 12)
-    assert own["first_preferred"] == plain_estimate(1.0, 4, 24)
+    assert own["inconsistent"] == reference_estimate(1.0, 4, 12)
+    assert own["first_preferred"] == reference_estimate(1.0, 4, 24)
     added = [one for case in read_cases(tmp_path / "out" / "cases.jsonl") for one in case.judgments[1:]]
     assert len(added) == 12
     assert all(one.meta["inconsistent"] for one in added)

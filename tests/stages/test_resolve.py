@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from plain_measures import as_written
+from reference_measures import as_written
 from steelyard.core.config import parse_settings, resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindError, RecordError
 from steelyard.core.types import Pair

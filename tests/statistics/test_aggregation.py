@@ -3,7 +3,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plain_measures import CORRECT, EXACT, PAIRS, PROMPTS, plain_estimate, plain_macro, plain_row, plain_share
+from reference_measures import (
+    CORRECT,
+    EXACT,
+    PAIRS,
+    PROMPTS,
+    reference_estimate,
+    reference_macro,
+    reference_row,
+    reference_share,
+)
 from steelyard.statistics.aggregation import (
     ACCURACY,
     EXACT_MATCH,
@@ -41,14 +50,14 @@ def totals_of(labelled_rows, num_resamples=50):
 @given(benches)
 @settings(deadline=None)
 def test_the_means_equal_a_plain_loop(bench):
-    rows = [(category, plain_row(pairs)) for category, pairs in bench]
+    rows = [(category, reference_row(pairs)) for category, pairs in bench]
     found = means(totals_of(rows))
     plain = [row for _, row in rows]
     expected = {
-        "accuracy": plain_macro(rows, CORRECT, PAIRS),
-        "exact_match": plain_macro(rows, EXACT, PROMPTS),
-        "accuracy_micro": plain_share(plain, CORRECT, PAIRS),
-        "exact_match_micro": plain_share(plain, EXACT, PROMPTS),
+        "accuracy": reference_macro(rows, CORRECT, PAIRS),
+        "exact_match": reference_macro(rows, EXACT, PROMPTS),
+        "accuracy_micro": reference_share(plain, CORRECT, PAIRS),
+        "exact_match_micro": reference_share(plain, EXACT, PROMPTS),
     }
     for name, value in expected.items():
         assert found[name]["value"] == pytest.approx(value, abs=1e-12)
@@ -58,7 +67,7 @@ def test_the_means_equal_a_plain_loop(bench):
     assert found["exact_match"]["n"] == len(plain)
     for category, own in found["by_category"].items():
         mine = [row for name, row in rows if name == category]
-        assert own["accuracy"]["value"] == pytest.approx(plain_share(mine, CORRECT, PAIRS), abs=1e-12)
+        assert own["accuracy"]["value"] == pytest.approx(reference_share(mine, CORRECT, PAIRS), abs=1e-12)
         assert own["exact_match"]["n"] == len(mine)
 
 
@@ -146,16 +155,16 @@ def test_a_shifted_share_reads_the_second_model():
 
 def test_no_prompt_right_has_the_interval_of_its_prompts():
     # 0 of 10 prompts with 3 pairs each, whatever the number of pairs
-    totals = totals_of([("code", plain_row([(0.0, 1.0)] * 3))] * 10)
+    totals = totals_of([("code", reference_row([(0.0, 1.0)] * 3))] * 10)
     for share, n in ((ACCURACY, 30), (EXACT_MATCH, 10)):
-        assert estimate_macro(totals, all_cells(totals.cells), share).record() == plain_estimate(0.0, 10, n)
+        assert estimate_macro(totals, all_cells(totals.cells), share).record() == reference_estimate(0.0, 10, n)
 
 
 def test_parallel_items_do_not_narrow_an_exact_interval():
     labels = [Label(f"p{index % 10}", Cell("code", None, "zh" if index < 10 else "he")) for index in range(20)]
-    rows = np.array([plain_row([(1.0, 0.0)])] * 20, dtype=np.int64)
+    rows = np.array([reference_row([(1.0, 0.0)])] * 20, dtype=np.int64)
     totals = resample(Items(layout_of(labels), rows, 50), seed=0)
-    assert estimate_macro(totals, all_cells(totals.cells), ACCURACY).record() == plain_estimate(1.0, 10, 20)
+    assert estimate_macro(totals, all_cells(totals.cells), ACCURACY).record() == reference_estimate(1.0, 10, 20)
 
 
 def test_a_mean_over_unlike_groups_tells_as_much_as_fewer_prompts():

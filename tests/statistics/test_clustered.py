@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plain_measures import plain_estimate
+from reference_measures import reference_estimate
 from steelyard.statistics.clustered import area, shares
 from steelyard.statistics.estimates import Estimate
 
@@ -67,8 +67,8 @@ def test_the_area_counts_pairs_of_right_and_wrong(entries):
 def test_all_right_of_three_units_is_no_certainty():
     counted = np.array([[1, 0], [1, 0], [1, 1], [1, 1], [0, 1]])
     found = shares(np.array([0, 0, 1, 2, 3]), counted, np.ones(5, bool), seed=0)
-    assert found.of(0).record() == plain_estimate(1.0, 3, 4)
-    assert found.of(1).record() == plain_estimate(1.0, 3, 3)
+    assert found.of(0).record() == reference_estimate(1.0, 3, 4)
+    assert found.of(1).record() == reference_estimate(1.0, 3, 3)
     gap = found.minus(0, 1)
     assert (gap.value, gap.n) == (0.0, 4)
     assert gap.low < 0 < gap.high

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plain_measures import plain_row
+from reference_measures import reference_row
 from steelyard.statistics.pair_counts import (
     count_unscored,
     exact_matches,
@@ -41,7 +41,7 @@ def test_by_hand():
 def test_equals_a_plain_loop(prompts, rule):
     included = np.array([rule == "cheems" or bool(pairs) for pairs in prompts])
     table = statistics_table(statistics_of(prompts), included, rule)
-    assert [tuple(row) for row in table.tolist()] == [plain_row(pairs, rule) for pairs in prompts]
+    assert [tuple(row) for row in table.tolist()] == [reference_row(pairs, rule) for pairs in prompts]
 
 
 @given(st.lists(st.tuples(any_scores, any_scores), min_size=1, max_size=20))

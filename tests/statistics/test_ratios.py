@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from plain_measures import plain_estimate
+from reference_measures import reference_estimate
 from steelyard.statistics.estimates import Estimate
 from steelyard.statistics.ratios import numbered, share_of
 
@@ -34,7 +34,7 @@ def test_units_of_one_entry_have_the_binomial_s_spread():
 def test_all_or_none_of_four_units_is_no_certainty(right):
     # Six entries of four units count.
     unit, counted = np.array([0, 0, 1, 1, 2, 3, 4]), np.array([1, 1, 1, 1, 1, 1, 0], bool)
-    assert share_of(unit, counted, np.full(7, right), seed=0).record() == plain_estimate(float(right), 4, 6)
+    assert share_of(unit, counted, np.full(7, right), seed=0).record() == reference_estimate(float(right), 4, 6)
 
 
 def test_nothing_counted_has_no_share():

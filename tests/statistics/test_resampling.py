@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plain_measures import every_resample
+from reference_measures import every_resample
 from steelyard.statistics import resampling
 from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.resampling import Items, difference_items, distinct_rows, resample

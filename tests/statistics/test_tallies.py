@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student_t
 
-from plain_measures import plain_estimate, plain_score
+from reference_measures import reference_estimate, reference_score
 from steelyard.statistics.estimates import Estimate
 from steelyard.statistics.tallies import (
     FEWEST_UNITS,
@@ -130,8 +130,8 @@ def test_a_share_without_spread_has_an_interval_over_the_units_that_count():
     tally.add(entries([("a",)], [*range(10), *range(12)], [0] * 10 + [3] * 12, [3.0] * 10 + [1.0] * 12))
     totals = tally.drawn(seed=0).totals([("a",)])
     wrong, right, none = shares(totals, lambda sums: (sums[..., [1, 0, 1]], sums[..., [0, 0, 2]]))
-    assert wrong.record() == plain_estimate(0.0, 10, 30)
-    assert right.record() == plain_estimate(1.0, 10, 30)
+    assert wrong.record() == reference_estimate(0.0, 10, 30)
+    assert right.record() == reference_estimate(1.0, 10, 30)
     assert none == Estimate(None, None, None, 0)
 
 
@@ -140,6 +140,6 @@ def test_a_share_with_spread_has_the_score_interval():
     tally.add(entries([("a",)], range(400), [0] * 100 + [1] * 300))
     totals = tally.drawn(seed=1, num_resamples=20_000).totals([("a",)])
     (found,) = shares(totals, lambda sums: (sums[..., :1], sums.sum(axis=-1, keepdims=True)))
-    low, high = plain_score(0.25, 400)
+    low, high = reference_score(0.25, 400)
     assert (found.value, found.n) == (0.25, 400)
     assert (found.low, found.high) == (low, high)

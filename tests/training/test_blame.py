@@ -46,9 +46,9 @@ def test_where_every_case_fails_the_rate_is_to_blame():
     assert sorted(guilty) == ["'case 0'", "'case 1'", "'案例'"]
     for names in (guilty, []):
         refused = loss_error(math.inf, 7, names, 3)
-        assert refused.found == "the loss is inf at step 7"
+        assert refused.problem == "the loss is inf at step 7"
         assert "lower --learning-rate" in refused.do
 
 
 def test_of_many_the_first_are_named():
-    assert "for a, b, c and 2 more (of 9 prompts" in loss_error(math.nan, 1, list("abcde"), 9).found
+    assert "for a, b, c and 2 more (of 9 prompts" in loss_error(math.nan, 1, list("abcde"), 9).problem

@@ -104,7 +104,7 @@ def test_a_training_that_diverges_stops_and_keeps_the_checkpoint_before(tmp_path
     message = r"diverged: 3 losses in a row over 3 times the usual 0\.7.*step 4 is kept"
     with pytest.raises(ModelError, match=message) as caught:
         follow(detect, trainer, [9.5], 7)
-    assert "the last 9.500 at step 7" in caught.value.found
+    assert "the last 9.500 at step 7" in caught.value.problem
     assert load_checkpoint(tmp_path).state.step == 4
     patient = watched(Config(prompts_per_step=6, learning_rate=5e-6, divergence_steps=0), 9)
     follow(DetectDivergence(tmp_path), patient, [0.7] * 4 + [9.0] * 4)

@@ -63,7 +63,7 @@ for step in range(1, 4):
     try:
         save_checkpoint(disk, Checkpoint(State(step, {{"w": torch.full((90_000,), float(step))}}, {{}}), [], None))
     except OutputError as error:
-        print("refused", step, error.found)
+        print("refused", step, error.problem)
         break
 print("kept", load_checkpoint(disk).state.step, load_checkpoint(disk).state.weights["w"].read().unique().item())
 print("left", sorted(path.name for path in disk.iterdir()))
@@ -71,7 +71,7 @@ try:
     with translate_disk_full(disk):
         save_file({{"w": torch.zeros(400_000)}}, disk / "model.safetensors")
 except OutputError as error:
-    print("refused", error.found)
+    print("refused", error.problem)
 """
 
 

@@ -12,14 +12,14 @@ from steelyard.plugins.models.classifier import build as build_classifier
 from steelyard.plugins.models.implicit import Config as ImplicitConfig
 from steelyard.plugins.models.implicit import build as build_implicit
 from steelyard.stages.train import Config, train
-from taught import taught
+from toy_prompts import toy_prompts
 
 QUICK = {"kind": "implicit", "epochs": 1, "learning_rate": 3e-3, "prompts_per_step": 4, "max_length": 256}
 
 
 def files(tmp_path):
-    write_cases(tmp_path / "cases.jsonl", taught(24, right=True))
-    write_cases(tmp_path / "held_out.jsonl", taught(8, right=True, start=100))
+    write_cases(tmp_path / "cases.jsonl", toy_prompts(24, right=True))
+    write_cases(tmp_path / "held_out.jsonl", toy_prompts(8, right=True, start=100))
     return tmp_path / "cases.jsonl", tmp_path / "held_out.jsonl", tiny.save_base(tmp_path / "base")
 
 

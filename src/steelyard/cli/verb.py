@@ -61,7 +61,7 @@ class Verb(TyperCommand):
                 if not copies and do == error.do:
                     raise
                 names = {str(copy): str(pipe) for pipe, copy in copies.items()}
-                fitted = type(error)(error.found, where=error.where, allowed=error.allowed, do=do)
+                fitted = type(error)(error.problem, where=error.where, allowed=error.allowed, do=do)
                 raise _renamed(fitted, names) from error
 
 
@@ -124,5 +124,5 @@ def _renamed(error: UserError, names: dict[str, str]) -> UserError:
         return text
 
     return type(error)(
-        renamed(error.found), where=renamed(error.where), allowed=renamed(error.allowed), do=renamed(error.do)
+        renamed(error.problem), where=renamed(error.where), allowed=renamed(error.allowed), do=renamed(error.do)
     )

@@ -1,11 +1,11 @@
-"""Everything a user can cause, drawn in one place; foreign errors are translated into these at the boundary.
+"""The errors that a user can cause. Errors of libraries are translated into these at the boundary.
 
-UserError                what was asked cannot be done as asked: exit code 2, no traceback
+UserError                the request cannot be carried out: exit code 2, no traceback
 ├── FileError            a file that is absent, empty, an LFS pointer, not UTF-8, or broken
 ├── RecordError          a line of a file that is not what its format says
 ├── ConfigError          an unknown setting, a wrong type, a value that is not allowed
-├── KindError            a plug-in that does not exist, or a file whose format cannot be told
-├── OutputError          a result folder that holds something else
+├── KindError            a plug-in that does not exist, or a file of unknown format
+├── OutputError          an output that cannot be written, or a folder that holds something else
 ├── ModelError           a model that cannot be used as a reward model as it stands
 ├── MissingPartError     an optional group of packages that is not installed
 └── EvidenceError        cases that lack what the request needs (judgments, pairs, a ranking, a score)
@@ -22,7 +22,7 @@ _MOST_NAMES = 20
 
 
 class Place(NamedTuple):
-    """Where in the user's input something was found."""
+    """A position in the user's input: a file, a line and a path inside the record."""
 
     file: str
     line: int | None = None
@@ -35,34 +35,34 @@ class Place(NamedTuple):
 
 
 class UserError(Exception):
-    """Says what was found, where, what is allowed, and what to do next."""
+    """A problem, where it is, what is allowed there, and what to do about it."""
 
     def __init__(
-        self, found: str, *, where: Place | str | None = None, allowed: str | None = None, do: str | None = None
+        self, problem: str, *, where: Place | str | None = None, allowed: str | None = None, do: str | None = None
     ) -> None:
-        self.found = found
+        self.problem = problem
         self.where = where
         self.allowed = allowed
         self.do = do
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        first = self.found if self.where is None else f"{self.where}: {self.found}"
+        first = self.problem if self.where is None else f"{self.where}: {self.problem}"
         rest = [f"  {name}: {text}" for name, text in (("allowed", self.allowed), ("do", self.do)) if text]
         return "\n".join([first, *rest])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuilt, (type(self), self.found, self.where, self.allowed, self.do))
+        return (_rebuild, (type(self), self.problem, self.where, self.allowed, self.do))
 
     def at(self, where: Place) -> "UserError":
-        """The same error, placed."""
-        return type(self)(self.found, where=where, allowed=self.allowed, do=self.do)
+        """Return the same error with its place."""
+        return type(self)(self.problem, where=where, allowed=self.allowed, do=self.do)
 
 
-def _rebuilt(
-    kind: type[UserError], found: str, where: Place | str | None, allowed: str | None, do: str | None
+def _rebuild(
+    kind: type[UserError], problem: str, where: Place | str | None, allowed: str | None, do: str | None
 ) -> UserError:
-    return kind(found, where=where, allowed=allowed, do=do)
+    return kind(problem, where=where, allowed=allowed, do=do)
 
 
 class FileError(UserError):
@@ -78,11 +78,11 @@ class ConfigError(UserError):
 
 
 class KindError(UserError):
-    """A plug-in that does not exist, or a file whose format cannot be told."""
+    """A plug-in that does not exist, or a file of unknown format."""
 
 
 class OutputError(UserError):
-    """A result folder that holds something else."""
+    """An output that cannot be written, or a folder that holds something else."""
 
 
 class ModelError(UserError):
@@ -98,21 +98,21 @@ class EvidenceError(UserError):
 
 
 def listed(names: Sequence[str]) -> str:
-    """The names for a message; of many the first twenty."""
+    """Join names for a message; of more than twenty, only the first twenty."""
     return ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
 
 
 def repeated(names: Iterable[str]) -> str:
-    """The name that is given most often."""
+    """Return the most frequent name."""
     return Counter(names).most_common(1)[0][0]
 
 
-def choices(given: str, allowed: Iterable[str]) -> str:
-    """The allowed values, with the nearest to what was given in front: ``did you mean …?``
+def choices(value: str, allowed: Iterable[str]) -> str:
+    """List the allowed values after a hint at the nearest one: ``did you mean …?``
 
-    Another library's name for a setting is answered with ours.
+    For another library's name of a setting the hint is ours.
     """
     names = sorted(allowed)
-    near = our_name(given, names) or next(iter(difflib.get_close_matches(given, names, n=1, cutoff=0.5)), None)
+    near = our_name(value, names) or next(iter(difflib.get_close_matches(value, names, n=1, cutoff=0.5)), None)
     hint = f"did you mean {near!r}? " if near else ""
     return hint + (", ".join(names) or "nothing")

@@ -1,4 +1,4 @@
-"""What a reward model can show of itself before its scores are believed, and the record of what was found."""
+"""Self-tests of a reward model before its scores are used: the protocols it offers and the record of a result."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, Protocol, runtime_checkable
@@ -12,48 +12,48 @@ State = Literal["passed", "failed", "not applicable"]
 
 
 class SelfTest(Record, frozen=True, kw_only=True):
-    """One test of a model. ``found``: what is wrong, or why it does not apply, or what is doubtful though it passed.
+    """The result of one self-test. ``remark``: why it failed, does not apply, or passed with doubt.
 
-    ``figures`` are what was measured and the bounds that it was held against; ``do`` is for a test that failed.
+    ``figures`` hold the measured values and their bounds; ``do`` is the remedy of a failed test.
     """
 
     name: str
     state: State
     figures: Meta = msgspec.field(default_factory=dict)
-    found: str | None = None
+    remark: str | None = None
     do: str | None = None
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether it passed with a remark that a person should read."""
-        return self.state == "passed" and self.found is not None
+        """Return whether the test passed with a remark that a person should read."""
+        return self.state == "passed" and self.remark is not None
 
 
 @runtime_checkable
 class SelfTested(RewardModel, Protocol):
-    """A reward model that can show the tokens it reads and the head it reads them with."""
+    """A reward model that exposes its tokens and its head to tests."""
 
     def self_tests(self, cases: Sequence[Case]) -> Iterator[SelfTest]:
-        """What can be told of the model by these cases: beginning marks, last token, head, its several kernels."""
+        """Run the model's own tests on these cases: first tokens, last token, head, attention kernels."""
         ...
 
     def lengths(self, case: Case) -> list[int]:
-        """How many tokens each answer of the case has with its prompt, before any cut."""
+        """Return the number of tokens of each response with its prompt, before any cut."""
         ...
 
     @property
     def max_length(self) -> int:
-        """How many tokens the model reads."""
+        """Return the largest number of tokens that the model reads."""
         ...
 
     @property
     def over_length(self) -> OverLength:
-        """What becomes of longer answers."""
+        """Return the rule for longer responses."""
         ...
 
 
 @runtime_checkable
 class ComparesAnswers(Protocol):
-    """A reward model whose number for an answer may depend on the other answers of its case, or on their order."""
+    """A reward model whose score of a response may depend on the case's other responses, or on their order."""
 
     compares_answers: bool

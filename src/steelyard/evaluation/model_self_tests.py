@@ -100,7 +100,7 @@ def self_tested(model: RewardModel, cases: Iterable[Case], *, name: str, is_want
     _refuse_failed(found, name)
     for test in found:
         if test.is_doubtful:
-            log(f"self-test {test.name} of {name}: {test.found}")
+            log(f"self-test {test.name} of {name}: {test.remark}")
     return {
         "state": "passed",
         "num_cases": len(sample.cases),
@@ -110,7 +110,7 @@ def self_tested(model: RewardModel, cases: Iterable[Case], *, name: str, is_want
 
 
 def _record(test: SelfTest) -> dict[str, Any]:
-    why = {} if test.found is None else {"why": test.found}
+    why = {} if test.remark is None else {"why": test.remark}
     return {"state": test.state, **why, "figures": test.figures}
 
 
@@ -118,7 +118,7 @@ def _refuse_failed(found: Sequence[SelfTest], name: str) -> None:
     failed = [test for test in found if test.state == "failed"]
     if not failed:
         return
-    said = "; ".join(f"{test.name}: {test.found}" for test in failed)
+    said = "; ".join(f"{test.name}: {test.remark}" for test in failed)
     do = "; ".join(dict.fromkeys(test.do for test in failed if test.do is not None))
     raise ModelError(
         f"{len(failed)} of {len(found)} self-tests failed, and no score is given: {said}",
@@ -155,7 +155,7 @@ def _finite(scores: Sequence[float | None], sample: Sample) -> SelfTest:
         return SelfTest(name="finite", state="passed", figures=figures)
     found = f"{len(wrong)} of {len(scores)} scores are NaN or infinite (first: {sample.name_of(wrong[0])})"
     do = "check the model's weights for NaN, and its number type: --set model.dtype=float32"
-    return SelfTest(name="finite", state="failed", figures=figures, found=found, do=do)
+    return SelfTest(name="finite", state="failed", figures=figures, remark=found, do=do)
 
 
 def _alone(model: RewardModel, sample: Sample, together: Sequence[float | None]) -> SelfTest:
@@ -177,7 +177,7 @@ def _compared(
 ) -> SelfTest:
     if isinstance(model, ComparesAnswers) and model.compares_answers:
         found = "this model's number for an answer depends on the case's other answers by intent"
-        return SelfTest(name=name, state="not applicable", found=found)
+        return SelfTest(name=name, state="not applicable", remark=found)
     other = scores()
     dtype = model.protocol().get("dtype")
     same = sameness(together, other, dtype=dtype)
@@ -188,14 +188,14 @@ def _compared(
         "num_answers": len(together),
     }
     if same.is_same:
-        return SelfTest(name=name, state="passed", figures=figures, found=same.remark)
+        return SelfTest(name=name, state="passed", figures=figures, remark=same.remark)
     assert same.place is not None, "something differs"
     way = "by itself" if name == "alone" else "with the cases and answers in the opposite order"
     found = (
         f"{sample.name_of(same.place)} scores {_number(together[same.place])} with others and "
         f"{_number(other[same.place])} {way}, where rounding allows a difference of {same.bound:.3g}"
     )
-    return SelfTest(name=name, state="failed", figures=figures, found=found, do=_UNMOVED)
+    return SelfTest(name=name, state="failed", figures=figures, remark=found, do=_UNMOVED)
 
 
 def _number(score: float | None) -> str:
@@ -231,12 +231,12 @@ def _length_test(model: SelfTested, cases: Iterable[Case]) -> SelfTest:
     )
     if model.over_length != "refuse":
         what = "get no score" if model.over_length == "unscored" else f"are cut on the {model.over_length}"
-        return SelfTest(name="length", state="passed", figures=figures, found=f"{found} and {what}")
+        return SelfTest(name="length", state="passed", figures=figures, remark=f"{found} and {what}")
     return SelfTest(
         name="length",
         state="failed",
         figures=figures,
-        found=f"{found}, and over_length is 'refuse'",
+        remark=f"{found}, and over_length is 'refuse'",
         do="say --over-length unscored (no score, counted), --over-length left or right (cut, counted), or "
         f"--max-length {longest}",
     )

@@ -70,7 +70,9 @@ def read_run(folder: Path, kind: Any = Run[Meta]) -> Any:
         try:
             path_inside(folder, name)
         except FileError as error:
-            raise FileError(error.found, where=str(path), do="do not use a record that names foreign files") from error
+            raise FileError(
+                error.problem, where=str(path), do="do not use a record that names foreign files"
+            ) from error
     return run
 
 

@@ -108,7 +108,7 @@ def checked_line(case: Case, given: Scores, place: Place) -> Scores:
     try:
         return checked_scores(case, given, by="the line")
     except EvidenceError as error:
-        raise RecordError(error.found, where=place, allowed=error.allowed) from error
+        raise RecordError(error.problem, where=place, allowed=error.allowed) from error
 
 
 def _keep(placed: tuple[Place, Scores], waiting: dict[_Key, tuple[Place, Scores]]) -> None:

@@ -153,7 +153,7 @@ def encode(tokenizer: Any, rendering: Rendering, case: Case, response: Response)
     try:
         ids, is_repaired = tokenise(tokenizer, written, add=add, strip=rendering.strip)
     except ModelError as error:
-        raise ModelError(error.found, where=f"{error.where}, prompt {case.prompt.id}", do=error.do) from error
+        raise ModelError(error.problem, where=f"{error.where}, prompt {case.prompt.id}", do=error.do) from error
     bos = tokenizer.bos_token_id
     if not ids:
         raise ModelError("the conversation has no tokens", where=case.prompt.id, do="name another: --chat-template")

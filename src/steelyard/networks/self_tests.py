@@ -30,18 +30,18 @@ def beginning_mark(tokenizer: Any, rows: Sequence[ReadRow]) -> SelfTest:
     """Each row begins with one beginning mark, or each with none where the tokenizer adds none by itself."""
     name, bos = "beginning_mark", tokenizer.bos_token_id
     if bos is None:
-        return SelfTest(name=name, state="not applicable", found="the tokenizer has no beginning-of-text mark")
+        return SelfTest(name=name, state="not applicable", remark="the tokenizer has no beginning-of-text mark")
     counts = sorted({_num_leading(row.ids, bos) for row in rows})
     figures = {"mark": tokenizer.bos_token, "num_at_start": counts}
     is_added = tokenizer("a").input_ids[:1] == [bos]
     if counts == [0] and not is_added:
         found = "neither the tokenizer nor the template begins with a mark"
-        return SelfTest(name=name, state="not applicable", figures=figures, found=found)
+        return SelfTest(name=name, state="not applicable", figures=figures, remark=found)
     if counts == [1]:
         return SelfTest(name=name, state="passed", figures=figures)
     return SelfTest(
         name=name, state="failed", figures=figures,
-        found=f"conversations begin with {' or '.join(map(str, counts))} beginning-of-text marks, not with one",
+        remark=f"conversations begin with {' or '.join(map(str, counts))} beginning-of-text marks, not with one",
         do="let either the template or the tokenizer write the mark; --chat-template FILE names another template",
     )  # fmt: skip
 
@@ -70,16 +70,16 @@ def last_token(tokenizer: Any, rows: Sequence[ReadRow], end: Sequence[int]) -> S
     figures = {"read": [_shown(tokenizer, one) for one in read[:8]], "num_different": len(read)}
     if not end:
         found = "the template writes nothing behind an answer, so that its own last token is read"
-        return SelfTest(name=name, state="passed", figures=figures, found=found)
+        return SelfTest(name=name, state="passed", figures=figures, remark=found)
     figures["expected"] = _shown(tokenizer, end[-1])
     if any(row.place != len(row.ids) - 1 for row in rows):
         found = "this family's head does not read at the last token"
-        return SelfTest(name=name, state="not applicable", figures=figures, found=found)
+        return SelfTest(name=name, state="not applicable", figures=figures, remark=found)
     if read == [end[-1]]:
         return SelfTest(name=name, state="passed", figures=figures)
     return SelfTest(
         name=name, state="failed", figures=figures,
-        found=f"the head should read {figures['expected']!r}, and reads {figures['read']}",
+        remark=f"the head should read {figures['expected']!r}, and reads {figures['read']}",
         do="the template's end melts into answers: say --set model.strip=true, or name another: --chat-template FILE",
     )  # fmt: skip
 
@@ -99,16 +99,16 @@ def trained_head(weights: Iterable[torch.Tensor], *, fresh_deviation: float | No
     if not bool(torch.isfinite(flat).all()):
         number = int((~torch.isfinite(flat)).sum())
         found = f"{number} of the head's {len(flat)} weights are NaN or infinite"
-        return SelfTest(name="trained_head", state="failed", figures=figures, found=found, do=do)
+        return SelfTest(name="trained_head", state="failed", figures=figures, remark=found, do=do)
     figures |= {"mean": float(flat.mean()), "deviation": float(flat.std(correction=0))}
     if float(flat.max()) == float(flat.min()) and len(flat) > 1:
         found = f"all of the head's weights are {float(flat[0]):g}: it was never trained"
-        return SelfTest(name="trained_head", state="failed", figures=figures, found=found, do=do)
+        return SelfTest(name="trained_head", state="failed", figures=figures, remark=found, do=do)
     if fresh_deviation and _looks_drawn(flat, fresh_deviation):
         found = (
             f"the head looks as if drawn at random (normal, deviation {fresh_deviation:g}): make sure it was trained"
         )
-        return SelfTest(name="trained_head", state="passed", figures=figures, found=found)
+        return SelfTest(name="trained_head", state="passed", figures=figures, remark=found)
     return SelfTest(name="trained_head", state="passed", figures=figures)
 
 
@@ -131,10 +131,10 @@ def same_by(name: str, one: Sequence[float], other: Sequence[float], *, dtype: s
     found = sameness(one, other, dtype=dtype)
     figures = {"largest_difference": found.largest, "tolerance": found.bound, "num_answers": len(one)}
     if found.is_same:
-        return SelfTest(name=name, state="passed", figures=figures, found=found.remark)
+        return SelfTest(name=name, state="passed", figures=figures, remark=found.remark)
     return SelfTest(
         name=name, state="failed", figures=figures,
-        found=f"{ways} differ by {found.largest:.3g}, where rounding allows {found.bound:.3g}",
+        remark=f"{ways} differ by {found.largest:.3g}, where rounding allows {found.bound:.3g}",
         do="say --set model.batch_size=1, and report the model: its attention is not what it says",
     )  # fmt: skip
 
@@ -155,7 +155,7 @@ def padding_test(scorer: Scorer, prompts: Sequence[Rows], *, dtype: str) -> Self
 def packing_test(scorer: Scorer, prompts: Sequence[Rows], *, dtype: str) -> SelfTest:
     """Test that packed prompts and one row an answer give the same rewards, where packing is used."""
     if not scorer.is_packed:
-        return SelfTest(name="packing", state="not applicable", found="one row an answer is computed")
+        return SelfTest(name="packing", state="not applicable", remark="one row an answer is computed")
     packed, rows = scorer.rewards(prompts).tolist(), _padded(scorer, "right").rewards(prompts).tolist()
     return same_by("packing", packed, rows, dtype=dtype, ways="packed prompts and one row an answer")
 

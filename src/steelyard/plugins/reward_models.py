@@ -180,7 +180,7 @@ def _located(model: str) -> Path:
         try:
             return hub_folder(model)
         except ModelError as error:
-            why = f": {error.found}"
+            why = f": {error.problem}"
     found = f"this is a name on the hub, and no folder here{why}"
     raise FileError(found, where=model, do=f"download it; then {_how_to_score(known)}")
 

@@ -25,7 +25,7 @@ def find_scores(path: Path, case: Case, items: Path | None = None) -> tuple[Scor
     try:
         checked = checked_scores(case, line, by="it")
     except EvidenceError as error:
-        return None, f"scores: {place} does NOT FIT this item: {error.found}"
+        return None, f"scores: {place} does NOT FIT this item: {error.problem}"
     outcome = None if items is None else _line_of(items, case, Item)
     sentence = f"scores: {place}" + (f"; its result: {outcome[0]}" if outcome else "")
     return Scored(str(path), checked, outcome[1] if outcome else None), sentence

@@ -2,7 +2,7 @@ import json
 
 from typer.testing import CliRunner
 
-from own_headlines import FIRST, translation_runs
+from headline_fixtures import FIRST, translation_runs
 from steelyard.cli.main import build_app
 from steelyard.io.cases import write_cases
 from strategies import case

@@ -3,7 +3,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from own_headlines import translation_runs
+from headline_fixtures import translation_runs
 from steelyard.cli.main import build_app
 from steelyard.io.cases import write_cases
 from steelyard.stages.evaluate import Config, evaluate

@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
-from plain_measures import plain_estimate
+from reference_measures import reference_estimate
 from steelyard.evaluation.measures.calibration import (
     Margins,
     calibration_report,
@@ -53,7 +53,7 @@ def test_a_bin_of_right_pairs_only_has_an_interval_and_ties_have_none_to_tell():
     tied, sure = (one["accuracy"] for one in found["curve"])
     why = "all pairs are tied"
     assert tied == {"value": 0.5, "low": None, "high": None, "n": 1, "why": why}
-    assert sure == plain_estimate(1.0, 2, 4)
+    assert sure == reference_estimate(1.0, 2, 4)
 
 
 def test_the_steepness_is_scipys_minimum():

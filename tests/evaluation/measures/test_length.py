@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from plain_measures import plain_estimate
+from reference_measures import reference_estimate
 from steelyard.evaluation.measures.length import (
     Outcomes,
     fit_logistic,
@@ -89,7 +89,7 @@ def test_pairs_that_are_all_right_or_all_wrong_leave_no_regression(is_right):
     found = length_report(blocks_of(50), given)
     why = "all right" if is_right else "all wrong"
     assert found["adjusted"] == found["slope"] == {"value": None, "low": None, "high": None, "n": 50, "why": why}
-    assert found["raw"]["micro"] == plain_estimate(float(is_right), 50, 50)
+    assert found["raw"]["micro"] == reference_estimate(float(is_right), 50, 50)
 
 
 def test_a_perfect_split_by_length_stays_finite():

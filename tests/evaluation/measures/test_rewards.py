@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from plain_measures import plain_estimate
+from reference_measures import reference_estimate
 from steelyard.evaluation.measures.rewards import Rewards, reward_report
 from steelyard.statistics.blocks import draw_blocks
 from steelyard.statistics.groups import Cell, Label
@@ -28,7 +28,7 @@ def test_each_group_by_hand():
     assert found["by_language"]["he"]["unscored"] == {"too long": 1}
     assert found["by_language"]["he"]["standard_deviation"]["value"] is None
     assert found["overall"]["share_unscored"]["value"] == pytest.approx(1 / 5)
-    assert found["by_language"]["zh"]["share_unscored"] == plain_estimate(0.0, 1, 3)
+    assert found["by_language"]["zh"]["share_unscored"] == reference_estimate(0.0, 1, 3)
 
 
 def test_the_spread_survives_a_large_mean():

@@ -1,6 +1,6 @@
 import pytest
 
-from own_headlines import FIRST, MISSING_OTHERS, OVERALL, translation_runs
+from headline_fixtures import FIRST, MISSING_OTHERS, OVERALL, translation_runs
 from steelyard.evaluation.evaluations import read_beside
 from steelyard.stages.compare.headline import compare_headlines
 

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from own_headlines import ACCURACY, FIRST, MISSING_OTHERS, OVERALL, translation_runs
+from headline_fixtures import ACCURACY, FIRST, MISSING_OTHERS, OVERALL, translation_runs
 from steelyard.core.errors import EvidenceError
 from steelyard.io.cases import write_cases
 from steelyard.stages.compare import Config, compare

@@ -1,7 +1,7 @@
 import pytest
 
 import tiny
-from plain_measures import plain_estimate
+from reference_measures import reference_estimate
 from steelyard.core.errors import ConfigError, EvidenceError, OutputError
 from steelyard.core.types import Case, Pair, Response
 from steelyard.io.cases import read_cases
@@ -77,7 +77,7 @@ def test_accuracy_before_and_after_on_length_matched_pairs(cases, tmp_path):
     # Length-matched: e, whose scores are equal and so wrong, and close (19 of 20), which is right, if it is kept.
     assert (accuracy["length_matched"]["before"]["value"], accuracy["length_matched"]["before"]["n"]) == (0.5, 2)
     assert accuracy["length_matched"]["after"]["n"] == 1 + ("close" in kept(tmp_path / "out"))
-    assert accuracy["better_is_longer"]["after"] == plain_estimate(1.0, 3, 3)
+    assert accuracy["better_is_longer"]["after"] == reference_estimate(1.0, 3, 3)
     assert accuracy["better_is_not_longer"]["after"]["value"] == 0.0
     assert debias(cases, tmp_path / "plain").summary["accuracy"] is None
 

@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from own_headlines import FIRST, MISSING_OTHERS, OTHERS, OVERALL, translation_runs
+from headline_fixtures import FIRST, MISSING_OTHERS, OTHERS, OVERALL, translation_runs
 from steelyard.core.errors import EvidenceError, FileError
 from steelyard.core.types import Response
 from steelyard.io.cases import write_cases

@@ -56,7 +56,7 @@ class Local:
         except TemplateFailure as error:
             return f"template: {error}"
         except ModelError as error:
-            return f"marks: {error.found}"
+            return f"marks: {error.problem}"
         limit = self.model.config.get_text_config().to_dict().get("max_position_embeddings")
         if limit is not None and len(ids) + request.question.max_tokens > limit:
             return f"too_long: {len(ids)} tokens and {request.question.max_tokens} for the reply; the model has {limit}"

@@ -108,24 +108,24 @@ class Implicit:
         rows = tuple(answer.row for answer in answers if answer.unscored is None)
         if self.is_published:
             found = "the published rule puts a mark of its own in front and behind"
-            yield SelfTest(name="beginning_mark", state="not applicable", found=found)
-            yield SelfTest(name="last_token", state="not applicable", found=found)
+            yield SelfTest(name="beginning_mark", state="not applicable", remark=found)
+            yield SelfTest(name="last_token", state="not applicable", remark=found)
         else:
             yield from text_tests(self.tokenizer, self.rendering, [rows], cases[0])
-        yield SelfTest(name="trained_head", state="not applicable", found="a policy's rewards come from no head")
+        yield SelfTest(name="trained_head", state="not applicable", remark="a policy's rewards come from no head")
         yield self._reference_test(rows)
 
     def _reference_test(self, rows: tuple[tuple[int, ...], ...]) -> SelfTest:
         name = "reference"
         if self.network.reference is None or not rows:
-            return SelfTest(name=name, state="not applicable", found="there is no reference")
+            return SelfTest(name=name, state="not applicable", remark="there is no reference")
         largest = max(map(abs, self.scorer.rewards([rows]).tolist()))
         figures = {"largest_reward": largest, "num_answers": len(rows)}
         if largest > 0:
             return SelfTest(name=name, state="passed", figures=figures)
         found = "policy and reference are the same model: every reward is 0"
         do = "name the model before its DPO training"
-        return SelfTest(name=name, state="failed", figures=figures, found=found, do=do)
+        return SelfTest(name=name, state="failed", figures=figures, remark=found, do=do)
 
     def lengths(self, case: Case) -> list[int]:
         """Return the number of tokens of each answer with its prompt; 0 for an answer of several turns."""

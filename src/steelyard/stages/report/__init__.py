@@ -51,7 +51,7 @@ def report(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
         try:
             run = _into_folder(sources, Path(folder) / "report", config, force=False)
         except OutputError as error:
-            raise OutputError(error.found, where=str(out), do=error.do) from error
+            raise OutputError(error.problem, where=str(out), do=error.do) from error
         (Path(folder) / "report" / "report.html").replace(out)
     return run
 

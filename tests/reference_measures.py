@@ -9,7 +9,7 @@ from scipy.stats import t as student_t
 PAIRS, CORRECT, PROMPTS, EXACT = range(4)
 
 
-def plain_row(pairs, rule="strict"):
+def reference_row(pairs, rule="strict"):
     """One prompt's (pairs, correct, counted, exact) from its (better score, worse score) pairs."""
     correct = sum(1 for better, worse in pairs if better > worse)
     if rule == "cheems":
@@ -17,15 +17,15 @@ def plain_row(pairs, rule="strict"):
     return (len(pairs), correct, int(len(pairs) > 0), int(len(pairs) > 0 and correct == len(pairs)))
 
 
-def plain_share(rows, above, below):
+def reference_share(rows, above, below):
     total = sum(row[below] for row in rows)
     return sum(row[above] for row in rows) / total if total else None
 
 
-def plain_macro(labelled_rows, above, below):
+def reference_macro(labelled_rows, above, below):
     """The mean over categories of a share; ``labelled_rows`` are (category, row)."""
     categories = sorted({category for category, _ in labelled_rows})
-    shares = [plain_share([row for own, row in labelled_rows if own == name], above, below) for name in categories]
+    shares = [reference_share([row for own, row in labelled_rows if own == name], above, below) for name in categories]
     known = [share for share in shares if share is not None]
     return sum(known) / len(known) if known else None
 
@@ -37,7 +37,7 @@ def every_resample(rows):
         yield tuple(round(size / (size - 1) * sum(column), 9) for column in zip(*drawn, strict=True))
 
 
-def plain_score(share, num_units):
+def reference_score(share, num_units):
     """The score interval of a share of so many prompts, each wholly right or wrong, with Student's t for the normal."""
     a = float(student_t.ppf(0.975, max(1, num_units - 1))) ** 2 / num_units
     middle, half = (share + a / 2) / (1 + a), (a * share * (1 - share) + a * a / 4) ** 0.5 / (1 + a)
@@ -49,7 +49,7 @@ def as_written(value):
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-def plain_estimate(share, num_units, n):
+def reference_estimate(share, num_units, n):
     """A share as it is written."""
-    low, high = plain_score(share, num_units)
+    low, high = reference_score(share, num_units)
     return {"value": share, "low": low, "high": high, "n": n}
