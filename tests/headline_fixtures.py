@@ -10,12 +10,12 @@ import json
 import numpy as np
 
 from steelyard.io.cases import write_cases
-from steelyard.plugins.benches.mrewardbench_translation import SUBSETS
+from steelyard.plugins.benches.subset_benches import TRANSLATION_SUBSETS
 from steelyard.stages.evaluate import Config, evaluate
 from strategies import case
 
 BENCH = "mrewardbench_translation"
-FIRST, *OTHERS = SUBSETS
+FIRST, *OTHERS = TRANSLATION_SUBSETS
 NUMBER = 100
 SHARES = {"narrow": {"first": 0.9, "others": 0.4}, "broad": {"first": 0.5, "others": 0.6}}
 """Of each model the share of the first subset and of each other subset that it has right."""
@@ -24,7 +24,7 @@ OVERALL = {"narrow": (0.9 + 7 * 0.4) / 8, "broad": (0.5 + 7 * 0.6) / 8}
 MISSING_OTHERS = dict.fromkeys(OTHERS, "0 prompts, published with 100")
 
 
-def translation_runs(folder, subsets=SUBSETS):
+def translation_runs(folder, subsets=TRANSLATION_SUBSETS):
     """The two evaluations on the bench, or on a part of it, by name."""
     cases = [
         case(f"{subset}/{index}", "ab", subset=subset, text=f"{subset} {index}", ranking=(("a",), ("b",)),

@@ -15,9 +15,8 @@ from steelyard.core.plugins import build
 from steelyard.core.types import Message, Response, Scores
 from steelyard.evaluation.columns import score_columns
 from steelyard.evaluation.questions import answers, items_of, questions_of, values_of
-from steelyard.plugins.benches._rewardbench import WEIGHT_SETS
-from steelyard.plugins.benches.mrewardbench import LANGUAGES
-from steelyard.plugins.benches.mrewardbench_translation import LEVELS
+from steelyard.plugins.benches.rewardbench import LANGUAGES, WEIGHT_SETS
+from steelyard.plugins.benches.subset_benches import LEVELS
 from steelyard.statistics.aggregation import estimate
 from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.headline import mean_of_sections

@@ -4,7 +4,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from steelyard.core.plugins import build
 from steelyard.evaluation.languages import Kin, Parallel, languages_report
-from steelyard.plugins.benches._rewardbench import WEIGHT_SETS
+from steelyard.plugins.benches.rewardbench import WEIGHT_SETS
 from steelyard.statistics.groups import Cell, Label
 
 KIN = {"he": Kin("Afro-Asiatic", "Hebrew", "Mid", 3), "zh": Kin("Sino-Tibetan", "Han", "High", 4),

@@ -6,8 +6,8 @@ from steelyard.evaluation.columns import bench_columns, score_columns
 from steelyard.evaluation.config import Config
 from steelyard.evaluation.pair_verdicts import Judged
 from steelyard.evaluation.summary import evaluation_of, summarise, unscored_report
-from steelyard.plugins.benches._rewardbench import WEIGHT_SETS
-from steelyard.plugins.benches.mrewardbench_translation import PUBLISHED
+from steelyard.plugins.benches.rewardbench import WEIGHT_SETS
+from steelyard.plugins.benches.subset_benches import TRANSLATION_PUBLISHED
 from strategies import case
 
 RANKING = (("a",), ("b",), ("c",))
@@ -138,16 +138,16 @@ def test_unscored_responses_are_counted_by_reason_and_language():
 
 
 def test_the_benchs_own_headline_has_bounds_too():
-    found = whole_bench("mrewardbench_translation", PUBLISHED, scores={"easy_de_en": [None] * 4})
+    found = whole_bench("mrewardbench_translation", TRANSLATION_PUBLISHED, scores={"easy_de_en": [None] * 4})
     assert found["overall"]["value"] == found["bounds"]["overall"]["low"]
     # 96 to 100 of the first subset are right, and all of the seven others.
     assert found["bounds"]["overall"] == {"low": pytest.approx((0.96 + 7) / 8), "high": 1.0}
-    assert whole_bench("mrewardbench_translation", PUBLISHED)["overall"]["value"] == 1.0
+    assert whole_bench("mrewardbench_translation", TRANSLATION_PUBLISHED)["overall"]["value"] == 1.0
 
 
 def test_half_a_point_for_a_tie_or_a_failure_goes_through_the_sections_of_the_translation_task():
     outcomes = {"easy_de_en": ["tie"] + ["right"] * 37, "hard_en_zh": ["unreadable"] * 3}
-    found = whole_bench("mrewardbench_translation", PUBLISHED, outcomes=outcomes)
+    found = whole_bench("mrewardbench_translation", TRANSLATION_PUBLISHED, outcomes=outcomes)
     strict, half = found, found["policies"]["half"]
     # 62 of 100 and a tie are printed as 62.5; 97 and three failures as 98.5.
     for name, wrong, credited in (("easy_de_en", 0.62, 0.625), ("hard_en_zh", 0.97, 0.985), ("easy_en_de", 1.0, 1.0)):

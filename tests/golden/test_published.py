@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from steelyard.core.plugins import build
-from steelyard.plugins.benches._rewardbench import WEIGHT_SETS
-from steelyard.plugins.benches.mrewardbench_translation import subset_named
+from steelyard.plugins.benches.rewardbench import WEIGHT_SETS
+from steelyard.plugins.benches.subset_benches import translation_subset
 from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.resampling import Items, resample
 
@@ -99,6 +99,6 @@ def test_mrewardbench_average_and_variance_over_languages(row):
 @pytest.mark.parametrize("row", rows("mrewardbench_translation.csv"), ids=lambda row: row["model"])
 def test_mrewardbench_average_over_translation_subsets(row):
     printed = {name: float(score) for name, score in row.items() if name not in ("model", "type", "avg")}
-    labels = [Label(name, Cell("c", name)) for name in map(subset_named, printed)]
+    labels = [Label(name, Cell("c", name)) for name in map(translation_subset, printed)]
     found = build("benches", "mrewardbench_translation").summarise(scored(labels, [100] * 8, list(printed.values())))
     assert abs(100 * found["overall"]["value"] - float(row["avg"])) <= 0.1 * HALF_OF_LAST_DIGIT

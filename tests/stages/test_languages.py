@@ -112,7 +112,7 @@ def test_one_language_alone_or_another_run_is_refused(tmp_path):
 
 
 def test_every_code_is_of_one_language_and_the_published_ones_are_there():
-    from steelyard.plugins.benches.mrewardbench import LANGUAGES
+    from steelyard.plugins.benches.rewardbench import LANGUAGES
 
     known = _known()
     assert set(LANGUAGES) <= set(known)

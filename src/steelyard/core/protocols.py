@@ -198,10 +198,13 @@ class Bench(Protocol):
 
     ``source_format`` names the format of its raw files, or is null. ``counts_halves``: its published scores of judges
     count a tie or a failure as half a point. ``left_out`` counts, by cell, the prompts without a comparable pair.
+    ``pair_columns`` computes ``columns`` from the correctness of each case's pairs, keyed by better and worse response;
+    it is null where a score for each response is needed.
     """
 
     source_format: str | None
     counts_halves: bool
+    pair_columns: Callable[[Sequence[Case], Sequence[Mapping[tuple[str, str], bool]]], Any] | None
 
     def subset_of(self, file_name: str) -> str | None:
         """Return the subset that a file name implies, or null."""
@@ -229,15 +232,6 @@ class Bench(Protocol):
 
     def summarise(self, totals: Any, left_out: Mapping[Any, int] = {}) -> JsonObject:
         """Return the benchmark's part of the evaluation summary, from totals by cell, with its ``headline``."""
-        ...
-
-
-@runtime_checkable
-class PairBench(Bench, Protocol):
-    """A benchmark whose columns can also be computed from verdicts on pairs, without a score for each response."""
-
-    def pair_columns(self, cases: Sequence[Case], right: Sequence[Mapping[tuple[str, str], bool]]) -> Any:
-        """Compute ``columns`` from the correctness of each case's pairs, keyed by better and worse response."""
         ...
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, Outcome
 from steelyard.core.errors import EvidenceError
-from steelyard.core.protocols import Bench, JudgeModel, PairBench
+from steelyard.core.protocols import Bench, JudgeModel
 from steelyard.core.types import Case, Scores
 from steelyard.evaluation.columns import BenchColumns
 from steelyard.evaluation.questions import PairValues
@@ -66,7 +66,7 @@ class Answered(NamedTuple):
 def check_bench(bench: Bench, model: JudgeModel) -> None:
     """Raises EvidenceError for a bench that needs a number for each response, where the model gives verdicts only."""
     num_own = bench.columns((), (), unscored_is_right=False).shape[1]
-    if num_own and model.compares_pairs and not isinstance(bench, PairBench):
+    if num_own and model.compares_pairs and bench.pair_columns is None:
         found = "this benchmark's headline needs a number for each response, and verdicts on pairs give none"
         raise EvidenceError(found, where="bench", do="say --set model.compare=best, or --set model.compare=ratings")
 
@@ -75,7 +75,7 @@ def pair_columns(
     bench: Bench, cases: Sequence[Case], columns: BenchColumns, judged: Judged, *, open_is_right: bool
 ) -> Any:
     """The bench's own columns from verdicts; ``open_is_right`` counts ties and missing verdicts as right."""
-    if not isinstance(bench, PairBench):
+    if bench.pair_columns is None:
         return np.zeros((len(cases), 0), dtype=np.int64)
     right = [
         {

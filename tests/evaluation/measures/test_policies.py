@@ -10,7 +10,7 @@ from steelyard.evaluation.config import Config
 from steelyard.evaluation.measures.policies import category_weights, tie_policies
 from steelyard.evaluation.questions import answers, items_of, questions_of, values_of
 from steelyard.io.cases import write_cases
-from steelyard.plugins.benches.mrewardbench_translation import SUBSETS
+from steelyard.plugins.benches.subset_benches import TRANSLATION_SUBSETS
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
 from steelyard.statistics.aggregation import means
@@ -89,7 +89,7 @@ def tied_translations(folder, *, score_of_loser):
     """The translation task: in each subset 60 pairs right, 30 tied and 10 wrong, or without a score for the worse."""
     cases = [
         case(f"{subset}/{index}", "ab", subset=subset, text=f"{subset} {index}", ranking=(("a",), ("b",)))
-        for subset in SUBSETS
+        for subset in TRANSLATION_SUBSETS
         for index in range(100)
     ]  # fmt: skip
     write_cases(folder / "bench.jsonl", cases)
@@ -97,7 +97,7 @@ def tied_translations(folder, *, score_of_loser):
     reasons = {"unscored": {"b": "refused"}} if score_of_loser is None else {}
     lines = [
         {"prompt": one.prompt.id, "scores": {"a": 1.0, "b": own}} | (reasons if own is None else {})
-        for one, own in zip(cases, worse * len(SUBSETS), strict=True)
+        for one, own in zip(cases, worse * len(TRANSLATION_SUBSETS), strict=True)
     ]
     (folder / "scores.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
     config = EvaluateConfig(bench_kind="mrewardbench_translation", num_resamples=20, baselines=(), allow_unscored=True)

@@ -3,7 +3,7 @@ import pytest
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
-from steelyard.plugins.benches.mrewardbench_translation import SUBSETS, subset_named
+from steelyard.plugins.benches.subset_benches import TRANSLATION_SUBSETS, translation_subset
 from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.resampling import Items, resample
 from strategies import case
@@ -20,7 +20,7 @@ def items(right):
 def test_a_row_of_the_published_table():
     # GPT-4o: M-RewardBench, Table 4, whose average of 82.5 is the plain mean of the eight.
     published = (87, 95, 91, 98, 71, 61, 77, 80)
-    right = dict(zip(SUBSETS, published, strict=True))
+    right = dict(zip(TRANSLATION_SUBSETS, published, strict=True))
     found = build("benches", "mrewardbench_translation").summarise(resample(items(right), seed=0))
     assert found["overall"]["value"] == pytest.approx(0.825)
     assert found["gaps"]["easy_hard"]["value"] == pytest.approx((87 + 95 + 91 + 98 - 71 - 61 - 77 - 80) / 400)
@@ -50,7 +50,7 @@ def test_a_subset_that_is_absent_leaves_no_headline():
     ],
 )
 def test_level_and_direction_are_read_from_any_spelling(given, wanted):
-    assert subset_named(given) == wanted
+    assert translation_subset(given) == wanted
 
 
 def test_a_subset_that_tells_neither_is_refused():

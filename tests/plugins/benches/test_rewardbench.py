@@ -3,7 +3,7 @@ import pytest
 
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.plugins import build
-from steelyard.plugins.benches._rewardbench import PRIOR_SETS, SECTIONS, WEIGHT_SETS
+from steelyard.plugins.benches.rewardbench import PRIOR_SETS, SECTIONS, WEIGHT_SETS
 from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.resampling import Items, resample
 from strategies import case
