@@ -1,7 +1,7 @@
 import pytest
 
 from chat_server import completion, request
-from steelyard.plugins.chats._completion import read_completion
+from steelyard.plugins.chats.openai_compatible import read_completion
 
 
 def read(body, **fields):

@@ -1,9 +1,9 @@
 import pytest
 
-from steelyard.plugins.models._dialects import DIALECTS, Asked, Item, Malformed, in_order, numbers
+from steelyard.plugins.models._dialects import DIALECTS, Item, Malformed, ServedModel, in_order, numbers
 
 ITEMS = [Item("first", "q", "1"), Item("second", "q", "2")]
-ASKED = Asked(model="rm", task=None, adds_marks=False)
+ASKED = ServedModel(model="rm", task=None, adds_marks=False)
 
 
 def test_questions_are_what_the_servers_document():
@@ -23,7 +23,7 @@ def test_questions_are_what_the_servers_document():
     ids = [Item([1, 2], "q", "1"), Item([3], "q", "2")]
     assert DIALECTS["sglang"].question(ids, ASKED) == {"input_ids": [[1, 2], [3]]}
     talk = [Item([{"role": "user", "content": "q"}], "q", "1")]
-    assert DIALECTS["vllm_pooling"].question(talk, Asked(None, "classify", adds_marks=True)) == {
+    assert DIALECTS["vllm_pooling"].question(talk, ServedModel(None, "classify", adds_marks=True)) == {
         "messages": [{"role": "user", "content": "q"}], "task": "classify",
         "use_activation": False, "activation": False, "add_special_tokens": True,
     }  # fmt: skip

@@ -5,17 +5,19 @@ import tiny_families
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Case, Response
 from steelyard.plugins.models._dialects import DIALECTS
-from steelyard.plugins.models._items import Items, Wanted, sending
+from steelyard.plugins.models.remote import Config, Renderer, sent_form
 from strategies import prompt
 
-ONE = Case(prompt=prompt("p", "q"), responses=(Response(id="a", text="<s> stays"),))
+URL = "http://127.0.0.1:1"
 TEXT = "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\nx<|im_end|>\n"
 
 
 def text_sent(folder, dialect):
-    wanted = Wanted(dialect, str(folder), "text")
-    items = Items(wanted, DIALECTS[dialect], "text")
-    return items.of(Case(prompt=prompt("p", "q"), responses=()), Response(id="a", text="x")).content, items.adds_marks
+    config = Config(url=URL, dialect=dialect, tokenizer=str(folder))
+    renderer = Renderer(config, DIALECTS[dialect], "text")
+    return renderer.item(
+        Case(prompt=prompt("p", "q"), responses=()), Response(id="a", text="x")
+    ).content, renderer.adds_marks
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,7 @@ def test_the_server_s_tokens_have_one_beginning_mark(tmp_path, template, adds_bo
 
 def test_what_is_sent_follows_from_the_dialect_and_the_tokenizer():
     def sent(dialect, **settings):
-        return sending(Wanted(dialect, **settings), DIALECTS[dialect])
+        return sent_form(Config(url=URL, dialect=dialect, **settings), DIALECTS[dialect])
 
     assert sent("vllm_classify", tokenizer="t") == "tokens"
     assert sent("vllm_classify") == "messages"

@@ -1,10 +1,20 @@
 """A causal language model in a folder, with its own chat template: greedy, on this machine, without a server."""
 
-from typing import Literal
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
+from steelyard.core.comparison import Alternative, Reply, Request
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import MissingPartError
+from steelyard.core.errors import MissingPartError, ModelError, Place
 from steelyard.core.protocols import Chat
+from steelyard.core.types import JsonObject
+from steelyard.io.lines import check_text, check_utf8
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Config(BaseConfig, frozen=True):
@@ -28,10 +38,181 @@ class Config(BaseConfig, frozen=True):
 
 
 def build(config: Config) -> Chat:
-    """The model, loaded. Raises ModelError for a folder that is no causal language model, or has no chat template."""
+    """Return the model, loaded. Raises ModelError for a folder without a causal language model or a chat template."""
     try:
-        from steelyard.plugins.chats._local import Local
+        return Local(config)
     except ModuleNotFoundError as error:
-        found = f"local models need a package that is not installed ({error.name})"
-        raise MissingPartError(found, do="pip install 'steelyard[train]'") from error
-    return Local(config)
+        problem = f"local models need a package that is not installed ({error.name})"
+        raise MissingPartError(problem, do="pip install 'steelyard[train]'") from error
+
+
+class Local:
+    """A Chat. The detail of a failed request begins with its reason: ``template`` (refused roles), ``marks`` or
+    ``too_long``.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.name = config.name or Path(config.path).name
+        self.tokenizer, self.model = _loaded(config)
+        self.template = _template(config, self.tokenizer)
+        self.ends = _end_ids(self.model, self.tokenizer)
+
+    def ask(self, requests: Iterable[Request]) -> Iterator[Reply]:
+        """Yield a reply for each request, in order."""
+        waiting = iter(requests)
+        while window := list(islice(waiting, self.config.batch_size)):
+            encoded = {request.id: self._encoded(request) for request in window}
+            for request in window:
+                if isinstance(problem := encoded[request.id], str):
+                    yield Reply(request=request.id, failure="failed", detail=problem)
+            readable = [(request, ids) for request in window if isinstance(ids := encoded[request.id], list)]
+            yield from self._replies(readable)
+
+    def protocol(self) -> JsonObject:
+        """Return the model, its template, the number type and the batch."""
+        return {
+            "chat": "local",
+            "model": Path(self.config.path).name,
+            "template": hashlib.sha256(self.template.encode()).hexdigest()[:16],
+            "dtype": self.config.dtype,
+            "batch_size": self.config.batch_size,
+        }
+
+    def _encoded(self, request: Request) -> list[int] | str:
+        """Return the prompt's token ids, or why there are none. Special tokens spelt in a text stay text."""
+        from steelyard.networks.rendering import TemplateFailure, tokenise, write
+
+        try:
+            written = write(self.tokenizer, self.template, request.question.messages, add_generation_prompt=True)
+            ids = tokenise(self.tokenizer, written, add=False).ids
+        except TemplateFailure as error:
+            return f"template: {error}"
+        except ModelError as error:
+            return f"marks: {error.problem}"
+        limit = self.model.config.get_text_config().to_dict().get("max_position_embeddings")
+        if limit is not None and len(ids) + request.question.max_tokens > limit:
+            return f"too_long: {len(ids)} tokens and {request.question.max_tokens} for the reply; the model has {limit}"
+        return ids
+
+    def _replies(self, encoded: Sequence[tuple[Request, list[int]]]) -> Iterator[Reply]:
+        """Yield the replies of a batch; requests with another token limit are batches of their own."""
+        for longest in sorted({request.question.max_tokens for request, _ in encoded}):
+            group = [(request, ids) for request, ids in encoded if request.question.max_tokens == longest]
+            first = self._first_logs([ids for _, ids in group])
+            written = self._written([ids for _, ids in group], longest)
+            for (request, ids), row, logs in zip(group, written, first, strict=True):
+                is_whole = bool(row) and row[-1] in self.ends
+                text = self.tokenizer.decode(row, skip_special_tokens=True)
+                yield Reply(
+                    request=request.id,
+                    text=text,
+                    failure=None if is_whole else "cut off",
+                    detail=None if is_whole else f"at {longest} tokens",
+                    first_token=self._alternatives(logs, request.question.alternatives),
+                    prompt_tokens=len(ids),
+                    reply_tokens=len(row),
+                    model=self.name,
+                )
+
+    def _first_logs(self, rows: Sequence[list[int]]) -> "Tensor":
+        """Return the log-probabilities of the first token of each reply, shape (row, vocabulary)."""
+        import torch
+
+        ids, attended = self._padded(rows)
+        positions = (attended.cumsum(1) - 1).clamp(min=0)
+        with torch.inference_mode():
+            logits = self.model(
+                input_ids=ids, attention_mask=attended, position_ids=positions, use_cache=False, logits_to_keep=1
+            ).logits
+            return logits[:, -1].float().log_softmax(dim=-1)
+
+    def _written(self, rows: Sequence[list[int]], longest: int) -> list[list[int]]:
+        """Return the tokens that the model generates after each row, up to its first end mark."""
+        import torch
+        from transformers import GenerationConfig
+
+        ids, attended = self._padded(rows)
+        # Greedy decoding overrides the folder's own settings: a judge's verdicts must be reproducible.
+        settings = GenerationConfig(
+            max_new_tokens=longest, do_sample=False, eos_token_id=sorted(self.ends), pad_token_id=min(self.ends)
+        )
+        with torch.inference_mode():
+            generated = self.model.generate(ids, attention_mask=attended, generation_config=settings)
+        return [_up_to_end(row, self.ends) for row in generated[:, ids.shape[1] :].tolist()]
+
+    def _padded(self, rows: Sequence[list[int]]) -> "tuple[Tensor, Tensor]":
+        """Return the token ids, padded on the left, and the attention mask, both of shape (row, token)."""
+        import torch
+
+        width = max(map(len, rows))
+        ids = torch.tensor([[0] * (width - len(row)) + row for row in rows], device=self.model.device)
+        attended = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows], device=self.model.device)
+        return ids, attended
+
+    def _alternatives(self, logs: "Tensor", number: int) -> tuple[Alternative, ...] | None:
+        if not number:
+            return None
+        best = logs.topk(min(number, len(logs)))
+        return tuple(
+            Alternative(token=self.tokenizer.decode([token]), logprob=logprob)
+            for logprob, token in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+        )
+
+
+def _up_to_end(row: list[int], ends: set[int]) -> list[int]:
+    for place, token in enumerate(row):
+        if token in ends:
+            return row[: place + 1]
+    return row
+
+
+def _end_ids(model: Any, tokenizer: Any) -> set[int]:
+    """Return the end marks of the model and the tokenizer. Raises ModelError where there is none."""
+    configured = model.generation_config.eos_token_id
+    marks = [tokenizer.eos_token_id, *(configured if isinstance(configured, list) else [configured])]
+    ends: set[int] = {mark for mark in marks if mark is not None}
+    if not ends:
+        raise ModelError("has no end mark: its replies would never end", where=tokenizer.name_or_path)
+    return ends
+
+
+def _template(config: Config, tokenizer: Any) -> str:
+    if config.chat_template is not None:
+        check_text(Path(config.chat_template))
+        return check_utf8(Path(config.chat_template).read_bytes(), Place(config.chat_template))
+    if not isinstance(tokenizer.chat_template, str):
+        do = "name a Jinja file: --set chat.chat_template=FILE"
+        raise ModelError("the model has no chat template: it was not made to be asked", where=config.path, do=do)
+    return tokenizer.chat_template
+
+
+def _loaded(config: Config) -> tuple[Any, Any]:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    from steelyard.networks.pretrained import load_pretrained
+
+    if not Path(config.path).is_dir():
+        raise ModelError("there is no such model folder", where=config.path, do="download the model first")
+    verbosity, has_progress_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        tokenizer = load_pretrained(AutoTokenizer, config.path)
+        loaded: Any = load_pretrained(
+            AutoModelForCausalLM, config.path, dtype=getattr(torch, config.dtype), output_loading_info=True
+        )
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        problem = f"cannot be loaded as a causal language model ({str(error).splitlines()[0]})"
+        raise ModelError(problem, where=config.path) from error
+    finally:
+        logging.set_verbosity(verbosity)
+        if has_progress_bar:
+            logging.enable_progress_bar()
+    model, loading = loaded
+    if missing := sorted(loading["missing_keys"]):
+        problem = f"lacks weights: {', '.join(missing[:3])}"
+        raise ModelError(problem, where=config.path, allowed="a whole causal language model with its output layer")
+    return tokenizer, model.to("cuda" if torch.cuda.is_available() else "cpu").eval()

@@ -17,40 +17,40 @@ from typing import TypeVar
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, UserError
 
-Given = TypeVar("Given")
-Returned = TypeVar("Returned")
+Batch = TypeVar("Batch")
+Result = TypeVar("Result")
 
 _AHEAD = 2
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class Config(BaseConfig, frozen=True):
-    """``workers`` is the number of processes, 0 for one a core; with 1 the work is done in this process."""
+    """Settings of the processes on this machine."""
 
     workers: int = 0
     """The number of processes; 0 for one a core, 1 for this process alone."""
 
 
 class LocalEngine:
-    """Maps over batches with processes that are started afresh (``spawn``): no thread or lock of ours is inherited.
+    """Maps over batches with processes that are started afresh (``spawn``): they inherit no thread or lock.
 
-    Each of several processes does its arithmetic in one thread: they are as many as there are cores already.
+    Each of several processes computes in one thread: there is a process for each core already.
     """
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
-    def map(self, function: Callable[[Given], Returned], batches: Iterable[Given]) -> Iterator[Returned]:
-        """One result a batch, in order; at most two batches a process are under way or waiting to be taken.
+    def map(self, function: Callable[[Batch], Result], batches: Iterable[Batch]) -> Iterator[Result]:
+        """Yield one result a batch, in order; at most two batches a process are under way or waiting to be taken.
 
         What ``function`` raises is raised here, at its batch's turn. Raises TypeError for a function that a worker
         could not import by name, and UserError when a worker dies.
         """
-        _check_importable(function)
+        check_importable(function)
         return map(function, batches) if self.workers == 1 else self._in_processes(function, iter(batches))
 
-    def _in_processes(self, function: Callable[[Given], Returned], batches: Iterator[Given]) -> Iterator[Returned]:
-        waiting: deque[Future[Returned]] = deque()
+    def _in_processes(self, function: Callable[[Batch], Result], batches: Iterator[Batch]) -> Iterator[Result]:
+        waiting: deque[Future[Result]] = deque()
         spawning = multiprocessing.get_context("spawn")
         _start_tracker()
         with ProcessPoolExecutor(self.workers, spawning, initializer=_start_worker) as pool:
@@ -71,14 +71,14 @@ class LocalEngine:
 
 
 def build(config: Config) -> LocalEngine:
-    """The engine. Raises ConfigError for a negative number of workers."""
+    """Return the engine. Raises ConfigError for a negative number of workers."""
     if config.workers < 0:
         raise ConfigError(f"workers={config.workers}", where="engines.local", allowed="0 for one a core, or more")
     return LocalEngine(config.workers or num_cores())
 
 
 def num_cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -87,7 +87,7 @@ def num_cores() -> int:
 def _start_tracker() -> None:
     """Start Python's process for semaphores so that a closed terminal does not end it before this process.
 
-    Another would be started in its place, and complain of every semaphore that it does not know.
+    Otherwise another is started in its place, which complains of every unknown semaphore.
     """
     if sys.platform == "win32":
         return
@@ -112,9 +112,9 @@ def _start_worker() -> None:
 
 
 def _end_by_parent() -> None:
-    """End this process at its parent's SIGTERM. One that all processes of a group receive is the parent's to answer:
+    """End this process at its parent's SIGTERM, not at one that all processes of a group receive.
 
-    a worker that ended in the middle of a result would leave the parent waiting for the rest of it.
+    A worker that ended in the middle of a result would leave the parent waiting for the rest of it.
     """
     if sys.platform == "linux":
         while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
@@ -123,7 +123,7 @@ def _end_by_parent() -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent has ended, however that came: no signal reaches the workers of a killed one."""
+    """End this process when its parent has ended: no signal reaches the workers of a killed parent."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "only a worker is started by this"
     parent.join()
@@ -131,7 +131,7 @@ def _end_with_parent() -> None:
 
 
 def _take_one_thread() -> None:
-    """Do arithmetic in one thread: libraries that it loads from now on read this, those it has loaded are told."""
+    """Compute in one thread: libraries loaded later read the environment, numpy is limited where it is loaded."""
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     if "numpy" in sys.modules:  # a script that asks for workers may have imported it before
         from threadpoolctl import threadpool_limits
@@ -139,7 +139,8 @@ def _take_one_thread() -> None:
         threadpool_limits(1)
 
 
-def _check_importable(function: Callable[..., object]) -> None:
+def check_importable(function: Callable[..., object]) -> None:
+    """Raise TypeError for a function that a worker process could not import by name."""
     try:
         pickle.dumps(function)
     except (pickle.PicklingError, AttributeError, TypeError) as error:

@@ -4,20 +4,22 @@ Tasks, not Ray Data, carry the batches: results must come in order and as they a
 a worker is free (`docs/decisions/0007-ray-tasks-behind-the-engine.md`).
 """
 
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import ConfigError
+from steelyard.core.errors import ConfigError, UserError
+from steelyard.plugins.engines.local import check_importable
 
-if TYPE_CHECKING:
-    from steelyard.plugins.engines._ray import RayEngine
+Batch = TypeVar("Batch")
+Result = TypeVar("Result")
+
+_MAX_RETRIES = 3
 
 
 class Config(BaseConfig, frozen=True):
-    """``address`` is the cluster's (``auto``: the one this machine belongs to); null starts one on this machine.
-
-    ``ahead`` is how many batches a core may have waiting; ``num_cpus`` is how much of a core one batch claims.
-    """
+    """Settings of a cluster."""
 
     address: str | None = None
     """The address of the cluster; auto for the one of this machine, none to start one here."""
@@ -27,12 +29,80 @@ class Config(BaseConfig, frozen=True):
     """The share of a core that a batch takes."""
 
 
-def build(config: Config) -> "RayEngine":
-    """The engine, connected. Raises ConfigError for an address at which no cluster answers."""
-    if config.ahead < 1 or config.num_cpus <= 0:
-        found = f"ahead={config.ahead}, num_cpus={config.num_cpus}"
-        raise ConfigError(found, where="engines.ray", allowed="ahead 1 or more, num_cpus above 0")
-    from steelyard.plugins.engines._ray import RayEngine, connect
+class RayEngine:
+    """Maps over batches by tasks of a cluster. Ray retries a task elsewhere when it loses its machine."""
 
-    connect(config.address)
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def map(self, function: Callable[[Batch], Result], batches: Iterable[Batch]) -> Iterator[Result]:
+        """Yield one result a batch, in order; at most ``ahead`` batches a core of the cluster are under way.
+
+        What ``function`` raises is raised here, at its batch's turn. Raises TypeError for a function that a worker
+        could not import by name, and UserError when the cluster loses a batch for good.
+        """
+        check_importable(function)
+        return self._map_in_tasks(function, iter(batches))
+
+    def _map_in_tasks(self, function: Callable[[Batch], Result], batches: Iterator[Batch]) -> Iterator[Result]:
+        import ray  # pyright: ignore[reportMissingImports]
+
+        task = ray.remote(num_cpus=self.config.num_cpus, max_retries=_MAX_RETRIES)(_call)
+        shared = ray.put(function)
+        waiting: deque[Any] = deque()
+        try:
+            for batch in batches:
+                waiting.append(task.remote(shared, batch))
+                # Machines may join or leave a cluster while it works.
+                cores = ray.cluster_resources().get("CPU", 1.0)
+                if len(waiting) >= max(1, int(self.config.ahead * cores / self.config.num_cpus)):
+                    yield _result(waiting.popleft())
+            while waiting:
+                yield _result(waiting.popleft())
+        finally:
+            for reference in waiting:
+                ray.cancel(reference)
+
+
+def build(config: Config) -> RayEngine:
+    """Return the engine, connected. Raises ConfigError for an address without a cluster."""
+    if config.ahead < 1 or config.num_cpus <= 0:
+        problem = f"ahead={config.ahead}, num_cpus={config.num_cpus}"
+        raise ConfigError(problem, where="engines.ray", allowed="ahead 1 or more, num_cpus above 0")
+    _connect(config.address)
     return RayEngine(config)
+
+
+def _connect(address: str | None) -> None:
+    """Join the cluster at the address, or start one on this machine; a process that has joined one keeps it."""
+    import ray  # pyright: ignore[reportMissingImports]
+
+    if ray.is_initialized():
+        return
+    try:
+        ray.init(address=address, log_to_driver=False, include_dashboard=False, configure_logging=False)
+    except (ConnectionError, ValueError) as error:
+        raise ConfigError(
+            f"no Ray cluster answers at {address!r} ({error})",
+            where="engines.ray",
+            do="start one with `ray start --head`, and name its address",
+        ) from error
+
+
+def _call(function: Callable[[Any], Any], batch: Any) -> Any:
+    return function(batch)
+
+
+def _result(reference: Any) -> Any:
+    import ray  # pyright: ignore[reportMissingImports]
+    from ray.exceptions import RayError, RayTaskError  # pyright: ignore[reportMissingImports]
+
+    try:
+        return ray.get(reference)
+    except RayTaskError as error:
+        raise error.cause from None
+    except RayError as error:
+        raise UserError(
+            f"the cluster lost a batch for good ({type(error).__name__}: {str(error).splitlines()[0]})",
+            do="look at the cluster's memory with `ray status`, and give its machines more",
+        ) from error

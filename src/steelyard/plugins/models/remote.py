@@ -1,38 +1,46 @@
-"""A reward model behind an HTTP server (vLLM, SGLang, TEI, OpenRLHF, LLaMA-Factory, slime), each in its dialect."""
+"""A reward model behind an HTTP server (vLLM, SGLang, TEI, OpenRLHF, LLaMA-Factory, slime), each in its dialect.
 
-from typing import Any, Literal
+Conversations are rendered here by the rules of a local model where ``tokenizer`` names the model's own, and sent as
+tokens where the dialect allows that; else as text, as messages, or as prompt and answer apart.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.io.credentials import check_address
+from steelyard.core.errors import ConfigError, ModelError
+from steelyard.core.scores import TOO_LONG
+from steelyard.core.text import prompt_text, response_text
+from steelyard.core.types import Case, JsonObject, Message, Response, Scores
+from steelyard.io.credentials import check_address, read_key
+from steelyard.io.exchange import Manner, Reply, post
+from steelyard.plugins.models._dialects import DIALECTS, Content, Dialect, Item, Malformed, Send, ServedModel
 
-DialectName = Literal[
-    "vllm_classify",
-    "vllm_pooling",
-    "sglang",
-    "sglang_embeddings",
-    "tei_predict",
-    "tei_rerank",
-    "openrlhf",
-    "llamafactory",
-    "slime",
-]
+if TYPE_CHECKING:
+    from steelyard.networks.conversation import Rendering
+
+_CASES_AT_A_TIME = 64
+_CONFIGURATION_ERRORS = ("http_401", "http_403", "http_404", "http_405")
 
 
 class Config(BaseConfig, frozen=True):
-    """``url`` is the server's address, with or without the dialect's path; ``model`` the name it serves the model by.
-
-    ``tokenizer`` is the folder of the model's own tokenizer: with it, conversations are rendered here, by the rules of
-    a local model, and sent as ``tokens`` where the dialect can, which no server can render otherwise; else as ``text``.
-    Without it, as ``messages`` (vLLM), rendered there, or as prompt and answer apart (``tei_rerank``, ``slime``).
-    ``label`` says which number is the reward where a server gives several (-1: the last, for a model pooled at every
-    token); ``task`` is vLLM's pooling task. ``secret`` names the environment variable with the server's key.
-    ``batch_size``, ``workers`` and the times change no score: ``timeout_seconds`` bounds a silence of the server,
-    ``total_seconds`` a question with all its tries.
-    """
+    """Settings of the client. ``batch_size``, ``workers`` and the times change no score."""
 
     url: str
     """The address of the server, with or without the path of the dialect."""
-    dialect: DialectName
+    dialect: Literal[
+        "vllm_classify",
+        "vllm_pooling",
+        "sglang",
+        "sglang_embeddings",
+        "tei_predict",
+        "tei_rerank",
+        "openrlhf",
+        "llamafactory",
+        "slime",
+    ]
     """The protocol of the server."""
     model: str | None = None
     """The name of the model on the server."""
@@ -69,8 +77,227 @@ class Config(BaseConfig, frozen=True):
         check_address(self.url, where="model.url")
 
 
-def build(config: Config) -> Any:
-    """The client; nothing is sent yet. Raises ConfigError for what the dialect cannot be sent."""
-    from steelyard.plugins.models._remote import Remote
+class Unsent(NamedTuple):
+    """An answer that cannot be sent, with the reason."""
 
+    reason: str
+
+
+def sent_form(config: Config, dialect: Dialect) -> Send:
+    """Return what is sent. Raises ConfigError for what the dialect does not take, and where a tokenizer is needed."""
+    usual: Send = dialect.sends[0] if config.tokenizer is not None or len(dialect.sends) == 1 else dialect.sends[-1]
+    send = config.send or usual
+    if send not in dialect.sends:
+        allowed = ", ".join(dialect.sends)
+        raise ConfigError(f"{config.dialect} is not sent {send}", where="model.send", allowed=allowed)
+    if send in ("tokens", "text") and config.tokenizer is None:
+        problem = f"{config.dialect} is sent {send}, and nothing says how a conversation becomes that"
+        raise ConfigError(problem, where="model.tokenizer", do="name the folder of the model's own tokenizer")
+    return send
+
+
+class Renderer:
+    """Renders answers for a server by the rules of a local model."""
+
+    def __init__(self, config: Config, dialect: Dialect, send: Send) -> None:
+        self.send: Send = send
+        self.dialect = dialect
+        self.tokenizer: Any = None
+        self.rendering: Rendering | None = None
+        if send in ("tokens", "text"):
+            from steelyard.networks import conversation
+            from steelyard.networks.loading import load_tokenizer
+
+            self.tokenizer = load_tokenizer(str(config.tokenizer))
+            template = conversation.choose_template(self.tokenizer, config.chat_template, model=str(config.tokenizer))
+            self.rendering = conversation.Rendering(
+                template=template,
+                special_tokens=conversation.choose_special_tokens(self.tokenizer, template),
+                strip=config.strip,
+                max_length=config.max_length,
+            )
+
+    @property
+    def adds_marks(self) -> bool:
+        """Return whether the server should put its tokenizer's marks around a text, where it has that option."""
+        return self.send == "text" and self.rendering is not None and self.rendering.special_tokens == "tokenizer"
+
+    def protocol(self) -> JsonObject:
+        """Return how a conversation is rendered; empty where the server renders it."""
+        rendering = self.rendering
+        if rendering is None:
+            return {}
+        return {
+            "template_hash": rendering.template_hash,
+            "special_tokens": rendering.special_tokens,
+            "strip": rendering.strip,
+            "max_length": rendering.max_length,
+        }
+
+    def item(self, case: Case, response: Response) -> Item | Unsent:
+        """Return the item of an answer, or why it cannot be sent."""
+        content = self._content(case, response)
+        if isinstance(content, Unsent):
+            return content
+        return Item(content, prompt_text(case), response_text(response))
+
+    def _content(self, case: Case, response: Response) -> Content | Unsent:
+        answer = response.messages or (Message(role="assistant", content=response.text or ""),)
+        if self.send == "messages":
+            return [{"role": turn.role, "content": turn.content} for turn in (*case.prompt.messages, *answer)]
+        if self.send == "pair":
+            return Unsent("turns") if response.text is None else response.text
+        from steelyard.networks.conversation import encode, render
+
+        assert self.rendering is not None
+        encoded = encode(self.tokenizer, self.rendering, case, response)
+        if encoded.is_over_length:
+            return Unsent(TOO_LONG)
+        if self.send == "tokens":
+            return list(encoded.ids)
+        if encoded.is_repaired:
+            return Unsent("marks")
+        text = render(self.tokenizer, self.rendering, case, response).text
+        return self._with_one_mark(text.rstrip() if self.rendering.strip else text)
+
+    def _with_one_mark(self, text: str) -> str:
+        """Return the text for which the server's tokens have one beginning mark: the template's or the tokenizer's."""
+        bos = self.tokenizer.bos_token
+        adds_bos = bool(bos) and self.tokenizer("a").input_ids[:1] == [self.tokenizer.bos_token_id]
+        assert self.rendering is not None
+        if self.dialect.marks == "always" and adds_bos and self.rendering.special_tokens == "template":
+            return text.removeprefix(bos)
+        if self.dialect.marks == "never" and self.rendering.special_tokens == "tokenizer":
+            return bos + text
+        return text
+
+
+class Slot(NamedTuple):
+    """An item with its case's position in the window and its response's id."""
+
+    case: int
+    response: str
+    item: Item
+
+
+class Remote:
+    """A RewardModel on a server.
+
+    Unscored: ``cut``, ``marks`` (the text spells a special token that the server would obey), ``turns``, ``malformed``,
+    ``unreachable``, ``timeout``, ``too_large``, ``empty``, ``http_…``, ``labels`` (several numbers and no ``label``).
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.dialect = DIALECTS[config.dialect]
+        self.send = sent_form(config, self.dialect)
+        self.renderer = Renderer(config, self.dialect, self.send)
+        self.url = config.url.rstrip("/").removesuffix(self.dialect.path) + self.dialect.path
+        self.served = ServedModel(config.model, config.task, self.renderer.adds_marks)
+        self.manner = Manner(
+            timeout_seconds=config.timeout_seconds,
+            num_tries=config.num_tries,
+            wait_seconds=config.wait_seconds,
+            key=read_key(config.secret, where="model.secret"),
+            total_seconds=config.total_seconds,
+        )
+        self.was_answered = False
+
+    def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
+        """Yield one Scores a case, in order.
+
+        Raises ModelError where no server answers, or where it refuses the address, the model or the key.
+        """
+        waiting = iter(cases)
+        while window := list(islice(waiting, _CASES_AT_A_TIME)):
+            yield from self._scores(window)
+
+    def protocol(self) -> JsonObject:
+        """Return the dialect, the served model, and how conversations are rendered."""
+        config = self.config
+        return {
+            "model": config.model or config.dialect,
+            "dialect": config.dialect,
+            "send": self.send,
+            "label": config.label,
+            "task": config.task,
+        } | self.renderer.protocol()
+
+    def _scores(self, cases: Sequence[Case]) -> Iterator[Scores]:
+        results: list[dict[str, float | str]] = [{} for _ in cases]
+        slots: list[Slot] = []
+        for place, case in enumerate(cases):
+            for response in case.responses:
+                item = self.renderer.item(case, response)
+                if isinstance(item, Unsent):
+                    results[place][response.id] = item.reason
+                else:
+                    slots.append(Slot(place, response.id, item))
+        batches = self._batches(slots)
+        with ThreadPoolExecutor(self.config.workers) as pool:
+            for batch, values in zip(batches, pool.map(self._rewards, batches), strict=True):
+                for slot, value in zip(batch, values, strict=True):
+                    results[slot.case][slot.response] = value
+        yield from (_case_scores(case, values) for case, values in zip(cases, results, strict=True))
+
+    def _batches(self, slots: Sequence[Slot]) -> list[list[Slot]]:
+        size = 1 if self.send == "messages" or self.dialect.is_single else self.config.batch_size
+        batches: list[list[Slot]] = []
+        for slot in slots:
+            is_full = not batches or len(batches[-1]) == size
+            if is_full or (self.dialect.is_by_case and batches[-1][0].case != slot.case):
+                batches.append([])
+            batches[-1].append(slot)
+        return batches
+
+    def _rewards(self, batch: Sequence[Slot]) -> list[float | str]:
+        """Return a number or a reason for each item; where the server refuses a batch, each item is sent alone."""
+        reply = post(self.url, self.dialect.question([slot.item for slot in batch], self.served), self.manner)
+        if reply.reason is None:
+            self.was_answered = True
+            return self._read(reply.value, batch)
+        self._check(reply)
+        if len(batch) > 1 and reply.reason.startswith("http_4"):
+            return [value for slot in batch for value in self._rewards([slot])]
+        return [reply.reason] * len(batch)
+
+    def _check(self, reply: Reply) -> None:
+        detail = f" ({reply.detail[:200]})" if reply.detail else ""
+        if reply.reason in _CONFIGURATION_ERRORS:
+            do = "check model.url, model.dialect, model.model and the secret"
+            raise ModelError(f"the server answers {reply.reason}{detail}", where=self.url, do=do)
+        if reply.reason == "unreachable" and not self.was_answered:
+            raise ModelError(f"no server answers{detail}", where=self.url, do="start it, or check model.url")
+
+    def _read(self, value: Any, batch: Sequence[Slot]) -> list[float | str]:
+        try:
+            rows = self.dialect.read(value, len(batch))
+        except Malformed:
+            return ["malformed"] * len(batch)
+        texts = {str(slot.item.content) + slot.item.answer for slot in batch}
+        if len(texts) > 1 and all(row == [1.0] for row in rows):
+            problem = f"the server gives exactly 1 to {len(texts)} different texts: a softmax over one label"
+            raise ModelError(
+                problem, where=self.url, do="serve the raw logit: this version does not heed the request's"
+            )
+        return [self._reward(row) for row in rows]
+
+    def _reward(self, row: Sequence[float]) -> float | str:
+        if self.config.label is None:
+            return row[0] if len(row) == 1 else "labels"
+        return row[self.config.label] if -len(row) <= self.config.label < len(row) else "labels"
+
+
+def _case_scores(case: Case, values: dict[str, float | str]) -> Scores:
+    in_order = {response.id: values[response.id] for response in case.responses}
+    return Scores(
+        prompt=case.prompt.id,
+        language=case.prompt.language,
+        scores={name: None if isinstance(value, str) else value for name, value in in_order.items()},
+        unscored={name: value for name, value in in_order.items() if isinstance(value, str)},
+    )
+
+
+def build(config: Config) -> Remote:
+    """Return the client; nothing is sent yet. Raises ConfigError for what the dialect cannot be sent."""
     return Remote(config)
