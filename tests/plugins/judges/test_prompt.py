@@ -3,8 +3,8 @@ import re
 import pytest
 
 from steelyard.core.types import Response
-from steelyard.plugins.judges._prompt import in_orders, question, worded
-from steelyard.plugins.judges.pairwise import Config
+from steelyard.plugins.judges._prompt import JudgeConfig, question, wording_of
+from steelyard.plugins.judges.tasks import in_orders
 from strategies import prompt
 
 SHOWN = (Response(id="x", text="one"), Response(id="y", text="two"))
@@ -12,12 +12,12 @@ SHOWN = (Response(id="x", text="one"), Response(id="y", text="two"))
 
 def asked(task="pair", labels=("A", "B"), shown=SHOWN, **settings):
     own = {name: settings.pop(name) for name in ("language", "category", "reference", "meta") if name in settings}
-    return question(task, prompt(**own), shown, worded(Config(**settings)), labels=labels)
+    return question(task, prompt(**own), shown, wording_of(JudgeConfig(**settings)), labels=labels)
 
 
 def test_orders():
-    assert in_orders("xyz", "both") == (("x", "y", "z"), ("z", "y", "x"))
-    assert in_orders("xyz", "one") == (("x", "y", "z"),)
+    assert in_orders("both")("xyz") == (("x", "y", "z"), ("z", "y", "x"))
+    assert in_orders("one")("xyz") == (("x", "y", "z"),)
 
 
 def test_no_slot_is_left_open():
@@ -73,7 +73,7 @@ def test_one_must_be_chosen_where_no_tie_is_offered():
     ],
 )
 def test_room_for_reasons_where_they_are_wanted(settings, max_tokens, reason):
-    wording = worded(Config(**settings))
+    wording = wording_of(JudgeConfig(**settings))
     assert (wording.max_tokens, wording.reason) == (max_tokens, reason)
 
 

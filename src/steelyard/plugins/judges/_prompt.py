@@ -1,14 +1,14 @@
-"""A comparison as messages: instructions with their slots filled, and the material between marks that nobody can fake.
+"""A comparison as messages: instructions with their slots filled, and the material between marks.
 
-The marks hold a hash of all that is shown: an answer cannot contain the hash of itself, so it cannot close its own
-section and speak to the judge from outside.
+The marks hold a hash of everything shown. An answer cannot contain the hash of itself, so it cannot close its own
+section and address the judge from outside.
 
 Differs from: the templates of CHEEMS (figures 11 to 14) and M-RewardBench (figure 6), in wording throughout; that of
 M-RewardBench names no criteria by category.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal
 
 import msgspec
 
@@ -16,12 +16,12 @@ from steelyard.core.comparison import Question
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError
 from steelyard.core.identity import content_id
-from steelyard.core.types import Message, Prompt, Response
+from steelyard.core.types import JsonObject, Message, Prompt, Response
 from steelyard.judging.reply_parsing import Form
 from steelyard.plugins.judges._texts import (
     FormTexts,
+    TextLanguage,
     Texts,
-    Tongue,
     criterion_of,
     is_chinese,
     language_name,
@@ -33,13 +33,31 @@ from steelyard.plugins.judges._texts import (
 
 Task = Literal["pair", "best", "ranking", "rating"]
 PromptLanguage = Literal["item", "en", "zh"]
-Orders = Literal["both", "one"]
-Shown = TypeVar("Shown")
 _NUM_ALTERNATIVES = 20
 
 
+class JudgeConfig(Config, frozen=True):
+    """Settings that every judge has. ``form``, ``reason`` and ``max_tokens`` change those of the style.
+
+    ``prompt_language``: ``item`` asks about Chinese items in Chinese and about all others in English.
+    """
+
+    style: str = "plain"
+    """The style of the prompt, by the model's family: plain, gpt, qwen, gemma and others."""
+    form: Form | None = None
+    """The form of the verdict in the reply; none takes the style's."""
+    reason: bool | None = None
+    """Whether the judge gives reasons before its verdict; none takes the style's."""
+    max_tokens: int | None = None
+    """The longest reply in tokens; none takes the style's."""
+    prompt_language: PromptLanguage = "item"
+    """The language of the prompt; item is Chinese for Chinese items and English for all others."""
+    criteria: bool = True
+    """Whether the prompt names criteria, by the item's category."""
+
+
 class Wording(Config, frozen=True):
-    """How a judge is asked, with nothing left open. `worded` makes it from a judge's settings."""
+    """The complete wording of a judge's questions, as `wording_of` makes it from a judge's settings."""
 
     style: str
     """The style of the prompt."""
@@ -56,71 +74,50 @@ class Wording(Config, frozen=True):
     criteria: bool
     """Whether the prompt names criteria."""
 
-    def protocol(self) -> dict[str, Any]:
-        """What decides the prompts."""
+    def protocol(self) -> JsonObject:
+        """Return what determines the prompts: these settings, and a hash of all texts."""
         return msgspec.to_builtins(self) | {"texts": texts_hash()}
 
 
-class Asked(Protocol):
-    """The settings that every judge has."""
+def wording_of(config: JudgeConfig) -> Wording:
+    """Return the style with the changes of the settings.
 
-    @property
-    def style(self) -> str: ...
-    @property
-    def form(self) -> Form | None: ...
-    @property
-    def reason(self) -> bool | None: ...
-    @property
-    def max_tokens(self) -> int | None: ...
-    @property
-    def prompt_language(self) -> PromptLanguage: ...
-    @property
-    def criteria(self) -> bool: ...
-
-
-def worded(asked: Asked) -> Wording:
-    """The style with what the settings change of it.
-
-    Raises ConfigError for a style that there is not, and for reasons in a form that has no place for them.
+    Raises ConfigError for an unknown style, and for reasons in a form that has no place for them.
     """
-    own = style_named(asked.style)
-    form = asked.form or own.form
-    # A form that carries no reasons needs no room for them, and one that does needs it.
-    may_reason, is_other = form in ("brackets", "json"), form != own.form
-    reason = (may_reason if is_other else own.reason) if asked.reason is None else asked.reason
+    style = style_named(config.style)
+    form = config.form or style.form
+    # Only forms with reasons need room for them.
+    may_reason, is_other = form in ("brackets", "json"), form != style.form
+    reason = (may_reason if is_other else style.reason) if config.reason is None else config.reason
     if reason and not may_reason:
         raise ConfigError(f"form={form!r} has no place for reasons", where="judge.reason", allowed="false")
-    room = {"first_token": 1}.get(form, 2048 if may_reason else 64) if is_other else own.max_tokens
+    usual_tokens = {"first_token": 1}.get(form, 2048 if may_reason else 64) if is_other else style.max_tokens
     return Wording(
-        style=asked.style,
+        style=config.style,
         form=form,
         reason=reason,
-        system=own.system,
-        max_tokens=asked.max_tokens or room,
-        prompt_language=asked.prompt_language,
-        criteria=asked.criteria,
+        system=style.system,
+        max_tokens=config.max_tokens or usual_tokens,
+        prompt_language=config.prompt_language,
+        criteria=config.criteria,
     )
-
-
-def in_orders(shown: Sequence[Shown], orders: Orders) -> tuple[tuple[Shown, ...], ...]:
-    """What is shown in the order given, and for ``both`` in reverse too."""
-    both = (tuple(shown), tuple(shown[::-1]))
-    return both if orders == "both" else both[:1]
 
 
 def question(
     task: Task, prompt: Prompt, shown: Sequence[Response], wording: Wording, *, labels: Sequence[str]
 ) -> Question:
-    """What the language model is asked. ``labels`` has one more than ``shown`` where a tie is offered, last."""
-    tongue: Tongue = _tongue(prompt, wording)
-    texts = texts_in(tongue)
+    """Return a question about the responses shown. ``labels`` has one more than ``shown`` where a tie is offered."""
+    text_language: TextLanguage = _text_language(prompt, wording)
+    texts = texts_in(text_language)
     form = _form_texts(texts, wording)
-    mark = content_id({"prompt": _said(prompt.messages, texts), "answers": [_answer(one, texts) for one in shown]})[:8]
+    mark = content_id(
+        {"prompt": _conversation(prompt.messages, texts), "answers": [_answer(response, texts) for response in shown]}
+    )[:8]
     material = _material(prompt, shown, texts, form, mark=mark)
-    told = "\n\n".join(
+    instructions = "\n\n".join(
         [
             texts.task[task].format(number=len(shown)),
-            *_languages(prompt, texts, tongue),
+            *_languages(prompt, texts, text_language),
             *_criteria(prompt, texts, wording),
             *([texts.told["reference"]] if prompt.reference else []),
             texts.told["fair"],
@@ -129,28 +126,28 @@ def question(
         ]
     )
     messages = (
-        (Message(role="system", content=told), Message(role="user", content=material))
+        (Message(role="system", content=instructions), Message(role="user", content=material))
         if wording.system
-        else (Message(role="user", content=f"{told}\n\n{material}"),)
+        else (Message(role="user", content=f"{instructions}\n\n{material}"),)
     )
     alternatives = _NUM_ALTERNATIVES if wording.form == "first_token" else 0
     return Question(messages=messages, max_tokens=wording.max_tokens, alternatives=alternatives)
 
 
-def _tongue(prompt: Prompt, wording: Wording) -> Tongue:
+def _text_language(prompt: Prompt, wording: Wording) -> TextLanguage:
     if wording.prompt_language != "item":
         return wording.prompt_language
     return "zh" if is_chinese(prompt.language) else "en"
 
 
-def _languages(prompt: Prompt, texts: Texts, tongue: Tongue) -> list[str]:
-    """The language of the request and the one in which answers are wanted (M-RewardBench, figure 6)."""
-    wanted = (prompt.meta or {}).get("answer_language") or prompt.language
-    slots = (("question_language", prompt.language), ("answer_language", wanted))
-    lines = [texts.told[name].format(language=language_name(str(code), tongue)) for name, code in slots if code]
-    if wanted:
-        # A code without a script says nothing of the script that is wanted.
-        lines += [texts.told["either_script"]] if language_of(str(wanted)) == "chinese" else []
+def _languages(prompt: Prompt, texts: Texts, text_language: TextLanguage) -> list[str]:
+    """Return the language of the request and the one expected of answers (M-RewardBench, figure 6)."""
+    expected = (prompt.meta or {}).get("answer_language") or prompt.language
+    slots = (("question_language", prompt.language), ("answer_language", expected))
+    lines = [texts.told[name].format(language=language_name(str(code), text_language)) for name, code in slots if code]
+    if expected:
+        # A code without a script leaves the script open.
+        lines += [texts.told["either_script"]] if language_of(str(expected)) == "chinese" else []
         lines.append(texts.told["native"])
     return [texts.part["space"].join(lines)] if lines else []
 
@@ -168,17 +165,17 @@ def _form_texts(texts: Texts, wording: Wording) -> FormTexts:
 
 
 def _ending(task: Task, texts: Texts, wording: Wording, *, labels: Sequence[str], num_shown: int) -> list[str]:
-    """Say whether reasons are wanted, whether one answer must be chosen, and how the verdict is to be written."""
+    """Return the instructions about reasons, about the duty to choose, and about the form of the verdict."""
     reason = ("reason_rating" if task == "rating" else "reason") if wording.reason else "no_reason"
     is_forced = task in ("pair", "best") and len(labels) == num_shown
     return [
         texts.told[reason],
         *([texts.told["forced"]] if is_forced else []),
-        _wanted(task, texts, wording, labels=labels, num_shown=num_shown),
+        _verdict_form(task, texts, wording, labels=labels, num_shown=num_shown),
     ]
 
 
-def _wanted(task: Task, texts: Texts, wording: Wording, *, labels: Sequence[str], num_shown: int) -> str:
+def _verdict_form(task: Task, texts: Texts, wording: Wording, *, labels: Sequence[str], num_shown: int) -> str:
     form = _form_texts(texts, wording)
     reason = form.reason if wording.reason else ""
     if task == "rating":
@@ -187,9 +184,9 @@ def _wanted(task: Task, texts: Texts, wording: Wording, *, labels: Sequence[str]
     if task == "ranking":
         assert form.ranking is not None, "a form that carries rankings"
         return form.ranking
-    one = form.best if task == "best" else form.one
+    label_text = form.best if task == "best" else form.one
     choices = [
-        (one if place < num_shown else form.tie).format(label=label, small=label.lower())
+        (label_text if place < num_shown else form.tie).format(label=label, small=label.lower())
         for place, label in enumerate(labels)
     ]
     listed = texts.part["comma"].join(choices[:-1]) + texts.part["or"] + choices[-1]
@@ -197,7 +194,7 @@ def _wanted(task: Task, texts: Texts, wording: Wording, *, labels: Sequence[str]
 
 
 def _material(prompt: Prompt, shown: Sequence[Response], texts: Texts, form: FormTexts, *, mark: str) -> str:
-    parts = [(texts.part["request"], _said(prompt.messages, texts))]
+    parts = [(texts.part["request"], _conversation(prompt.messages, texts))]
     if prompt.reference:
         parts.append((texts.part["reference"], prompt.reference))
     for place, response in enumerate(shown):
@@ -207,12 +204,14 @@ def _material(prompt: Prompt, shown: Sequence[Response], texts: Texts, form: For
     return "\n\n".join([*lines, f"===== {texts.part['end']} {mark} ====="])
 
 
-def _said(messages: Sequence[Message], texts: Texts) -> str:
-    """The turns of a conversation; a single turn of the user stands by itself."""
+def _conversation(messages: Sequence[Message], texts: Texts) -> str:
+    """Return the turns of a conversation as text; a single turn of the user needs no heading."""
     if len(messages) == 1 and messages[0].role == "user":
         return messages[0].content
-    turn = texts.part["turn"]
-    return "\n\n".join(turn.format(role=texts.part.get(one.role, one.role), text=one.content) for one in messages)
+    template = texts.part["turn"]
+    return "\n\n".join(
+        template.format(role=texts.part.get(turn.role, turn.role), text=turn.content) for turn in messages
+    )
 
 
 def _answer(response: Response, texts: Texts) -> str:
@@ -221,4 +220,4 @@ def _answer(response: Response, texts: Texts) -> str:
     messages = response.messages or ()
     if len(messages) == 1 and messages[0].role == "assistant":
         return messages[0].content
-    return _said(messages, texts)
+    return _conversation(messages, texts)

@@ -5,16 +5,16 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from steelyard.core.errors import ConfigError, choices
 from steelyard.core.identity import content_id
-from steelyard.core.types import Prompt
+from steelyard.core.types import JsonObject, Prompt
 from steelyard.judging.reply_parsing import Form
 
-Tongue = Literal["en", "zh"]
+TextLanguage = Literal["en", "zh"]
 
 
 class Style(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -28,7 +28,7 @@ class Style(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class FormTexts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a form of answer is asked for; null where the form cannot carry the task.
+    """The texts that request a form of answer; null where the form cannot carry the task.
 
     ``reason`` is the part of the JSON object that holds the reasons.
     """
@@ -44,7 +44,7 @@ class FormTexts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Texts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file of texts: ``task`` by kind of judge, ``told`` by what is told, ``form`` by form, ``part`` by section."""
+    """A file of texts: ``task`` by kind of judge, ``told`` by instruction, ``form`` by form, ``part`` by section."""
 
     task: dict[str, str]
     told: dict[str, str]
@@ -62,33 +62,33 @@ class _Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def _read(name: str) -> dict[str, Any]:
+def _read(name: str) -> JsonObject:
     return tomllib.loads((files("steelyard") / name).read_text(encoding="utf-8"))
 
 
 @cache
 def styles() -> dict[str, Style]:
-    """Every named style."""
+    """Return the styles by name."""
     return msgspec.convert(_read("plugins/judges/styles.toml"), dict[str, Style])
 
 
 def style_named(name: str) -> Style:
-    """The style of that name. Raises ConfigError with the nearest name that there is."""
-    found = styles().get(name)
-    if found is None:
+    """Return the style of that name. Raises ConfigError with the nearest name that exists."""
+    style = styles().get(name)
+    if style is None:
         raise ConfigError(f"there is no style {name!r}", where="judge.style", allowed=choices(name, styles()))
-    return found
+    return style
 
 
 @cache
-def texts_in(tongue: Tongue) -> Texts:
-    """The texts in English or Chinese."""
-    return msgspec.convert(_read(f"plugins/judges/texts.{tongue}.toml"), Texts)
+def texts_in(language: TextLanguage) -> Texts:
+    """Return the texts in English or Chinese."""
+    return msgspec.convert(_read(f"plugins/judges/texts.{language}.toml"), Texts)
 
 
 @cache
 def texts_hash() -> str:
-    """What tells two versions of all texts apart."""
+    """Return a hash of all texts, which identifies their version."""
     names = ("texts.en.toml", "texts.zh.toml", "categories.toml")
     return content_id({name: _read(f"plugins/judges/{name}") for name in names})
 
@@ -108,13 +108,13 @@ def language_of(code: str | None) -> str | None:
     return None if code is None else _names_of_codes().get(_plain_code(code))
 
 
-def language_name(code: str, tongue: Tongue) -> str:
+def language_name(code: str, language: TextLanguage) -> str:
     """Return the language's name in the prompt's own language; an unknown code stays as it is."""
     name = language_of(code)
     if name is None:
         return code
     main, _, script = name.partition("_")
-    return texts_in(tongue).languages.get(name) or main.capitalize() + (f" ({script})" if script else "")
+    return texts_in(language).languages.get(name) or main.capitalize() + (f" ({script})" if script else "")
 
 
 def is_chinese(code: str | None) -> bool:
@@ -132,9 +132,9 @@ def criterion_of(prompt: Prompt) -> str:
                 return criterion
     order = list(_categories())
     for name in categories + subset:
-        found = set(_criteria_in(name))
-        if found:
-            return min(found, key=order.index)
+        criteria = set(_criteria_in(name))
+        if criteria:
+            return min(criteria, key=order.index)
     return "general"
 
 
@@ -150,10 +150,10 @@ def _criteria_in(name: str) -> Iterator[str]:
 
 @cache
 def _words() -> tuple[re.Pattern[str], dict[str, str]]:
-    """The pattern of all words, longer ones first, and the criteria of each word."""
+    """Return the pattern of all words, longer ones first, and the criteria of each word."""
     criteria = {word: name for name, category in _categories().items() for word in category.words}
     longest_first = sorted(criteria, key=len, reverse=True)
-    # The bounds hold for Latin words alone: between Chinese characters there is nothing that could bound a word.
+    # The bounds hold for Latin words alone: Chinese text has no word boundaries.
     whole = (rf"(?<![a-z0-9]){word}(?![a-z0-9])" if word.isascii() else word for word in longest_first)
     return re.compile("|".join(whole)), criteria
 

@@ -1,7 +1,7 @@
 import pytest
 
 from steelyard.core.comparison import Reply
-from steelyard.plugins.judges._said import choice_of
+from steelyard.plugins.judges.tasks import parse_choice
 
 
 @pytest.mark.parametrize(
@@ -19,5 +19,5 @@ from steelyard.plugins.judges._said import choice_of
     ],
 )
 def test_a_place_or_a_reason(text, failure, place, outcome):
-    said = choice_of(Reply(request="r", text=text, failure=failure), "brackets", ("A", "B"))
-    assert (said.place, said.outcome) == (place, outcome)
+    choice = parse_choice(Reply(request="r", text=text, failure=failure), "brackets", ("A", "B"))
+    assert (choice.place, choice.outcome) == (place, outcome)

@@ -1,0 +1,305 @@
+"""The four tasks of a judge: compare two answers, choose the best, rank up to four, or rate each alone.
+
+A judge is a value: the answers shown in each question, the labels offered, and a function from replies to verdicts.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any, Literal, NamedTuple
+
+from steelyard.core.comparison import Answer, Comparison, GivenRating, Outcome, PairVerdict, Question, Reply, Showing
+from steelyard.core.errors import ConfigError
+from steelyard.core.plugins import Plugin
+from steelyard.core.types import JsonObject
+from steelyard.judging.reply_parsing import (
+    Form,
+    ParsedReply,
+    is_refusal,
+    normalize_text,
+    read_choice,
+    read_first_token,
+    read_ranking,
+    read_rating,
+    without_thinking,
+)
+from steelyard.judging.verdicts import combine_orders
+from steelyard.plugins.judges._prompt import JudgeConfig, Task, Wording, question, wording_of
+
+Orders = Literal["both", "one"]
+Arrangement = tuple[tuple[Any, ...], ...]
+"""The responses, or their ids, in the order shown, for each question."""
+
+LABELS = ("A", "B", "C", "D")
+_RATING_FORMS = ("brackets", "letter", "json")
+# A heading of the material, which names an answer as a verdict does: "===== Output (a) 7005b1ed =====".
+_HEADING = re.compile(r"^[ \t]*=====.*$", re.MULTILINE)
+
+
+class OrderedConfig(JudgeConfig, frozen=True):
+    """Settings of a judge that sees several answers at once."""
+
+    orders: Orders = "both"
+    """Whether each comparison is made in both orders of the answers, or in one."""
+
+
+class PairwiseConfig(OrderedConfig, frozen=True):
+    """Settings of the comparison of two answers.
+
+    Differs from: CHEEMS (figures 11 and 12), which uses one order, no reasons, and offers a tie. Here both orders are
+    used, with reasons, and verdicts that disagree are the tie. ``orders=one``, ``reason=false`` and ``ties=true`` are
+    its settings. M-RewardBench (figure 6) uses one order, with reasons and without a tie.
+    """
+
+    ties: bool = False
+    """Whether a tie is offered as a third verdict."""
+    least_odds: float = 0.5
+    """With first_token: the least probability of the labels together for a readable verdict."""
+
+
+class BestConfig(OrderedConfig, frozen=True):
+    """Settings of the choice of the best answer; among more than two there is no tie to offer."""
+
+    least_odds: float = 0.5
+    """With first_token: the least probability of the labels together for a readable verdict."""
+
+
+class RankingConfig(OrderedConfig, frozen=True):
+    """Settings of the ranking. The order is written in brackets, as ``[[B > A = C]]``: there is no other form."""
+
+    form: Form | None = "brackets"
+    """The form of the verdict in the reply; none takes the style's."""
+
+
+class TaskJudge(NamedTuple):
+    """A Judge of ``fewest`` to ``most`` responses.
+
+    ``arrange`` gives the responses of each question, ``labels`` the labels for a number of responses. ``answer`` reads
+    the ids of the comparison, the ids shown in each question, and the replies. ``settings`` is part of the protocol.
+    """
+
+    task: Task
+    fewest: int
+    most: int
+    wording: Wording
+    arrange: Callable[[Sequence[Any]], Arrangement]
+    labels: Callable[[int], Sequence[str]]
+    answer: Callable[[Sequence[str], Arrangement, Sequence[Reply]], Answer]
+    settings: JsonObject
+
+    def num_questions(self, comparison: Comparison) -> int:
+        """Return the number of questions: one for each order, or for each response."""
+        return len(self.arrange(comparison.responses))
+
+    def questions(self, comparison: Comparison) -> tuple[Question, ...]:
+        """Return the questions, the comparison's own order first."""
+        labels = self.labels(len(comparison.responses))
+        return tuple(
+            question(self.task, comparison.prompt, shown, self.wording, labels=labels)
+            for shown in self.arrange(comparison.responses)
+        )
+
+    def read(self, comparison: Comparison, replies: Sequence[Reply]) -> Answer:
+        """Return the verdicts or ratings of the replies; ``left`` is the earlier response of the comparison."""
+        ids = tuple(response.id for response in comparison.responses)
+        return self.answer(ids, self.arrange(ids), replies)
+
+    def protocol(self) -> JsonObject:
+        """Return the kind, its settings and the wording."""
+        return self.settings | self.wording.protocol()
+
+
+def in_orders(orders: Orders) -> Callable[[Sequence[Any]], Arrangement]:
+    """Return the arrangement of the responses in their order, and for ``both`` in reverse too."""
+    return lambda shown: (tuple(shown), tuple(shown[::-1]))[: 2 if orders == "both" else 1]
+
+
+class ParsedChoice(NamedTuple):
+    """The position of the chosen label among those offered, or null with the outcome that says why."""
+
+    place: int | None
+    outcome: Outcome | None = None
+    detail: str | None = None
+
+    def showing(self, shown: tuple[str, ...]) -> Showing:
+        """Return the showing of a reply without a choice."""
+        assert self.outcome is not None, "a choice is missing for a reason"
+        return Showing(shown=shown, outcome=self.outcome, detail=self.detail)
+
+
+def parse_choice(reply: Reply, form: Form, labels: Sequence[str], *, least_odds: float = 0.5) -> ParsedChoice:
+    """Parse the choice of a reply; for a first token all labels together need ``least_odds`` of probability."""
+    if form == "first_token":
+        # A reply of one token is cut off by design.
+        if reply.failure in ("refused", "failed"):
+            return ParsedChoice(None, reply.failure, reply.detail)
+        return _place(read_first_token(reply.first_token, labels, least=least_odds), labels, text="")
+    missing = _failure(reply)
+    if missing is not None:
+        return missing
+    text = _HEADING.sub("", reply.text or "")
+    return _place(read_choice(text, form, labels), labels, text=text)
+
+
+def _place(reading: ParsedReply, labels: Sequence[str], *, text: str) -> ParsedChoice:
+    if reading.value is None:
+        return _unreadable(text, reading.detail)
+    return ParsedChoice(labels.index(reading.value))
+
+
+def _failure(reply: Reply) -> ParsedChoice | None:
+    """Return why the reply has no whole text; null where it has one."""
+    return None if reply.failure is None else ParsedChoice(None, reply.failure, reply.detail)
+
+
+def _unreadable(text: str, detail: str | None) -> ParsedChoice:
+    """Return a whole text without a verdict as a refusal, or as unreadable."""
+    if is_refusal((without_thinking(normalize_text(text)) or "").strip()):
+        return ParsedChoice(None, "refused", "declines in words")
+    return ParsedChoice(None, "unreadable", detail)
+
+
+def _odds_settings(wording: Wording, least_odds: float) -> dict[str, float]:
+    """Return the protocol's entry of the odds: nothing for a form that has none."""
+    return {"least_odds": least_odds} if wording.form == "first_token" else {}
+
+
+def _pairwise(config: PairwiseConfig) -> TaskJudge:
+    """Build the judge of two answers. Raises ConfigError for an unknown style, and for reasons in a form without."""
+    wording = wording_of(config)
+    labels = LABELS[:3] if config.ties else LABELS[:2]
+
+    def answer(ids: Sequence[str], orders: Arrangement, replies: Sequence[Reply]) -> Answer:
+        left, right = ids
+        showings = [showing(shown, left, reply) for shown, reply in zip(orders, replies, strict=True)]
+        return Answer(verdicts=(combine_orders(left, right, showings),))
+
+    def showing(shown: tuple[str, ...], left: str, reply: Reply) -> Showing:
+        choice = parse_choice(reply, wording.form, labels, least_odds=config.least_odds)
+        if choice.place is None:
+            return choice.showing(shown)
+        outcome: Outcome = "tie" if choice.place == 2 else ("left" if shown[choice.place] == left else "right")
+        return Showing(shown=shown, outcome=outcome)
+
+    settings = {"judge": "pairwise", "orders": config.orders, "ties": config.ties}
+    settings |= _odds_settings(wording, config.least_odds)
+    return TaskJudge("pair", 2, 2, wording, in_orders(config.orders), lambda number: labels, answer, settings)
+
+
+def _best(config: BestConfig) -> TaskJudge:
+    """Build the judge of the best answer: it is better than each other, and of the others nothing is known.
+
+    Two different choices tie, and both are better than the rest. Where a reply cannot be read there is no verdict on
+    any pair. Raises ConfigError as `_pairwise` does.
+    """
+    wording = wording_of(config)
+
+    def answer(ids: Sequence[str], orders: Arrangement, replies: Sequence[Reply]) -> Answer:
+        labels = LABELS[: len(ids)]
+        choices = [parse_choice(reply, wording.form, labels, least_odds=config.least_odds) for reply in replies]
+        best = {shown[choice.place] for shown, choice in zip(orders, choices, strict=True) if choice.place is not None}
+        is_whole = all(choice.place is not None for choice in choices)
+        pairs = [pair for pair in combinations(ids, 2) if not is_whole or not best.isdisjoint(pair)]
+        return Answer(verdicts=tuple(_best_verdict(left, right, orders, choices) for left, right in pairs))
+
+    settings = {"judge": "best", "orders": config.orders} | _odds_settings(wording, config.least_odds)
+    return TaskJudge("best", 2, 4, wording, in_orders(config.orders), lambda number: LABELS[:number], answer, settings)
+
+
+def _best_verdict(left: str, right: str, orders: Arrangement, choices: Sequence[ParsedChoice]) -> PairVerdict:
+    """Return the verdict on one pair: the choice of a third answer says nothing about these two."""
+    showings: list[Showing] = []
+    for shown, choice in zip(orders, choices, strict=True):
+        if choice.place is None:
+            showings.append(choice.showing(shown))
+        elif shown[choice.place] in (left, right):
+            showings.append(Showing(shown=shown, outcome="left" if shown[choice.place] == left else "right"))
+    if any(choice.place is None for choice in choices):
+        showings = [showing for showing in showings if showing.outcome not in ("left", "right")]
+    return combine_orders(left, right, showings)
+
+
+def _ranking(config: RankingConfig) -> TaskJudge:
+    """Build the judge of rankings. Raises ConfigError for an unknown style and for another form than brackets."""
+    wording = wording_of(config)
+    if wording.form != "brackets":
+        raise ConfigError(f"form={wording.form!r} carries no ranking", where="judge.form", allowed="brackets")
+
+    def answer(ids: Sequence[str], orders: Arrangement, replies: Sequence[Reply]) -> Answer:
+        tiers = [_tiers(shown, reply) for shown, reply in zip(orders, replies, strict=True)]
+        verdicts = []
+        for left, right in combinations(ids, 2):
+            showings = [_ranked_showing(shown, own, left, right) for shown, own in zip(orders, tiers, strict=True)]
+            verdicts.append(combine_orders(left, right, showings))
+        return Answer(verdicts=tuple(verdicts))
+
+    settings = {"judge": "ranking", "orders": config.orders}
+    arrange = in_orders(config.orders)
+    return TaskJudge("ranking", 2, 4, wording, arrange, lambda number: LABELS[:number], answer, settings)
+
+
+def _tiers(shown: tuple[str, ...], reply: Reply) -> dict[str, int] | ParsedChoice:
+    """Return the tier of each response, 0 the best, or why there is none."""
+    missing = _failure(reply)
+    if missing is not None:
+        return missing
+    ranking = read_ranking(reply.text or "", LABELS[: len(shown)])
+    if isinstance(ranking, ParsedReply):
+        return _unreadable(reply.text or "", ranking.detail)
+    return {shown[LABELS.index(label)]: place for place, tier in enumerate(ranking) for label in tier}
+
+
+def _ranked_showing(shown: tuple[str, ...], tiers: Mapping[str, int] | ParsedChoice, left: str, right: str) -> Showing:
+    if isinstance(tiers, ParsedChoice):
+        return tiers.showing(shown)
+    outcome: Outcome = "tie" if tiers[left] == tiers[right] else ("left" if tiers[left] < tiers[right] else "right")
+    return Showing(shown=shown, outcome=outcome)
+
+
+def _rating(config: JudgeConfig) -> TaskJudge:
+    """Build the judge of ratings, one response a question. Raises ConfigError for a form that carries no number."""
+    wording = wording_of(config)
+    if wording.form not in _RATING_FORMS:
+        problem = f"form={wording.form!r} carries no rating"
+        raise ConfigError(problem, where="judge.form", allowed=", ".join(_RATING_FORMS))
+
+    def answer(ids: Sequence[str], shown: Arrangement, replies: Sequence[Reply]) -> Answer:
+        return Answer(ratings=tuple(_rate(name, reply) for name, reply in zip(ids, replies, strict=True)))
+
+    def arrange(responses: Sequence[Any]) -> Arrangement:
+        return tuple((response,) for response in responses)
+
+    return TaskJudge("rating", 1, 1, wording, arrange, lambda number: (), answer, {"judge": "rating"})
+
+
+def _rate(name: str, reply: Reply) -> GivenRating:
+    """Return the rating of one response, or the reason why there is none: no number stands for a failure."""
+    missing = _failure(reply)
+    if missing is None:
+        reading = read_rating(reply.text or "")
+        if reading.value is not None:
+            return GivenRating(response=name, value=float(reading.value))
+        missing = _unreadable(reply.text or "", reading.detail)
+    return GivenRating(response=name, value=None, outcome=missing.outcome, detail=missing.detail)
+
+
+KINDS = {
+    "pairwise": Plugin(
+        PairwiseConfig,
+        _pairwise,
+        "Which of two answers is better, asked in both orders: verdicts that disagree are a tie.",
+    ),
+    "best": Plugin(
+        BestConfig, _best, "Which of two to four answers is the best, asked in the order given and in reverse."
+    ),
+    "ranking": Plugin(
+        RankingConfig,
+        _ranking,
+        "Three or four answers put in order, the comparison that CHEEMS gives its annotators: a verdict on every pair.",
+    ),
+    "rating": Plugin(
+        JudgeConfig,
+        _rating,
+        "A whole number from 1 to 10 for each answer, asked for one at a time: no order, and no place to be biased by.",
+    ),
+}
