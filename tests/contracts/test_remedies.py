@@ -213,7 +213,8 @@ def limit(folder, name):
 LONG = "--over-length refuse --max-length LIMIT"
 TRAIN = "train ranked/cases.jsonl --epochs 1 --out OUT"
 EVALUATE = "evaluate --bench sim/test.jsonl --set num_resamples=20 --out OUT"
-# What is refused; what the remedy says to write, as an expression with one group; and what of the command it replaces.
+# What is refused; what the remedy says to write, as an expression with one group; and what of the command it replaces,
+# or ``what => by what`` where the remedy is a sentence.
 REFUSED = [
     (f"{TRAIN} --model bare", r"(--chat-template plain)", ""),
     (f"{EVALUATE} --model ./untold", r"(--chat-template plain)", ""),
@@ -244,6 +245,20 @@ REFUSED = [
     ("debias ranked/cases.jsonl --out OUT --pairs listed", r"(--set pairs=tiers)", "--pairs listed"),
     (f"{EVALUATE} --model panel", r"(--set 'model.members=.*?')", ""),
     ("run small.toml --out whole --set made.num_prompts=24", r"(--from made)", ""),
+    ("score sim/test.jsonl --model features --out OUT", r"(--set model.path)=FOLDER",
+     "VALUE=base --set model.train=ranked/cases.jsonl"),
+    ("score sim/test.jsonl --model features --set model.path=base --out OUT", r"(--set model.train)=FILE",
+     "VALUE=ranked/cases.jsonl"),
+    ("evaluate --bench sim/test.jsonl --set num_resamples=20 --out OUT", r"(--model) M", "VALUE longer"),
+    ("evaluate --bench sim/test.jsonl --set num_resamples=20 --out OUT", r"(--scores) FILE",
+     "VALUE lost.jsonl --allow-unscored"),
+    ("resolve ranked/cases.jsonl --out OUT --only kind", r"--only (kind=)NAME", "--only kind => --only kind=human"),
+    ("inspect ranked --id en-understanding-06 --tokens", r"(--model) FOLDER", "VALUE base"),
+    ("inspect ranked --id nobody", r"without (--id)", "--id nobody => "),
+    ("supervise sim/llm.jsonl --model ngram --out OUT --tau 0.5", r"(--set model.train)=FILE",
+     "VALUE=ranked/cases.jsonl"),
+    ("supervise sim/llm.jsonl --model longer --scores scored/scores.jsonl --out OUT --tau 0.5",
+     r"give (a reward model)", "--scores scored/scores.jsonl => "),
 ]  # fmt: skip
 
 
@@ -262,6 +277,8 @@ def test_the_remedy_of_an_error_works_when_it_is_pasted(command, remedy, replace
     assert found, str(refused.exception)
     if replaced == "ALL":
         again = found[1].removeprefix("steelyard ")
+    elif " => " in replaced:
+        again = filled(command).replace(*replaced.split(" => "))
     elif replaced.startswith("VALUE"):
         again = f"{filled(command)} {found[1]}{replaced.removeprefix('VALUE')}"
     elif replaced:
