@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from steelyard.core.plugins import build
 from steelyard.core.text import num_characters, num_markdown_marks, prompt_text, response_text
 from steelyard.core.types import Case, Message, Response
+from steelyard.curation.debiasing import Config, survey_pairs
 from steelyard.evaluation.columns import bench_columns, score_columns
 from steelyard.evaluation.measures.first_choice import outcomes_of
 from steelyard.evaluation.questions import values_of
 from steelyard.ranking.annotation_features import TraitCollector
 from steelyard.ranking.judgment_table import judgment_table
-from steelyard.stages.debias.settings import Config
-from steelyard.stages.debias.surveying import length_of, survey
+from steelyard.stages.debias import length_of
 from strategies import case, judgment, prompt
 
 TURNS = (Message(role="assistant", content="שלום"), Message(role="assistant", content="x"))
@@ -95,7 +95,7 @@ def test_everyone_counts_the_same_length():
     assert seen.traits(judgment_table([one], visit=seen.add)).length.tolist() == [5, 6]
     assert scores_by("longer", one) == {"a": 5.0, "b": 6.0}
     assert scores_by("shorter", one) == {"a": -5.0, "b": -6.0}
-    assert survey([(one, None)], Config(), length_of(None)).is_longer.tolist() == [False]
+    assert survey_pairs([(one, None)], Config(), length_of(None)).is_longer.tolist() == [False]
     columns = bench_columns([one], None, "strict")
     longer = score_columns(build("models", "longer").score([one])).score
     outcomes = outcomes_of(columns, values_of(columns, longer))
@@ -107,7 +107,7 @@ def test_debiasing_by_markdown_is_the_baseline_markup():
     one = Case(prompt=prompt("p"), responses=responses, ranking=(("a",), ("b",)))
     marks = scores_by("markup", one)
     assert marks == {"a": 1.0, "b": 2.0}
-    assert survey([(one, None)], Config(by="markdown"), length_of(None)).side.tolist() == [
+    assert survey_pairs([(one, None)], Config(by="markdown"), length_of(None)).side.tolist() == [
         np.sign(marks["a"] - marks["b"])
     ]
 

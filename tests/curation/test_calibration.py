@@ -7,13 +7,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.curation.calibration import Trial, calibrate, candidate_taus, is_kept, p_value
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Scores
+from steelyard.curation.calibration import (
+    LabelledVerdicts,
+    MarginSurvey,
+    calibrate,
+    calibrate_tau,
+    candidate_taus,
+    check_some_kept,
+    is_kept,
+    p_value,
+    rows_by_tau,
+    survey_margins,
+    tau_table,
+)
+from steelyard.curation.supervised import with_margins
+from steelyard.curation.supervision import SUPERVISED
+from supervision_files import judged
 
 
 def trial(*rows):
     """Entries (prompt, margin, is right)."""
     prompt, margin, right = zip(*rows, strict=True)
-    return Trial(np.array(prompt), np.array(margin, float), np.array(right, bool))
+    return LabelledVerdicts(np.array(prompt), np.array(margin, float), np.array(right, bool))
 
 
 def test_one_verdict_a_prompt_is_the_exact_binomial():
@@ -136,3 +153,65 @@ def test_a_precision_that_is_there_is_found():
     chosen = [calibrate(drawn(random, 300), (0.0, 1.0, 2.0), precision=0.75, confidence=0.9).tau for _ in range(50)]
     assert precisions((0.0,))[0] > 0.8
     assert np.mean([tau == 0.0 for tau in chosen]) > 0.5
+
+
+TARGET = {"precision": 0.9, "confidence": 0.95, "seed": 0}
+
+
+def batch(*cases):
+    lengths = [{one.id: float(len(one.text)) for one in case.responses} for case in cases]
+    lines = [
+        Scores(prompt=case.prompt.id, language=case.prompt.language, scores=own)
+        for case, own in zip(cases, lengths, strict=True)
+    ]
+    return with_margins(cases, lines, SUPERVISED)
+
+
+def test_a_survey_takes_what_people_judged_too_and_one_id_for_one_prompt():
+    both = judged("p", llm=("a>b", "b>c", "a=c"), human=("a>b", "c>b", "b>c", "a>c"))
+    english = judged("p", llm=("b>a",), human=("b>a",), language="en")
+    found = survey_margins([batch(both), batch(english, judged("q"))], human_ties="leave_out")
+    assert found.margins.tolist() == [2.0, 1.0, -2.0, 2.0]
+    # People are split on b, c: left out. Both cases of p are one prompt.
+    assert found.labelled.prompt.tolist() == [0, 0]
+    assert found.labelled.is_right.tolist() == [True, True]
+    assert (found.num_scores, found.num_unscored) == (9, 0)
+    strictly = survey_margins([batch(both)], human_ties="wrong")
+    assert strictly.labelled.is_right.tolist() == [True, False]
+
+
+def some(margin, right):
+    labelled = LabelledVerdicts(np.arange(len(right)), np.array(margin, float)[: len(right)], np.array(right, bool))
+    return MarginSurvey(np.array(margin, float), labelled, len(margin) * 2, 0)
+
+
+def test_rows_by_tau_count_by_hand():
+    found = some([2.0, 1.0, -1.0, np.nan, 3.0], [True, False, True])
+    rows = rows_by_tau(found, found.labelled, (2.0, 0.0), seed=0)
+    assert [(row.tau, row.num_kept, row.coverage) for row in rows] == [(0.0, 3, 0.6), (2.0, 2, 0.4)]
+    assert [(row.precision.value, row.precision.n) for row in rows] == [(0.5, 2), (1.0, 1)]
+    lines = tau_table(rows).splitlines()
+    assert "60.0%" in lines[1]
+    assert lines[2].split()[:4] == ["2", "2", "40.0%", "1.000"]
+    turned = found.labelled._replace(margin=-found.labelled.margin)
+    assert tau_table(rows_by_tau(found, turned, (5.0,), seed=0)).endswith("-")
+
+
+def test_a_calibration_without_a_key_is_refused():
+    cases = some([1.0], [True])
+    empty = some([], [])
+    with pytest.raises(EvidenceError, match="no pair is judged strictly both by people and"):
+        calibrate_tau(cases, empty, **TARGET, where="h.jsonl")
+    with pytest.raises(EvidenceError, match=r"certify no precision at all|at most"):
+        calibrate_tau(cases, some([1.0] * 3, [True] * 3), **TARGET, where="h.jsonl")
+    enough = some([1.0] * 100, [True] * 100)
+    assert calibrate_tau(cases, enough, **TARGET, where="h.jsonl").tau == 0.0
+
+
+def test_a_tau_that_keeps_nothing_shows_what_others_keep():
+    with pytest.raises(EvidenceError, match="tau 4 drops everything") as error:
+        check_some_kept(some([1.0, 2.0, 3.0], []), 4.0, where="c.jsonl", do="take a smaller tau")
+    assert "100.0%" in str(error.value)
+    with pytest.raises(EvidenceError, match="agrees with none of 2"):
+        check_some_kept(some([-1.0, np.nan], []), 0.0, where="c.jsonl", do="")
+    check_some_kept(some([1.0], []), 1.0, where="c.jsonl", do="")

@@ -4,19 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.core.types import Response
+from steelyard.core.text import num_characters
+from steelyard.core.types import Case, Response, Scores
 from steelyard.curation.debiasing import (
     Balance,
-    balanced,
-    balances,
+    Config,
+    balance_sides,
+    count_sides,
     group_of,
     is_matched,
     priority,
-    sided_by,
-    sided_by_author,
+    sides_by_author,
+    sides_by_value,
+    survey_pairs,
 )
 from steelyard.ranking.pairs import IndexedPair
 from strategies import case
+from supervision_files import judged
 
 
 @given(
@@ -29,7 +33,7 @@ def test_each_group_keeps_its_smaller_side_and_as_many_of_the_larger(rows):
     side, group, priorities = (
         np.array([row[place] for row in rows], kind) for place, kind in ((0, int), (1, int), (2, np.uint64))
     )
-    kept = balanced(side, group, priorities)
+    kept = balance_sides(side, group, priorities)
     assert kept[side == 0].all()
     for number in range(4):
         here = group == number
@@ -45,7 +49,7 @@ def test_the_draw_is_even_and_the_seed_changes_it():
     cases = [msgspec.structs.replace(one, prompt=msgspec.structs.replace(one.prompt, id=f"p{n}")) for n in range(4000)]
     side = np.array([1, 1, 1, -1] * 1000)
     kept = {
-        seed: balanced(
+        seed: balance_sides(
             side,
             np.zeros(4000, int),
             np.array([priority(own, IndexedPair(0, 1), seed=seed) for own in cases], np.uint64),
@@ -60,10 +64,12 @@ def test_the_draw_is_even_and_the_seed_changes_it():
 
 def test_counts_before_and_after_by_hand():
     side, group = np.array([1, 1, -1, 0, 1, -1]), np.array([0, 0, 0, 0, 1, 1])
-    assert balances(side, group, 3) == (Balance(2, 1, 1), Balance(1, 1, 0), Balance(0, 0, 0))
-    assert Balance(3, 1, 2).as_row() == {"num_more": 3, "num_less": 1, "num_equal": 2, "share_more": 0.75}
-    assert Balance(0, 0, 2).as_row()["share_more"] is None
-    assert not len(balanced(np.array([], int), np.array([], int), np.array([], np.uint64)))
+    assert count_sides(side, group, 3) == (
+        Balance(2, 1, 1, 2 / 3),
+        Balance(1, 1, 0, 0.5),
+        Balance(0, 0, 0, None),
+    )
+    assert not len(balance_sides(np.array([], int), np.array([], int), np.array([], np.uint64)))
 
 
 def test_sides_by_a_number_are_the_signs_of_differences():
@@ -74,7 +80,7 @@ def test_sides_by_a_number_are_the_signs_of_differences():
     )
     pairs = (IndexedPair(0, 1), IndexedPair(1, 0), IndexedPair(1, 2))
     lengths = [1, 2, 2]
-    found = sided_by(one, pairs, lengths, "both")
+    found = sides_by_value(one, pairs, lengths, "both")
     assert [own.side for own in found] == [-1, 1, 0]
     assert {own.group for own in found} == {("math", "zh")}
 
@@ -97,7 +103,7 @@ def test_authors_are_balanced_two_by_two():
             msgspec.structs.replace(own, author=author) for own, author in zip(one.responses, authors, strict=True)
         ),
     )
-    found = sided_by_author(
+    found = sides_by_author(
         one, (IndexedPair(0, 1), IndexedPair(1, 2), IndexedPair(0, 2), IndexedPair(3, 0)), "overall"
     )
     assert [own.side for own in found] == [1, -1, 0, 0]
@@ -111,3 +117,21 @@ def test_matched_lengths_differ_by_a_share_of_the_longer():
     assert not is_matched(pair, (89, 100), 0.1)
     assert is_matched(pair, (0, 0), 0.0)
     assert not is_matched(pair, (0, 1), 0.9)
+
+
+def test_every_pair_is_measured_in_order():
+    first = Case(
+        prompt=judged("p").prompt, responses=judged("p").responses, ranking=(("c",), ("a", "b"))
+    )  # fmt: skip
+    second = case("q", "ab", ranking=(("a",), ("b",)), language="en")
+    lines = Scores(prompt="p", language="zh", scores={"a": 1.0, "b": None, "c": 4.0})
+    found = survey_pairs([(first, lines), (case("n"), None), (second, None)], Config(within="language"), num_characters)
+    # Lengths are 4, 2, 1 in p: c beats a and b, both longer; the answers of q are equally long.
+    assert found.side.tolist() == [-1, -1, 0]
+    assert found.prompt.tolist() == [0, 0, 1]
+    assert found.groups == (("zh",), ("en",))
+    assert found.pairs_of_case.tolist() == [2, 0, 1]
+    assert found.is_longer.tolist() == [False, False, False]
+    assert found.is_matched.tolist() == [False, False, True]
+    np.testing.assert_array_equal(found.margin, [3.0, np.nan, np.nan])
+    assert len(set(found.priority.tolist())) == 3

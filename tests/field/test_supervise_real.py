@@ -69,7 +69,7 @@ def ngram(folder, **settings):
 
 
 def precision(run, tau=0.0):
-    return next(row["precision"] for row in run.summary["by_tau"] if row["tau"] == tau)
+    return next(row.precision for row in run.summary.by_tau if row.tau == tau)
 
 
 def test_agreeing_models_raise_the_precision_of_gpt_and_a_random_one_does_not(files, tmp_path):
@@ -80,11 +80,11 @@ def test_agreeing_models_raise_the_precision_of_gpt_and_a_random_one_does_not(fi
     assert filtered.counts.num_in == 999
     assert filtered.counts.dropped["tie"] == 38
     assert filtered.counts.dropped["unreadable"] == 25
-    assert precision(longer)["value"] == pytest.approx(0.895, abs=0.005)
-    assert precision(longer)["n"] / 849 == pytest.approx(0.62, abs=0.005)
-    assert precision(chance)["low"] < 0.815 < precision(chance)["high"]
-    assert precision(filtered)["low"] > 0.815  # n-grams help, but no more than length does
-    assert 0.84 < precision(filtered)["value"] < 0.90
+    assert precision(longer).value == pytest.approx(0.895, abs=0.005)
+    assert precision(longer).n / 849 == pytest.approx(0.62, abs=0.005)
+    assert precision(chance).low < 0.815 < precision(chance).high
+    assert precision(filtered).low > 0.815  # n-grams help, but no more than length does
+    assert 0.84 < precision(filtered).value < 0.90
 
 
 def test_a_calibrated_tau_keeps_its_promise_on_prompts_it_has_not_seen(files, tmp_path):
@@ -102,8 +102,8 @@ def test_a_calibrated_tau_keeps_its_promise_on_prompts_it_has_not_seen(files, tm
     unseen = supervise(
         tmp_path / "parts" / "llm.jsonl", tmp_path / "check", ngram(tmp_path), **Files("ngram")._asdict()
     )
-    assert run.summary["tau"] == 0.0
-    assert precision(unseen)["value"] >= 0.65
+    assert run.summary.tau == 0.0
+    assert precision(unseen).value >= 0.65
 
 
 def test_cutting_cycles_and_debiasing_leave_a_ranking_without_conflict(files, tmp_path):
@@ -116,8 +116,8 @@ def test_cutting_cycles_and_debiasing_leave_a_ranking_without_conflict(files, tm
     model = Scoring(model={"train": str(files / "people" / "cases.jsonl")})
     score(tmp_path / "cut" / "cases.jsonl", tmp_path / "scored", model, model="ngram")
     found = debias(tmp_path / "cut" / "cases.jsonl", tmp_path / "out", scores=tmp_path / "scored" / "scores.jsonl")
-    after = found.summary["overall"]["after"]
-    assert after["num_more"] == after["num_less"]
+    after = found.summary.overall.after
+    assert after.num_more == after.num_less
     # Most of what n-grams know here is length: balanced pairs show less of it.
-    accuracy = found.summary["accuracy"]["all"]
-    assert accuracy["after"]["value"] < accuracy["before"]["value"]
+    accuracy = found.summary.accuracy.all
+    assert accuracy.after.value < accuracy.before.value

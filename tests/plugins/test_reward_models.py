@@ -1,8 +1,10 @@
+import msgspec
 import pytest
 
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindError
 from steelyard.core.types import Scores
-from steelyard.plugins.reward_models import build_model, choose_kind, choose_model, scored
+from steelyard.io.run_folder import result_folder
+from steelyard.plugins.reward_models import build_model, choose_kind, choose_model, scored, write_scores
 from strategies import case
 
 
@@ -66,17 +68,41 @@ def test_a_misspelt_kind_or_setting_is_named():
         choose_model("ngram", {"train": "absent.jsonl"})
 
 
+class Endless:
+    """A model whose scores are not finite."""
+
+    def score(self, cases):
+        for one in cases:
+            yield Scores(prompt=one.prompt.id, scores={response.id: float("inf") for response in one.responses})
+
+    def protocol(self):
+        return {}
+
+
 def test_scores_are_checked_on_their_way():
-    class Endless:
-        def score(self, cases):
-            for one in cases:
-                yield Scores(prompt=one.prompt.id, scores={response.id: float("inf") for response in one.responses})
-
-        def protocol(self):
-            return {}
-
     with pytest.raises(EvidenceError, match="model 'endless' gives inf"):
         list(scored(Endless(), [case()], name="endless", quietly=True))
+
+
+def test_scores_are_written_in_order_and_counted(tmp_path):
+    cases = [case(f"p{number}", text="q") for number in range(300)]
+    with result_folder(tmp_path / "out", "score", config={}, inputs={}) as result:
+        lines = []
+        path = write_scores(build_model(choose_model("longer")), cases, result, name="longer", count=lines.append)
+    assert path == tmp_path / "out" / "scores.jsonl"
+    assert (
+        msgspec.json.decode(b"[" + path.read_bytes().rstrip().replace(b"\n", b",") + b"]", type=list[Scores]) == lines
+    )
+    assert [line.prompt for line in lines] == [one.prompt.id for one in cases]
+
+
+def test_a_score_that_is_not_finite_leaves_no_file(tmp_path):
+    with (
+        pytest.raises(EvidenceError, match="model 'endless' gives inf"),
+        result_folder(tmp_path / "out", "score", config={}, inputs={}) as result,
+    ):
+        write_scores(Endless(), [case()], result, name="endless")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_kind_is_a_kind_whatever_folder_of_its_name_lies_about(tmp_path, monkeypatch):

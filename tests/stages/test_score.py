@@ -8,7 +8,7 @@ import tiny
 import warm_process
 from steelyard.core.errors import EvidenceError, FileError, ModelError, OutputError
 from steelyard.io.cases import write_cases
-from steelyard.stages.score import Config, score
+from steelyard.stages.score import Config, UnscoredResponses, score
 from strategies import case
 
 CASES = [case("p", "ab", language="zh"), case("q", "xyz", text="שאלה 👋🏽")]
@@ -31,8 +31,8 @@ def test_a_line_a_case_in_order(cases, tmp_path):
         {"prompt": "q", "language": None, "scores": {"x": 0.0, "y": -1.0, "z": -2.0}, "unscored": {}, "cut": []},
     ]
     assert (run.counts.num_in, run.counts.num_used) == (2, 2)
-    assert run.summary["num_responses"] == 5
-    assert run.summary["unscored"] == {"num_responses": 0, "by_reason": {}}
+    assert run.summary.num_responses == 5
+    assert run.summary.unscored == UnscoredResponses(0, {})
     assert run.config == {"kind": "first", "model": {}, "self_test": True}
 
 
@@ -89,7 +89,7 @@ def test_a_model_from_outside_may_leave_responses_unscored_with_a_reason(cases, 
     run = score(cases, tmp_path / "out", Config(self_test=False), model=outside)
     assert lines(tmp_path / "out")[1]["scores"] == {"x": 1.0, "y": None, "z": None}
     assert lines(tmp_path / "out")[1]["unscored"] == {"y": "cut", "z": "cut"}
-    assert run.summary["unscored"] == {"num_responses": 3, "by_reason": {"cut": 3}}
+    assert run.summary.unscored == UnscoredResponses(3, {"cut": 3})
     unscored = {"unscored responses": 3, "unscored responses, unknown": 2, "unscored responses, zh": 1}
     assert run.counts.noted == {"responses": 5, "unscored: cut": 3, **unscored}
 
@@ -108,7 +108,7 @@ def test_a_model_is_tested_before_it_scores(cases, tmp_path, outside):
     with pytest.raises(ModelError, match=r"alone: prompt 'q', answer 'z' scores nothing with others and 1 by itself"):
         score(cases, tmp_path / "out", model=outside)
     assert not (tmp_path / "out" / "scores.jsonl").exists()
-    tested = score(cases, tmp_path / "first", model="longer").summary["self_test"]
+    tested = score(cases, tmp_path / "first", model="longer").summary.self_test
     assert tested["state"] == "passed"
     assert {name: own["state"] for name, own in tested["tests"].items()} == dict.fromkeys(
         ("finite", "alone", "order"), "passed"
@@ -117,7 +117,7 @@ def test_a_model_is_tested_before_it_scores(cases, tmp_path, outside):
 
 def test_a_run_says_that_its_model_was_not_tested(cases, tmp_path, outside):
     run = score(cases, tmp_path / "out", Config(self_test=False), model=outside)
-    assert run.summary["self_test"] == {"state": "off"}
+    assert run.summary.self_test == {"state": "off"}
     assert run.config["self_test"] is False
 
 
@@ -126,21 +126,21 @@ def test_answers_that_do_not_fit_are_counted_by_language_and_scored_as_null(tmp_
     long = [case("p", "ab", language="zh"), case("q", "a", text="很长的问题。" * 60, language="he")]
     write_cases(tmp_path / "long.jsonl", long)
     run = score(tmp_path / "long.jsonl", tmp_path / "out", Config(model={"max_length": 100}), model=str(folder))
-    figures = run.summary["self_test"]["tests"]["length"]["figures"]
+    figures = run.summary.self_test["tests"]["length"]["figures"]
     assert (figures["num_too_long"], figures["max_length"]) == (1, 100)
     assert figures["by_language"] == {
         "he": {"num_too_long": 1, "num_answers": 1},
         "zh": {"num_too_long": 0, "num_answers": 2},
     }
-    assert run.summary["coverage"]["by_language"]["he"] == {"num_responses": 1, "num_cut": 0, "num_unscored": 1}
-    assert set(run.summary["self_test"]["tests"]) >= {
+    assert run.summary.coverage["by_language"]["he"] == {"num_responses": 1, "num_cut": 0, "num_unscored": 1}
+    assert set(run.summary.self_test["tests"]) >= {
         "alone",
         "packing",
         "beginning_mark",
         "last_token",
         "trained_head",
     }
-    assert run.summary["unscored"]["num_responses"] == 1
+    assert run.summary.unscored.num_responses == 1
 
 
 def test_an_absent_file_is_the_users_error(tmp_path):

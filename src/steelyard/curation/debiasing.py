@@ -1,26 +1,58 @@
-"""Debiasing by downsampling (CHEEMS, section 4.2): as many pairs whose better answer is longer as whose is shorter.
+"""Debiasing by downsampling (CHEEMS, section 4.2): equal numbers of pairs whose better answer is longer and is shorter.
 
-The pairs are split into those whose better response has more of a feature (is longer) and those where it has less; of
-the larger group, a random part as large as the smaller is kept. Pairs that have equally much take no side and stay.
+The pairs are split into those whose better response has more of a feature (is longer) and those where it has less. Of
+the larger group a random part stays, as large as the smaller group. Pairs with equally much take no side and stay.
 """
 
 import hashlib
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.core.types import Case
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.text import num_markdown_marks
+from steelyard.core.types import Case, Record, Response, Scores
 from steelyard.ranking.judgment_table import NO_LANGUAGE, Integers
-from steelyard.ranking.pairs import IndexedPair
+from steelyard.ranking.pairs import IndexedPair, PairChoice, num_beyond_listed, pairs_of
 from steelyard.statistics.aggregation import UNCATEGORISED
 
 Within = Literal["overall", "category", "language", "both"]
+Length = Callable[[Response], float]
+DEFAULT_MATCHED = 0.1
 
 
-class Sided(NamedTuple):
-    """Which side one pair is on: 1, its better response has more of the feature; -1, less; 0, neither.
+class Config(BaseConfig, frozen=True):
+    """``by`` is the feature, ``within`` the groups that are balanced, ``pairs`` the pairs of a case that count.
+
+    ``tokenizer`` (a folder or hub name) counts length in its tokens rather than in characters. Pairs whose lengths
+    differ by at most ``matched`` of the longer one (null is 0.1) are length-matched: with scores, a model's accuracy on
+    them is measured before and after.
+    """
+
+    by: Literal["length", "markdown", "author"] = "length"
+    """What to balance."""
+    within: Within = "overall"
+    """Balance overall, or within each category, each language, or both."""
+    tokenizer: str | None = None
+    """Measure length in the tokens of this tokenizer (a folder or hub name), not in characters."""
+    pairs: PairChoice | None = None
+    """Which pairs count; none takes the pairs that a case lists, or else every pair across tiers."""
+    matched: float | None = None
+    """With scores: the largest difference of lengths, as a share of the longer, that counts as equal; none: 0.1."""
+    seed: int = 0
+    """The seed of the pairs that are dropped."""
+
+    @property
+    def closeness(self) -> float:
+        """Return ``matched``, or its default."""
+        return DEFAULT_MATCHED if self.matched is None else self.matched
+
+
+class PairSide(NamedTuple):
+    """The side of one pair: 1, its better response has more of the feature; -1, less; 0, neither.
 
     Pairs are balanced among those of the same ``group``.
     """
@@ -29,43 +61,114 @@ class Sided(NamedTuple):
     group: tuple[str, ...]
 
 
-class Balance(NamedTuple):
-    """How many pairs of a group are on each side."""
+class PairSurvey(NamedTuple):
+    """Columns with one entry for each pair of a file, in order, and the names that ``group`` numbers.
+
+    ``margin`` is the model's score of the better response minus that of the worse, NaN where it has none.
+    ``num_unlisted`` counts the pairs that their case, which lists pairs, does not list.
+    """
+
+    side: Integers
+    group: Integers
+    priority: NDArray[np.uint64]
+    prompt: Integers
+    is_matched: NDArray[np.bool_]
+    is_longer: NDArray[np.bool_]
+    margin: NDArray[np.float64]
+    groups: tuple[tuple[str, ...], ...]
+    pairs_of_case: Integers
+    num_unlisted: int = 0
+
+
+class Balance(Record, frozen=True):
+    """The pairs of a group by side, and the share of ``more`` among those with a side; null where none has one."""
 
     num_more: int
     num_less: int
     num_equal: int
-
-    def as_row(self) -> dict[str, Any]:
-        """The counts, and the share of ``more`` among the pairs that take a side; null where none does."""
-        sided = self.num_more + self.num_less
-        return {**self._asdict(), "share_more": self.num_more / sided if sided else None}
+    share_more: float | None
 
 
-def sided_by(case: Case, pairs: Sequence[IndexedPair], values: Sequence[float], within: Within) -> tuple[Sided, ...]:
-    """The side of each pair by a number that each of the case's responses has."""
+def survey_pairs(cases: Iterable[tuple[Case, Scores | None]], config: Config, length: Length) -> PairSurvey:
+    """Return an entry for each pair of each case, in order; ``length`` measures a response."""
+    side, matched, longer = array("b"), array("b"), array("b")
+    group, prompt, per_case = array("q"), array("q"), array("q")
+    priorities, margin = array("Q"), array("d")
+    groups: dict[tuple[str, ...], int] = {}
+    prompts: dict[str, int] = {}
+    num_unlisted = 0
+    for case, scores in cases:
+        pairs = pairs_of(case, config.pairs)
+        lengths = [length(response) for response in case.responses]
+        per_case.append(len(pairs))
+        num_unlisted += num_beyond_listed(case, pairs)
+        for pair, pair_side in zip(pairs, _sides(case, pairs, lengths, config), strict=True):
+            side.append(pair_side.side)
+            group.append(groups.setdefault(pair_side.group, len(groups)))
+            priorities.append(priority(case, pair, seed=config.seed))
+            prompt.append(prompts.setdefault(case.prompt.id, len(prompts)))
+            matched.append(is_matched(pair, lengths, config.closeness))
+            longer.append(lengths[pair.better] > lengths[pair.worse])
+            margin.append(_margin(case, pair, scores))
+    return PairSurvey(
+        side=np.array(side, np.int64),
+        group=np.array(group, np.int64),
+        priority=np.array(priorities, np.uint64),
+        prompt=np.array(prompt, np.int64),
+        is_matched=np.array(matched, bool),
+        is_longer=np.array(longer, bool),
+        margin=np.array(margin, np.float64),
+        groups=tuple(groups),
+        pairs_of_case=np.array(per_case, np.int64),
+        num_unlisted=num_unlisted,
+    )
+
+
+def _sides(
+    case: Case, pairs: tuple[IndexedPair, ...], lengths: Sequence[float], config: Config
+) -> tuple[PairSide, ...]:
+    if config.by == "author":
+        return sides_by_author(case, pairs, config.within)
+    if config.by == "markdown":
+        marks = [num_markdown_marks(response) for response in case.responses]
+        return sides_by_value(case, pairs, marks, config.within)
+    return sides_by_value(case, pairs, lengths, config.within)
+
+
+def _margin(case: Case, pair: IndexedPair, scores: Scores | None) -> float:
+    if scores is None:
+        return np.nan
+    better = scores.scores[case.responses[pair.better].id]
+    worse = scores.scores[case.responses[pair.worse].id]
+    return np.nan if better is None or worse is None else better - worse
+
+
+def sides_by_value(
+    case: Case, pairs: Sequence[IndexedPair], values: Sequence[float], within: Within
+) -> tuple[PairSide, ...]:
+    """Return the side of each pair by a number that each of the case's responses has."""
     group = group_of(case, within)
-    return tuple(Sided(int(np.sign(values[pair.better] - values[pair.worse])), group) for pair in pairs)
+    return tuple(PairSide(int(np.sign(values[pair.better] - values[pair.worse])), group) for pair in pairs)
 
 
-def sided_by_author(case: Case, pairs: Sequence[IndexedPair], within: Within) -> tuple[Sided, ...]:
-    """The side of each pair by its better response's author, balanced for every two authors on their own.
+def sides_by_author(case: Case, pairs: Sequence[IndexedPair], within: Within) -> tuple[PairSide, ...]:
+    """Return the side of each pair by its better response's author; every two authors are balanced separately.
 
     ``more`` is the author whose name sorts last. A pair with one author or an unknown one takes no side.
     """
-    found = []
+    sides = []
     for pair in pairs:
         better, worse = case.responses[pair.better].author, case.responses[pair.worse].author
         if better is None or worse is None or better == worse:
-            found.append(Sided(0, group_of(case, within)))
+            sides.append(PairSide(0, group_of(case, within)))
         else:
             group = (*group_of(case, within), min(better, worse), max(better, worse))
-            found.append(Sided(1 if better > worse else -1, group))
-    return tuple(found)
+            sides.append(PairSide(1 if better > worse else -1, group))
+    return tuple(sides)
 
 
 def group_of(case: Case, within: Within) -> tuple[str, ...]:
-    """The case's first-tier category, its language, both, or nothing: what pairs are balanced within."""
+    """Return the group that the case's pairs are balanced in: first-tier category, language, both, or all cases."""
     category = case.prompt.category[0] if case.prompt.category else UNCATEGORISED
     language = case.prompt.language or NO_LANGUAGE
     names = {"overall": (), "category": (category,), "language": (language,), "both": (category, language)}
@@ -73,14 +176,20 @@ def group_of(case: Case, within: Within) -> tuple[str, ...]:
 
 
 def priority(case: Case, pair: IndexedPair, *, seed: int) -> int:
-    """A random number of 64 bits that depends on the seed and on the pair alone, not on where it stands in a file."""
+    """Return a random number of 64 bits that depends on the seed and the pair alone, not on its place in a file."""
     ends = (case.responses[pair.better].id, case.responses[pair.worse].id)
     text = "\x1f".join((str(seed), case.prompt.id, case.prompt.language or "", *ends))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
-def balanced(side: Integers, group: Integers, priorities: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which pairs stay: in each group the smaller side whole, of the larger as many, and those on neither side.
+def is_matched(pair: IndexedPair, lengths: Sequence[float], closeness: float) -> bool:
+    """Return whether the two lengths differ by at most a share of the longer one: they hardly tell the pair apart."""
+    better, worse = lengths[pair.better], lengths[pair.worse]
+    return abs(better - worse) <= closeness * max(better, worse)
+
+
+def balance_sides(side: Integers, group: Integers, priorities: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return which pairs stay: in each group the smaller side, as many of the larger side, and pairs of neither side.
 
     Of the larger side those of lowest priority number stay, and of equal numbers the earlier.
     """
@@ -95,13 +204,10 @@ def balanced(side: Integers, group: Integers, priorities: NDArray[np.uint64]) ->
     return (side == 0) | (place < quota)
 
 
-def is_matched(pair: IndexedPair, lengths: Sequence[float], closeness: float) -> bool:
-    """Whether the two lengths differ by at most a share of the longer one: then length can hardly tell them apart."""
-    better, worse = lengths[pair.better], lengths[pair.worse]
-    return abs(better - worse) <= closeness * max(better, worse)
-
-
-def balances(side: Integers, group: Integers, num_groups: int) -> tuple[Balance, ...]:
-    """The counts of each group, by its number."""
+def count_sides(side: Integers, group: Integers, num_groups: int) -> tuple[Balance, ...]:
+    """Count the pairs of each group by side; the tuple is indexed by the group's number."""
     counts = np.bincount(group * 3 + side + 1, minlength=3 * num_groups).reshape(num_groups, 3)
-    return tuple(Balance(num_more=more, num_less=less, num_equal=equal) for less, equal, more in counts.tolist())
+    return tuple(
+        Balance(num_more=more, num_less=less, num_equal=equal, share_more=more / (more + less) if more + less else None)
+        for less, equal, more in counts.tolist()
+    )

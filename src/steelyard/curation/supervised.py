@@ -1,19 +1,19 @@
-"""Cases and their scores in, supervised cases out: the policies of `supervision` on whole cases."""
+"""Supervised cases: which judgments a rule keeps, the pairs and rankings that follow, and what was dropped and why."""
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.core.config import Config
-from steelyard.core.types import Case, Judgment, Pair, Scores
+from steelyard.core.types import Case, Counts, Judgment, Kind, Pair, Record, Scores, Verdict
 from steelyard.curation.supervision import (
     KEPT,
     RULES,
     Floats,
-    Policy,
+    SupervisionRule,
     agree,
     cut_cycles,
     margins_of,
@@ -32,75 +32,50 @@ from steelyard.ranking.judgment_table import (
 )
 from steelyard.ranking.tiers import ranking_of, tiers_of
 
-SUPERVISED = Only(kind=("llm", "model"))
 _HUMAN = Only(kind=("human",))
 
 
-class Rule(Config, frozen=True):
-    """What is done to which judgments; ``tau`` and ``keep_ties`` are of ``agree``, ``scale`` of ``weight``."""
-
-    policy: Policy = "agree"
-    """What is dropped: see the settings of `supervise`."""
-    tau: float = 0.0
-    """With agree: the least margin for a verdict."""
-    keep_ties: bool = False
-    """With agree: whether ties are kept."""
-    scale: float = 1.0
-    """With weight: the divisor of margins."""
-    only: Only = SUPERVISED
-    """The judgments that are filtered."""
-
-
-class Batch(NamedTuple):
-    """Cases with what the supervisor says of their judgments; ``margin`` goes with ``evidence.verdicts``."""
+class ScoredBatch(NamedTuple):
+    """Cases, their scores, and the margin of each judgment of ``table.verdicts``."""
 
     cases: tuple[Case, ...]
     scores: tuple[Scores, ...]
-    evidence: JudgmentTable
+    table: JudgmentTable
     margin: Floats
 
 
-class Dropped(NamedTuple):
-    """A judgment that a rule dropped. The margin is null for a tie and where a score is missing."""
+class DroppedJudgment(Record, frozen=True, kw_only=True):
+    """A judgment that a rule dropped: a line of the manifest.
 
-    case: Case
-    judgment: Judgment
+    The margin is null for a tie and where a score is missing.
+    """
+
+    prompt: str
+    language: str | None
+    left: str
+    right: str
+    verdict: Verdict
+    judge: str
+    kind: Kind
+    id: str | None
     rule: str
     margin: float | None
     left_score: float | None
     right_score: float | None
 
-    def as_row(self) -> dict[str, Any]:
-        """A line of the manifest."""
-        own = self.judgment
-        return {
-            "prompt": self.case.prompt.id,
-            "language": self.case.prompt.language,
-            "left": own.left,
-            "right": own.right,
-            "verdict": own.verdict,
-            "judge": own.judge,
-            "kind": own.kind,
-            "id": own.id,
-            "rule": self.rule,
-            "margin": self.margin,
-            "left_score": self.left_score,
-            "right_score": self.right_score,
-        }
-
 
 class Supervised(NamedTuple):
-    """The cases as they are now; what was dropped of them; the rule of each supervised judgment."""
+    """The cases with what is kept; the judgments dropped; the rule of each supervised judgment."""
 
     cases: tuple[Case, ...]
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[DroppedJudgment, ...]
     rule: Integers
 
 
-class Keyed(NamedTuple):
-    """One entry a strict supervised verdict on a pair that people judged: by what margin, and whether they agree.
+class AgreementWithPeople(NamedTuple):
+    """Columns with one entry for each strict supervised verdict on a pair that people judged.
 
-    ``graph`` is the case's position. ``is_tied``: the people have no strict majority; then it is right for nobody.
+    ``graph`` is the case's position. ``is_tied``: the people have no strict majority; then no verdict is right.
     """
 
     graph: Integers
@@ -109,110 +84,114 @@ class Keyed(NamedTuple):
     is_tied: NDArray[np.bool_]
 
 
-def margins(cases: Sequence[Case], scores: Sequence[Scores], only: Only) -> Batch:
-    """The supervised judgments of the cases with the model's margins. The scores must have been checked."""
-    evidence = judgment_table(cases, only)
+def with_margins(cases: Sequence[Case], scores: Sequence[Scores], only: Only) -> ScoredBatch:
+    """Return the supervised judgments of the cases with the model's margins. The scores must have been checked."""
+    table = judgment_table(cases, only)
     flat = [
         np.nan if score is None else score
-        for outline, line in zip(evidence.cases, scores, strict=True)
+        for outline, line in zip(table.cases, scores, strict=True)
         for score in map(line.scores.__getitem__, outline.responses)
     ]
-    first = np.cumsum(evidence.num_responses) - evidence.num_responses
-    margin = margins_of(evidence.verdicts, np.array(flat, np.float64), first)
-    return Batch(tuple(cases), tuple(scores), evidence, margin)
+    first = np.cumsum(table.num_responses) - table.num_responses
+    margin = margins_of(table.verdicts, np.array(flat, np.float64), first)
+    return ScoredBatch(tuple(cases), tuple(scores), table, margin)
 
 
-def supervise_cases(batch: Batch, rule: Rule) -> Supervised:
-    """Each case with the judgments that the rule keeps, their pairs, and the ranking that follows from them.
+def supervise_cases(batch: ScoredBatch, rule: SupervisionRule) -> Supervised:
+    """Return each case with the judgments that the rule keeps, their pairs, and the ranking that follows from them.
 
     The ranking is that of CHEEMS, algorithm 1, which also orders responses that nobody compared. So the pairs of the
-    kept strict verdicts are listed, for training; with the policy ``weight``, all of them with their weights. Of a case
-    that lists pairs already, only those stay that a kept verdict supports. Judgments that are not supervised stay, and
-    enter neither. A case without a supervised judgment stays as it is.
+    kept strict verdicts are listed, for training; with the policy ``weight``, all of them with their weights. A case
+    that lists pairs keeps those that a kept verdict supports. Judgments that are not supervised stay, and enter
+    neither. A case without a supervised judgment stays as it is.
     """
-    verdicts = batch.evidence.verdicts
+    verdicts = batch.table.verdicts
     if rule.policy == "agree":
         code = agree(verdicts, batch.margin, tau=rule.tau, keep_ties=rule.keep_ties)
     elif rule.policy == "cycles":
-        code = cut_cycles(verdicts, batch.margin, batch.evidence.num_responses)
+        code = cut_cycles(verdicts, batch.margin, batch.table.num_responses)
     else:
         code = np.full(len(verdicts.graph), KEPT)
-    kept = verdicts.where(code == KEPT)
-    tiers = tiers_of(edges_of(kept), batch.evidence.num_responses).tolist()
-    supported = _supported_pairs(batch, rule, kept, tiers)
+    kept_verdicts = verdicts.where(code == KEPT)
+    tiers = tiers_of(edges_of(kept_verdicts), batch.table.num_responses).tolist()
+    supported = _supported_pairs(batch, rule, kept_verdicts, tiers)
     ends = np.cumsum(np.bincount(verdicts.graph, minlength=len(batch.cases))).tolist()
     cases, dropped = [], []
     for number, (case, start, end) in enumerate(zip(batch.cases, [0, *ends], ends, strict=False)):
-        own = code[start:end].tolist()
-        dropped += _dropped(case, batch, slice(start, end), own, rule.only)
-        if not own:
+        codes = code[start:end].tolist()
+        dropped += _dropped(case, batch, slice(start, end), codes, rule.only)
+        if not codes:
             cases.append(case)
             continue
-        codes = iter(own)
         cases.append(
             msgspec.structs.replace(
                 case,
-                judgments=tuple(
-                    one for one in case.judgments if not rule.only.admits(one) or next(codes) == KEPT
-                ),
-                ranking=ranking_of(batch.evidence.cases[number].responses, tiers[number]),
+                judgments=_kept_judgments(case, codes, rule.only),
+                ranking=ranking_of(batch.table.cases[number].responses, tiers[number]),
                 pairs=_pairs(case, supported.get(number, ())),
             )
-        )  # fmt: skip
+        )
     return Supervised(tuple(cases), tuple(dropped), code)
 
 
-def keyed(batch: Batch) -> Keyed:
-    """The supervised strict verdicts on pairs that people judged, held against the people's majority vote.
+def _kept_judgments(case: Case, codes: Sequence[int], only: Only) -> tuple[Judgment, ...]:
+    code = iter(codes)
+    return tuple(judgment for judgment in case.judgments if not only.admits(judgment) or next(code) == KEPT)
 
-    Where people's own verdicts are supervised, those are left out: a verdict that has a vote in its key is no test.
+
+def compare_with_people(batch: ScoredBatch) -> AgreementWithPeople:
+    """Compare the supervised strict verdicts on pairs that people judged with the people's majority vote.
+
+    Supervised verdicts of people are left out: they took part in the vote.
     """
     people = judgment_table(batch.cases, _HUMAN).verdicts
     voted = majority(people.where(people.verdict != NONE))
-    evidence = batch.evidence
-    is_other = np.array([name not in _HUMAN.kind for name in evidence.kinds], bool)
-    is_asked = evidence.verdicts.is_strict & (is_other[evidence.kind] if len(is_other) else False)
-    strict = evidence.verdicts.where(is_asked)
-    span = int(batch.evidence.num_responses.max(initial=0)) + 1
+    table = batch.table
+    is_not_human = np.array([name not in _HUMAN.kind for name in table.kinds], bool)
+    is_tested = table.verdicts.is_strict & (is_not_human[table.kind] if len(is_not_human) else False)
+    strict = table.verdicts.where(is_tested)
+    span = int(table.num_responses.max(initial=0)) + 1
 
-    def pair(graph: Integers, one: Integers, other: Integers) -> Integers:
-        return (graph * span + np.minimum(one, other)) * span + np.maximum(one, other)
+    def pair(graph: Integers, left: Integers, right: Integers) -> Integers:
+        return (graph * span + np.minimum(left, right)) * span + np.maximum(left, right)
 
-    known, asked = pair(voted.graph, voted.left, voted.right), pair(strict.graph, strict.left, strict.right)
+    known, tested = pair(voted.graph, voted.left, voted.right), pair(strict.graph, strict.left, strict.right)
     order = np.argsort(known)
-    place = np.searchsorted(known[order], asked).clip(max=max(len(known) - 1, 0))
-    has_key = known[order][place] == asked if len(known) else np.zeros(len(asked), bool)
-    found, chosen = order[place[has_key]] if len(known) else place[has_key], strict.where(has_key)
-    is_tied = voted.verdict[found] == TIE
-    return Keyed(
-        chosen.graph,
-        batch.margin[is_asked][has_key],
-        ~is_tied & (voted.better[found] == chosen.better),
+    place = np.searchsorted(known[order], tested).clip(max=max(len(known) - 1, 0))
+    has_vote = known[order][place] == tested if len(known) else np.zeros(len(tested), bool)
+    vote = order[place[has_vote]] if len(known) else place[has_vote]
+    is_tied = voted.verdict[vote] == TIE
+    return AgreementWithPeople(
+        strict.graph[has_vote],
+        batch.margin[is_tested][has_vote],
+        ~is_tied & (voted.better[vote] == strict.better[has_vote]),
         is_tied,
     )
 
 
-def _supported_pairs(batch: Batch, rule: Rule, kept: Verdicts, tiers: Sequence[Sequence[int]]) -> dict[int, list[Pair]]:
-    """The pairs of the kept strict verdicts by the case's position, each once; weighed by the policy ``weight`` alone.
+def _supported_pairs(
+    batch: ScoredBatch, rule: SupervisionRule, kept_verdicts: Verdicts, tiers: Sequence[Sequence[int]]
+) -> dict[int, list[Pair]]:
+    """Return each pair of the kept strict verdicts once, by the case's position; only ``weight`` gives weights.
 
     A verdict between two responses of one tier is part of a cycle through kept ties and gives no pair.
     """
     listed: dict[int, list[Pair]] = {}
     if rule.policy == "weight":
-        columns = [column.tolist() for column in pair_weights(batch.evidence.verdicts, batch.margin, scale=rule.scale)]
+        columns = [column.tolist() for column in pair_weights(batch.table.verdicts, batch.margin, scale=rule.scale)]
     else:
-        strict = kept.where(kept.is_strict)
+        strict = kept_verdicts.where(kept_verdicts.is_strict)
         ends = dict.fromkeys(zip(strict.graph.tolist(), strict.better.tolist(), strict.worse.tolist(), strict=True))
         above = [end for end in ends if tiers[end[0]][end[1]] < tiers[end[0]][end[2]]]
         columns = [*zip(*above, strict=True), [None] * len(above)] if above else []
     for graph, better, worse, weight in zip(*columns, strict=True):
-        names = batch.evidence.cases[graph].responses
+        names = batch.table.cases[graph].responses
         listed.setdefault(graph, []).append(Pair(better=names[better], worse=names[worse], weight=weight))
     return listed
 
 
 def _pairs(case: Case, supported: Sequence[Pair]) -> tuple[Pair, ...]:
-    """The supported pairs; where the case lists pairs, those of them that are supported, their weights multiplied."""
+    """Return the supported pairs; of listed pairs those that are supported, with their weights multiplied."""
     if case.pairs is None:
         return tuple(supported)
     weights = {(pair.better, pair.worse): pair.weight for pair in supported}
@@ -225,20 +204,72 @@ def _pairs(case: Case, supported: Sequence[Pair]) -> tuple[Pair, ...]:
     )
 
 
-def _dropped(case: Case, batch: Batch, place: slice, codes: Sequence[int], only: Only) -> list[Dropped]:
+def _dropped(case: Case, batch: ScoredBatch, place: slice, codes: Sequence[int], only: Only) -> list[DroppedJudgment]:
     if not any(codes):
         return []
-    admitted = [one for one in case.judgments if only.admits(one)]
-    scores = batch.scores[int(batch.evidence.verdicts.graph[place.start])].scores
+    admitted = [judgment for judgment in case.judgments if only.admits(judgment)]
+    scores = batch.scores[int(batch.table.verdicts.graph[place.start])].scores
     return [
-        Dropped(
-            case,
-            one,
-            RULES[code],
-            None if np.isnan(margin) else margin,
-            scores[one.left],
-            scores[one.right],
+        DroppedJudgment(
+            prompt=case.prompt.id,
+            language=case.prompt.language,
+            left=judgment.left,
+            right=judgment.right,
+            verdict=judgment.verdict,
+            judge=judgment.judge,
+            kind=judgment.kind,
+            id=judgment.id,
+            rule=RULES[code],
+            margin=None if np.isnan(margin) else margin,
+            left_score=scores[judgment.left],
+            right_score=scores[judgment.right],
         )
-        for one, code, margin in zip(admitted, codes, batch.margin[place].tolist(), strict=True)
+        for judgment, code, margin in zip(admitted, codes, batch.margin[place].tolist(), strict=True)
         if code != KEPT
     ]
+
+
+class SupervisionCounter:
+    """Counts over all batches: judgments kept and dropped by rule, strict verdicts, and prompts."""
+
+    def __init__(self, rule: SupervisionRule) -> None:
+        self.rule = rule
+        self.num_strict = self.num_strict_kept = self.num_prompts = self.num_prompts_kept = 0
+        self._by_rule = Counter[str]()
+        self._noted = Counter[str]()
+
+    def add(self, batch: ScoredBatch, supervised: Supervised) -> None:
+        """Count a batch and what became of it."""
+        verdicts, num_cases = batch.table.verdicts, len(batch.cases)
+        is_kept = supervised.rule == KEPT
+        num_judgments = np.bincount(verdicts.graph, minlength=num_cases)
+        num_kept = np.bincount(verdicts.graph[is_kept], minlength=num_cases)
+        strict_kept = is_kept & verdicts.is_strict
+        self.num_strict += int(verdicts.is_strict.sum())
+        self.num_strict_kept += int(strict_kept.sum())
+        self.num_prompts += int((num_judgments > 0).sum())
+        self.num_prompts_kept += len(np.unique(verdicts.graph[strict_kept]))
+        self._by_rule.update({RULES[code]: number for code, number in enumerate(np.bincount(supervised.rule).tolist())})
+        num_unscored = int(np.isnan(batch.margin[strict_kept]).sum()) if self.rule.policy != "agree" else 0
+        self._noted.update(
+            {
+                "cases": num_cases,
+                "cases without a supervised judgment": int((num_judgments == 0).sum()),
+                "cases left without a judgment": int(((num_judgments > 0) & (num_kept == 0)).sum()),
+                "judgments not supervised": sum(len(case.judgments) for case in batch.cases) - len(verdicts.graph),
+                "pairs listed before, without a kept verdict": sum(
+                    len(case.pairs or ()) - len(now.pairs or ())
+                    for case, now in zip(batch.cases, supervised.cases, strict=True)
+                    if case.pairs is not None
+                ),
+                "unscored responses": sum(len(line.unscored) for line in batch.scores),
+                "strict judgments with an unscored end": num_unscored,
+            }
+        )
+
+    def counts(self) -> Counts:
+        """Return the counts of judgments, with the rules that dropped them."""
+        by_rule = self._by_rule.copy()
+        num_kept = by_rule.pop(RULES[KEPT], 0)
+        noted = {name: number for name, number in self._noted.items() if number}
+        return Counts(num_in=num_kept + by_rule.total(), num_used=num_kept, dropped=dict(+by_rule), noted=noted)

@@ -1,15 +1,20 @@
 """Distant supervision: a reward model's scores decide which verdicts of a cheaper judge are kept (CHEEMS, section 4.2).
 
-Every function takes verdicts as integer columns (`Verdicts`), and says for each entry the rule that dropped it. The
-paper names the step and not its rule; the three policies here are what the step can mean.
+The policies take verdicts as integer columns (`Verdicts`) and return for each entry the rule that dropped it. The paper
+names the step and not its rule; the three policies are three readings of it.
 """
 
+import math
 from typing import Literal, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.ranking.judgment_table import NONE, TIE, Integers, Verdicts
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import ConfigError
+from steelyard.core.types import Meta
+from steelyard.ranking.judgment_table import NONE, TIE, Integers, Only, Verdicts
 
 Policy = Literal["agree", "cycles", "weight"]
 Floats = NDArray[np.float64]
@@ -25,11 +30,106 @@ RULES = (
     "least supported in a cycle",
 )
 KEPT, UNREADABLE, TIED, UNSCORED, DISAGREES, BELOW_TAU, INSIDE_TIE, LEAST_SUPPORTED = range(len(RULES))
-"""The rules' positions in ``RULES``: what a policy gives for each judgment."""
+"""The rules' positions in ``RULES``, as a policy returns them for each judgment."""
+SUPERVISED = Only(kind=("llm", "model"))
+DEFAULT_CONFIDENCE = 0.95
+HumanTies = Literal["leave_out", "wrong"]
 
 
-class Weighted(NamedTuple):
-    """One entry a pair of a graph that has a strict verdict, pointing from the response that the verdict prefers."""
+class SupervisionRule(BaseConfig, frozen=True):
+    """A policy with its settings and the judgments that it filters.
+
+    ``tau`` and ``keep_ties`` are of ``agree``, ``scale`` of ``weight``.
+    """
+
+    policy: Policy = "agree"
+    """What is dropped: see the settings of `supervise`."""
+    tau: float = 0.0
+    """With agree: the least margin for a verdict."""
+    keep_ties: bool = False
+    """With agree: whether ties are kept."""
+    scale: float = 1.0
+    """With weight: the divisor of margins."""
+    only: Only = SUPERVISED
+    """The judgments that are filtered."""
+
+
+class Config(BaseConfig, frozen=True):
+    """``policy`` is the rule; ``only`` picks the judgments that it filters: those of LLMs and models.
+
+    ``tau`` and ``keep_ties`` are of ``agree``; null is 0 for tau. ``precision`` and ``confidence`` (null is 0.95) are
+    the targets of a calibrated tau; ``human_ties`` is how a verdict counts on a pair without a strict majority of
+    people. ``scale`` divides margins in ``weight`` (null is 1). ``compare_ids``: an equal prompt id alone makes a
+    prompt one that the model was trained on. ``any_language`` lets a model judge languages that it was not trained on.
+    ``model``: settings of the reward model's own Config. ``seed`` draws intervals only.
+    """
+
+    policy: Policy = "agree"
+    """What is dropped: verdicts without enough margin, what closes a cycle, or nothing."""
+    tau: float | None = None
+    """With agree: the least margin for a verdict; none is 0."""
+    keep_ties: bool = False
+    """With agree: keep ties too."""
+    precision: float | None = None
+    """With --calibrate: the share of kept verdicts that must be right."""
+    confidence: float | None = None
+    """With --calibrate: the confidence in that share; none is 0.95."""
+    human_ties: HumanTies = "leave_out"
+    """What a verdict counts on a pair without a strict majority of people."""
+    scale: float | None = None
+    """With weight: the divisor of margins; none is 1."""
+    only: Only = SUPERVISED
+    """The judgments that are filtered."""
+    compare_ids: bool = True
+    """Whether an equal prompt id alone makes a prompt one that the model was trained on."""
+    any_language: bool = False
+    """Whether a model may judge languages that it was not trained on."""
+    model: Meta = msgspec.field(default_factory=dict)
+    """Settings of the model's kind."""
+    seed: int = 0
+    """The seed of the intervals."""
+
+    @property
+    def confidence_level(self) -> float:
+        """Return ``confidence``, or its default."""
+        return DEFAULT_CONFIDENCE if self.confidence is None else self.confidence
+
+    def rule(self, tau: float) -> SupervisionRule:
+        """Return the rule with a chosen tau."""
+        scale = 1.0 if self.scale is None else self.scale
+        return SupervisionRule(policy=self.policy, tau=tau, keep_ties=self.keep_ties, scale=scale, only=self.only)
+
+
+def check_policy(config: Config, *, is_calibrated: bool) -> None:
+    """Raises ConfigError for settings that contradict each other or the policy, or are outside their range."""
+    if config.policy != "agree":
+        of_agree = {"tau": config.tau is not None, "keep-ties": config.keep_ties, "calibrate": is_calibrated}
+        wrong = [f"--{name}" for name, is_set in of_agree.items() if is_set]
+        if wrong:
+            raise ConfigError(f"{', '.join(wrong)} with the policy {config.policy}", do="they belong to --policy agree")
+    if config.scale is not None and config.policy != "weight":
+        raise ConfigError(f"scale with the policy {config.policy}", do="it belongs to --policy weight")
+    if config.tau is not None and is_calibrated:
+        raise ConfigError("--tau with --calibrate", do="set tau, or have it calibrated")
+    if (config.precision is None) == is_calibrated:
+        raise ConfigError("--calibrate FILE and --precision go together", do="set both, or neither")
+    if config.confidence is not None and not is_calibrated:
+        raise ConfigError("--confidence without --calibrate", do="it is the confidence of a calibrated tau")
+    _check_ranges(config)
+
+
+def _check_ranges(config: Config) -> None:
+    if config.tau is not None and not 0 <= config.tau < math.inf:
+        raise ConfigError(f"tau is {config.tau}", allowed="0 or more: a margin of scores")
+    for name, share in (("precision", config.precision), ("confidence", config.confidence)):
+        if share is not None and not 0 < share < 1:
+            raise ConfigError(f"{name} is {share}", allowed="above 0 and below 1")
+    if config.scale is not None and not 0 < config.scale < math.inf:
+        raise ConfigError(f"scale is {config.scale}", allowed="above 0")
+
+
+class WeightedPairs(NamedTuple):
+    """Columns with one entry for each pair of a graph with a strict verdict, from the preferred response."""
 
     graph: Integers
     better: Integers
@@ -38,7 +138,7 @@ class Weighted(NamedTuple):
 
 
 def margins_of(verdicts: Verdicts, scores: Floats, first: Integers) -> Floats:
-    """How far the model is with each strict verdict: its preferred response's score minus the other's.
+    """Return the model's margin for each strict verdict: its preferred response's score minus the other's.
 
     ``scores`` are flat, NaN where a response has none; ``first`` is where each graph's scores begin. NaN for ties and
     unreadable verdicts, and where either score is missing.
@@ -49,10 +149,10 @@ def margins_of(verdicts: Verdicts, scores: Floats, first: Integers) -> Floats:
 
 
 def agree(verdicts: Verdicts, margin: Floats, *, tau: float, keep_ties: bool = False) -> Integers:
-    """The rule for each verdict: a strict one stays if its margin is above 0 and at least ``tau``, a tie if so asked.
+    """Return the rule for each verdict: a strict one stays if its margin is above 0 and at least ``tau``.
 
-    What stays without ties has no cycle: scores fall along every edge. Kept ties can close cycles again, which the
-    ranking resolves as it resolves any.
+    Strict verdicts that stay have no cycle: scores fall along every edge. Kept ties can close cycles, which the ranking
+    resolves like any other.
     """
     rule = np.full(len(verdicts.graph), KEPT)
     rule[margin < tau] = BELOW_TAU
@@ -64,12 +164,12 @@ def agree(verdicts: Verdicts, margin: Floats, *, tau: float, keep_ties: bool = F
 
 
 def cut_cycles(verdicts: Verdicts, margin: Floats, num_responses: Integers) -> Integers:
-    """The rule for each verdict: in every cycle the verdicts go that the model supports least, until none is left.
+    """Return the rule for each verdict: in every cycle the least supported verdicts are dropped, until none is left.
 
     Tied responses, and those tied to them, are first merged into one; a strict verdict between merged responses is
-    dropped. Then in each strongly connected component the pair (a preferred response and the other, all its repeats)
-    with the smallest margin goes; components that still have a cycle are taken again. An unscored pair has margin 0:
-    the model says nothing for or against it. Equal margins: the pair of lowest positions goes.
+    dropped. Then each strongly connected component loses the pair (a preferred response and the other, with all
+    repeats) of smallest margin, and so again while it has a cycle. An unscored pair has margin 0: no evidence for or
+    against it. Of equal margins the pair of lowest positions is dropped.
     """
     rule = np.where(verdicts.verdict == NONE, UNREADABLE, KEPT)
     first = np.concatenate([[0], np.cumsum(num_responses)])
@@ -88,17 +188,17 @@ def cut_cycles(verdicts: Verdicts, margin: Floats, num_responses: Integers) -> I
         active, component = active[is_inside], component[is_inside]
         order = np.lexsort((pair[active], support[active], component))
         _, leading = np.unique(component[order], return_index=True)
-        goes = np.isin(pair[active], pair[active][order[leading]])
-        rule[active[goes]] = LEAST_SUPPORTED
-        active = active[~goes]
+        is_cut = np.isin(pair[active], pair[active][order[leading]])
+        rule[active[is_cut]] = LEAST_SUPPORTED
+        active = active[~is_cut]
     return rule
 
 
-def pair_weights(verdicts: Verdicts, margin: Floats, *, scale: float = 1.0) -> Weighted:
-    """Soft weights: each strict verdict counts as much as the model believes it, sigmoid(margin / ``scale``).
+def pair_weights(verdicts: Verdicts, margin: Floats, *, scale: float = 1.0) -> WeightedPairs:
+    """Weigh each strict verdict by sigmoid(margin / ``scale``).
 
     Under Bradley-Terry that is the model's probability that the verdict is right. Repeats of a verdict add up; a pair
-    with verdicts both ways stands in it both ways. An unscored verdict counts a half. Ties prefer nobody: no pair.
+    with verdicts both ways is listed both ways. An unscored verdict counts a half. A tie gives no pair.
     """
     chosen = np.flatnonzero(verdicts.is_strict)
     strict = verdicts.where(verdicts.is_strict)
@@ -107,11 +207,11 @@ def pair_weights(verdicts: Verdicts, margin: Floats, *, scale: float = 1.0) -> W
     key = (strict.graph.astype(np.int64) * span + strict.better) * span + strict.worse
     pairs, place = np.unique(key, return_inverse=True)
     weight = np.bincount(place, belief, minlength=len(pairs)).astype(np.float64)
-    return Weighted(pairs // span**2, pairs // span % span, pairs % span, weight)
+    return WeightedPairs(pairs // span**2, pairs // span % span, pairs % span, weight)
 
 
 def _components(start: Integers, end: Integers, num_nodes: int, connection: Literal["weak", "strong"]) -> Integers:
-    """The component of every node of a graph, as a number."""
+    """Return the component of every node of a graph, as a number."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -1,7 +1,7 @@
 """Which reward model a person means by ``--model M``, and how it is built: one rule for every stage that scores."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import islice, tee
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,9 +11,10 @@ import msgspec
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import FileError, ModelError
 from steelyard.core.plugins import load
-from steelyard.core.protocols import RewardModel
+from steelyard.core.protocols import JudgeModel, RewardModel
 from steelyard.core.scores import checked_scores
 from steelyard.core.types import Case, Scores
+from steelyard.io.atomic import atomic_write
 from steelyard.io.progress import log, track
 from steelyard.io.run_folder import Result, asked_digest
 from steelyard.io.score_files import resumed_lines
@@ -146,6 +147,42 @@ def scored_once(
     finally:
         if ledger.is_file() and not ledger.stat().st_size:  # refused before a line was there
             ledger.unlink()
+
+
+def write_scores(
+    model: RewardModel,
+    cases: Iterable[Case],
+    result: Result,
+    *,
+    name: str,
+    part: str = "scores",
+    count: Callable[[Scores], None] | None = None,
+) -> Path:
+    """Write ``{part}.jsonl``, a line for each case, in order, and return its path; ``count`` takes each line.
+
+    After a kill only the rest is scored. Raises EvidenceError for a score that is no finite number, ModelError where
+    requests to a judge failed: it keeps its replies itself, so that a failed request leaves no line.
+    """
+    is_judge = isinstance(model, JudgeModel)
+    num_failed = num_responses = 0
+    out = result.path(f"{part}.jsonl")
+    with atomic_write(out) as file:
+        for line in (
+            scored(model, tuple(cases), name=name)
+            if is_judge
+            else scored_once(model, cases, result, name=name, part=part)
+        ):
+            num_responses += len(line.scores)
+            num_failed += list(line.unscored.values()).count("failed")
+            if count is not None:
+                count(line)
+            file.write(msgspec.json.encode(line) + b"\n")
+        if is_judge and num_failed:
+            raise ModelError(
+                f"{num_failed} of {num_responses} responses have no score because requests failed",
+                do="run the same command again: replies that came are stored",
+            )
+    return out
 
 
 def _scored(model: RewardModel, cases: Iterable[Case], name: str) -> Iterator[Scores]:

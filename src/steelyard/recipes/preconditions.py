@@ -14,15 +14,15 @@ from steelyard.evaluation.benches import BenchCases
 from steelyard.evaluation.config import check_settings as check_evaluation
 from steelyard.evaluation.config import choose_baselines
 from steelyard.evaluation.overlap import refuse_overlap
+from steelyard.evaluation.supervisor import Supervisor, check_may_judge
 from steelyard.io.cases import read_cases
 from steelyard.io.trained_on import TrainedOn, trained_on
 from steelyard.plugins.reward_models import choose_model
 from steelyard.recipes.plan import resolved_path
 from steelyard.recipes.recipes import Recipe, Reference, Step
 from steelyard.stages import evaluate, supervise, train
-from steelyard.stages.supervise.settings import Files
-from steelyard.stages.supervise.settings import check_settings as check_supervision
-from steelyard.stages.supervise.supervisor import Supervisor, check_fits
+from steelyard.stages.supervise import Files
+from steelyard.stages.supervise import check_settings as check_supervision
 from steelyard.training.config import check_settings as check_training
 
 
@@ -127,7 +127,8 @@ def _check_supervision(step: Step, config: supervise.Config, sources: _Sources) 
     trained = sources.training(model) or ()
     for path in _judged_files(step, sources):
         for file in trained:
-            check_fits(Supervisor(model.stage, None, file, is_cross_fitted=False), path, config)
+            supervisor = Supervisor(name=model.stage, protocol=None, trained_on=str(file), is_cross_fitted=False)
+            check_may_judge(supervisor, path, compare_ids=config.compare_ids, any_language=config.any_language)
 
 
 def _judged_files(step: Step, sources: _Sources) -> Iterator[Path]:

@@ -1,9 +1,13 @@
 """The verb `debias` on the command line."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from steelyard.stages.debias import Balance, BeforeAfter, DebiasSummary, GroupBalance
+    from steelyard.statistics.estimates import Estimate
 
 _MOST_ROWS = 20
 
@@ -55,39 +59,38 @@ def command(
     show(run, [*_accuracies(run.summary), f"pairs in {out / 'cases.jsonl'}"], as_json=as_json)
 
 
-def _print_table(summary: dict[str, Any]) -> None:
+def _print_table(summary: "DebiasSummary") -> None:
     from steelyard.cli.tables import print_table
 
-    rows: list[tuple[str, ...]] = [("all", *_row(summary["overall"]))]
-    groups = [row for row in summary["groups"] if row["group"]]
-    largest = sorted(groups, key=lambda row: -row["before"]["num_more"] - row["before"]["num_less"])[:_MOST_ROWS]
-    rows += [(f"  {' / '.join(row['group'])}", *_row(row)) for row in largest]
+    rows: list[tuple[str, ...]] = [("all", *_row(summary.overall))]
+    groups = [row for row in summary.groups if row.group]
+    largest = sorted(groups, key=lambda row: -row.before.num_more - row.before.num_less)[:_MOST_ROWS]
+    rows += [(f"  {' / '.join(row.group)}", *_row(row)) for row in largest]
     if len(groups) > len(largest):
         rows.append((f"  … {len(groups) - len(largest)} more",))
     headings = [heading for when in ("before", "after") for heading in (f"{when}: more /\nless / equal", "more")]
-    print_table(f"Pairs by {summary['by']}", headings, rows)
+    print_table(f"Pairs by {summary.by}", headings, rows)
 
 
-def _row(stages: dict[str, Any]) -> list[str]:
+def _row(balances: "BeforeAfter[Balance] | GroupBalance") -> list[str]:
     cells = []
-    for when in ("before", "after"):
-        own = stages[when]
-        cells.append(f"{own['num_more']:,} / {own['num_less']:,} / {own['num_equal']:,}")
-        cells.append("-" if own["share_more"] is None else f"{own['share_more']:.1%}")
+    for balance in (balances.before, balances.after):
+        cells.append(f"{balance.num_more:,} / {balance.num_less:,} / {balance.num_equal:,}")
+        cells.append("-" if balance.share_more is None else f"{balance.share_more:.1%}")
     return cells
 
 
-def _accuracies(summary: dict[str, Any]) -> list[str]:
-    parts = {"the longer answer is better": summary["longer_is_better"]}
-    if summary["accuracy"]:
+def _accuracies(summary: "DebiasSummary") -> list[str]:
+    parts = {"the longer answer is better": summary.longer_is_better}
+    if summary.accuracy:
         names = ("all", "length_matched", "better_is_longer", "better_is_not_longer")
-        parts |= {f"accuracy, {name.replace('_', ' ')}": summary["accuracy"][name] for name in names}
+        parts |= {f"accuracy, {name.replace('_', ' ')}": getattr(summary.accuracy, name) for name in names}
     return [
-        f"{name}: {_interval(part['before'])} before, {_interval(part['after'])} after" for name, part in parts.items()
+        f"{name}: {_interval(share.before)} before, {_interval(share.after)} after" for name, share in parts.items()
     ]
 
 
-def _interval(share: dict[str, Any]) -> str:
-    if share["n"] == 0:
+def _interval(share: "Estimate") -> str:
+    if share.n == 0:
         return "no pairs"
-    return f"{share['value']:.3f} [{share['low']:.3f}, {share['high']:.3f}] of {share['n']:,}"
+    return f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}] of {share.n:,}"

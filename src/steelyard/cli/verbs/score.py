@@ -52,7 +52,8 @@ def command(
         settings["self_test"] = False
     config = resolve_config(Config, settings, where="score")
     run = score(cases, out, config, model=model, force=force)
-    missing = run.summary["unscored"]["num_responses"]
-    told = f"{run.summary['num_responses'] - missing:,} of {run.summary['num_responses']:,} responses have a score"
-    lines = [f"{told}: {out / 'scores.jsonl'}", *coverage_lines(run.summary["coverage"])]
+    summary = run.summary
+    num_scored = summary.num_responses - summary.unscored.num_responses
+    count = f"{num_scored:,} of {summary.num_responses:,} responses have a score"
+    lines = [f"{count}: {out / 'scores.jsonl'}", *coverage_lines(summary.coverage)]
     show(run, lines, as_json=as_json)

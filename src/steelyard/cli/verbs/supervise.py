@@ -1,7 +1,7 @@
 """The verb `supervise` on the command line."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from steelyard.cli.model_options import (
     OverLengthOption,
     with_model_options,
 )
+
+if TYPE_CHECKING:
+    from steelyard.stages.supervise import SupervisionSummary
 
 
 def command(
@@ -101,18 +104,16 @@ def command(
     show(run, _lines(run.summary, out), as_json=as_json)
 
 
-def _lines(summary: dict[str, Any], out: Path) -> list[str]:
-    coverage = summary["coverage"]
-    kept = f"{summary['num_strict_kept']:,} of {summary['num_strict']:,} strict judgments kept"
-    lines = [f"{kept} ({coverage['strict']:.1%}), in {coverage['prompts']:.1%} of the prompts: {out / 'cases.jsonl'}"]
-    own = next((row for row in summary["by_tau"] if row["tau"] == summary["tau"]), None)
-    if own and own["precision"]["n"]:
-        share = own["precision"]
-        interval = f"{share['value']:.3f} [{share['low']:.3f}, {share['high']:.3f}]"
-        lines.append(
-            f"precision at tau {own['tau']:.6g}: {interval} of {share['n']:,}, from {summary['precision_from']}"
-        )
-    if summary["calibration"]:
-        wanted = summary["calibration"]
-        lines.append(f"certified: at least {wanted['precision']} with confidence {wanted['confidence']}")
-    return [*lines, f"what was dropped, and by which rule: {out / 'manifest.jsonl'}"]
+def _lines(summary: "SupervisionSummary", out: Path) -> list[str]:
+    kept = f"{summary.num_strict_kept:,} of {summary.num_strict:,} strict judgments kept"
+    coverage = summary.coverage
+    lines = [f"{kept} ({coverage.strict:.1%}), in {coverage.prompts:.1%} of the prompts: {out / 'cases.jsonl'}"]
+    row = next((row for row in summary.by_tau if row.tau == summary.tau), None)
+    if row and row.precision.n:
+        share = row.precision
+        interval = f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]"
+        lines.append(f"precision at tau {row.tau:.6g}: {interval} of {share.n:,}, from {summary.precision_from}")
+    certificate = summary.calibration
+    if certificate:
+        lines.append(f"certified: at least {certificate.precision} with confidence {certificate.confidence}")
+    return [*lines, f"dropped judgments with their rules: {out / 'manifest.jsonl'}"]

@@ -1,19 +1,27 @@
 import pytest
+from msgspec.structs import replace
 
 from steelyard.core.errors import EvidenceError
+from steelyard.evaluation.supervisor import Supervisor, check_may_judge, supervisor_of_model, supervisor_of_scores
 from steelyard.plugins.reward_models import build_model, choose_model
 from steelyard.stages.score import score
-from steelyard.stages.supervise.settings import Config, Files
-from steelyard.stages.supervise.supervisor import Supervisor, check_fits, of_model, of_scores
 from strategies import case
 from supervision_files import write
 
 TRAINED = [case("t1", text="Ｗhat  is IT?", language="en"), case("t2", text="什么?", language="zh")]
 
 
+def supervisor(file):
+    return Supervisor(name="rm", protocol=None, trained_on=str(file), is_cross_fitted=False)
+
+
+def check(supervisor, cases, *, compare_ids=True, any_language=False):
+    check_may_judge(supervisor, cases, compare_ids=compare_ids, any_language=any_language)
+
+
 @pytest.fixture
 def trained(tmp_path):
-    return Supervisor("rm", None, write(tmp_path / "train.jsonl", TRAINED), is_cross_fitted=False)
+    return supervisor(write(tmp_path / "train.jsonl", TRAINED))
 
 
 @pytest.mark.parametrize(
@@ -30,30 +38,30 @@ def trained(tmp_path):
 def test_seen_prompts_and_foreign_languages_are_refused(trained, tmp_path, given, message):
     cases = write(tmp_path / "c.jsonl", [case("new", text="new", language="en"), given])
     with pytest.raises(EvidenceError, match=message):
-        check_fits(trained, cases, Config())
+        check(trained, cases)
 
 
 def test_what_is_said_to_be_fine_is_taken(trained, tmp_path):
     chance = write(tmp_path / "c.jsonl", [case("t2", text="别的", language="zh"), case("y", text="?", language=None)])
-    check_fits(trained, chance, Config(compare_ids=False))
-    check_fits(trained, write(tmp_path / "d.jsonl", [case("x", language="de", text="Was?")]), Config(any_language=True))
-    check_fits(trained._replace(is_cross_fitted=True), write(tmp_path / "e.jsonl", TRAINED), Config())
-    check_fits(trained._replace(trained_on=None), write(tmp_path / "f.jsonl", TRAINED), Config())
+    check(trained, chance, compare_ids=False)
+    check(trained, write(tmp_path / "d.jsonl", [case("x", language="de", text="Was?")]), any_language=True)
+    check(replace(trained, is_cross_fitted=True), write(tmp_path / "e.jsonl", TRAINED))
+    check(replace(trained, trained_on=None), write(tmp_path / "f.jsonl", TRAINED))
 
 
 def test_a_file_without_languages_refuses_none(tmp_path):
-    unnamed = Supervisor("rm", None, write(tmp_path / "t.jsonl", [case("t")]), is_cross_fitted=False)
-    check_fits(unnamed, write(tmp_path / "c.jsonl", [case("x", text="other", language="de")]), Config())
+    unnamed = supervisor(write(tmp_path / "t.jsonl", [case("t")]))
+    check(unnamed, write(tmp_path / "c.jsonl", [case("x", text="other", language="de")]))
 
 
 def test_a_model_says_by_its_settings_what_it_learnt_from(tmp_path):
     file = write(tmp_path / "train.jsonl", [case("t", "ab", ranking=(("a",), ("b",)))])
     choice = choose_model("ngram", {"train": str(file)})
-    found = of_model(choice, build_model(choice).protocol(), None)
-    assert (found.name, found.trained_on, found.is_cross_fitted) == ("ngram", file, True)
+    found = supervisor_of_model(choice, build_model(choice).protocol(), None)
+    assert (found.name, found.trained_on, found.is_cross_fitted) == ("ngram", str(file), True)
     baseline = choose_model("longer")
-    assert of_model(baseline, build_model(baseline).protocol(), None).trained_on is None
-    assert of_model(baseline, {}, file).trained_on == file
+    assert supervisor_of_model(baseline, build_model(baseline).protocol(), None).trained_on is None
+    assert supervisor_of_model(baseline, {}, file).trained_on == str(file)
 
 
 def test_scores_are_known_by_the_run_beside_them(tmp_path, capsys):
@@ -65,10 +73,10 @@ def test_scores_are_known_by_the_run_beside_them(tmp_path, capsys):
     from steelyard.stages.score import Config as Scoring
 
     score(cases, tmp_path / "scored", Scoring(model={"train": str(file), "min_documents": 1}), model="ngram")
-    found = of_scores(Files(scores=tmp_path / "scored" / "scores.jsonl"))
-    assert (found.name, found.trained_on, found.is_cross_fitted) == ("ngram", file, True)
+    found = supervisor_of_scores(tmp_path / "scored" / "scores.jsonl", None, None)
+    assert (found.name, found.trained_on, found.is_cross_fitted) == ("ngram", str(file), True)
     (tmp_path / "bare.jsonl").write_bytes((tmp_path / "scored" / "scores.jsonl").read_bytes())
-    bare = of_scores(Files(scores=tmp_path / "bare.jsonl"))
+    bare = supervisor_of_scores(tmp_path / "bare.jsonl", None, None)
     assert (bare.protocol, bare.trained_on, bare.is_cross_fitted) == (None, None, False)
-    assert "is not known" in capsys.readouterr().err
-    assert of_scores(Files(scores=tmp_path / "bare.jsonl", train_cases=file)).trained_on == file
+    assert "are unknown" in capsys.readouterr().err
+    assert supervisor_of_scores(tmp_path / "bare.jsonl", None, file).trained_on == str(file)

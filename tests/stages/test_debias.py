@@ -1,15 +1,26 @@
+import numpy as np
 import pytest
 
 import tiny
 from reference_measures import reference_estimate
 from steelyard.core.errors import ConfigError, EvidenceError, OutputError
 from steelyard.core.types import Case, Pair, Response
+from steelyard.curation.debiasing import Balance, Config, PairSurvey
 from steelyard.io.cases import read_cases
 from steelyard.ranking.pairs import UNLISTED
-from steelyard.stages.debias import Config, debias
+from steelyard.stages.debias import (
+    BeforeAfter,
+    GroupBalance,
+    check_settings,
+    count_pairs,
+    debias,
+    length_of,
+    read_with_scores,
+    summarize,
+)
 from steelyard.stages.score import score
 from strategies import case, prompt
-from supervision_files import write
+from supervision_files import judged, write
 
 
 def one(name, better, worse, language="zh", **fields):
@@ -35,10 +46,7 @@ def kept(folder):
 
 def test_the_larger_side_is_downsampled_and_equals_stay(cases, tmp_path):
     run = debias(cases, tmp_path / "out")
-    assert run.summary["overall"] == {
-        "before": {"num_more": 10, "num_less": 3, "num_equal": 1, "share_more": 10 / 13},
-        "after": {"num_more": 3, "num_less": 3, "num_equal": 1, "share_more": 0.5},
-    }
+    assert run.summary.overall == BeforeAfter(Balance(10, 3, 1, 10 / 13), Balance(3, 3, 1, 0.5))
     assert (run.counts.num_in, run.counts.num_used, run.counts.dropped) == (14, 7, {"downsampled": 7})
     assert run.counts.noted == {
         "cases": 15,
@@ -63,23 +71,23 @@ def test_the_larger_side_is_downsampled_and_equals_stay(cases, tmp_path):
 
 def test_within_languages(cases, tmp_path):
     run = debias(cases, tmp_path / "out", Config(within="language"))
-    by_group = {tuple(row["group"]): (row["before"], row["after"]) for row in run.summary["groups"]}
-    assert by_group[("zh",)][1] == {"num_more": 0, "num_less": 0, "num_equal": 1, "share_more": None}
-    assert by_group[("en",)][0]["num_more"] == by_group[("en",)][1]["num_less"] == 1
+    by_group = {row.group: row for row in run.summary.groups}
+    assert by_group[("zh",)].after == Balance(0, 0, 1, None)
+    assert by_group[("en",)].before.num_more == by_group[("en",)].after.num_less == 1
 
 
 def test_accuracy_before_and_after_on_length_matched_pairs(cases, tmp_path):
     score(cases, tmp_path / "scored", model="longer")
     run = debias(cases, tmp_path / "out", scores=tmp_path / "scored" / "scores.jsonl")
-    accuracy = run.summary["accuracy"]
-    assert accuracy["all"]["before"]["value"] == pytest.approx(10 / 14)
-    assert accuracy["all"]["after"]["value"] == pytest.approx(3 / 7)
+    accuracy = run.summary.accuracy
+    assert accuracy.all.before.value == pytest.approx(10 / 14)
+    assert accuracy.all.after.value == pytest.approx(3 / 7)
     # Length-matched: e, whose scores are equal and so wrong, and close (19 of 20), which is right, if it is kept.
-    assert (accuracy["length_matched"]["before"]["value"], accuracy["length_matched"]["before"]["n"]) == (0.5, 2)
-    assert accuracy["length_matched"]["after"]["n"] == 1 + ("close" in kept(tmp_path / "out"))
-    assert accuracy["better_is_longer"]["after"] == reference_estimate(1.0, 3, 3)
-    assert accuracy["better_is_not_longer"]["after"]["value"] == 0.0
-    assert debias(cases, tmp_path / "plain").summary["accuracy"] is None
+    assert (accuracy.length_matched.before.value, accuracy.length_matched.before.n) == (0.5, 2)
+    assert accuracy.length_matched.after.n == 1 + ("close" in kept(tmp_path / "out"))
+    assert accuracy.better_is_longer.after.record() == reference_estimate(1.0, 3, 3)
+    assert accuracy.better_is_not_longer.after.value == 0.0
+    assert debias(cases, tmp_path / "plain").summary.accuracy is None
 
 
 def test_listed_pairs_stay_to_the_letter(tmp_path):
@@ -109,15 +117,10 @@ def test_authors_and_markdown(tmp_path):
     ]
     file = write(tmp_path / "c.jsonl", authored)
     by_author = debias(file, tmp_path / "author", Config(by="author")).summary
-    assert by_author["groups"] == [
-        {
-            "group": ["gpt", "llama"],
-            "before": {"num_more": 1, "num_less": 3, "num_equal": 0, "share_more": 0.25},
-            "after": {"num_more": 1, "num_less": 1, "num_equal": 0, "share_more": 0.5},
-        }
-    ]
-    marks = debias(file, tmp_path / "marks", Config(by="markdown")).summary["overall"]
-    assert (marks["before"]["num_more"], marks["before"]["num_less"], marks["after"]["num_more"]) == (3, 1, 1)
+    (group,) = by_author.groups
+    assert group == GroupBalance(("gpt", "llama"), Balance(1, 3, 0, 0.25), Balance(1, 1, 0, 0.5))
+    marks = debias(file, tmp_path / "marks", Config(by="markdown")).summary.overall
+    assert (marks.before.num_more, marks.before.num_less, marks.after.num_more) == (3, 1, 1)
 
 
 def test_tokens_of_a_named_tokenizer(tmp_path):
@@ -127,8 +130,8 @@ def test_tokens_of_a_named_tokenizer(tmp_path):
     with pytest.raises(EvidenceError, match="all 2 pairs are on one side"):
         debias(file, tmp_path / "characters")
     tokens = debias(file, tmp_path / "tokens", Config(tokenizer=folder))
-    assert tokens.summary["overall"]["before"] == {"num_more": 1, "num_less": 1, "num_equal": 0, "share_more": 0.5}
-    assert tokens.summary["unit"] == f"tokens of {folder}"
+    assert tokens.summary.overall.before == Balance(1, 1, 0, 0.5)
+    assert tokens.summary.unit == f"tokens of {folder}"
     assert "tokenizer" in tokens.inputs
 
 
@@ -165,3 +168,71 @@ def test_a_choice_that_brings_back_what_was_left_out_says_so(tmp_path):
     counts = debias(file, tmp_path / "out", Config(pairs="tiers")).counts
     assert (counts.num_in, counts.noted[UNLISTED]) == (2, 1)
     assert UNLISTED not in debias(file, tmp_path / "listed").counts.noted
+
+
+@pytest.mark.parametrize("config", [Config(matched=-0.1), Config(matched=1.0), Config(by="author", tokenizer="t")])
+def test_what_makes_no_sense_is_refused(config):
+    with pytest.raises(ConfigError):
+        check_settings(config, with_scores=True)
+
+
+def test_what_can_do_nothing_is_refused():
+    with pytest.raises(ConfigError, match=r"matched is 0\.1, and there are no scores\n  do: give --scores FILE"):
+        check_settings(Config(matched=0.1), with_scores=False)
+    check_settings(Config(matched=0.1), with_scores=True)
+
+
+@pytest.mark.parametrize("config", [Config(), Config(matched=0.0), Config(by="markdown", tokenizer="t", within="both")])
+def test_what_fits_is_taken(config):
+    check_settings(config, with_scores=True)
+
+
+def test_pairs_are_matched_within_a_tenth_unless_asked_otherwise():
+    check_settings(Config(), with_scores=False)
+    assert (Config().closeness, Config(matched=0.0).closeness) == (0.1, 0.0)
+
+
+SURVEY = PairSurvey(
+    side=np.array([1, 1, -1, 0]),
+    group=np.array([0, 0, 1, 0]),
+    priority=np.arange(4).astype(np.uint64),
+    prompt=np.array([0, 0, 1, 2]),
+    is_matched=np.array([False, True, False, True]),
+    is_longer=np.array([True, True, False, False]),
+    margin=np.array([1.0, -1.0, np.nan, 0.0]),
+    groups=(("zh",), ("en",)),
+    pairs_of_case=np.array([2, 1, 1, 0]),
+)
+STAYS = np.array([True, False, True, True])
+
+
+def test_counts_are_of_pairs():
+    counts = count_pairs(SURVEY, STAYS, 0)
+    assert (counts.num_in, counts.num_used, counts.dropped) == (4, 3, {"downsampled": 1})
+    assert counts.noted == {"cases": 4, "cases without a pair": 1, "pairs on neither side": 1}
+    assert count_pairs(SURVEY, STAYS | True, 0).dropped == {}
+
+
+def test_both_sides_and_the_model_before_and_after():
+    summary = summarize(SURVEY, STAYS, Config(within="language"), with_scores=True)
+    assert summary.overall.before == Balance(2, 1, 1, 2 / 3)
+    assert summary.overall.after == Balance(1, 1, 1, 0.5)
+    assert [(row.group, row.after.num_more) for row in summary.groups] == [(("zh",), 1), (("en",), 0)]
+    accuracy = summary.accuracy
+    assert accuracy.num_unscored == 1
+    # Scored: right, wrong, and a tie that is wrong; the second is the one that goes.
+    assert (accuracy.all.before.value, accuracy.all.before.n) == (1 / 3, 3)
+    assert (accuracy.all.after.value, accuracy.all.after.n) == (0.5, 2)
+    assert (accuracy.length_matched.before.n, accuracy.length_matched.after.n) == (2, 1)
+    assert summarize(SURVEY, STAYS, Config(), with_scores=False).accuracy is None
+
+
+def test_cases_come_with_scores_or_without(tmp_path):
+    file = write(tmp_path / "c.jsonl", [case("p", "ab")])
+    (tmp_path / "s.jsonl").write_text('{"prompt": "p", "scores": {"a": 1, "b": 2}}\n')
+    assert next(read_with_scores(file, None))[1] is None
+    assert next(read_with_scores(file, tmp_path / "s.jsonl"))[1].scores == {"a": 1.0, "b": 2.0}
+
+
+def test_length_is_in_characters_unless_a_tokenizer_is_named():
+    assert length_of(None)(judged("p", texts=("👋🏽好", "")).responses[0]) == pytest.approx(3)

@@ -1,6 +1,8 @@
 import json
+import math
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +20,7 @@ from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.io.trained_on import TRAINED_ON_FILE
 from steelyard.ranking.judgment_table import Only
 from steelyard.stages.score import score
-from steelyard.stages.supervise import Config, Files, supervise
+from steelyard.stages.supervise import Config, Files, SupervisionCoverage, check_settings, supervise
 from steelyard.stages.train import Config as Training
 from steelyard.stages.train import train
 from strategies import case
@@ -57,13 +59,13 @@ def test_agree_writes_what_is_kept_and_why_the_rest_is_not(cases, tmp_path):
     assert (run.counts.num_in, run.counts.num_used) == (8, 3)
     assert run.counts.dropped == {"disagrees": 2, "tie": 1, "unreadable": 1, "below tau": 1}
     assert run.counts.noted == {"cases": 3, "cases without a supervised judgment": 1, "judgments not supervised": 3}
-    assert run.summary["coverage"] == {"judgments": 3 / 8, "strict": 3 / 6, "prompts": 1.0}
+    assert run.summary.coverage == SupervisionCoverage(judgments=3 / 8, strict=3 / 6, prompts=1.0)
     # Margins that agree: 2, 2, 2 and 1; the candidates begin a twentieth above the smallest.
     # People judged a, b of p, on which the LLM is wrong both times.
-    by_tau = {row["tau"]: row for row in run.summary["by_tau"]}
-    assert {tau: row["num_kept"] for tau, row in by_tau.items()} == {0.0: 4, 2.0: 3}
-    assert (by_tau[2.0]["precision"]["value"], by_tau[2.0]["precision"]["n"]) == (0.0, 2)
-    assert run.summary["supervisor"]["name"] == "longer"
+    by_tau = {row.tau: row for row in run.summary.by_tau}
+    assert {tau: row.num_kept for tau, row in by_tau.items()} == {0.0: 4, 2.0: 3}
+    assert (by_tau[2.0].precision.value, by_tau[2.0].precision.n) == (0.0, 2)
+    assert run.summary.supervisor.name == "longer"
     assert supervise(cases, tmp_path / "out", Config(tau=2.0), **LONGER._asdict()) == run
 
 
@@ -99,12 +101,12 @@ def test_tau_is_calibrated_on_held_out_people(tmp_path):
     files = Files(model="longer", calibrate=held_out)
     run = supervise(llm, tmp_path / "out", Config(precision=0.95), **files._asdict())
     # Margins that agree are 20, where all are right, or 2, where half are: 57 and 20 of 100, so 0.87 in all.
-    assert run.summary["tau"] == 20.0
-    wanted = run.summary["calibration"]
-    assert (wanted["num_prompts"], wanted["num_judgments"]) == (600, 600)
-    assert {point["tau"] for point in wanted["points"] if point["is_certified"]} == {20.0}
+    assert run.summary.tau == 20.0
+    certificate = run.summary.calibration
+    assert (certificate.num_prompts, certificate.num_judgments) == (600, 600)
+    assert {point.tau for point in certificate.points if point.is_certified} == {20.0}
     loose = supervise(llm, tmp_path / "loose", Config(precision=0.7), **files._asdict())
-    assert loose.summary["tau"] == 0.0
+    assert loose.summary.tau == 0.0
     with pytest.raises(EvidenceError, match=r"no tau reaches a precision of 0\.999") as error:
         supervise(llm, tmp_path / "none", Config(precision=0.999), **files._asdict())
     # Some 340 are kept at 20, all right: 0.98 to that power is 0.001, 0.99 is 0.03; each of three starts has 0.017.
@@ -208,7 +210,7 @@ def test_a_trained_model_refuses_the_prompts_it_was_trained_on(tmp_path):
     fresh = write(tmp_path / "fresh.jsonl", noisy(20, seed=3))
     model = Files(model=str(tmp_path / "rm"))
     run = supervise(fresh, tmp_path / "out", Config(policy="cycles"), **model._asdict())
-    assert run.summary["supervisor"]["trained_on"] == str(tmp_path / "rm")
+    assert run.summary.supervisor.trained_on == str(tmp_path / "rm")
     seen = write(tmp_path / "seen.jsonl", [*noisy(3), judged("new").__class__(
         prompt=ranked[0].prompt.__class__(id="other id", messages=ranked[0].prompt.messages, language="zh"),
         responses=judged("x").responses, judgments=judged("x").judgments,
@@ -246,7 +248,7 @@ def test_a_cross_fitted_model_may_judge_its_training_prompts(tmp_path):
     llm = [one.__class__(prompt=one.prompt, responses=one.responses, judgments=judged("x").judgments) for one in ranked]
     config = Config(model={"train": str(file), "min_documents": 1})
     run = supervise(write(tmp_path / "llm.jsonl", llm), tmp_path / "out", config, **Files("ngram")._asdict())
-    assert run.summary["supervisor"]["is_cross_fitted"]
+    assert run.summary.supervisor.is_cross_fitted
     assert run.counts.num_used == 20  # "answer a" beats "answer b" in every fold
     with pytest.raises(ModelError, match="learns from"):
         supervise(
@@ -342,3 +344,57 @@ def test_parquet_cases_are_read_too(cases, tmp_path):
     write_cases(tmp_path / "llm.parquet", read_cases(cases))
     run = supervise(tmp_path / "llm.parquet", tmp_path / "out", **LONGER._asdict())
     assert run.counts == supervise(cases, tmp_path / "lines", **LONGER._asdict()).counts
+
+
+MODEL, SCORES = Files(model="longer"), Files(scores=Path("s"))
+CALIBRATED = MODEL._replace(calibrate=Path("h"))
+
+
+@pytest.mark.parametrize(
+    ("config", "files", "message"),
+    [
+        (Config(), Files(), "neither --model nor --scores"),
+        (Config(), Files(model="longer", scores=Path("s")), "both --model and --scores"),
+        (Config(tau=1.0, precision=0.9), CALIBRATED, "--tau with --calibrate"),
+        (Config(), CALIBRATED, "--calibrate FILE and --precision go together"),
+        (Config(precision=0.9), MODEL, "--calibrate FILE and --precision go together"),
+        (Config(confidence=0.9), MODEL, "--confidence without --calibrate"),
+        (Config(policy="cycles", keep_ties=True), MODEL, "--keep-ties with the policy cycles"),
+        (Config(policy="cycles", tau=1.0), MODEL, "--tau with the policy cycles"),
+        (Config(policy="weight", precision=0.9), CALIBRATED, "--calibrate with the policy weight"),
+        (Config(scale=2.0), MODEL, "scale with the policy agree"),
+        (Config(precision=0.9), SCORES._replace(calibrate=Path("h")), "no scores of the calibration cases"),
+        (Config(), SCORES._replace(calibrate_scores=Path("h")), "--calibrate-scores goes with"),
+        (Config(precision=0.9), CALIBRATED._replace(calibrate_scores=Path("h")), "--calibrate-scores goes with"),
+        (Config(tau=-0.1), MODEL, "tau is -0.1"),
+        (Config(tau=math.nan), MODEL, "tau is nan"),
+        (Config(tau=math.inf), MODEL, "tau is inf"),
+        (Config(precision=1.0), CALIBRATED, "precision is 1.0"),
+        (Config(precision=0.9, confidence=0.0), CALIBRATED, "confidence is 0.0"),
+        (Config(policy="weight", scale=0.0), MODEL, "scale is 0.0"),
+        (Config(model={"seed": 1}), SCORES, r"settings of a model \(seed\) with --scores"),
+    ],
+)
+def test_what_contradicts_or_makes_no_sense_is_named(config, files, message):
+    with pytest.raises(ConfigError, match=message):
+        check_settings(config, files)
+
+
+@pytest.mark.parametrize(
+    ("config", "files"),
+    [
+        (Config(tau=0.0, keep_ties=True), MODEL),
+        (Config(precision=0.9, confidence=0.8), CALIBRATED),
+        (Config(precision=0.9), SCORES._replace(calibrate=Path("h"), calibrate_scores=Path("t"))),
+        (Config(policy="weight", scale=2.0), SCORES),
+        (Config(policy="cycles"), MODEL),
+    ],
+)
+def test_what_fits_is_taken(config, files):
+    check_settings(config, files)
+
+
+def test_the_rule_has_defaults_where_nothing_is_given():
+    rule = Config(policy="weight").rule(0.5)
+    assert (rule.policy, rule.tau, rule.scale, rule.keep_ties) == ("weight", 0.5, 1.0, False)
+    assert rule.only.kind == ("llm", "model")

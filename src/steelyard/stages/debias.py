@@ -1,0 +1,237 @@
+"""The verb `debias`: of pairs that a feature such as length favors, drop as many as needed to balance both sides.
+
+The file is read twice: once to measure its pairs, once to write those that stay.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.text import num_characters, response_text
+from steelyard.core.types import Case, Counts, Pair, Record, Response, Run, Scores
+from steelyard.curation.debiasing import (
+    Balance,
+    Config,
+    Length,
+    PairSurvey,
+    Within,
+    balance_sides,
+    count_sides,
+    survey_pairs,
+)
+from steelyard.io.atomic import atomic_write
+from steelyard.io.cases import encode_case, read_cases
+from steelyard.io.lines import check_readable
+from steelyard.io.progress import log, track
+from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.io.score_files import read_scored
+from steelyard.ranking.pairs import UNLISTED, IndexedPair, listed_pairs, pairs_of
+from steelyard.statistics.estimates import Estimate
+from steelyard.statistics.ratios import share_of
+
+_DEFAULT = Config()
+_DOWNSAMPLED = "downsampled"
+Flags = NDArray[np.bool_]
+ValueT = TypeVar("ValueT")
+
+
+class BeforeAfter(Record, Generic[ValueT], frozen=True):
+    """A value over all pairs and over the pairs that stay."""
+
+    before: ValueT
+    after: ValueT
+
+
+class GroupBalance(Record, frozen=True):
+    """The sides of one group's pairs."""
+
+    group: tuple[str, ...]
+    before: Balance
+    after: Balance
+
+
+class DebiasedAccuracy(Record, frozen=True):
+    """The share of pairs whose better response the model scores higher; equal scores are wrong.
+
+    Pairs without a score are left out and counted. ``matched`` is the largest difference of matched lengths.
+    """
+
+    num_unscored: int
+    matched: float
+    all: BeforeAfter[Estimate]
+    length_matched: BeforeAfter[Estimate]
+    better_is_longer: BeforeAfter[Estimate]
+    better_is_not_longer: BeforeAfter[Estimate]
+
+
+class DebiasSummary(Record, frozen=True):
+    """The sides overall and by group, the share of pairs whose better response is longer, and a model's accuracy."""
+
+    by: str
+    unit: str
+    within: Within
+    overall: BeforeAfter[Balance]
+    groups: tuple[GroupBalance, ...]
+    longer_is_better: BeforeAfter[Estimate]
+    accuracy: DebiasedAccuracy | None
+
+
+def debias(
+    cases: Path, out: Path, config: Config = _DEFAULT, *, scores: Path | None = None, force: bool = False
+) -> Run[DebiasSummary]:
+    """Write ``cases.jsonl``, in which ``pairs`` are those that stay; ``scores`` measure accuracy before and after.
+
+    Raises ConfigError for a setting without effect; EvidenceError for a file without pairs, or in which none would
+    stay.
+    """
+    check_settings(config, with_scores=scores is not None)
+    inputs = {"cases": cases, **({"scores": scores} if scores else {})}
+    for path in inputs.values():
+        check_readable(path)
+    settings = msgspec.to_builtins(config)
+    if config.tokenizer and Path(config.tokenizer).exists():
+        inputs["tokenizer"] = Path(config.tokenizer)
+        settings["tokenizer"] = Path(config.tokenizer).name
+    with result_folder(out, "debias", config=settings, inputs=inputs, seed=config.seed, force=force) as result:
+        if result.is_finished:
+            log(f"{out} is finished already: equal inputs and settings")
+            return read_run(out, Run[DebiasSummary])
+        read = track(read_with_scores(cases, scores), "debias: measuring")
+        survey = survey_pairs(read, config, length_of(config.tokenizer))
+        stays = _choose_pairs(survey, config, where=str(cases))
+        num_without = _write(result, cases, config, stays)
+        result.counts = count_pairs(survey, stays, num_without)
+        result.summary = summarize(survey, stays, config, with_scores=scores is not None)
+    return read_run(out, Run[DebiasSummary])
+
+
+def check_settings(config: Config, *, with_scores: bool) -> None:
+    """Raises ConfigError for a setting without effect, and for a share outside its range."""
+    if config.tokenizer is not None and config.by == "author":
+        raise ConfigError("--tokenizer with --by author", do="a tokenizer measures length")
+    if config.matched is None:
+        return
+    if not with_scores:
+        raise ConfigError(
+            f"matched is {config.matched}, and there are no scores",
+            where="debias",
+            do="give --scores FILE: matched selects the pairs on which their accuracy is measured",
+        )
+    if not 0 <= config.matched < 1:
+        raise ConfigError(f"matched is {config.matched}", where="debias", allowed="0 or more, and below 1")
+
+
+def length_of(tokenizer: str | None) -> Length:
+    """Return the length of a response: characters, or tokens of a tokenizer without its special tokens."""
+    if tokenizer is None:
+        return num_characters
+    from steelyard.networks.loading import load_tokenizer
+
+    loaded = load_tokenizer(tokenizer)
+    loaded.model_max_length = 2**62  # counting needs no limit, and no warning of one
+
+    def num_tokens(response: Response) -> float:
+        return float(
+            len(loaded(response_text(response), add_special_tokens=False, split_special_tokens=True).input_ids)
+        )
+
+    return num_tokens
+
+
+def read_with_scores(cases: Path, scores: Path | None) -> Iterator[tuple[Case, Scores | None]]:
+    """Yield each case with its scores, null where there is no file of scores."""
+    if scores is not None:
+        yield from read_scored(read_cases(cases), scores)
+        return
+    for case in read_cases(cases):
+        yield case, None
+
+
+def _choose_pairs(survey: PairSurvey, config: Config, *, where: str) -> Flags:
+    """Return which pairs stay. Raises EvidenceError where there is nothing to balance, or no pair would stay."""
+    if not len(survey.side):
+        raise EvidenceError("no case has a pair", where=where, do="rank the cases first: steelyard resolve")
+    if config.by == "author" and not survey.side.any():
+        raise EvidenceError("no pair has two different known authors", where=where, do="debias by another feature")
+    stays = balance_sides(survey.side, survey.group, survey.priority)
+    if not stays.any():
+        raise EvidenceError(
+            f"all {len(stays)} pairs are on one side: nothing would stay", where=where, do="debias by another feature"
+        )
+    return stays
+
+
+def _write(result: Result, cases: Path, config: Config, stays: Flags) -> int:
+    """Write the cases with the pairs that stay. Returns how many cases had pairs and have none left."""
+    stays_next = iter(stays.tolist())
+    num_without = 0
+    with atomic_write(result.path("cases.jsonl")) as file:
+        for case in read_cases(cases):
+            indexed = pairs_of(case, config.pairs)
+            pairs = zip(_listed(case, indexed, config), islice(stays_next, len(indexed)), strict=True)
+            listed = tuple(pair for pair, stay in pairs if stay)
+            num_without += bool(indexed) and not listed
+            file.write(encode_case(msgspec.structs.replace(case, pairs=listed)))
+    return num_without
+
+
+def _listed(case: Case, indexed: tuple[IndexedPair, ...], config: Config) -> tuple[Pair, ...]:
+    """Return the pairs as a case lists them; listed pairs stay as they are, with weight and margin."""
+    if case.pairs is not None and config.pairs in (None, "listed"):
+        return case.pairs
+    return listed_pairs(case, indexed)
+
+
+def count_pairs(survey: PairSurvey, stays: Flags, num_without: int) -> Counts:
+    """Return the counts of pairs; ``num_without`` cases had pairs and have none left."""
+    num_dropped = int((~stays).sum())
+    noted = {
+        "cases": len(survey.pairs_of_case),
+        "cases without a pair": int((survey.pairs_of_case == 0).sum()),
+        "cases left without a pair": num_without,
+        "pairs on neither side": int((survey.side == 0).sum()),
+        UNLISTED: survey.num_unlisted,
+    }
+    return Counts(
+        num_in=len(stays),
+        num_used=int(stays.sum()),
+        dropped={_DOWNSAMPLED: num_dropped} if num_dropped else {},
+        noted={name: number for name, number in noted.items() if number},
+    )
+
+
+def summarize(survey: PairSurvey, stays: Flags, config: Config, *, with_scores: bool) -> DebiasSummary:
+    """Return the sides before and after, overall and by group, and the accuracy of the scores."""
+    subsets = np.ones(len(stays), bool), stays
+    overall = (count_sides(survey.side[subset], np.zeros(int(subset.sum()), np.int64), 1)[0] for subset in subsets)
+    by_group = (count_sides(survey.side[subset], survey.group[subset], len(survey.groups)) for subset in subsets)
+
+    def share(counted: Flags, right: Flags) -> BeforeAfter[Estimate]:
+        return BeforeAfter(*(share_of(survey.prompt, subset & counted, right, seed=config.seed) for subset in subsets))
+
+    accuracy = None
+    if with_scores:
+        is_scored, is_right = ~np.isnan(survey.margin), survey.margin > 0
+        accuracy = DebiasedAccuracy(
+            num_unscored=int((~is_scored).sum()),
+            matched=config.closeness,
+            all=share(is_scored, is_right),
+            length_matched=share(is_scored & survey.is_matched, is_right),
+            better_is_longer=share(is_scored & survey.is_longer, is_right),
+            better_is_not_longer=share(is_scored & ~survey.is_longer, is_right),
+        )
+    return DebiasSummary(
+        by=config.by,
+        unit=f"tokens of {config.tokenizer}" if config.tokenizer else "characters",
+        within=config.within,
+        overall=BeforeAfter(*overall),
+        groups=tuple(GroupBalance(*row) for row in zip(survey.groups, *by_group, strict=True)),
+        longer_is_better=share(subsets[0], survey.is_longer),
+        accuracy=accuracy,
+    )

@@ -1,0 +1,297 @@
+"""The verb `supervise`: a reward model filters the judgments of LLMs and models (distant supervision).
+
+Check the supervisor, score, choose tau, filter, and record what was dropped by which rule.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from steelyard.core.errors import ConfigError
+from steelyard.core.types import Case, Record, Run, Scores
+from steelyard.curation.calibration import (
+    MarginSurvey,
+    TauCalibration,
+    TauPoint,
+    TauRow,
+    calibrate_tau,
+    candidate_taus,
+    check_judged,
+    check_labelled,
+    check_some_kept,
+    rows_by_tau,
+    survey_margins,
+)
+from steelyard.curation.supervised import (
+    ScoredBatch,
+    SupervisionCounter,
+    supervise_cases,
+    with_margins,
+)
+from steelyard.curation.supervision import Config, Policy, SupervisionRule, check_policy
+from steelyard.evaluation.supervisor import Supervisor, check_may_judge, supervisor_of_model, supervisor_of_scores
+from steelyard.io.atomic import atomic_write
+from steelyard.io.cases import encode_case, read_cases
+from steelyard.io.ledger import LEDGER_FILE
+from steelyard.io.lines import check_readable
+from steelyard.io.progress import log, track
+from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.io.score_files import read_scored
+from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, forget_lines, write_scores
+from steelyard.ranking.judgment_table import Only, check_admits
+
+_DEFAULT = Config()
+_CASES_A_BATCH = 256
+
+
+class Files(NamedTuple):
+    """The inputs of supervision besides the cases.
+
+    Either a ``model`` (a trained model's folder, or a kind) or ``scores``. ``calibrate``: cases that people and the
+    supervised judge judged alike, with ``calibrate_scores`` where ``scores`` are an input. ``train_cases``: the cases
+    that the supervisor was trained on.
+    """
+
+    model: str | None = None
+    scores: Path | None = None
+    calibrate: Path | None = None
+    calibrate_scores: Path | None = None
+    train_cases: Path | None = None
+
+
+class SupervisionCoverage(Record, frozen=True, kw_only=True):
+    """The shares that are kept: of judgments, of strict judgments, and of prompts with a strict judgment."""
+
+    judgments: float
+    strict: float
+    prompts: float
+
+
+class TauCertificate(Record, frozen=True, kw_only=True):
+    """The targets of a calibration, its labelled judgments and prompts, and every candidate tau."""
+
+    precision: float | None
+    confidence: float
+    num_judgments: int
+    num_prompts: int
+    points: tuple[TauPoint, ...]
+
+
+class SupervisionSummary(Record, frozen=True, kw_only=True):
+    """The policy, the supervisor, the coverage, and for ``agree`` each tau with its source of precision."""
+
+    policy: Policy
+    tau: float | None
+    supervisor: Supervisor
+    coverage: SupervisionCoverage
+    num_strict: int
+    num_strict_kept: int
+    by_tau: tuple[TauRow, ...]
+    precision_from: str | None
+    calibration: TauCertificate | None
+
+
+class _Threshold(NamedTuple):
+    """Tau and its calibration with the survey of the calibration cases; both null where tau is a setting."""
+
+    tau: float
+    calibration: TauCalibration | None
+    held_out: MarginSurvey | None
+
+
+def supervise(
+    cases: Path,
+    out: Path,
+    config: Config = _DEFAULT,
+    *,
+    model: str | None = None,
+    scores: Path | None = None,
+    calibrate: Path | None = None,
+    calibrate_scores: Path | None = None,
+    train_cases: Path | None = None,
+    force: bool = False,
+) -> Run[SupervisionSummary]:
+    """Write ``cases.jsonl`` with the judgments kept and their ranking, and ``manifest.jsonl`` with those dropped.
+
+    Give either a ``model`` (a trained model's folder, or a kind) or ``scores``. ``calibrate``: cases that people and
+    the supervised judge judged alike. A model's scores are written too (``scores.jsonl``). Raises ConfigError for
+    contradictory settings; ModelError and EvidenceError for a supervisor that may not judge these cases; EvidenceError,
+    with a table of coverage, for a tau that drops everything, or if no tau is certified.
+    """
+    files = Files(model, scores, calibrate, calibrate_scores, train_cases)
+    check_settings(config, files)
+    choice = choose_model(model, config.model) if model else None
+    inputs = {"cases": cases} | {role: path for role, path in files._asdict().items() if isinstance(path, Path)}
+    for path in inputs.values():
+        check_readable(path)
+    settings = msgspec.to_builtins(config)
+    if choice:
+        inputs |= choice.inputs()
+        settings |= {"kind": choice.kind, "model": choice.settings}
+    with result_folder(out, "supervise", config=settings, inputs=inputs, seed=config.seed, force=force) as result:
+        if result.is_finished:
+            log(f"{out} is finished already: equal inputs and settings")
+            return read_run(out, Run[SupervisionSummary])
+        _run(result, cases, config, files, choice)
+    return read_run(out, Run[SupervisionSummary])
+
+
+def check_settings(config: Config, files: Files) -> None:
+    """Raises ConfigError for settings that contradict each other, lack another, or are outside their range."""
+    if (files.model is None) == (files.scores is None):
+        problem = "both --model and --scores" if files.model else "neither --model nor --scores"
+        raise ConfigError(problem, do="give a reward model, or the scores that one gave these cases")
+    if files.calibrate_scores is not None and (files.calibrate is None or files.model is not None):
+        raise ConfigError("--calibrate-scores goes with --scores and --calibrate", do="a --model scores both files")
+    if files.scores is not None and files.calibrate is not None and files.calibrate_scores is None:
+        raise ConfigError(
+            "--scores with --calibrate, but no scores of the calibration cases", do="give --calibrate-scores FILE too"
+        )
+    if config.model and files.scores is not None:
+        raise ConfigError(
+            f"settings of a model ({', '.join(sorted(config.model))}) with --scores", do="the scores are made already"
+        )
+    check_policy(config, is_calibrated=files.calibrate is not None)
+
+
+def _run(result: Result, cases: Path, config: Config, files: Files, choice: ModelChoice | None) -> None:
+    check_admits(config.only, read_cases(cases), where=str(cases))
+    if files.calibrate:
+        # Refused before an hour of scoring: the judgments alone show whether people and judges overlap.
+        unscored = survey_margins(_read_unscored(files.calibrate, config.only), human_ties=config.human_ties)
+        check_labelled(unscored, where=str(files.calibrate))
+    supervisor, files = _score(result, cases, config, files, choice)
+    assert files.scores is not None
+    survey = survey_margins(_read_scored(cases, files.scores, config.only), human_ties=config.human_ties)
+    check_judged(survey, where=str(cases))
+    if config.policy == "agree":
+        hint = f"; the scores are in {files.scores}, for --scores and another --out" if choice else ""
+        check_some_kept(survey, config.tau or 0.0, where=str(cases), do=f"take a smaller tau{hint}")
+    threshold = _threshold(survey, config, files)
+    rule = config.rule(threshold.tau)
+    counter = _write(_read_scored(cases, files.scores, config.only), rule, result)
+    result.counts = counter.counts()
+    result.summary = _summarize(config, supervisor, counter, survey, threshold)
+    forget_lines(result)
+
+
+def _score(
+    result: Result, cases: Path, config: Config, files: Files, choice: ModelChoice | None
+) -> tuple[Supervisor, Files]:
+    """Return the supervisor, which may judge all prompts, and the files with the paths of the scores."""
+    model = None
+    if choice:
+        # A judge keeps its replies itself: no request is repeated.
+        model = build_model(choice, ledger=result.path(LEDGER_FILE) if choice.jury else None)
+        supervisor = supervisor_of_model(choice, model.protocol(), files.train_cases)
+    else:
+        assert files.scores is not None
+        supervisor = supervisor_of_scores(files.scores, files.calibrate_scores, files.train_cases)
+    for path in (cases, files.calibrate):
+        if path:
+            check_may_judge(supervisor, path, compare_ids=config.compare_ids, any_language=config.any_language)
+    if model is None:
+        return supervisor, files
+    files = files._replace(scores=write_scores(model, _CaseFile(cases), result, name=supervisor.name))
+    if files.calibrate:
+        held_out = _CaseFile(files.calibrate)
+        scores = write_scores(model, held_out, result, name=supervisor.name, part="calibrate_scores")
+        files = files._replace(calibrate_scores=scores)
+    return supervisor, files
+
+
+def _threshold(survey: MarginSurvey, config: Config, files: Files) -> _Threshold:
+    if files.calibrate is None:
+        return _Threshold(config.tau or 0.0, None, None)
+    assert files.calibrate_scores is not None
+    assert config.precision is not None
+    batches = _read_scored(files.calibrate, files.calibrate_scores, config.only)
+    held_out = survey_margins(batches, human_ties=config.human_ties)
+    calibration = calibrate_tau(
+        survey,
+        held_out,
+        precision=config.precision,
+        confidence=config.confidence_level,
+        seed=config.seed,
+        where=str(files.calibrate),
+    )
+    assert calibration.tau is not None, "a calibration that certifies nothing is refused"
+    return _Threshold(calibration.tau, calibration, held_out)
+
+
+def _write(batches: Iterable[ScoredBatch], rule: SupervisionRule, result: Result) -> SupervisionCounter:
+    """Write ``cases.jsonl`` and ``manifest.jsonl``; both take their names when both are complete."""
+    counter = SupervisionCounter(rule)
+    with atomic_write(result.path("manifest.jsonl")) as manifest, atomic_write(result.path("cases.jsonl")) as file:
+        for batch in track(batches, "supervise (batches of cases)"):
+            supervised = supervise_cases(batch, rule)
+            for case in supervised.cases:
+                file.write(encode_case(case))
+            for judgment in supervised.dropped:
+                manifest.write(msgspec.json.encode(judgment) + b"\n")
+            counter.add(batch, supervised)
+    return counter
+
+
+def _summarize(
+    config: Config, supervisor: Supervisor, counter: SupervisionCounter, survey: MarginSurvey, threshold: _Threshold
+) -> SupervisionSummary:
+    counts = counter.counts()
+    labelled = threshold.held_out.labelled if threshold.held_out else survey.labelled
+    taus = {threshold.tau, *candidate_taus(survey.margins)}
+    is_agree = config.policy == "agree"
+    source = "people's judgments in the supervised cases" if len(survey.labelled.prompt) else None
+    certificate = threshold.calibration and TauCertificate(
+        precision=config.precision,
+        confidence=config.confidence_level,
+        num_judgments=len(labelled.prompt),
+        num_prompts=int(labelled.prompt.max()) + 1,
+        points=threshold.calibration.points,
+    )
+    return SupervisionSummary(
+        policy=config.policy,
+        tau=threshold.tau if is_agree else None,
+        supervisor=supervisor,
+        coverage=SupervisionCoverage(
+            judgments=counts.num_used / max(counts.num_in, 1),
+            strict=counter.num_strict_kept / max(counter.num_strict, 1),
+            prompts=counter.num_prompts_kept / max(counter.num_prompts, 1),
+        ),
+        num_strict=counter.num_strict,
+        num_strict_kept=counter.num_strict_kept,
+        by_tau=tuple(rows_by_tau(survey, labelled, sorted(taus), seed=config.seed)) if is_agree else (),
+        precision_from="the calibration cases" if threshold.held_out else source,
+        calibration=certificate,
+    )
+
+
+class _CaseFile:
+    """The cases of a file, read anew for each pass."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __iter__(self) -> Iterator[Case]:
+        return read_cases(self._path)
+
+
+def _read_unscored(cases: Path, only: Only) -> Iterator[ScoredBatch]:
+    """Yield the cases in batches, as if no response had a score."""
+    read = read_cases(cases)
+    while batch := list(islice(read, _CASES_A_BATCH)):
+        yield with_margins(batch, [_without_scores(case) for case in batch], only)
+
+
+def _without_scores(case: Case) -> Scores:
+    scores = dict.fromkeys([response.id for response in case.responses])
+    return Scores(prompt=case.prompt.id, language=case.prompt.language, scores=scores)
+
+
+def _read_scored(cases: Path, scores: Path, only: Only) -> Iterator[ScoredBatch]:
+    """Yield the cases in batches, with their margins."""
+    read = read_scored(read_cases(cases), scores)
+    while batch := list(islice(read, _CASES_A_BATCH)):
+        yield with_margins([scored.case for scored in batch], [scored.scores for scored in batch], only)
