@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from steelyard.cli.pages import LEAST_WIDTH, echo_lines, echo_record, page_width
-from steelyard.io.spans import EMPTY, Span
+from steelyard.io.terminal_text import EMPTY, Span
 
 LINES = [(Span("[bold]你好[/bold]", "title"), Span(" :smile:", "bad")), EMPTY, (Span("x", "plain"),)]
 

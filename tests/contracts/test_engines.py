@@ -10,7 +10,7 @@ from ray_nodes import ray_nodes
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import build, kinds
 from steelyard.io.cases import decode_batch
-from steelyard.io.lines import Batch
+from steelyard.io.lines import LineBatch
 
 KINDS = kinds("engines")
 
@@ -44,9 +44,9 @@ def test_nothing_in_nothing_out(engine):
 
 def test_an_error_of_the_user_comes_back_as_it_was_raised(engine):
     good = b'{"format":1,"prompt":{"id":"p","messages":[]},"responses":[]}'
-    bad = Batch("數據.jsonl", (7, 8), (good, b'{"format":1,"prompt":3}'))
+    bad = LineBatch("數據.jsonl", (7, 8), (good, b'{"format":1,"prompt":3}'))
     with pytest.raises(RecordError) as caught:
-        list(engine.map(decode_batch, [Batch("數據.jsonl", (6,), (good,)), bad]))
+        list(engine.map(decode_batch, [LineBatch("數據.jsonl", (6,), (good,)), bad]))
     assert caught.value.where == Place("數據.jsonl", 8, "prompt")
     assert str(caught.value).startswith("數據.jsonl:8 at prompt: ")
 

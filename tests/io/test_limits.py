@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.io.cases import decode_case
-from steelyard.io.memory import bounded_memory
+from steelyard.io.lines import bounded_memory
 from steelyard.io.rows import read_rows
 from steelyard.io.tables import read_table
 

@@ -1,3 +1,5 @@
+"""Rows of foreign files: JSON, delimited text, tables; each with its place."""
+
 import pytest
 
 from steelyard.core.errors import FileError, RecordError
@@ -48,3 +50,59 @@ def test_what_is_nested_too_deeply_is_refused(tmp_path, content):
 def test_an_unknown_suffix_is_refused(tmp_path):
     with pytest.raises(FileError, match="cannot tell how to write"):
         write_rows(tmp_path / "r.csv", ROWS)
+
+
+def delimited_rows(path, content):
+    path.write_bytes(content.encode())
+    return [(row.place.line, row.value) for row in read_rows(path)]
+
+
+def test_a_plain_tsv_keeps_its_quotation_marks(tmp_path):
+    content = 'a\tb\n"x" y\t"\n שלום\t中文\n'
+    assert delimited_rows(tmp_path / "t.tsv", content) == [
+        (2, {"a": '"x" y', "b": '"'}),
+        (3, {"a": " שלום", "b": "中文"}),
+    ]
+
+
+def test_a_quoted_tsv_may_have_lines_and_tabs_in_its_cells(tmp_path):
+    content = 'a\tb\n"one\ntwo ""three"""\t1\nx\t"p\tq"\n'
+    assert delimited_rows(tmp_path / "t.tsv", content) == [
+        (2, {"a": 'one\ntwo "three"', "b": "1"}),
+        (4, {"a": "x", "b": "p\tq"}),
+    ]
+
+
+def test_csv_with_a_mark_of_its_byte_order(tmp_path):
+    assert delimited_rows(tmp_path / "t.csv", '\ufeffa,b\r\n"你,好",\r\n') == [(2, {"a": "你,好", "b": ""})]
+
+
+def test_a_remark_at_the_end_of_the_header_is_no_cell(tmp_path):
+    assert delimited_rows(tmp_path / "t.tsv", "a\tb\t# see the README\n1\t2\n") == [(2, {"a": "1", "b": "2"})]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found"),
+    [
+        ("t.tsv", "a\tb\n1\t2\t3\n", r"t\.tsv:2: a row of 3 cells under a header of 2"),
+        ("t.csv", "a,b\n1,2\n3\n", r"t\.csv:3: a row of 1 cells under a header of 2"),
+    ],
+)
+def test_a_row_of_other_cells_is_named(tmp_path, name, content, found):
+    with pytest.raises(RecordError, match=found):
+        delimited_rows(tmp_path / name, content)
+
+
+def test_a_broken_table_is_refused(tmp_path):
+    with pytest.raises(FileError, match="the header has 'a' twice"):
+        delimited_rows(tmp_path / "t.tsv", "a\ta\n1\t2\n")
+    with pytest.raises(FileError, match=r"t\.csv:2: the table cannot be read"):
+        delimited_rows(tmp_path / "t.csv", 'a,b\n"1,2\n')
+    (tmp_path / "u.tsv").write_bytes(b"a\tb\n\xff\t2\n")
+    with pytest.raises(FileError, match=r"u\.tsv:2: byte 1 is not UTF-8"):
+        list(read_rows(tmp_path / "u.tsv"))
+    (tmp_path / "u.csv").write_bytes(b"a,b\n\xff,2\n")
+    with pytest.raises(FileError, match="the table cannot be read"):
+        list(read_rows(tmp_path / "u.csv"))
+    with pytest.raises(FileError, match="the file is empty"):
+        delimited_rows(tmp_path / "e.tsv", "")

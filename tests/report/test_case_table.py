@@ -1,6 +1,6 @@
 import msgspec
 
-from steelyard.io.spans import plain
+from steelyard.io.terminal_text import plain
 from steelyard.report.case_table import ItemList, Row, list_lines, list_record, row_of, table_lines
 from steelyard.report.opened import open_case
 from strategies import case

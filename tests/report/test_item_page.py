@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.core.types import Scores
-from steelyard.io.cells import width_of
-from steelyard.io.spans import plain
+from steelyard.io.terminal_text import plain, width_of
 from steelyard.networks.answer_tokens import Piece, ShownAnswer
 from steelyard.report.item_page import ItemPage, page_lines, page_record
 from steelyard.report.item_verdicts import Scored

@@ -1,5 +1,5 @@
 from steelyard.core.types import Case, Message, Prompt, Rating, Response
-from steelyard.io.spans import plain
+from steelyard.io.terminal_text import plain
 from steelyard.report.item_texts import prompt_lines, response_lines
 from steelyard.report.opened import open_case
 from strategies import case

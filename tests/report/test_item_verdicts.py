@@ -1,7 +1,7 @@
 import pytest
 
 from steelyard.core.types import Pair, Scores
-from steelyard.io.spans import plain
+from steelyard.io.terminal_text import plain
 from steelyard.ranking.judgment_table import Only
 from steelyard.report.item_verdicts import (
     Scored,

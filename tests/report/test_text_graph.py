@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.io.cells import width_of
-from steelyard.io.spans import plain
+from steelyard.io.terminal_text import plain, width_of
 from steelyard.report.opened import open_case
 from steelyard.report.text_graph import MOST_ARROWS, draw_graph, legend
 from strategies import case, cases, judgment

@@ -1,6 +1,6 @@
 import pytest
 
-from steelyard.io.spans import plain
+from steelyard.io.terminal_text import plain
 from steelyard.networks.answer_tokens import Piece, ShownAnswer
 from steelyard.report.token_view import token_lines
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import typer
 
-from steelyard.io.spans import Line, plain
+from steelyard.io.terminal_text import Line, plain
 
 LEAST_WIDTH = 20
 _STYLES = {"plain": "", "title": "bold", "quiet": "dim", "bad": "bold red", "good": "green", "special": "cyan"}

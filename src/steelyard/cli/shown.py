@@ -6,7 +6,7 @@ import msgspec
 import typer
 
 from steelyard.core.types import Run
-from steelyard.io.cells import visible
+from steelyard.io.terminal_text import visible
 
 
 def show(run: Run, lines: Iterable[str], *, as_json: bool) -> None:

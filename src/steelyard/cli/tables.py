@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import typer
 
-from steelyard.io.cells import visible_line
+from steelyard.io.terminal_text import visible_line
 
 _GAP = 2
 _LEAST_NAME = 12

@@ -13,8 +13,8 @@ from typer.core import TyperCommand
 from steelyard.core.errors import ConfigError, UserError
 from steelyard.core.peer_names import PEER_NAMES
 from steelyard.io.interrupts import InterruptedRun, interruptible, kept_work
-from steelyard.io.pipes import copy_pipe, is_pipe
 from steelyard.io.progress import log
+from steelyard.io.tempfiles import copy_pipe, is_pipe
 
 _OUTPUTS = ("out", "folder")
 _JUDGE_SETTING = re.compile(r"--set ('?)((?:judge|chat)\.|allow_even=)")

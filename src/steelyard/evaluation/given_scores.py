@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 from steelyard.core.errors import Place, RecordError, choices
 from steelyard.core.types import Case, Prompt, Response, Scores
 from steelyard.io.cases import decode_case
-from steelyard.io.lines import Batch, read_batches
+from steelyard.io.lines import LineBatch, read_batches
 from steelyard.io.score_files import Scored, checked_line, decode_scores, placed_lines
 
 _CASES_AT_A_TIME = 1024
@@ -33,8 +33,8 @@ class CheckedScores(NamedTuple):
 class SideBySide(NamedTuple):
     """Lines of a bench file and as many lines of a file of scores: what a worker is given."""
 
-    cases: Batch
-    scores: Batch
+    cases: LineBatch
+    scores: LineBatch
 
     def checked(self, bench: Any) -> CheckedScores:
         """Decode the cases, which the bench prepares, and check their scores. Raises AlignmentError for another key."""
@@ -74,12 +74,12 @@ class _Waiting:
         self._numbers: tuple[int, ...] = ()
         self._lines: tuple[bytes, ...] = ()
 
-    def take(self, size: int) -> Batch:
+    def take(self, size: int) -> LineBatch:
         """Return the next lines, fewer at the end of the file."""
         while len(self._lines) < size and (batch := next(self._batches, None)) is not None:
             self._numbers += batch.numbers
             self._lines += batch.lines
-        taken = Batch(self._file, self._numbers[:size], self._lines[:size])
+        taken = LineBatch(self._file, self._numbers[:size], self._lines[:size])
         self._numbers, self._lines = self._numbers[size:], self._lines[size:]
         return taken
 

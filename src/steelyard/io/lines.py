@@ -1,10 +1,11 @@
-"""Lines of a file in batches of raw bytes, with every way in which a file can be broken said clearly."""
+"""Read the lines of a file in batches of raw bytes, and report every way in which a file can be broken."""
 
 import json
 import re
 import stat
+import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,15 +13,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard.core.errors import FileError, Place, RecordError, repeated
-from steelyard.io.memory import bounded_memory
 
 MAX_LINE_BYTES = 64 * 2**20
+MAX_DECODED_BYTES = 4 * 2**30
 _LONG_BYTES = 2**20
 _READ_AHEAD_BYTES = 2**18
-_MOST_BATCH_BYTES = 8 * 2**20
+_MAX_BATCH_BYTES = 8 * 2**20
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SPACED_KEY = re.compile(rb'"[ \t\r\n]+:')
 _LFS_POINTER = b"version https://git-lfs"
-_NO_TEXT = {
+_BINARY_FORMATS = {
     b"\x1f\x8b": ("gzip", "unpack it first: gunzip FILE"),
     b"BZh": ("bzip2", "unpack it first: bunzip2 FILE"),
     b"\xfd7zXZ": ("xz", "unpack it first: unxz FILE"),
@@ -30,10 +32,11 @@ _NO_TEXT = {
     b"\xff\xfe": ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE"),
     b"\xfe\xff": ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE"),
 }
+_STATM = Path("/proc/self/statm")
 
 
-class Batch(NamedTuple):
-    """Consecutive lines of one file: what a worker is given. ``numbers`` are 1-based line numbers of the lines."""
+class LineBatch(NamedTuple):
+    """Consecutive lines of one file, the unit of work of a worker. ``numbers`` are 1-based line numbers."""
 
     file: str
     numbers: tuple[int, ...]
@@ -41,7 +44,7 @@ class Batch(NamedTuple):
 
 
 def check_readable(path: Path) -> None:
-    """Raises FileError if the file is absent, closed to us, no regular file, empty, or a git-LFS pointer."""
+    """Raise FileError if the file is absent, not readable, not a regular file, empty, or a git-LFS pointer."""
     place = str(path)
     try:
         if not path.exists():
@@ -61,32 +64,27 @@ def check_readable(path: Path) -> None:
 
 
 def check_regular(path: Path) -> None:
-    """Raises FileError for a pipe, a device or a socket: each time it is read it gives something else, or no end."""
+    """Raise FileError for a pipe, a device or a socket: a second reading would return other bytes, or never end."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
         kind = "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
-        do = "write what it gives to a file, and name the file"
+        do = "write its output to a file, and name the file"
         raise FileError(f"this is a {kind}, not a file", where=str(path), do=do)
 
 
 def check_text(path: Path) -> None:
-    """Raises FileError for what `check_readable` refuses, and for a file whose first bytes say that it is no text."""
+    """Raise FileError for what `check_readable` refuses, and for a file that begins like a binary format."""
     check_readable(path)
     start = _start(path)
-    for mark, (found, do) in _NO_TEXT.items():
-        if start.startswith(mark):
-            raise FileError(f"this is {found}, not text in UTF-8", where=str(path), do=do)
+    for magic, (name, do) in _BINARY_FORMATS.items():
+        if start.startswith(magic):
+            raise FileError(f"this is {name}, not text in UTF-8", where=str(path), do=do)
 
 
-def _start(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(len(_LFS_POINTER))
+def read_batches(path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[LineBatch]:
+    """Yield the non-blank lines in batches of ``size`` lines; a batch of long lines ends earlier, at 8 MiB.
 
-
-def read_batches(path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Batch]:
-    """The non-blank lines in batches of ``size``, less where lines are long: a batch ends when it has 8 MiB.
-
-    Raises FileError with the line that is too long, and for a file that is no text or has nothing but blank lines.
+    Raises FileError with the line that is too long, and for a file that is not text or has only blank lines.
     """
     check_text(path)
     numbers: list[int] = []
@@ -96,38 +94,79 @@ def read_batches(path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_
         numbers.append(number)
         lines.append(line)
         num_bytes += len(line)
-        if len(lines) == size or num_bytes >= _MOST_BATCH_BYTES:
-            yield Batch(str(path), tuple(numbers), tuple(lines))
+        if len(lines) == size or num_bytes >= _MAX_BATCH_BYTES:
+            yield LineBatch(str(path), tuple(numbers), tuple(lines))
             numbers, lines, num_bytes = [], [], 0
     if lines:
-        yield Batch(str(path), tuple(numbers), tuple(lines))
+        yield LineBatch(str(path), tuple(numbers), tuple(lines))
     if not number:
         raise FileError("the file has blank lines only", where=str(path))
 
 
-def check_utf8(line: bytes, place: Place) -> str:
-    """The line as text. Raises FileError naming the first byte that is not UTF-8."""
+def check_utf8(content: bytes, place: Place) -> str:
+    """Decode bytes as UTF-8. Raises FileError naming the first byte that is not UTF-8."""
     try:
-        return line.decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        found = f"byte {error.start + 1} is not UTF-8 (0x{line[error.start]:02x})"
-        raise FileError(found, where=place, do="convert the file to UTF-8, for example with iconv") from error
+        problem = f"byte {error.start + 1} is not UTF-8 (0x{content[error.start]:02x})"
+        raise FileError(problem, where=place, do="convert the file to UTF-8, for example with iconv") from error
 
 
 def check_keys(line: bytes, value: Any, place: Place) -> None:
-    """Raise RecordError where an object in the line has a key twice: a reader would keep one of the two in silence.
+    """Raise RecordError where an object in the line repeats a key: a decoder would silently keep one of the two.
 
-    ``value`` is the decoded line. Only where counting does not prove that no key was lost, the line is parsed anew.
+    ``value`` is the decoded line. The line is parsed again only where counting keys cannot prove that none was lost.
     """
     if not _has_all_keys(line, value):
         json.loads(line, object_pairs_hook=partial(_check_object, place), parse_int=len, parse_float=len)
 
 
-def _has_all_keys(line: bytes, value: Any) -> bool:
-    """Whether the line has no more keys than the value that it decodes to. False where that cannot be told.
+def bounded_decoding(num_bytes: int, place: Place | str) -> AbstractContextManager[None]:
+    """Limit the memory for decoding a long JSON text: a list of empty lists takes 30 times its bytes.
 
-    A key ends in ``":``. Inside a string the same two bytes follow a backslash, and stand in the line and in what the
-    value encodes to alike, unless the line escapes them by number. What a repeated key loses is missing in the second.
+    The context raises FileError where decoding takes more.
+    """
+    return bounded_memory(place, limit=2**30 + 8 * num_bytes) if num_bytes > _LONG_BYTES else nullcontext()
+
+
+@contextmanager
+def bounded_memory(place: Place | str, *, limit: int = MAX_DECODED_BYTES) -> Iterator[None]:
+    """Let the block allocate at most ``limit`` further bytes: a small file can expand to more than the machine has.
+
+    The kernel limits the address space, which covers C libraries too. On other systems than Linux there is no limit.
+    Raises FileError where the block needs more.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(_STATM.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    soft = [value for value in (used + limit, *before) if value != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min(soft), before[1]))
+    try:
+        yield
+    except MemoryError as error:
+        raise FileError(
+            f"decoded, this takes more than {limit / 2**30:.3g} GiB",
+            where=place,
+            do="check its content; write it in smaller rows",
+        ) from error
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(_LFS_POINTER))
+
+
+def _has_all_keys(line: bytes, value: Any) -> bool:
+    """Return whether the line has as many keys as the value decoded from it. False where counting cannot tell.
+
+    A key ends in ``":``. Inside a string these two bytes follow a backslash, and occur equally often in the line and in
+    the encoded value, unless the line escapes them by number. A repeated key is missing in the encoded value.
     """
     if b"\\u00" in line or _SPACED_KEY.search(line):
         return False
@@ -140,23 +179,15 @@ def _check_object(place: Place, pairs: list[tuple[str, Any]]) -> None:
         raise RecordError(f"{repeated(keys)!r} is given twice", where=place, allowed="each key once")
 
 
-def bounded_decoding(num_bytes: int, place: Place | str) -> AbstractContextManager[None]:
-    """Bound what decoding so many bytes of JSON may take, where they are many: lists of nothing take 30 times theirs.
-
-    The context raises FileError where it takes more.
-    """
-    return bounded_memory(place, limit=2**30 + 8 * num_bytes) if num_bytes > _LONG_BYTES else nullcontext()
-
-
 def _numbered(path: Path, max_line_bytes: int) -> Iterator[tuple[int, bytes]]:
     with path.open("rb", buffering=_READ_AHEAD_BYTES) as file:
         number = 0
         while line := file.readline(max_line_bytes + 1):
             number += 1
             if len(line) > max_line_bytes:
-                found = f"the line is longer than {max_line_bytes // 2**20} MiB"
-                raise FileError(found, where=Place(str(path), number), do="check that records are one a line")
+                problem = f"the line is longer than {max_line_bytes // 2**20} MiB"
+                raise FileError(problem, where=Place(str(path), number), do="check that each record is one line")
             if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
+                line = line.removeprefix(BYTE_ORDER_MARK)
             if line and not line.isspace():
                 yield number, line

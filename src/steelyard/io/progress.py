@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Column
 from rich.text import Text
 
-from steelyard.io.cells import visible, visible_line
+from steelyard.io.terminal_text import visible, visible_line
 
 Item = TypeVar("Item")
 

@@ -1,41 +1,55 @@
-"""Rows of foreign files: JSON lines, a JSON array, Parquet, TSV, CSV, or a saved dataset; each with its place."""
+"""Rows of foreign files with their places: JSON lines, a JSON array, TSV, CSV, Parquet, or a saved dataset.
 
-from collections.abc import Iterable, Iterator
+A CSV file is quoted as in RFC 4180. A TSV file is read literally, quotation marks included, if each of its lines has a
+cell for each name of the header; otherwise it is quoted like CSV.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from steelyard.core.errors import FileError, Place, RecordError
+from steelyard.core.errors import FileError, Place, RecordError, listed, repeated
 from steelyard.core.protocols import Row
+from steelyard.core.types import JsonObject
 from steelyard.io.atomic import atomic_write
-from steelyard.io.delimited import is_delimited, read_delimited
-from steelyard.io.lines import bounded_decoding, check_keys, check_readable, check_utf8, read_batches
+from steelyard.io.lines import (
+    BYTE_ORDER_MARK,
+    bounded_decoding,
+    check_keys,
+    check_readable,
+    check_text,
+    check_utf8,
+    read_batches,
+)
 from steelyard.io.tables import is_parquet, is_saved_dataset, read_table
 
 _TOO_DEEP = "lists within lists, too deep to be read"
+_DELIMITERS = {".tsv": "\t", ".csv": ","}
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a file or saved dataset. A row of a JSON array is placed by its index, for want of a line."""
+    """Yield the rows of a file or saved dataset. A row of a JSON array is placed by its index."""
     if is_saved_dataset(path):
         yield from _placed(path, read_table(path))
         return
     check_readable(path)
     if is_parquet(path):
         yield from _placed(path, read_table(path))
-    elif is_delimited(path):
-        yield from read_delimited(path)
+    elif path.suffix in _DELIMITERS:
+        yield from _delimited_rows(path)
     elif is_array(path):
         yield from _array_rows(path)
     else:
         for batch in read_batches(path):
             for number, line in zip(batch.numbers, batch.lines, strict=True):
-                yield _decoded(line, Place(batch.file, number))
+                yield _decode(line, Place(batch.file, number))
 
 
-def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> int:
-    """Writes rows as JSON lines (``.jsonl``), a JSON array (``.json``) or Parquet, and returns how many."""
+def write_rows(path: Path, rows: Iterable[JsonObject]) -> int:
+    """Write rows as JSON lines (``.jsonl``), a JSON array (``.json``) or Parquet; return their number."""
     if path.suffix not in (".jsonl", ".json", ".parquet"):
         raise FileError(
             "cannot tell how to write this", where=str(path), allowed="a name ending in .jsonl, .json or .parquet"
@@ -49,10 +63,10 @@ def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> int:
             pyarrow.parquet.write_table(table, file)
         return table.num_rows
     if path.suffix == ".json":
-        everything = list(rows)
+        array = list(rows)
         with atomic_write(path) as file:
-            file.write(msgspec.json.format(msgspec.json.encode(everything), indent=2) + b"\n")
-        return len(everything)
+            file.write(msgspec.json.format(msgspec.json.encode(array), indent=2) + b"\n")
+        return len(array)
     number = 0
     with atomic_write(path) as file:
         for row in rows:
@@ -61,20 +75,20 @@ def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> int:
     return number
 
 
-def _placed(path: Path, rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
+def is_array(path: Path) -> bool:
+    """Return whether the file is one JSON array rather than one object a line."""
+    with path.open("rb") as file:
+        return file.read(64).removeprefix(BYTE_ORDER_MARK).lstrip()[:1] == b"["
+
+
+def _placed(path: Path, rows: Iterable[JsonObject]) -> Iterator[Row]:
     for number, row in enumerate(rows, 1):
         yield Row(Place(str(path), number), row)
 
 
-def is_array(path: Path) -> bool:
-    """Whether the file is one JSON array rather than one object a line."""
-    with path.open("rb") as file:
-        return file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
-
-
 def _array_rows(path: Path) -> Iterator[Row]:
     place = Place(str(path))
-    content = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    content = path.read_bytes().removeprefix(BYTE_ORDER_MARK)
     try:
         with bounded_decoding(len(content), place):
             rows = msgspec.json.decode(content, type=list)
@@ -85,16 +99,15 @@ def _array_rows(path: Path) -> Iterator[Row]:
     except RecursionError as error:
         raise FileError(_TOO_DEEP, where=place) from error
     for index, row in enumerate(rows):
-        own = Place(f"{path}[{index}]")
-        yield Row(own, _checked_row(row, own))
+        yield _checked_row(row, Place(f"{path}[{index}]"))
 
 
-def _decoded(line: bytes, place: Place) -> Row:
+def _decode(line: bytes, place: Place) -> Row:
     try:
         with bounded_decoding(len(line), place):
             row = msgspec.json.decode(line)
             check_keys(line, row, place)
-        return Row(place, _checked_row(row, place))
+        return _checked_row(row, place)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         check_utf8(line, place)
         raise RecordError(
@@ -104,7 +117,57 @@ def _decoded(line: bytes, place: Place) -> Row:
         raise RecordError(_TOO_DEEP, where=place) from error
 
 
-def _checked_row(row: Any, place: Place) -> dict[str, Any]:
+def _checked_row(row: Any, place: Place) -> Row:
     if not isinstance(row, dict):
         raise RecordError(f"a record that is {type(row).__name__}", where=place, allowed="an object with named fields")
-    return row
+    return Row(place, row)
+
+
+def _delimited_rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of a table, each placed by its first line. A last column whose name begins with # is a remark.
+
+    Raises RecordError for a row whose cells do not match the header, FileError for a header with a repeated name.
+    """
+    is_literal = path.suffix == ".tsv" and _is_literal(path)
+    cells = _literal_cells(path) if is_literal else _quoted_cells(path)
+    place, names = next(cells, (Place(str(path)), ()))
+    if not names:
+        raise FileError("the table has no header", where=place, allowed="a first line of names")
+    names = names[:-1] if names[-1].startswith("#") else names
+    if len(set(names)) < len(names):
+        raise FileError(f"the header has {repeated(names)!r} twice", where=place, allowed="names that are unique")
+    for where, values in cells:
+        if len(values) != len(names):
+            problem = f"a row of {len(values)} cells under a header of {len(names)}"
+            raise RecordError(problem, where=where, allowed=f"{len(names)} cells: {listed(names)}")
+        if any("\0" in value for value in values):
+            raise RecordError("a cell has a NUL character", where=where, do="write the table again as plain UTF-8")
+        yield Row(where, dict(zip(names, values, strict=True)))
+
+
+def _is_literal(path: Path) -> bool:
+    lines = (line for batch in read_batches(path) for line in batch.lines)
+    header = next(lines).rstrip(b"\r\n").split(b"\t")
+    num_tabs = len(header) - 1 - header[-1].startswith(b"#")
+    return all(line.count(b"\t") == num_tabs for line in lines)
+
+
+def _literal_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
+    for batch in read_batches(path):
+        for number, line in zip(batch.numbers, batch.lines, strict=True):
+            place = Place(batch.file, number)
+            yield place, check_utf8(line, place).removesuffix("\n").removesuffix("\r").split("\t")
+
+
+def _quoted_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
+    check_text(path)
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, delimiter=_DELIMITERS[path.suffix], strict=True)
+        number = 1
+        try:
+            for values in reader:
+                if values:
+                    yield Place(str(path), number), values
+                number = reader.line_num + 1
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise FileError(f"the table cannot be read ({error})", where=Place(str(path), number)) from error

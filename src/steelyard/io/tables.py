@@ -16,8 +16,7 @@ import msgspec
 from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.types import Case
 from steelyard.io.atomic import atomic_write
-from steelyard.io.lines import check_readable
-from steelyard.io.memory import bounded_memory
+from steelyard.io.lines import bounded_memory, check_readable
 from steelyard.io.run_folder import path_inside
 
 _ROWS_AT_A_TIME = 1024

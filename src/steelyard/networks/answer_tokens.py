@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard.core.types import Case, Message, Response
-from steelyard.io.cells import visible_line
+from steelyard.io.terminal_text import visible_line
 from steelyard.networks.conversation import Encoded, Rendering, encode
 from steelyard.networks.rendering import marks_of
 

@@ -4,8 +4,19 @@ import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from steelyard.io.cells import clipped, padded, visible_line, width_of
-from steelyard.io.spans import EMPTY, INDENT, Line, Span, Style, listed, said
+from steelyard.io.terminal_text import (
+    EMPTY,
+    INDENT,
+    Line,
+    Span,
+    Style,
+    clipped,
+    joined_lines,
+    padded,
+    text_lines,
+    visible_line,
+    width_of,
+)
 from steelyard.ranking.judgment_table import NO_LANGUAGE
 from steelyard.report.opened import Opened
 
@@ -50,11 +61,11 @@ def list_lines(items: ItemList, width: int) -> list[Line]:
     counted = f"items {items.first:,} to {last:,} of {items.num_found:,}{of_all}" if items.rows else f"no item{of_all}"
     further = [f"more: --page {items.next_page}"] if items.next_page is not None else []
     return [
-        *said(f"open one: {_command(items)}", width, style="good"),
-        *(line for one in items.looked_up for line in said(one, width, style="quiet")),
+        *text_lines(f"open one: {_command(items)}", width, style="good"),
+        *(line for one in items.looked_up for line in text_lines(one, width, style="quiet")),
         EMPTY,
         *(table_lines(items.rows, width) if items.rows else []),
-        *listed([counted, *further], width),
+        *joined_lines([counted, *further], width),
     ]
 
 
@@ -124,7 +135,7 @@ def _counted(row: Row) -> tuple[str, ...]:
 def _stacked(row: Row, width: int) -> list[Line]:
     counted = [f"{title} {number}" for title, number in zip(_TITLES, _counted(row), strict=True)]
     return [
-        *said(row.id, width, style="title"),
-        *listed([row.language or "", *counted], width, style="bad" if row.conflicts else "plain", indent=INDENT),
-        *said(_preview(row, width - len(INDENT)), width, style="quiet", indent=INDENT),
+        *text_lines(row.id, width, style="title"),
+        *joined_lines([row.language or "", *counted], width, style="bad" if row.conflicts else "plain", indent=INDENT),
+        *text_lines(_preview(row, width - len(INDENT)), width, style="quiet", indent=INDENT),
     ]

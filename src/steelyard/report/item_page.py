@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steelyard.io.spans import Line, heading, listed, number_of, said
+from steelyard.io.terminal_text import Line, heading, joined_lines, number_of, text_lines
 from steelyard.networks.answer_tokens import ShownAnswer
 from steelyard.ranking.judgment_table import NO_LANGUAGE
 from steelyard.report.item_texts import prompt_lines, response_lines
@@ -41,7 +41,7 @@ def page_lines(page: ItemPage, width: int, *, with_ids: bool = False) -> list[Li
     opened = page.opened
     lines = [
         *_head(opened, width),
-        *(line for one in page.looked_up for line in said(one, width, style="quiet")),
+        *(line for one in page.looked_up for line in text_lines(one, width, style="quiet")),
         *prompt_lines(opened.case, width),
         *response_lines(opened, width, beside=_scores_beside(page)),
         *judgment_lines(opened, width),
@@ -51,8 +51,8 @@ def page_lines(page: ItemPage, width: int, *, with_ids: bool = False) -> list[Li
         *(line for one in page.scored for line in score_lines(opened, one, width)),
     ]
     if page.model is not None:
-        lines += heading("TOKENS", width, beside=page.model)
-        lines += listed(["⟦special⟧", "│ between tokens", "‹id›" if with_ids else ""], width, style="quiet")
+        lines += heading("TOKENS", width, remark=page.model)
+        lines += joined_lines(["⟦special⟧", "│ between tokens", "‹id›" if with_ids else ""], width, style="quiet")
         lines += token_lines(page.tokens, opened.labels, width, with_ids=with_ids)
     return lines
 
@@ -95,7 +95,7 @@ def _head(opened: Opened, width: int) -> list[Line]:
         f"{opened.num_conflicting} in conflict" if case.judgments else "",
         number_of(len(opened.ranking), "tier") if opened.ranking else "no ranking",
     ]
-    return [*said(case.prompt.id, width, style="title"), *listed(about, width), *listed(sizes, width)]
+    return [*text_lines(case.prompt.id, width, style="title"), *joined_lines(about, width), *joined_lines(sizes, width)]
 
 
 def _scores_beside(page: ItemPage) -> list[list[str]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from steelyard.core.types import Case, Message, Rating, Response
-from steelyard.io.spans import EMPTY, INDENT, Line, Span, Style, heading, listed, said
+from steelyard.io.terminal_text import EMPTY, INDENT, Line, Span, Style, heading, joined_lines, text_lines
 from steelyard.report.opened import Opened
 
 _NOTHING = "(empty)"
@@ -23,7 +23,7 @@ def response_lines(opened: Opened, width: int, *, beside: Sequence[Sequence[str]
     lines = heading("RESPONSES", width)
     for response, remarks in zip(opened.case.responses, beside, strict=True):
         lines += _response(opened, response, width, remarks=remarks)
-    return lines if opened.case.responses else [*lines, *said("none", width, style="quiet", indent=INDENT)]
+    return lines if opened.case.responses else [*lines, *text_lines("none", width, style="quiet", indent=INDENT)]
 
 
 def _response(opened: Opened, response: Response, width: int, *, remarks: Sequence[str]) -> list[Line]:
@@ -35,11 +35,11 @@ def _response(opened: Opened, response: Response, width: int, *, remarks: Sequen
         f"by {response.author}" if response.author is not None else "",
         *remarks,
     ]
-    first, *rest = listed(parts, width - len(label) - len(INDENT), style="quiet")
+    first, *rest = joined_lines(parts, width - len(label) - len(INDENT), style="quiet")
     indent = Span(" " * (len(label) + len(INDENT)))
     lines: list[Line] = [EMPTY, (Span(label + INDENT, "title"), *first), *((indent, *line) for line in rest)]
     ratings = [one for one in opened.case.ratings if one.response == response.id]
-    lines += [line for one in ratings for line in listed(_rated(one), width, style="quiet", indent=INDENT)]
+    lines += [line for one in ratings for line in joined_lines(_rated(one), width, style="quiet", indent=INDENT)]
     if response.text is not None:
         return [*lines, *_text(response.text, width)]
     return [*lines, *_turns(response.messages or (), width)]
@@ -57,12 +57,12 @@ def _rated(rating: Rating) -> list[str]:
 def _turns(messages: Iterable[Message], width: int) -> list[Line]:
     lines: list[Line] = []
     for message in messages:
-        lines += said(f"{message.role}:", width, style=_ROLE_STYLES.get(message.role, "quiet"), indent=INDENT)
+        lines += text_lines(f"{message.role}:", width, style=_ROLE_STYLES.get(message.role, "quiet"), indent=INDENT)
         lines += _text(message.content, width)
     return lines
 
 
 def _text(text: str, width: int) -> list[Line]:
     if not text:
-        return said(_NOTHING, width, style="quiet", indent=INDENT * 2)
-    return said(text, width, indent=INDENT * 2)
+        return text_lines(_NOTHING, width, style="quiet", indent=INDENT * 2)
+    return text_lines(text, width, indent=INDENT * 2)

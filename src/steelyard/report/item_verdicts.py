@@ -4,8 +4,17 @@ from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from steelyard.core.types import Judgment, Ranking, Scores
-from steelyard.io.cells import visible_line
-from steelyard.io.spans import INDENT, Line, Span, hanging, heading, listed, number_of, said
+from steelyard.io.terminal_text import (
+    INDENT,
+    Line,
+    Span,
+    hanging,
+    heading,
+    joined_lines,
+    number_of,
+    text_lines,
+    visible_line,
+)
 from steelyard.report.opened import Cycle, Opened
 from steelyard.report.summary_readers import Item
 from steelyard.report.text_graph import draw_graph, legend
@@ -27,11 +36,11 @@ def judgment_lines(opened: Opened, width: int) -> list[Line]:
     """The graph of the judgments, what its signs mean, and what could not be read."""
     judgments = opened.case.judgments
     if not judgments:
-        return [*heading("JUDGMENTS", width), *said("none", width, style="quiet", indent=INDENT)]
-    lines = [*heading("JUDGMENTS", width, beside="who beats whom"), *legend(opened, width), *draw_graph(opened, width)]
+        return [*heading("JUDGMENTS", width), *text_lines("none", width, style="quiet", indent=INDENT)]
+    lines = [*heading("JUDGMENTS", width, remark="who beats whom"), *legend(opened, width), *draw_graph(opened, width)]
     left_out = len(judgments) - sum(opened.admitted)
     if left_out:
-        lines += said(f"{number_of(left_out, 'other judgment')} not counted by this rule", width, style="quiet")
+        lines += text_lines(f"{number_of(left_out, 'other judgment')} not counted by this rule", width, style="quiet")
     for one in judgments:
         if one.verdict == "none":
             pair = f"{opened.labels[one.left]} ? {opened.labels[one.right]}{INDENT}"
@@ -45,17 +54,17 @@ def cycle_lines(opened: Opened, width: int) -> list[Line]:
     for number, cycle in enumerate(opened.cycles, 1):
         title = "CYCLE" if len(opened.cycles) == 1 else f"CYCLE {number}"
         members = " ".join(opened.labels[one] for one in cycle.responses)
-        lines += heading(title, width, beside=f"{members}: they share a tier")
-        lines += said(f"shortest: {_circle(opened, cycle)}", width, indent=INDENT)
-        lines += said(f"in it: {number_of(len(cycle.judgments), 'judgment')}", width, indent=INDENT)
+        lines += heading(title, width, remark=f"{members}: they share a tier")
+        lines += text_lines(f"shortest: {_circle(opened, cycle)}", width, indent=INDENT)
+        lines += text_lines(f"in it: {number_of(len(cycle.judgments), 'judgment')}", width, indent=INDENT)
         for position in cycle.judgments[:MOST_JUDGMENTS]:
             lines += _judgment(opened, opened.case.judgments[position], width)
         if len(cycle.judgments) > MOST_JUDGMENTS:
             more = len(cycle.judgments) - MOST_JUDGMENTS
-            lines += said(f"… {more} more: --json has them all", width, style="quiet", indent=INDENT)
+            lines += text_lines(f"… {more} more: --json has them all", width, style="quiet", indent=INDENT)
     outvoted = opened.num_conflicting - sum(len(cycle.judgments) for cycle in opened.cycles)
     if outvoted:
-        lines += said(
+        lines += text_lines(
             f"{number_of(outvoted, 'judgment')} in conflict without a cycle: outvoted, or tied by the vote", width
         )
     return lines
@@ -68,15 +77,18 @@ def tier_lines(opened: Opened, width: int, *, rule: str) -> list[Line]:
         if own is None:
             return [
                 *heading("TIERS", width),
-                *said("none: no judgment, no ranking", width, style="quiet", indent=INDENT),
+                *text_lines("none: no judgment, no ranking", width, style="quiet", indent=INDENT),
             ]
-        return [*heading("TIERS", width, beside="the ranking given by the file"), *_tiers(opened, own, width)]
-    lines = [*heading("TIERS", width, beside=f"from the judgments, {rule}"), *_tiers(opened, opened.tiers, width)]
+        return [*heading("TIERS", width, remark="the ranking given by the file"), *_tiers(opened, own, width)]
+    lines = [*heading("TIERS", width, remark=f"from the judgments, {rule}"), *_tiers(opened, opened.tiers, width)]
     if own is None:
-        return [*lines, *said("the file has no ranking: see steelyard resolve", width, style="quiet", indent=INDENT)]
+        return [
+            *lines,
+            *text_lines("the file has no ranking: see steelyard resolve", width, style="quiet", indent=INDENT),
+        ]
     if [set(tier) for tier in own] == [set(tier) for tier in opened.tiers]:
-        return [*lines, *said("the file's ranking is the same", width, style="quiet", indent=INDENT)]
-    lines += said("the file's ranking is another:", width, style="bad", indent=INDENT)
+        return [*lines, *text_lines("the file's ranking is the same", width, style="quiet", indent=INDENT)]
+    lines += text_lines("the file's ranking is another:", width, style="bad", indent=INDENT)
     return [*lines, *_tiers(opened, own, width)]
 
 
@@ -86,8 +98,10 @@ def pair_lines(opened: Opened, width: int) -> list[Line]:
     for pair in opened.case.pairs or ():
         given = (("weight", pair.weight), ("margin", pair.margin))
         extras = [f"{name} {value:g}" for name, value in given if value is not None]
-        lines += listed([f"{opened.labels[pair.better]} > {opened.labels[pair.worse]}", *extras], width, indent=INDENT)
-    return [*heading("PAIRS", width, beside="as the file lists them"), *lines] if lines else []
+        lines += joined_lines(
+            [f"{opened.labels[pair.better]} > {opened.labels[pair.worse]}", *extras], width, indent=INDENT
+        )
+    return [*heading("PAIRS", width, remark="as the file lists them"), *lines] if lines else []
 
 
 def score_lines(opened: Opened, scored: Scored, width: int) -> list[Line]:
@@ -96,7 +110,7 @@ def score_lines(opened: Opened, scored: Scored, width: int) -> list[Line]:
     known = {name: score for name, score in found.items() if score is not None}
     order = sorted(known, key=lambda name: -known[name])
     low, high = min(known.values(), default=0.0), max(known.values(), default=0.0)
-    lines = heading("SCORES", width, beside=scored.name)
+    lines = heading("SCORES", width, remark=scored.name)
     num_above = 0
     for name in order:
         is_above = _reaches_a_better_one(opened, name, known)
@@ -111,7 +125,7 @@ def score_lines(opened: Opened, scored: Scored, width: int) -> list[Line]:
         start = f"{INDENT}{opened.labels.get(name, '?')}  {_tier(opened, name)}  "
         lines += hanging([Span(start)], f"{_NOT_SCORED}: {reason}", width, style="bad")
     if num_above:
-        lines += said("! not below an answer of a better tier", width, style="quiet", indent=INDENT)
+        lines += text_lines("! not below an answer of a better tier", width, style="quiet", indent=INDENT)
     return [*lines, *_outcome(scored.outcome, width)]
 
 
@@ -128,7 +142,7 @@ def _outcome(outcome: Item | None, width: int) -> list[Line]:
     exact = {True: "exact match", False: "no exact match", None: "exact match not counted"}[outcome.exact_match]
     tied = f"{outcome.num_tied} tied" if outcome.num_tied else ""
     parts = [f"{outcome.num_correct} of {outcome.num_pairs} pairs right", tied, exact]
-    return listed(parts, width, indent=INDENT)
+    return joined_lines(parts, width, indent=INDENT)
 
 
 def _tier(opened: Opened, name: str) -> str:

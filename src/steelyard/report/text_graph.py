@@ -10,7 +10,7 @@ An arrow that points left goes against the tiers; ``!`` marks judgments in confl
 
 from collections.abc import Sequence
 
-from steelyard.io.spans import Line, Span, hanging, listed
+from steelyard.io.terminal_text import Line, Span, hanging, joined_lines
 from steelyard.report.opened import Arrow, Opened
 
 MOST_ARROWS = 120
@@ -41,7 +41,7 @@ def draw_graph(opened: Opened, width: int) -> list[Line]:
     else:
         lines = [*_head(opened, columns, spacing), *(_drawn(arrow, columns, spacing) for arrow in shown)]
     if len(arrows) > len(shown):
-        lines += listed([f"… {len(arrows) - len(shown)} more: --json has them all"], width, style="quiet")
+        lines += joined_lines([f"… {len(arrows) - len(shown)} more: --json has them all"], width, style="quiet")
     return lines
 
 
@@ -51,7 +51,7 @@ def legend(opened: Opened, width: int) -> list[Line]:
     parts = [f"{sign} {meaning}" for outcome, (sign, meaning) in _MEANINGS.items() if outcome in outcomes]
     if opened.num_conflicting:
         parts.append("! in conflict: the tiers do not keep it")
-    return listed(parts, width, style="quiet")
+    return joined_lines(parts, width, style="quiet")
 
 
 def _columns(opened: Opened) -> tuple[str, ...]:

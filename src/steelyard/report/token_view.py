@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from steelyard.io.cells import folded, width_of
-from steelyard.io.spans import EMPTY, INDENT, Line, Span, Style, listed
+from steelyard.io.terminal_text import EMPTY, INDENT, Line, Span, Style, folded, joined_lines, width_of
 from steelyard.networks.answer_tokens import Piece, ShownAnswer, shown_piece
 
 _DIVIDER = "│"
@@ -20,9 +19,9 @@ def token_lines(answers: Sequence[ShownAnswer], labels: dict[str, str], width: i
         lines += _segments(next(iter(prompts)), width, with_ids=with_ids)
     for one in answers:
         lines += [EMPTY, (Span(labels[one.response], "title"),)]
-        lines += listed(one.counted(), width, indent=INDENT)
+        lines += joined_lines(one.counted(), width, indent=INDENT)
         if cut := one.cut():
-            lines += listed([cut], width, style="bad", indent=INDENT)
+            lines += joined_lines([cut], width, style="bad", indent=INDENT)
         pieces = [piece for piece in one.pieces if not (is_shared and piece.is_prompt)]
         lines += _segments(pieces, width, with_ids=with_ids)
     return lines

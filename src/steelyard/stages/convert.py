@@ -24,7 +24,7 @@ from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.io.locks import held
 from steelyard.io.progress import log, track
 from steelyard.io.rows import is_array, read_rows, write_rows
-from steelyard.io.spool import Spool, open_spool
+from steelyard.io.tempfiles import LineStore, open_line_store
 
 OWN_KIND = "cases"
 _ROWS_LOOKED_AT = 20
@@ -112,9 +112,9 @@ def _convert(source: Path, out: Path, config: Config) -> Conversion:
     is_read_in = to_kind == OWN_KIND
     reader: Format = build("formats", from_kind, config.settings if is_read_in else {})
     writer: Format = build("formats", to_kind, {} if is_read_in else config.settings)
-    with _spool(out, config, reader, from_kind, is_read_in=is_read_in) as spool:
+    with _line_store(out, config, reader, from_kind, is_read_in=is_read_in) as store:
         read = _counted(_read(source, from_kind, reader, warnings), taken, "rows")
-        joined = read if spool is None else _joined(track(read, f"reading {source.name}"), spool, warnings)
+        joined = read if store is None else _joined(track(read, f"reading {source.name}"), store, warnings)
         selected = _part(joined, config, warnings)
         judged = _with_judgments(selected, warnings) if config.ratings_to_judgments else selected
         cases = _counted(_with_defaults(judged, config), taken, "cases")
@@ -128,26 +128,28 @@ def _convert(source: Path, out: Path, config: Config) -> Conversion:
 
 
 @contextmanager
-def _spool(out: Path, config: Config, reader: Format, from_kind: str, *, is_read_in: bool) -> Iterator[Spool | None]:
-    """Open a spool where rows will be joined; yield null otherwise."""
+def _line_store(
+    out: Path, config: Config, reader: Format, from_kind: str, *, is_read_in: bool
+) -> Iterator[LineStore | None]:
+    """Open a line store where rows will be joined; yield null otherwise."""
     default = "joined" if from_kind != OWN_KIND and has_pair_rows(reader.supports) else "apart"
     if not is_read_in or (config.rows or default) == "apart":
         yield None
         return
     out.parent.mkdir(parents=True, exist_ok=True)
     parts = tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.", suffix=".part")
-    with parts as folder, held(folder), open_spool(Path(folder)) as spool:
-        yield spool
+    with parts as folder, held(folder), open_line_store(Path(folder)) as store:
+        yield store
 
 
-def _joined(cases: Iterable[Case], spool: Spool, warnings: Counter[str]) -> Iterator[Case]:
+def _joined(cases: Iterable[Case], store: LineStore, warnings: Counter[str]) -> Iterator[Case]:
     """Yield every prompt once, in order of first appearance. Memory holds one prompt; the rows wait on disk."""
     for place, case in enumerate(cases):
-        spool.keep(prompt_key(case) or f"row {place}".encode(), place, encode_case(case))
-    spool.index()
-    for group in spool.groups():
+        store.add(prompt_key(case) or f"row {place}".encode(), place, encode_case(case))
+    store.index()
+    for group in store.groups():
         for start in range(0, len(group), MOST_ROWS):
-            rows = [_decoder.decode(spooled.line) for spooled in group[start : start + MOST_ROWS]]
+            rows = [_decoder.decode(stored.line) for stored in group[start : start + MOST_ROWS]]
             yield join_rows(rows, warnings) if len(rows) > 1 else rows[0]
 
 

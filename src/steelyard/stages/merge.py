@@ -14,7 +14,7 @@ from steelyard.curation.case_union import union
 from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.io.progress import log, track
 from steelyard.io.run_folder import read_run, result_folder
-from steelyard.io.spool import Spool, Spooled, open_spool
+from steelyard.io.tempfiles import LineStore, StoredLine, open_line_store
 
 
 class Config(BaseConfig, frozen=True):
@@ -39,8 +39,8 @@ def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
             log(f"{out} is finished already: equal inputs")
             return read_run(out)
         warnings: Counter[str] = Counter()
-        with open_spool(out) as spool:
-            shown = track(_joined(files, spool, warnings), "merge (cases written)")
+        with open_line_store(out) as store:
+            shown = track(_joined(files, store, warnings), "merge (cases written)")
             num_cases = write_cases(result.path("cases.jsonl"), shown)
         num_in = num_cases + warnings["joined"]
         result.counts = Counts(num_in=num_in, num_used=num_in, noted=dict(+warnings))
@@ -48,7 +48,7 @@ def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
     return read_run(out)
 
 
-def _joined(files: Sequence[Path], spool: Spool, warnings: Counter[str]) -> Iterator[Case]:
+def _joined(files: Sequence[Path], store: LineStore, warnings: Counter[str]) -> Iterator[Case]:
     """Every case once, with the evidence of all. What stands again in a later file is laid aside in the first pass.
 
     Memory grows by a digest a key, not by what the cases hold.
@@ -59,29 +59,29 @@ def _joined(files: Sequence[Path], spool: Spool, warnings: Counter[str]) -> Iter
             key = _digest(case)
             if key in pending:
                 warnings["joined"] += 1
-                spool.keep(key, number, encode_case(case))
+                store.add(key, number, encode_case(case))
             pending.add(key)
-    spool.index()
+    store.index()
     for path in files:
         for case in read_cases(path):
             key = _digest(case)
             if key in pending:
                 pending.remove(key)
-                yield _with_later(case, spool.take(key), files, warnings)
+                yield _with_later(case, store.lines(key), files, warnings)
 
 
-def _with_later(case: Case, later: Sequence[Spooled], files: Sequence[Path], warnings: Counter[str]) -> Case:
+def _with_later(case: Case, later: Sequence[StoredLine], files: Sequence[Path], warnings: Counter[str]) -> Case:
     merged, is_disputed = case, False
-    for spooled in later:
-        given = _decoder.decode(spooled.line)
+    for stored in later:
+        given = _decoder.decode(stored.line)
         # Once two rankings differ, a third one does not decide.
         added = msgspec.structs.replace(given, ranking=None) if is_disputed else given
         before = merged
         try:
             merged = union(before, added, warnings)
         except RecordError as error:
-            path = files[spooled.source]
-            raise error.at(Place(f"{_other(files[: spooled.source], given)} and {path}")) from error
+            path = files[stored.source]
+            raise error.at(Place(f"{_other(files[: stored.source], given)} and {path}")) from error
         is_disputed = is_disputed or bool(before.ranking and added.ranking and merged.ranking is None)
     return merged
 

@@ -20,11 +20,10 @@ from steelyard.core.errors import EvidenceError, Place, UserError
 from steelyard.core.protocols import Engine
 from steelyard.core.types import Case, Counts, Run
 from steelyard.io.atomic import atomic_write
-from steelyard.io.cases import decode_batch, decode_case, encode_case, read_cases
-from steelyard.io.lines import Batch, check_readable, read_batches
+from steelyard.io.cases import SplitLine, decode_batch, decode_case, encode_case, line_end, read_cases, split_line
+from steelyard.io.lines import LineBatch, check_readable, read_batches
 from steelyard.io.progress import bar, log
 from steelyard.io.run_folder import read_run, result_folder
-from steelyard.io.splicing import Opened, close_line, open_line
 from steelyard.io.tables import is_parquet
 from steelyard.ranking.annotation_features import TraitCollector
 from steelyard.ranking.author_strength import Ties
@@ -79,10 +78,10 @@ _DEFAULT = Config()
 class ResolvedBatch(NamedTuple):
     """The result of one batch: the new ends of its lines, a digest of each case's key, and sums that add up.
 
-    Line i becomes its first ``num_kept[i]`` bytes and then ``ends[i]``: the texts of a line are not sent back.
+    Line i becomes its first ``num_prefix[i]`` bytes and then ``ends[i]``: the texts of a line are not sent back.
     """
 
-    num_kept: tuple[int, ...]
+    num_prefix: tuple[int, ...]
     ends: tuple[bytes, ...]
     digests: bytes
     sums: GroupedSums
@@ -152,7 +151,7 @@ def _resolve_file(path: Path, out: Path, config: Config, engine: Engine) -> _Tot
     sums, counts, quality, digests = NO_SUMS, ResolveCounts(), QualityTables(), bytearray()
     megabytes = None if is_parquet(path) else max(1, round(path.stat().st_size / 1e6))
     with atomic_write(out) as file, bar("resolve (MB read)", megabytes) as progress:
-        pending: deque[Batch] = deque()
+        pending: deque[LineBatch] = deque()
         for resolved in engine.map(partial(resolve_batch, config, raters), _remember(_batches(path), pending)):
             lines = pending.popleft().lines
             file.write(_join(lines, resolved))
@@ -177,12 +176,12 @@ def _fit_raters(path: Path, config: Config, engine: Engine) -> RaterFit | None:
     return collector.fit()
 
 
-def collect_votes(config: Config, batch: Batch) -> VoteColumns:
+def collect_votes(config: Config, batch: LineBatch) -> VoteColumns:
     """Decode and check one batch of lines and return its votes: the first pass of a worker."""
     return vote_columns(_decode(config, batch).table)
 
 
-def resolve_batch(config: Config, raters: RaterFit | None, batch: Batch) -> ResolvedBatch:
+def resolve_batch(config: Config, raters: RaterFit | None, batch: LineBatch) -> ResolvedBatch:
     """Decode, check and resolve one batch of lines: the work of a worker."""
     decoded = _decode(config, batch)
     table = decoded.table
@@ -191,22 +190,22 @@ def resolve_batch(config: Config, raters: RaterFit | None, batch: Batch) -> Reso
     if config.quality:
         traits = decoded.traits.traits(table)
         quality = judge_quality_counts(table, resolution.graphs, traits, config.vote)
-    ends = tuple(map(close_line, decoded.opened, resolution.rankings))
-    num_kept = tuple([line.kept for line in decoded.opened])
-    return ResolvedBatch(num_kept, ends, decoded.digests, resolution.sums, resolution.counts, quality)
+    ends = tuple(map(line_end, decoded.opened, resolution.rankings))
+    num_prefix = tuple([line.num_prefix for line in decoded.opened])
+    return ResolvedBatch(num_prefix, ends, decoded.digests, resolution.sums, resolution.counts, quality)
 
 
 class _DecodedBatch(NamedTuple):
     """A batch read once: the lines cut open, a digest of each case's key, and its integer columns."""
 
-    opened: list[Opened]
+    opened: list[SplitLine]
     digests: bytes
     table: JudgmentTable
     traits: TraitCollector
 
 
-def _decode(config: Config, batch: Batch) -> _DecodedBatch:
-    opened: list[Opened] = []
+def _decode(config: Config, batch: LineBatch) -> _DecodedBatch:
+    opened: list[SplitLine] = []
     digests = bytearray()
     traits = TraitCollector()
     looks_up_all = config.quality and config.only.admits_all
@@ -216,7 +215,7 @@ def _decode(config: Config, batch: Batch) -> _DecodedBatch:
     def cases() -> Iterator[Case]:
         for number, line in zip(batch.numbers, batch.lines, strict=True):
             case = decode_case(line, Place(batch.file, number), check)
-            opened.append(open_line(line, case))
+            opened.append(split_line(line, case))
             digests.extend(_digest(case))
             yield case
 
@@ -239,8 +238,8 @@ def _join(lines: Sequence[bytes], resolved: ResolvedBatch) -> bytes:
     return b"".join(
         [
             piece
-            for line, num_kept, end in zip(lines, resolved.num_kept, resolved.ends, strict=True)
-            for piece in (memoryview(line)[:num_kept], end)
+            for line, num_prefix, end in zip(lines, resolved.num_prefix, resolved.ends, strict=True)
+            for piece in (memoryview(line)[:num_prefix], end)
         ]
     )
 
@@ -251,7 +250,7 @@ def _num_workers(path: Path, workers: int | None) -> int:
     return 0 if path.stat().st_size > _WORTH_PROCESSES_BYTES else 1
 
 
-def _batches(path: Path) -> Iterator[Batch]:
+def _batches(path: Path) -> Iterator[LineBatch]:
     """Yield the lines of the file in batches; the rows of a Parquet file are encoded as lines first."""
     if not is_parquet(path):
         yield from read_batches(path, size=_CASES_A_BATCH)
@@ -261,13 +260,13 @@ def _batches(path: Path) -> Iterator[Batch]:
     for case in read_cases(path):
         lines.append(encode_case(case))
         if len(lines) == _CASES_A_BATCH:
-            yield Batch(str(path), tuple(range(start, start + len(lines))), tuple(lines))
+            yield LineBatch(str(path), tuple(range(start, start + len(lines))), tuple(lines))
             start, lines = start + len(lines), []
     if lines:
-        yield Batch(str(path), tuple(range(start, start + len(lines))), tuple(lines))
+        yield LineBatch(str(path), tuple(range(start, start + len(lines))), tuple(lines))
 
 
-def _remember(batches: Iterator[Batch], pending: deque[Batch]) -> Iterator[Batch]:
+def _remember(batches: Iterator[LineBatch], pending: deque[LineBatch]) -> Iterator[LineBatch]:
     """Yield the batches; each stays in ``pending`` until its result comes back, in the same order."""
     for batch in batches:
         pending.append(batch)

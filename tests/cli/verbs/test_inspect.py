@@ -12,7 +12,7 @@ from steelyard.cli.main import build_app
 from steelyard.cli.verbs import inspect
 from steelyard.core.errors import ConfigError
 from steelyard.io.cases import write_cases
-from steelyard.io.cells import width_of
+from steelyard.io.terminal_text import width_of
 
 OASST = Path(__file__).parents[3] / "../shared/data/oasst1_zh_rm/oaast_rm_zh.json"
 

@@ -16,9 +16,9 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ModelError
 from steelyard.core.protocols import Chat
 from steelyard.core.types import JsonObject, Meta
-from steelyard.io import exchange
-from steelyard.io.credentials import check_address, read_key
+from steelyard.io.http import RequestLimits, post
 from steelyard.io.progress import log
+from steelyard.io.settings import check_address, read_key
 
 _CONFIGURATION_ERRORS = ("http_401", "http_403", "http_404", "http_405")
 _BYTES_ALWAYS, _BYTES_PER_TOKEN = 1 << 20, 4096
@@ -84,7 +84,7 @@ class OpenAICompatible:
         self.was_answered = False
         self._logged: set[str] = set()
         self._url = config.base_url.rstrip("/") + "/chat/completions"
-        self._manner = exchange.Manner(
+        self._limits = RequestLimits(
             timeout_seconds=config.timeout_seconds,
             num_tries=config.num_tries,
             wait_seconds=config.wait_seconds,
@@ -122,8 +122,8 @@ class OpenAICompatible:
         }
 
     def _reply(self, request: Request) -> Reply:
-        limits = self._manner._replace(max_bytes=_BYTES_ALWAYS + _BYTES_PER_TOKEN * request.question.max_tokens)
-        response = exchange.post(self._url, self._body(request.question), limits, is_empty=is_empty)
+        limits = self._limits._replace(max_bytes=_BYTES_ALWAYS + _BYTES_PER_TOKEN * request.question.max_tokens)
+        response = post(self._url, self._body(request.question), limits, is_empty=is_empty)
         if response.reason in _CONFIGURATION_ERRORS:
             problem = f"the server answers {response.reason.removeprefix('http_')} ({response.detail[:300]})"
             raise ModelError(problem, where=self.config.base_url, do="check chat.base_url, chat.model and chat.secret")

@@ -14,8 +14,8 @@ from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.scores import TOO_LONG
 from steelyard.core.text import prompt_text, response_text
 from steelyard.core.types import Case, JsonObject, Message, Response, Scores
-from steelyard.io.credentials import check_address, read_key
-from steelyard.io.exchange import Manner, Reply, post
+from steelyard.io.http import HttpReply, RequestLimits, post
+from steelyard.io.settings import check_address, read_key
 from steelyard.plugins.models._dialects import DIALECTS, Content, Dialect, Item, Malformed, Send, ServedModel
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Remote:
         self.renderer = Renderer(config, self.dialect, self.send)
         self.url = config.url.rstrip("/").removesuffix(self.dialect.path) + self.dialect.path
         self.served = ServedModel(config.model, config.task, self.renderer.adds_marks)
-        self.manner = Manner(
+        self.limits = RequestLimits(
             timeout_seconds=config.timeout_seconds,
             num_tries=config.num_tries,
             wait_seconds=config.wait_seconds,
@@ -252,7 +252,7 @@ class Remote:
 
     def _rewards(self, batch: Sequence[Slot]) -> list[float | str]:
         """Return a number or a reason for each item; where the server refuses a batch, each item is sent alone."""
-        reply = post(self.url, self.dialect.question([slot.item for slot in batch], self.served), self.manner)
+        reply = post(self.url, self.dialect.question([slot.item for slot in batch], self.served), self.limits)
         if reply.reason is None:
             self.was_answered = True
             return self._read(reply.value, batch)
@@ -261,7 +261,7 @@ class Remote:
             return [value for slot in batch for value in self._rewards([slot])]
         return [reply.reason] * len(batch)
 
-    def _check(self, reply: Reply) -> None:
+    def _check(self, reply: HttpReply) -> None:
         detail = f" ({reply.detail[:200]})" if reply.detail else ""
         if reply.reason in _CONFIGURATION_ERRORS:
             do = "check model.url, model.dialect, model.model and the secret"

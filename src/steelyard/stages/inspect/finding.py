@@ -9,8 +9,8 @@ from typing import NamedTuple
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError, choices
 from steelyard.core.types import Case, Message
-from steelyard.io.cells import visible_line
 from steelyard.io.progress import track
+from steelyard.io.terminal_text import visible_line
 from steelyard.ranking.judgment_table import NO_LANGUAGE
 from steelyard.report.case_sources import CaseFile, Rule
 from steelyard.report.case_table import Row, row_of

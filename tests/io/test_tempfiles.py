@@ -1,19 +1,22 @@
-"""Pipes are copied whole, once; what has no end or no writer is refused with a word, and nothing is half-read."""
+"""Pipes are copied whole, once; stored lines come back by key; what has no end or no writer is refused."""
 
 import os
+import sqlite3
 import threading
 import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from example_folder import invoke
 from steelyard.core.errors import FileError, OutputError
 from steelyard.io.atomic import write_text
 from steelyard.io.cases import read_cases
 from steelyard.io.lines import check_readable
-from steelyard.io.pipes import copy_pipe, is_pipe
 from steelyard.io.run_folder import file_hash
+from steelyard.io.tempfiles import StoredLine, copy_pipe, is_pipe, open_line_store
 
 ROWS = "".join(f'{{"prompt": "q{n}{"x" * 300}", "chosen": "good {n}", "rejected": "bad {n}"}}\n' for n in range(400))
 """More than the 64 KiB that a pipe holds: a second opening would find the rest."""
@@ -160,3 +163,28 @@ def test_what_is_no_file_is_not_replaced(fifo):
     with pytest.raises(OutputError, match="no file that could be replaced"):
         write_text(fifo, "text")
     assert fifo.is_fifo()
+
+
+@given(st.lists(st.tuples(st.sampled_from([b"a", b"b", b"\x00"]), st.integers(0, 9), st.binary(max_size=5))))
+def test_lines_come_back_by_key_in_their_order(tmp_path_factory, kept):
+    folder = tmp_path_factory.mktemp("spool")
+    with open_line_store(folder) as store:
+        for key, source, line in kept:
+            store.add(key, source, line)
+        store.index()
+        for key in (b"a", b"b", b"\x00", b"absent"):
+            assert store.lines(key) == [StoredLine(source, line) for own, source, line in kept if own == key]
+    assert not list(folder.iterdir())
+
+
+def test_what_a_kill_left_is_not_taken_up(tmp_path):
+    (tmp_path / ".lines.sqlite.part").write_bytes(b"anything")
+    with open_line_store(tmp_path) as store:
+        store.add(b"a", 0, b"line")
+        assert store.lines(b"a") == [StoredLine(0, b"line")]
+
+
+def test_a_full_disk_is_said(tmp_path):
+    with pytest.raises(OutputError, match=r"cannot be written \(database or disk is full\)"), open_line_store(tmp_path):
+        raise sqlite3.OperationalError("database or disk is full")
+    assert not list(tmp_path.iterdir())

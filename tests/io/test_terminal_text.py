@@ -4,7 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.io.cells import TAB, clipped, folded, padded, visible, visible_line, width_of
+from steelyard.io.terminal_text import (
+    EMPTY,
+    TAB,
+    Span,
+    clipped,
+    folded,
+    hanging,
+    heading,
+    joined_lines,
+    number_of,
+    padded,
+    plain,
+    text_lines,
+    visible,
+    visible_line,
+    width_of,
+)
 
 ANY = st.text(alphabet=st.characters(codec="utf-8"), max_size=60)
 MIXED = st.text(alphabet="ab c你好，世界שלום مرحبا नमस्ते👍🏽👨‍👩‍👧🇨🇳\n", max_size=60)
@@ -84,3 +100,37 @@ def test_a_clipped_line_fits_and_says_that_it_is_clipped(text, width):
 
 def test_padding_counts_cells():
     assert padded("你好", 6) == "你好  "
+
+
+def texts(lines):
+    return [plain(line) for line in lines]
+
+
+def test_a_line_without_its_styles_is_its_text():
+    assert plain((Span("a ", "title"), Span("b  ", "bad"))) == "a b"
+    assert plain(EMPTY) == ""
+
+
+@pytest.mark.parametrize(("number", "told"), [(0, "0 tiers"), (1, "1 tier"), (1234, "1,234 tiers")])
+def test_numbers_have_their_plural(number, told):
+    assert number_of(number, "tier") == told
+
+
+def test_a_remark_stands_beside_a_heading_where_it_fits_and_below_where_not():
+    assert texts(heading("TIERS", 20, remark="of judges")) == ["", "TIERS  of judges"]
+    assert texts(heading("TIERS", 14, remark="of judges")) == ["", "TIERS", "of judges"]
+    assert texts(heading("TIERS", 14)) == ["", "TIERS"]
+
+
+def test_texts_are_folded_indented_and_visible():
+    assert texts(text_lines("one two\x1b\n你好", 6, indent="  ")) == ["  one", "  two␛", "  你好"]
+
+
+def test_remarks_are_divided_by_dots_and_not_broken():
+    assert texts(joined_lines(["one", "", "two 2", "three"], 12)) == ["one · two 2", "three"]
+    assert texts(joined_lines([], 12)) == []
+    assert texts(joined_lines(["a\nb"], 12)) == ["a␊b"]
+
+
+def test_further_lines_hang_below_the_first():
+    assert texts(hanging([Span("1  ", "title")], "one two", 7)) == ["1  one", "   two"]
