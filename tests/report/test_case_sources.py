@@ -61,7 +61,7 @@ def test_score_and_evaluate_have_the_cases_that_they_read_and_their_scores(cases
     target = look_up(tmp_path / "scored")
     assert [file.path for file in target.listed] == [cases]
     assert target.listed[0].role == "read by score as cases"
-    assert resample_ids(target.scores) == ["scores.jsonl"]
+    assert file_names(target.scores) == ["scores.jsonl"]
     assert (target.items, target.model) == (None, None)
     resolve(cases, tmp_path / "resolved")
     evaluate([tmp_path / "resolved" / "cases.jsonl"], tmp_path / "evaluated", model="longer")
@@ -70,7 +70,7 @@ def test_score_and_evaluate_have_the_cases_that_they_read_and_their_scores(cases
     assert target.items == tmp_path / "evaluated" / "items.jsonl"
 
 
-def resample_ids(paths):
+def file_names(paths):
     return [path.name for path in paths]
 
 

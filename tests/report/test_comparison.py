@@ -1,12 +1,8 @@
 import msgspec
 import pytest
 
-from steelyard.report.comparison import (
-    Comparison,
-    NamedComparison,
-    comparison_section,
-    comparison_sentences,
-)
+from steelyard.evaluation.comparison import ComparisonSummary
+from steelyard.report.comparison import comparison_section, comparison_sentences
 
 
 def estimate(value, low, high):
@@ -15,11 +11,14 @@ def estimate(value, low, high):
 
 def summary(headline):
     """Two models: 70 % and 62 % right, a difference of 8 points, as `compare` writes it."""
-    model = {"accuracy": estimate(0.7, 0.6, 0.8), "exact_match": estimate(0.5, 0.4, 0.6), "folder": "x"}
+    model = {"accuracy": estimate(0.7, 0.6, 0.8), "exact_match": estimate(0.5, 0.4, 0.6), "folder": "x",
+             "coverage": None, "bounds": None}  # fmt: skip
     own = estimate(0.1, 0.02, 0.18) | {"p": 0.01, "p_corrected": 0.02}
     return {
         "bench": "cases",
         "headline": headline,
+        "unlike_coverage": [],
+        "correction": "Holm",
         "models": [
             model | {"name": "甲", "value": estimate(0.7, 0.6, 0.8), "best_rank": 1, "worst_rank": 1},
             model | {"name": "b", "value": estimate(0.62, 0.5, 0.7), "best_rank": 1, "worst_rank": 2},
@@ -28,14 +27,16 @@ def summary(headline):
             {
                 "first": "甲", "second": "b", "accuracy": estimate(0.08, -0.01, 0.17),
                 "exact_match": estimate(0.0, -0.05, 0.05), "p_accuracy_corrected": 0.07,
-                "p_exact_match_corrected": 1.0, "detectable": 0.12, "headline": own if headline == "overall" else None,
+                "p_exact_match_corrected": 1.0, "detectable": 0.12,
+                "p_accuracy": 0.07, "p_exact_match": 1.0, "only_first": 0, "only_second": 0, "p_bounded": 0.07,
+                "measures": {}, "headline": own if headline == "overall" else None,
             }
         ],
     }  # fmt: skip
 
 
 def section(given):
-    return comparison_section([NamedComparison("compared", msgspec.convert(given, Comparison))], [])
+    return comparison_section({"compared": msgspec.convert(given, ComparisonSummary)}, [])
 
 
 def test_models_and_differences_have_a_figure_and_a_table_each():
@@ -59,7 +60,7 @@ def test_what_ranks_the_models_is_what_is_compared(headline, shown, significant)
     models = section(given).panels[0].tables[0].table.rows
     assert [len(row) for row in models] == [8 if headline == "overall" else 6] * 2
     assert section(given).panels[1].tables[0].table.rows[0][1] == shown
-    (sentence,) = comparison_sentences(msgspec.convert(given, Comparison))
+    (sentence,) = comparison_sentences(msgspec.convert(given, ComparisonSummary))
     assert (sentence.values["significant"], sentence.values["all"]) == (significant, "1")
 
 

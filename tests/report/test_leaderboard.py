@@ -1,38 +1,46 @@
 import csv
 import io
+import re
 
+import msgspec
 import pytest
 
-from steelyard.report.leaderboard import as_csv, as_markdown, rank_of, shown
+from steelyard.evaluation.leaderboard import LeaderboardSummary, Number
+from steelyard.report.leaderboard import as_csv, as_markdown, as_page, rank_range, value_with_interval
 
 ESTIMATE = {"value": 0.8125, "low": 0.75, "high": 0.875, "n": 32}
 
 
 def row(name, ranks=(1, 2), **changes):
     numbers = [{"group": "headline", "name": "accuracy", **ESTIMATE}, {"group": "sections", "name": "chat", **ESTIMATE}]
-    made = {"name": name, "kind": "classifier", "best_rank": ranks[0], "worst_rank": ranks[1], "group": "a",
-            "rank_shares": [0.625, 0.375], "self_test": "passed", "numbers": numbers,
-            "coverage": {"num_responses": 8, "num_cut": 2, "num_unscored": 1, "by_language": {}}}  # fmt: skip
+    made = {"name": name, "folder": "x", "kind": "classifier", "value": 0.8125, "best_rank": ranks[0],
+            "worst_rank": ranks[1], "group": "a", "rank_shares": [0.625, 0.375], "self_test": "passed",
+            "numbers": numbers, "coverage": {"num_responses": 8, "num_cut": 2, "num_unscored": 1, "by_language": {}},
+            "protocol": {"dtype": "float32", "max_length": 2048, "over_length": None, "template_hash": None},
+            }  # fmt: skip
     return made | changes
 
 
 def summary(*rows, **changes):
     columns = [{"group": "headline", "name": "accuracy"}, {"group": "sections", "name": "chat"}]
-    made = {"bench": "cases", "num_prompts": 1200, "ranked_by": "accuracy", "about": "a mean", "correction": "Holm",
-            "columns": columns, "rows": list(rows), "partial": [], "missing": {}, "differing": {},
-            "unlike_coverage": []}  # fmt: skip
-    return made | changes
+    made = {"bench": "cases", "bench_sha256": ["ab" * 32], "num_prompts": 1200, "ranked_by": "accuracy",
+            "about": "a mean", "correction": "Holm", "columns": columns, "rows": rows, "comparisons": [],
+            "partial": [], "missing": {}, "differing": {}, "unlike_coverage": []}  # fmt: skip
+    return msgspec.convert(made | changes, LeaderboardSummary)
 
 
 def test_a_rank_is_a_number_or_a_range():
-    assert rank_of(row("m", (2, 2))) == "2"
-    assert rank_of(row("m", (1, 3))) == "1–3"
+    assert rank_range(2, 2) == "2"
+    assert rank_range(1, 3) == "1–3"
 
 
 def test_an_estimate_is_shown_with_its_interval_where_it_has_one():
-    assert shown(ESTIMATE) == "0.812 [0.750, 0.875]"
-    assert shown(ESTIMATE | {"low": None}) == "0.812"
-    assert shown(ESTIMATE | {"value": None}) == shown(None) == ""
+    def shown(**changes):
+        return value_with_interval(Number(group="headline", name="accuracy", **(ESTIMATE | changes)))
+
+    assert shown() == "0.812 [0.750, 0.875]"
+    assert shown(low=None) == "0.812"
+    assert shown(value=None) == value_with_interval(None) == ""
 
 
 @pytest.mark.parametrize("name", ["a,b\nc", '"quoted"', "奖励模型", "نموذج", "🐢"])
@@ -74,3 +82,54 @@ def test_markdown_makes_no_link_no_mark_and_nothing_unseen_of_a_name():
     name = "[free](https://evil.example) **bold** `code` \x1b[2J \u202egpj \u0007"
     cell = as_markdown(summary(row(name))).splitlines()[2].split(" | ")[1]
     assert cell == r"\[free\](https&#58;//evil.example) \*\*bold\*\* \`code\`  \[2J  gpj  "
+
+
+def test_names_of_every_script_stand_there_and_none_is_markup():
+    page = as_page(summary(row("奖励模型"), row("نموذج المكافأة"), row("<script>alert(1)</script>"), row("a&b")))
+    assert "奖励模型" in page
+    assert "نموذج المكافأة" in page
+    assert "<script>alert" not in page
+    assert page.count("<script") == 1
+    assert "a&amp;b" in page
+
+
+def test_the_page_takes_nothing_from_elsewhere_and_forbids_it():
+    page = as_page(summary(row("a"), row("b")))
+    assert "default-src 'none'" in page
+    assert not re.search(r"(src|href)\s*=", page)
+
+
+def test_every_word_stands_there_in_both_languages():
+    page = as_page(summary(row("a"), row("b")))
+    assert page.count('class="t" lang="en"') == page.count('class="t" lang="zh"') > 10
+
+
+def test_what_was_cut_or_unscored_stands_there_and_what_was_not_read_alike():
+    page = as_page(summary(row("a"), row("b"), unlike_coverage=["a: 2 of 8 responses cut to fit the limit"]))
+    assert ">25.0%</td>" in page
+    assert ">12.5%</td>" in page
+    assert "a: 2 of 8 responses cut" in page
+    assert "Not read alike" not in as_page(summary(row("a"), row("b")))
+
+
+def test_what_is_listed_apart_is_named():
+    page = as_page(
+        summary(
+            row("a"), row("b"), partial=[{"name": "late", "why": "safety"}], differing={"dtype": {'"bfloat16"': ["a"]}}
+        )
+    )
+    assert "late" in page
+    assert "safety" in page
+    assert "bfloat16" in page
+    assert "Without a headline" not in as_page(summary(row("a"), row("b")))
+
+
+def test_a_missing_number_is_an_empty_cell_that_sorts_last():
+    assert '<td data-value=""></td>' in as_page(summary(row("a", numbers=[])))
+
+
+def test_the_page_says_what_ranks():
+    assert "Ranks are by the headline of the bench:</span>" in as_page(summary(row("a")))
+    page = as_page(summary(row("a"), ranked_by="overall", about="the mean of <two> halves"))
+    assert '(<bdi lang="en">the mean of &lt;two&gt; halves</bdi>)' in page
+    assert '<b><span class="t" lang="en">overall</span><span class="t" lang="zh">总体</span></b>' in page

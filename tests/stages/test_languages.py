@@ -6,7 +6,7 @@ from steelyard.core.errors import EvidenceError, FileError
 from steelyard.io.cases import write_cases
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
-from steelyard.stages.languages import Config, _known, languages
+from steelyard.stages.languages import Config, _known_languages, languages
 from strategies import case
 
 
@@ -33,13 +33,13 @@ def evaluated(folder, right, numbers=None, bench="cases", goal="c", **columns):
 def test_the_languages_of_an_evaluation(tmp_path):
     run = evaluated(tmp_path, {"eng_Latn": 9, "heb_Hebr": 6, "zho_Hans": 7, "zho_Hant": 5})
     found = languages(run, tmp_path / "out", Config(num_resamples=20))
-    assert found.summary["languages"]["heb_Hebr"]["drop"]["absolute"]["value"] == pytest.approx(0.3)
-    assert found.summary["languages"]["heb_Hebr"]["drop"]["relative"]["value"] == pytest.approx(1 / 3)
-    assert found.summary["kin"]["script"]["Hebrew"]["mean"]["value"] == pytest.approx(0.6)
+    assert found.summary.languages["heb_Hebr"].drop.absolute.value == pytest.approx(0.3)
+    assert found.summary.languages["heb_Hebr"].drop.relative.value == pytest.approx(1 / 3)
+    assert found.summary.kin["script"]["Hebrew"].mean.value == pytest.approx(0.6)
     # Simplified and traditional Chinese are one column.
-    assert found.summary["mean"]["value"] == pytest.approx((0.6 + 0.6) / 2)
-    assert "0" not in found.summary["kin"]["resource_class"]
-    assert (found.summary["num_shared"], found.summary["left_out"]) == (10, {})
+    assert found.summary.mean.value == pytest.approx((0.6 + 0.6) / 2)
+    assert "0" not in found.summary.kin["resource_class"]
+    assert (found.summary.num_shared, found.summary.left_out) == (10, {})
     assert languages(run, tmp_path / "out", Config(num_resamples=20)) == found
 
 
@@ -47,21 +47,21 @@ def test_languages_are_compared_on_the_items_that_all_have(tmp_path):
     # The first five items are right in both; English has five more, and gets them wrong.
     run = evaluated(tmp_path, {"en": 5, "he": 5}, {"en": 10, "he": 5})
     found = languages(run, tmp_path / "out", Config(num_resamples=20))
-    drop = found.summary["languages"]["he"]["drop"]["absolute"]
-    assert drop["value"] == 0.0
-    assert drop["low"] < 0 < drop["high"]  # five items leave room for much
-    assert found.summary["languages"]["en"]["overall"]["value"] == 1.0
-    assert (found.summary["num_shared"], found.summary["left_out"]) == (5, {"en": 5})
+    drop = found.summary.languages["he"].drop.absolute
+    assert drop.value == 0.0
+    assert drop.low < 0 < drop.high  # five items leave room for much
+    assert found.summary.languages["en"].overall.value == 1.0
+    assert (found.summary.num_shared, found.summary.left_out) == (5, {"en": 5})
     assert (found.counts.num_in, found.counts.num_used) == (15, 10)
     assert found.counts.dropped == {"not in every language": 5}
 
 
 def test_a_language_with_few_items_can_be_left_out(tmp_path):
     run = evaluated(tmp_path, {"en": 9, "he": 6, "zh": 1}, {"zh": 1})
-    assert languages(run, tmp_path / "three", Config(num_resamples=5)).summary["num_shared"] == 1
+    assert languages(run, tmp_path / "three", Config(num_resamples=5)).summary.num_shared == 1
     found = languages(run, tmp_path / "two", Config(num_resamples=5, languages=("en", "he")))
-    assert list(found.summary["languages"]) == ["en", "he"]
-    assert found.summary["num_shared"] == 10
+    assert list(found.summary.languages) == ["en", "he"]
+    assert found.summary.num_shared == 10
     assert found.counts.dropped == {"language not compared": 1}
     with pytest.raises(EvidenceError, match="no item is in 'zhh'\n  allowed: did you mean 'zh'"):
         languages(run, tmp_path / "none", Config(languages=("en", "zhh")))
@@ -87,8 +87,8 @@ def test_columns_of_a_bench_are_used(tmp_path):
     # One pair a prompt of RMB: exact match by section, and not accuracy by category.
     run = evaluated(tmp_path, {"en": 8, "he": 4}, bench="rmb", subset="Pairwise_set", goal="Helpfulness")
     found = languages(run, tmp_path / "out", Config(num_resamples=5))
-    assert list(found.summary["languages"]["he"]["sections"]) == ["Helpfulness, pairwise"]
-    assert found.summary["missing"]["Helpfulness, pairwise"] == "10 prompts, published with 10,067"
+    assert list(found.summary.languages["he"].sections) == ["Helpfulness, pairwise"]
+    assert found.summary.missing["Helpfulness, pairwise"] == "10 prompts, published with 10,067"
 
 
 def test_english_may_be_named_and_must_be_there(tmp_path):
@@ -98,7 +98,7 @@ def test_english_may_be_named_and_must_be_there(tmp_path):
     with pytest.raises(EvidenceError, match="no item is in 'xz'\n  allowed: did you mean 'xy'"):
         languages(run, tmp_path / "out", Config(english="xz"))
     found = languages(run, tmp_path / "out", Config(english="xy", num_resamples=5))
-    assert found.summary["languages"]["he"]["drop"]["absolute"]["value"] == pytest.approx(0.6)
+    assert found.summary.languages["he"].drop.absolute.value == pytest.approx(0.6)
 
 
 def test_one_language_alone_or_another_run_is_refused(tmp_path):
@@ -114,7 +114,7 @@ def test_one_language_alone_or_another_run_is_refused(tmp_path):
 def test_every_code_is_of_one_language_and_the_published_ones_are_there():
     from steelyard.plugins.benches.rewardbench import LANGUAGES
 
-    known = _known()
+    known = _known_languages()
     assert set(LANGUAGES) <= set(known)
     # M-RewardBench, section 1: 23 languages of 8 families.
     assert len({known[code][0] for code in LANGUAGES}) == 23

@@ -73,7 +73,7 @@ def read_beside(folders: Sequence[Path]) -> Beside:
 
 def beside(folders: Sequence[Path], runs: Sequence[Run]) -> Beside:
     """As `read_beside`, of records that are read already and are known to be alike."""
-    names = resample_ids(folders, runs)
+    names = model_names(folders, runs)
     items = [list(read_items(folder)) for folder in folders]
     for index in range(1, len(folders)):
         _check_same(folders, items, index)
@@ -118,7 +118,7 @@ def _evaluation(folder: Path) -> Run:
     return run
 
 
-def resample_ids(folders: Sequence[Path], runs: Sequence[Run]) -> list[str]:
+def model_names(folders: Sequence[Path], runs: Sequence[Run]) -> list[str]:
     """What each evaluation is called: its model, and its folder where two have one model."""
     names = [str(run.summary["model"]) for run in runs]
     return [

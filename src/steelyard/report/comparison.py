@@ -1,10 +1,8 @@
 """A run of `compare` on the page: every model by what ranks them, and the paired difference of every two."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
-import msgspec
-
+from steelyard.evaluation.comparison import LEVEL, ComparisonSummary, ModelDifference
 from steelyard.evaluation.marks import STRONG, Dot, Spec, framed, records, row_axis, tooltip, vertical_line
 from steelyard.evaluation.tables import (
     DASH,
@@ -20,159 +18,114 @@ from steelyard.evaluation.tables import (
     word,
 )
 from steelyard.report.conflicts import Grouped
+from steelyard.report.leaderboard import rank_range
 from steelyard.report.sections import Panel, Section
-from steelyard.report.summary_readers import Estimate, Seen
 
-_LEVEL = 0.05
 _ROW_HEIGHT = 30
 
 
-class ComparedModel(Seen, frozen=True, kw_only=True):
-    """One model of a comparison; ``value`` is what models are ranked by."""
-
-    name: str
-    value: Estimate = Estimate()
-    accuracy: Estimate = Estimate()
-    exact_match: Estimate = Estimate()
-    best_rank: int | None = None
-    worst_rank: int | None = None
-
-
-class HeadlineDifference(Estimate, frozen=True, kw_only=True):
-    """The first model's headline minus the second's."""
-
-    p_corrected: float | None = None
-
-
-class Difference(Seen, frozen=True, kw_only=True):
-    """The first model minus the second; ``headline`` is null where models are ranked by accuracy."""
-
-    first: str
-    second: str
-    accuracy: Estimate = Estimate()
-    exact_match: Estimate = Estimate()
-    p_accuracy_corrected: float | None = None
-    p_exact_match_corrected: float | None = None
-    detectable: float | None = None
-    headline: HeadlineDifference | None = None
-
-
-class Comparison(Seen, frozen=True, kw_only=True):
-    """The summary of a run of ``compare``. ``missing``: what of the bench keeps its headline away."""
-
-    bench: str = ""
-    headline: str | None = None
-    missing: dict[str, str] = msgspec.field(default_factory=dict)
-    models: tuple[ComparedModel, ...] = ()
-    comparisons: tuple[Difference, ...] = ()
-
-
-class NamedComparison(NamedTuple):
-    """A run of ``compare`` under its name."""
-
-    name: str
-    comparison: Comparison
-
-
-def comparison_section(compared: Sequence[NamedComparison], evidence: Sequence[str]) -> Section:
-    """The models of each comparison with their ranks, and the differences of every two."""
+def comparison_section(comparisons: Mapping[str, ComparisonSummary], evidence: Sequence[str]) -> Section:
+    """Return the models of each comparison with their ranks, and the differences of every two."""
     panels: list[Panel] = []
-    for name, own in compared:
-        prefix = f"{name} · " if len(compared) > 1 else ""
+    for name, summary in comparisons.items():
+        prefix = f"{name} · " if len(comparisons) > 1 else ""
         panels += [
             Panel(
-                f"{prefix}{word('compared_models')} · {own.bench}",
-                _model_figure(own),
-                (Grouped("", _model_table(own)),),
+                f"{prefix}{word('compared_models')} · {summary.bench}",
+                _model_figure(summary),
+                (Grouped("", _model_table(summary)),),
                 "note_compared_models",
             ),
             Panel(
                 prefix + word("differences"),
-                _difference_figure(own),
-                (Grouped("", _difference_table(own)),),
+                _difference_figure(summary),
+                (Grouped("", _difference_table(summary)),),
                 "note_differences",
             ),
         ]
-        if own.missing:
-            rows = table(("part", "n"), list(own.missing.items()))
+        if summary.missing:
+            rows = table(("part", "n"), list(summary.missing.items()))
             panels.append(Panel(prefix + word("missing_of_bench"), None, (Grouped("", rows),)))
     return Section("comparison", tuple(evidence), tuple(panels))
 
 
-def comparison_sentences(own: Comparison) -> tuple[Sentence, ...]:
-    """What ranks the models, and how many of the differences are significant."""
-    significant = sum(_is_significant(one) for one in own.comparisons)
+def comparison_sentences(summary: ComparisonSummary) -> tuple[Sentence, ...]:
+    """Return what ranks the models, and how many of the differences are significant."""
+    significant = sum(difference.p_ranked < LEVEL for difference in summary.comparisons)
     values = {
-        "models": count(len(own.models)),
-        "bench": own.bench,
-        "ranked_by": _ranked_by(own),
+        "models": count(len(summary.models)),
+        "bench": summary.bench,
+        "ranked_by": _ranked_by(summary),
         "significant": count(significant),
-        "all": count(len(own.comparisons)),
+        "all": count(len(summary.comparisons)),
     }
     return (Sentence("say_compared", values),)
 
 
-def _model_table(own: Comparison) -> Table:
+def _model_table(summary: ComparisonSummary) -> Table:
     rows = [
         (
-            one.name,
-            _ranks(one),
-            *((percent(one.value.value), spread(one.value)) if _has_own(own) else ()),
-            percent(one.accuracy.value),
-            spread(one.accuracy),
-            percent(one.exact_match.value),
-            spread(one.exact_match),
+            model.name,
+            rank_range(model.best_rank, model.worst_rank),
+            *((percent(model.value.value), spread(model.value)) if _has_headline(summary) else ()),
+            percent(model.accuracy.value),
+            spread(model.accuracy),
+            percent(model.exact_match.value),
+            spread(model.exact_match),
         )
-        for one in own.models
+        for model in summary.models
     ]
-    headline = ("bench_overall", "interval") if _has_own(own) else ()
+    headline = ("bench_overall", "interval") if _has_headline(summary) else ()
     return table(("scorer", "rank", *headline, "accuracy", "interval", "exact_match", "interval"), rows)
 
 
-def _difference_table(own: Comparison) -> Table:
+def _difference_table(summary: ComparisonSummary) -> Table:
     rows = [
         (
-            _title(one),
-            *((points(ranked.value), points_spread(ranked), _p(p_value)) if _has_own(own) else ()),
-            points(one.accuracy.value),
-            points_spread(one.accuracy),
-            _p(one.p_accuracy_corrected),
-            points(one.detectable),
-            points(one.exact_match.value),
-            points_spread(one.exact_match),
-            _p(one.p_exact_match_corrected),
+            _title(difference),
+            *(
+                (points(difference.ranked.value), points_spread(difference.ranked), _p_value(difference.p_ranked))
+                if _has_headline(summary)
+                else ()
+            ),
+            points(difference.accuracy.value),
+            points_spread(difference.accuracy),
+            _p_value(difference.p_accuracy_corrected),
+            points(difference.detectable),
+            points(difference.exact_match.value),
+            points_spread(difference.exact_match),
+            _p_value(difference.p_exact_match_corrected),
         )
-        for one in own.comparisons
-        for ranked, p_value in [_ranked_difference(one)]
+        for difference in summary.comparisons
     ]
-    headline = ("bench_overall", "interval", "p_corrected") if _has_own(own) else ()
+    headline = ("bench_overall", "interval", "p_corrected") if _has_headline(summary) else ()
     accuracy = ("accuracy", "interval", "p_corrected", "detectable")
     return table(("pair_of_models", *headline, *accuracy, "exact_match", "interval", "p_corrected"), rows)
 
 
-def _has_own(own: Comparison) -> bool:
-    """Whether the bench has a headline of its own beside accuracy."""
-    return own.headline not in (None, "accuracy")
+def _has_headline(summary: ComparisonSummary) -> bool:
+    """Return whether the bench has a headline other than accuracy."""
+    return summary.ranked_by != "accuracy"
 
 
-def _ranked_by(own: Comparison) -> str:
-    return word("bench_overall") if _has_own(own) else word("accuracy")
+def _ranked_by(summary: ComparisonSummary) -> str:
+    return word("bench_overall") if _has_headline(summary) else word("accuracy")
 
 
-def _model_figure(own: Comparison) -> Figure:
-    dots = [Dot(one.name, one.name, one.value) for one in own.models]
-    axis = {"title": _ranked_by(own), "format": ".0%", "tickCount": 6}
+def _model_figure(summary: ComparisonSummary) -> Figure:
+    dots = [Dot(model.name, model.name, model.value) for model in summary.models]
+    axis = {"title": _ranked_by(summary), "format": ".0%", "tickCount": 6}
     return Figure("figure_compared_models", _figure(dots, {"axis": axis, "scale": {"zero": False}}, [], ".1%"))
 
 
-def _difference_figure(own: Comparison) -> Figure:
-    dots = [Dot(_title(one), _title(one), _ranked_difference(one)[0]) for one in own.comparisons]
+def _difference_figure(summary: ComparisonSummary) -> Figure:
+    dots = [Dot(_title(difference), _title(difference), difference.ranked) for difference in summary.comparisons]
     axis = {"title": word("difference"), "format": "+.0%", "tickCount": 6}
     return Figure("figure_differences", _figure(dots, {"axis": axis}, [vertical_line(0.0)], "+.1%"))
 
 
 def _figure(dots: Sequence[Dot], across: Spec, behind: list[Spec], form: str) -> Spec:
-    """Values with their intervals, a row each, in the order given."""
+    """Return values with their intervals, a row each, in their order."""
     values = records(dots)
     order = [dot.row for dot in dots]
     rows = {"field": "row", "type": "nominal", "sort": order, "axis": {**row_axis(num_lines=1), "labelLimit": 260}}
@@ -195,29 +148,9 @@ def _figure(dots: Sequence[Dot], across: Spec, behind: list[Spec], form: str) ->
     return framed(layers, _ROW_HEIGHT * max(2, len(order)))
 
 
-def _ranked_difference(one: Difference) -> tuple[Estimate, float | None]:
-    if one.headline is not None:
-        return one.headline, one.headline.p_corrected
-    return one.accuracy, one.p_accuracy_corrected
+def _title(difference: ModelDifference) -> str:
+    return f"{difference.first} {DASH} {difference.second}"
 
 
-def _is_significant(one: Difference) -> bool:
-    _, p_value = _ranked_difference(one)
-    return p_value is not None and p_value < _LEVEL
-
-
-def _title(one: Difference) -> str:
-    return f"{one.first} {DASH} {one.second}"
-
-
-def _ranks(one: ComparedModel) -> str:
-    if one.best_rank is None or one.worst_rank is None:
-        return DASH
-    is_sure = one.best_rank == one.worst_rank
-    return str(one.best_rank) if is_sure else f"{one.best_rank}{DASH}{one.worst_rank}"
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return DASH
+def _p_value(value: float) -> str:
     return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"

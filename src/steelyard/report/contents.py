@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from steelyard.evaluation.comparison import ComparisonSummary
+from steelyard.evaluation.languages import LanguagesSummary
+from steelyard.evaluation.leaderboard import LeaderboardSummary
 from steelyard.evaluation.measures.accuracy import Named
 from steelyard.evaluation.tables import Sentence, word
-from steelyard.report.across import (
-    NamedLanguages,
-    NamedLeaderboard,
-    language_sentences,
-    languages_section,
-    leaderboard_section,
-)
-from steelyard.report.comparison import NamedComparison, comparison_section, comparison_sentences
+from steelyard.report.comparison import comparison_section, comparison_sentences
 from steelyard.report.items import join_items
+from steelyard.report.languages import language_sentences, languages_section
+from steelyard.report.leaderboard import leaderboard_section
 from steelyard.report.measured_contents import MoreMeasured
 from steelyard.report.measured_section import more_section
 from steelyard.report.packing import pack
@@ -65,9 +63,9 @@ class Gathered(NamedTuple):
     evaluations: tuple[Named, ...]
     items: dict[str, Sequence[Item]]
     measured: dict[str, MoreMeasured]
-    compared: tuple[NamedComparison, ...]
-    leaderboards: tuple[NamedLeaderboard, ...]
-    spoken: tuple[NamedLanguages, ...]
+    comparisons: dict[str, ComparisonSummary]
+    leaderboards: tuple[LeaderboardSummary, ...]
+    languages: tuple[LanguagesSummary, ...]
     judged: tuple[Judged, ...]
     trainings: dict[str, Training]
     case_files: tuple[CaseFile, ...]
@@ -84,9 +82,9 @@ def gather(sources: Sequence[Source]) -> Gathered:
         evaluations=evaluations,
         items={named.name: items_of(source) for named, source in zip(evaluations, evaluated, strict=True)},
         measured={named.name: measures_of(source) for named, source in zip(evaluations, evaluated, strict=True)},
-        compared=tuple(comparison_of(source) for source in of_stage(sources, "compare")),
+        comparisons={source.name: comparison_of(source) for source in of_stage(sources, "compare")},
         leaderboards=tuple(leaderboard_of(source) for source in of_stage(sources, "leaderboard")),
-        spoken=tuple(languages_of(source) for source in of_stage(sources, "languages")),
+        languages=tuple(languages_of(source) for source in of_stage(sources, "languages")),
         judged=tuple(Judged(source.name, resolution_of(source)) for source in of_stage(sources, "resolve")),
         trainings={source.name: training_of(source) for source in of_stage(sources, "train")},
         case_files=files,
@@ -130,9 +128,9 @@ def _sections(gathered: Gathered) -> list[Section]:
     curves = {source.name: curve_of(source) for source in of_stage(gathered.sources, "train")}
     return [
         accuracy_section(gathered.evaluations, evaluated),
-        comparison_section(gathered.compared, _evidence(gathered, "compare")),
+        comparison_section(gathered.comparisons, _evidence(gathered, "compare")),
         leaderboard_section(gathered.leaderboards, _evidence(gathered, "leaderboard")),
-        languages_section(gathered.spoken, _evidence(gathered, "languages")),
+        languages_section(gathered.languages, _evidence(gathered, "languages")),
         more_section(gathered.measured, evaluated),
         rewards_section(gathered.items, evaluated),
         conflict_section(gathered.judged, _evidence(gathered, "resolve")),
@@ -157,8 +155,8 @@ def _cards(gathered: Gathered) -> tuple[CardGroup, ...]:
 
 def _sentences(gathered: Gathered) -> tuple[Sentence, ...]:
     said = [sentence for named in gathered.evaluations for sentence in evaluation_sentences(named)]
-    said += [sentence for _, own in gathered.compared for sentence in comparison_sentences(own)]
-    said += [sentence for _, own in gathered.spoken for sentence in language_sentences(own)]
+    said += [sentence for own in gathered.comparisons.values() for sentence in comparison_sentences(own)]
+    said += [sentence for own in gathered.languages for sentence in language_sentences(own)]
     said += [sentence for own in gathered.judged for sentence in conflict_sentences(own.resolution)]
     said += [sentence for training in gathered.trainings.values() for sentence in training_sentences(training)]
     return tuple(said)

@@ -1,146 +1,143 @@
-"""A leaderboard's summary as a table of text: CSV for machines, Markdown for a page."""
+"""A leaderboard as a page to sort, as CSV, as Markdown, and as a section of a report."""
 
 import csv
+import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+from steelyard.evaluation.leaderboard import HALF_POINTS, LeaderboardRow, LeaderboardSummary, Number
+from steelyard.evaluation.tables import DASH, Table, percent, spread, table, word
+from steelyard.report.conflicts import Grouped
+from steelyard.report.html import Strings, code_markup, read_template, script_hash, template_environment
+from steelyard.report.sections import Panel, Section
+from steelyard.statistics.estimates import Estimate
 
 _FIXED = (
     "name", "kind", "best_rank", "worst_rank", "share_first", "group", "self_test", "share_cut", "share_unscored",
 )  # fmt: skip
 _MARKS = re.compile(r"([\\`*_\[\]|~])")
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-_BOUNDED = (
-    "Unscored pairs count as wrong; ranks and letters hold with the pairs right, too, that the worse model alone has "
-    "no score for."
-)
+_FOLDER = "leaderboard"
 
 
-class _Lines:
-    """What the CSV writer writes to, in memory."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def write(self, text: str) -> None:
-        """Keep one line."""
-        self.lines.append(text)
+def rank_range(best: int, worst: int) -> str:
+    """Return ``2``, or ``1–3`` where the data leave it open."""
+    return str(best) if best == worst else f"{best}{DASH}{worst}"
 
 
-def numbers_of(row: Mapping[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
-    """The estimates of a row by (group, name)."""
-    return {(one["group"], one["name"]): one for one in row["numbers"]}
-
-
-def rank_of(row: Mapping[str, Any]) -> str:
-    """``2``, or ``1–3`` where the data leave it open."""
-    best, worst = row["best_rank"], row["worst_rank"]
-    return str(best) if best == worst else f"{best}–{worst}"
-
-
-def shown(estimate: Mapping[str, Any] | None) -> str:
-    """``0.812 [0.790, 0.833]``; empty where there is no value."""
-    if estimate is None or estimate["value"] is None:
+def value_with_interval(number: Number | None) -> str:
+    """Return ``0.812 [0.790, 0.833]``; empty where there is no value."""
+    if number is None or number.value is None:
         return ""
-    if estimate["low"] is None:
-        return f"{estimate['value']:.3f}"
-    return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
+    if number.low is None:
+        return f"{number.value:.3f}"
+    return f"{number.value:.3f} [{number.low:.3f}, {number.high:.3f}]"
 
 
-def as_csv(summary: Mapping[str, Any]) -> str:
-    """A line a model, the best first; three columns a number. A name that a spreadsheet would run is quoted.
+def as_csv(summary: LeaderboardSummary) -> str:
+    """Return a line for each model, the best first, with three columns for each number.
 
-    Evaluations without a headline have no line.
+    A name that a spreadsheet would run as a formula is quoted. Evaluations without a headline have no line.
     """
-    columns = [(one["group"], one["name"]) for one in summary["columns"]]
-    made = _Lines()
-    writer = csv.writer(made, lineterminator="\n")
-    titles = [name if group == "headline" else f"{group}.{name}" for group, name in columns]
+    titles = [
+        column.name if column.group == "headline" else f"{column.group}.{column.name}" for column in summary.columns
+    ]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*_FIXED, *(f"{title}{end}" for title in titles for end in ("", ".low", ".high"))])
-    for row in summary["rows"]:
-        own = numbers_of(row)
-        cells = [own.get(column, {}).get(end) for column in columns for end in ("value", "low", "high")]
-        writer.writerow(
-            [
-                *("" if one is None else _plain(one) for one in _fixed(row)),
-                *("" if one is None else one for one in cells),
-            ]
-        )
-    return "".join(made.lines)
+    for row in summary.rows:
+        numbers = row.by_column
+        cells: list[Any] = [
+            *(row.name, row.kind, row.best_rank, row.worst_rank, row.rank_shares[0], row.group, row.self_test),
+            *(row.share_read(name) for name in ("num_cut", "num_unscored")),
+        ]
+        for column in summary.columns:
+            number = numbers.get((column.group, column.name))
+            cells += ("", "", "") if number is None else (number.value, number.low, number.high)
+        writer.writerow(["" if cell is None else _without_formula(cell) for cell in cells])
+    return text.getvalue()
 
 
-def _fixed(row: Mapping[str, Any]) -> list[Any]:
-    ranks = (row["best_rank"], row["worst_rank"])
-    shares = [share_read(row, name) for name in ("num_cut", "num_unscored")]
-    return [row["name"], row["kind"], *ranks, row["rank_shares"][0], row["group"], row["self_test"], *shares]
-
-
-def share_read(row: Mapping[str, Any], name: str) -> float | None:
-    """The share of a row's responses that were cut (``num_cut``) or got no score; null where it is not told."""
-    coverage = row["coverage"]
-    return None if coverage is None else coverage[name] / max(coverage["num_responses"], 1)
-
-
-def shown_share(row: Mapping[str, Any], name: str) -> str:
-    """``27.9%``; empty where nothing is told."""
-    share = share_read(row, name)
-    return "" if share is None else f"{share:.1%}"
-
-
-def _plain(cell: Any) -> Any:
+def _without_formula(cell: Any) -> Any:
     is_formula = isinstance(cell, str) and cell.startswith(_FORMULA_STARTS)
     return f"'{cell}" if is_formula else cell
 
 
-def as_markdown(summary: Mapping[str, Any]) -> str:
-    """The headline and the sections, or subsets where there are none, as a Markdown table; below it what is apart."""
-    every = [(one["group"], one["name"]) for one in summary["columns"]]
-    has_sections = any(group == "sections" for group, _ in every)
+def as_markdown(summary: LeaderboardSummary) -> str:
+    """Return headlines and sections, or subsets where there are none, as a Markdown table with remarks below it."""
+    has_sections = any(column.group == "sections" for column in summary.columns)
     parts = ("sections",) if has_sections else ("subsets", "subsets_exact_match")
-    columns = [(group, name) for group, name in every if group in ("headline", "half_points", *parts)]
-    head = [
-        "rank",
-        "model",
-        "first in",
-        "group",
-        "cut",
-        "unscored",
-        *(_escaped(_title(group, name)) for group, name in columns),
-    ]
-    lines = [_line(head), _line(["---"] * len(head))]
-    for row in summary["rows"]:
-        own = numbers_of(row)
-        read = [shown_share(row, name) for name in ("num_cut", "num_unscored")]
-        fixed = [rank_of(row), _escaped(row["name"]), f"{row['rank_shares'][0]:.0%}", row["group"], *read]
-        lines.append(_line([*fixed, *(shown(own.get(column)) for column in columns)]))
-    ranked_by = f"{summary['ranked_by'].replace('_', ' ')} ({summary['about']})"
-    if summary["missing"]:
-        ranked_by += f"; a part of the bench, which has no headline for want of {', '.join(summary['missing'])}"
-    about = f"{summary['bench']}, {summary['num_prompts']:,} prompts; 95 % intervals; ranked by {ranked_by}."
-    lines += ["", _escaped(about)]
-    lines += [f"Models that share a letter cannot be told apart ({summary['correction']})."]
-    lines += [f"Without a headline: {_escaped(one['name'])}: {_escaped(one['why'])}." for one in summary["partial"]]
-    if summary["unlike_coverage"]:
-        told = ". ".join(summary["unlike_coverage"])
-        lines.append(_escaped(f"Not read alike: {told}. {_BOUNDED}"))
-    for title, values in summary["differing"].items():
-        lines.append(
-            _escaped(f"Differs by leave: {title}: " + ", ".join(f"{v} in {', '.join(n)}" for v, n in values.items()))
-        )
-    return "\n".join(lines) + "\n"
+    columns = [column for column in summary.columns if column.group in ("headline", HALF_POINTS, *parts)]
+    environment = template_environment(Strings(f"{_FOLDER}/strings.toml"))
+    environment.autoescape = False
+    environment.filters["markdown"] = _escape_markdown
+    return environment.from_string(read_template(f"{_FOLDER}/table.md")).render(
+        summary=summary,
+        columns=[(column.group, column.name) for column in columns],
+        titles=[_title(column.group, column.name) for column in columns],
+        rank_range=rank_range,
+        value_with_interval=value_with_interval,
+        share_of=_share_of,
+    )
 
 
 def _title(group: str, name: str) -> str:
-    """A column's name, with what sets it apart from one of the same name."""
-    more = {"subsets_exact_match": ", exact match", "half_points": ", ties and failures half"}.get(group, "")
+    """Return a column's name, with what distinguishes it from another of the same name."""
+    more = {"subsets_exact_match": ", exact match", HALF_POINTS: ", ties and failures half"}.get(group, "")
     return name.replace("_", " ") + more
 
 
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def _share_of(row: LeaderboardRow, name: str) -> str:
+    """Return ``27.9%``; empty where the coverage is not known."""
+    share = row.share_read(name)
+    return "" if share is None else f"{share:.1%}"
 
 
-def _escaped(text: str) -> str:
-    """A name as plain Markdown text on one line: no column, no mark, no HTML, no link, nothing that acts unseen."""
+def _escape_markdown(text: str) -> str:
+    """Return a name as plain Markdown text on one line: no column, mark, HTML, link or invisible character."""
     line = "".join(sign if sign.isprintable() else " " for sign in text).replace("&", "&amp;").replace("<", "&lt;")
     return _MARKS.sub(r"\\\1", line).replace("://", "&#58;//")
+
+
+def as_page(summary: LeaderboardSummary) -> str:
+    """Return the leaderboard as one HTML file, sortable, in English and Chinese, which loads nothing."""
+    script = read_template(f"{_FOLDER}/page.js")
+    groups: dict[str, list[str]] = {}
+    for column in summary.columns:
+        groups.setdefault(column.group, []).append(column.name)
+    environment = template_environment(Strings(f"{_FOLDER}/strings.toml"))
+    return environment.from_string(read_template(f"{_FOLDER}/page.html")).render(
+        summary=summary,
+        groups=groups,
+        rank_range=rank_range,
+        share_of=_share_of,
+        style=code_markup(read_template(f"{_FOLDER}/page.css")),
+        script=code_markup(script),
+        script_hash=script_hash(script),
+    )
+
+
+def leaderboard_section(leaderboards: Sequence[LeaderboardSummary], evidence: Sequence[str]) -> Section:
+    """Return each leaderboard as a table, and below it what the models read, where that differs."""
+    panels: list[Panel] = []
+    for summary in leaderboards:
+        panels.append(Panel(summary.bench, None, (Grouped("", _rank_table(summary)),), "note_leaderboard"))
+        if summary.unlike_coverage:
+            shares = [
+                (row.name, *(percent(row.share_read(name)) for name in ("num_cut", "num_unscored")))
+                for row in summary.rows
+            ]
+            tables = (Grouped("", table(("scorer", "share_cut", "share_unscored"), shares)),)
+            panels.append(Panel(word("not_read_alike"), None, tables, "note_not_read_alike"))
+    return Section("leaderboard", tuple(evidence), tuple(panels))
+
+
+def _rank_table(summary: LeaderboardSummary) -> Table:
+    rows = []
+    for row in summary.rows:
+        number = row.by_column.get(("headline", summary.ranked_by))
+        interval = DASH if number is None else spread(Estimate(number.value, number.low, number.high, number.n))
+        ranks = rank_range(row.best_rank, row.worst_rank)
+        rows.append((row.name, ranks, row.group, percent(row.value), interval, percent(row.rank_shares[0])))
+    return table(("scorer", "rank", "letters", "ranked_value", "interval", "share_first"), rows)

@@ -9,11 +9,12 @@ import msgspec
 
 from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.types import Run
+from steelyard.evaluation.comparison import ComparisonSummary
+from steelyard.evaluation.languages import LanguagesSummary
+from steelyard.evaluation.leaderboard import LeaderboardSummary
 from steelyard.evaluation.measures.accuracy import Named
 from steelyard.io.lines import read_batches
 from steelyard.io.run_folder import STARTED_FILE, file_hash, read_run
-from steelyard.report.across import Languages, Leaderboard, NamedLanguages, NamedLeaderboard
-from steelyard.report.comparison import Comparison, NamedComparison
 from steelyard.report.judge_contents import Agreement, Authors, Judges
 from steelyard.report.measured_contents import MoreMeasured
 from steelyard.report.sections import JudgeReport
@@ -23,12 +24,11 @@ from steelyard.report.summary_readers import (
     Evaluation,
     Item,
     Resolution,
-    Seen,
     Training,
     model_name,
 )
 
-Part = TypeVar("Part", bound=Seen)
+Part = TypeVar("Part", bound=msgspec.Struct)
 
 
 class Source(NamedTuple):
@@ -71,19 +71,19 @@ def evaluation_of(source: Source) -> Named:
     return Named(model_name(evaluation.model) or source.name, evaluation)
 
 
-def comparison_of(source: Source) -> NamedComparison:
+def comparison_of(source: Source) -> ComparisonSummary:
     """The summary of a run of ``compare``. Raises RecordError if it is none."""
-    return NamedComparison(source.name, _summary(source, Comparison))
+    return _summary(source, ComparisonSummary)
 
 
-def leaderboard_of(source: Source) -> NamedLeaderboard:
+def leaderboard_of(source: Source) -> LeaderboardSummary:
     """The summary of a run of ``leaderboard``. Raises RecordError if it is none."""
-    return NamedLeaderboard(source.name, _summary(source, Leaderboard))
+    return _summary(source, LeaderboardSummary)
 
 
-def languages_of(source: Source) -> NamedLanguages:
+def languages_of(source: Source) -> LanguagesSummary:
     """The summary of a run of ``languages``. Raises RecordError if it is none."""
-    return NamedLanguages(source.name, _summary(source, Languages))
+    return _summary(source, LanguagesSummary)
 
 
 def measures_of(source: Source) -> MoreMeasured:

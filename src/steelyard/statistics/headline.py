@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from steelyard.core.types import Record
 from steelyard.statistics.aggregation import ACCURACY, by_category, estimate, estimate_difference, macro
-from steelyard.statistics.estimates import UNBOUNDED
+from steelyard.statistics.estimates import UNBOUNDED, Estimate
 from steelyard.statistics.groups import Cell
 from steelyard.statistics.pair_counts import PAIRS, PROMPTS, Floats
 from steelyard.statistics.resampling import Totals
@@ -122,8 +123,15 @@ def by_language(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> dict[str, 
     return found
 
 
-def drop_record(totals: Totals, reference: Part, other: Part) -> dict[str, Any]:
+class Drop(Record, frozen=True, kw_only=True):
     """How far a value lies below its reference: ``absolute``, and ``relative`` to the reference; above 0 is lower."""
+
+    absolute: Estimate
+    relative: Estimate
+
+
+def drop(totals: Totals, reference: Part, other: Part) -> Drop:
+    """Return how far a value lies below its reference."""
 
     def absolute(sums: Floats) -> Floats:
         return reference.formula(sums) - other.formula(sums)
@@ -133,7 +141,6 @@ def drop_record(totals: Totals, reference: Part, other: Part) -> dict[str, Any]:
         return np.where(whole > 0, absolute(sums), np.nan) / np.where(whole > 0, whole, 1.0)
 
     n = min(reference.n, other.n)
-    return {
-        "absolute": estimate_difference(totals, absolute, n).record(),
-        "relative": estimate(totals, relative, n, scale=UNBOUNDED).record(),
-    }
+    return Drop(
+        absolute=estimate_difference(totals, absolute, n), relative=estimate(totals, relative, n, scale=UNBOUNDED)
+    )

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from steelyard.evaluation.comparison import ComparisonSummary, ModelDifference
+    from steelyard.statistics.estimates import Estimate
 
 _LEVEL = 0.05
 
@@ -35,51 +39,47 @@ def command(
     show(run, _lines(run.summary), as_json=as_json)
 
 
-def _lines(summary: dict[str, Any]) -> Iterator[str]:
-    ranked_by = summary["headline"] or "accuracy"
-    yield f"{len(summary['models'])} models on {summary['bench']}, ranked by {ranked_by} (95 % intervals)"
-    if "missing" in summary:
-        yield f"no headline, for want of: {', '.join(f'{name} ({why})' for name, why in summary['missing'].items())}"
-    for row in summary["models"]:
-        ranks = (row["best_rank"], row["worst_rank"])
+def _lines(summary: "ComparisonSummary") -> Iterator[str]:
+    yield f"{len(summary.models)} models on {summary.bench}, ranked by {summary.ranked_by} (95 % intervals)"
+    if summary.missing:
+        yield f"no headline, for want of: {', '.join(f'{name} ({why})' for name, why in summary.missing.items())}"
+    for model in summary.models:
+        ranks = (model.best_rank, model.worst_rank)
         rank = f"rank {ranks[0]}" if ranks[0] == ranks[1] else f"rank {ranks[0]} to {ranks[1]}"
-        own = "" if ranked_by == "accuracy" else f"{ranked_by} {_number(row['value'])}, "
-        yield f"  {row['name']}: {own}accuracy {_number(row['accuracy'])}{_bounds(row)}, {rank}"
-    if summary["unlike_coverage"]:
+        value = "" if summary.ranked_by == "accuracy" else f"{summary.ranked_by} {_number(model.value)}, "
+        bounds = "" if model.bounds is None else f" ({model.bounds['high']:.3f} if every unscored pair were right)"
+        yield f"  {model.name}: {value}accuracy {_number(model.accuracy)}{bounds}, {rank}"
+    if summary.unlike_coverage:
         yield "not read alike, so that a difference is partly one of the length limits (unscored pairs count as wrong;"
         yield "ranks hold with the pairs right, too, that the worse model alone has no score for):"
-        yield from (f"  {sentence}" for sentence in summary["unlike_coverage"])
-    for one in summary["comparisons"]:
-        start, own = f"{one['first']} minus {one['second']}:", one["headline"]
-        if own is not None:
-            told = f"{ranked_by} {_number(own, signed=True)}"
-            yield f"{start} {told}, p {_p(own['p'])}, corrected {_p(own['p_corrected'])}"
-            start = " "
-        yield f"{start} accuracy {_number(one['accuracy'], signed=True)}"
-        yield from _doubt(one)
-        yield (
-            f"  p {_p(one['p_accuracy'])}, corrected {_p(one['p_accuracy_corrected'])}; "
-            f"this many prompts show a difference of {one['detectable']:.3f} four times out of five"
-        )
-        yield (
-            f"  exact match {_number(one['exact_match'], signed=True)}: {one['only_first']:,} prompts right by the "
-            f"first alone, {one['only_second']:,} by the second; McNemar p {_p(one['p_exact_match'])}"
-        )
-        yield from _beyond_accuracy(one["measures"])
-    yield f"p corrected for {len(summary['comparisons'])} comparisons ({summary['correction']})"
+        yield from (f"  {sentence}" for sentence in summary.unlike_coverage)
+    for difference in summary.comparisons:
+        yield from _difference_lines(difference, summary.ranked_by)
+    yield f"p corrected for {len(summary.comparisons)} comparisons ({summary.correction})"
 
 
-def _doubt(one: dict[str, Any]) -> Iterator[str]:
-    """A difference that is gone once the pairs are right that the worse model alone has no score for."""
-    p = one["p_accuracy_corrected"] if one["headline"] is None else one["headline"]["p_corrected"]
-    if p < _LEVEL <= one["p_bounded"]:
-        bounded = _p(one["p_bounded"])
+def _difference_lines(difference: "ModelDifference", ranked_by: str) -> Iterator[str]:
+    start, headline = f"{difference.first} minus {difference.second}:", difference.headline
+    if headline is not None:
+        value = f"{ranked_by} {_number(headline, signed=True)}"
+        yield f"{start} {value}, p {_p(headline.p)}, corrected {_p(headline.p_corrected)}"
+        start = " "
+    yield f"{start} accuracy {_number(difference.accuracy, signed=True)}"
+    if difference.p_ranked < _LEVEL <= difference.p_bounded:
+        bounded = _p(difference.p_bounded)
         yield f"  not beyond doubt: p {bounded} with the pairs right that the worse model alone has no score for"
-
-
-def _bounds(row: dict[str, Any]) -> str:
-    own = row["bounds"]
-    return "" if own is None else f" ({own['high']:.3f} if every unscored pair were right)"
+    yield (
+        f"  p {_p(difference.p_accuracy)}, corrected {_p(difference.p_accuracy_corrected)}; "
+        f"this many prompts show a difference of {difference.detectable:.3f} four times out of five"
+    )
+    yield (
+        f"  exact match {_number(difference.exact_match, signed=True)}: {difference.only_first:,} prompts right by the "
+        f"first alone, {difference.only_second:,} by the second; McNemar p {_p(difference.p_exact_match)}"
+    )
+    for name, own in difference.measures.items():
+        if own.p is not None and own.p_corrected is not None:
+            value = _number(own.difference, signed=True)
+            yield f"  {_TITLES[name]} {value}, p {_p(own.p)}, corrected {_p(own.p_corrected)}"
 
 
 _TITLES = {
@@ -90,18 +90,11 @@ _TITLES = {
 }
 
 
-def _beyond_accuracy(measures: dict[str, Any]) -> Iterator[str]:
-    told = {name: own for name, own in measures.items() if own["p"] is not None}
-    for name, own in told.items():
-        corrected = _p(own["p_corrected"])
-        yield f"  {_TITLES[name]} {_number(own['difference'], signed=True)}, p {_p(own['p'])}, corrected {corrected}"
-
-
-def _number(estimate: dict[str, Any], *, signed: bool = False) -> str:
+def _number(estimate: "Estimate", *, signed: bool = False) -> str:
     sign = "+" if signed else ""
-    if estimate["low"] is None:
-        return f"{estimate['value']:{sign}.3f}" + (f" [{estimate['why']}]" if estimate.get("why") else "")
-    return f"{estimate['value']:{sign}.3f} [{estimate['low']:{sign}.3f}, {estimate['high']:{sign}.3f}]"
+    if estimate.low is None:
+        return f"{estimate.value:{sign}.3f}" + (f" [{estimate.why}]" if estimate.why else "")
+    return f"{estimate.value:{sign}.3f} [{estimate.low:{sign}.3f}, {estimate.high:{sign}.3f}]"
 
 
 def _p(value: float) -> str:

@@ -2,9 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from steelyard.evaluation.languages import LanguagesSummary
+    from steelyard.statistics.estimates import Estimate
+    from steelyard.statistics.headline import Drop
 
 
 def command(
@@ -37,49 +42,48 @@ def command(
     show(run, _lines(run.summary), as_json=as_json)
 
 
-def _lines(summary: dict[str, Any]) -> Iterator[str]:
-    english = summary["english"]
-    yield f"{summary['model']} on {summary['bench']} by language (95 % intervals, clustered by item)"
-    yield f"on {summary['num_shared']:,} items that all {len(summary['languages'])} languages have"
-    if summary["left_out"]:
-        told = ", ".join(f"{name} {number:,}" for name, number in summary["left_out"].items())
-        yield f"left out, since not every language has them: {told}"
-    if summary["missing"]:
-        absent = ", ".join(f"{name} ({why})" for name, why in summary["missing"].items())
+def _lines(summary: "LanguagesSummary") -> Iterator[str]:
+    english = summary.english
+    yield f"{summary.model} on {summary.bench} by language (95 % intervals, clustered by item)"
+    yield f"on {summary.num_shared:,} items that all {len(summary.languages)} languages have"
+    if summary.left_out:
+        counts = ", ".join(f"{name} {number:,}" for name, number in summary.left_out.items())
+        yield f"left out, since not every language has them: {counts}"
+    if summary.missing:
+        absent = ", ".join(f"{name} ({why})" for name, why in summary.missing.items())
         yield f"a part of the bench, whose arithmetic is taken over what is there; for want of: {absent}"
     yield f"{'':12} {'overall':24} {'drop from ' + english:26} {'of ' + english:11} kappa with {english}"
-    rows = sorted(summary["languages"].items(), key=lambda pair: -(pair[1]["overall"]["value"] or 0.0))
-    for name, own in rows:
-        absolute, relative = _drop(own["drop"]) if "drop" in own else ("", "")
-        agreement = _number(own["kappa"]) if "kappa" in own else ""
-        yield f"{name:12} {_number(own['overall']):24} {absolute:26} {relative:11} {agreement}".rstrip()
-    if summary["coverage"]:
+    for name, values in sorted(summary.languages.items(), key=lambda pair: -(pair[1].overall.value or 0.0)):
+        absolute, relative = _drop(values.drop) if values.drop else ("", "")
+        agreement = _number(values.kappa) if values.kappa else ""
+        yield f"{name:12} {_number(values.overall):24} {absolute:26} {relative:11} {agreement}".rstrip()
+    if summary.coverage:
         from steelyard.evaluation.measures.coverage import coverage_lines
 
-        if not summary["are_read_alike"]:
+        if not summary.are_read_alike:
             yield "not read alike, so that a drop is partly one of the length limit (unscored pairs count as wrong):"
-        yield from coverage_lines(summary["coverage"])
-    yield f"mean without {english}: {_number(summary['mean'])}"
-    yield f"its drop from {english}: {', of it '.join(_drop(summary['drop']))}"
-    for name, own in summary["drop"]["sections"].items():
-        yield f"  {name}: {', '.join(_drop(own))}"
-    if "standard_deviation" in summary:
-        yield f"standard deviation over languages: {_number(summary['standard_deviation'])}"
-    yield f"mean kappa: {_number(summary['kappa'])}"
-    for field, groups in summary["kin"].items():
-        for name, own in groups.items():
-            yield f"  {field.replace('_', ' ')} {name}: {_number(own['mean'])}  {', '.join(own['languages'])}"
+        yield from coverage_lines(summary.coverage)
+    yield f"mean without {english}: {_number(summary.mean)}"
+    yield f"its drop from {english}: {', of it '.join(_drop(summary.drop))}"
+    for name, drop in summary.drop.sections.items():
+        yield f"  {name}: {', '.join(_drop(drop))}"
+    if summary.standard_deviation:
+        yield f"standard deviation over languages: {_number(summary.standard_deviation)}"
+    yield f"mean kappa: {_number(summary.kappa)}"
+    for field, groups in summary.kin.items():
+        for name, group in groups.items():
+            yield f"  {field.replace('_', ' ')} {name}: {_number(group.mean)}  {', '.join(group.languages)}"
 
 
-def _drop(own: dict[str, Any]) -> tuple[str, str]:
-    """The difference, and its share of English."""
-    share = "none" if own["relative"]["value"] is None else f"{own['relative']['value']:+.1%}"
-    return _number(own["absolute"], "+"), share
+def _drop(drop: "Drop") -> tuple[str, str]:
+    """Return the difference, and its share of English."""
+    share = "none" if drop.relative.value is None else f"{drop.relative.value:+.1%}"
+    return _number(drop.absolute, "+"), share
 
 
-def _number(estimate: dict[str, Any], sign: str = "") -> str:
-    if estimate["value"] is None:
+def _number(estimate: "Estimate", sign: str = "") -> str:
+    if estimate.value is None:
         return "none"
-    if estimate["low"] is None:
-        return f"{estimate['value']:{sign}.3f}" + (f" [{estimate['why']}]" if estimate.get("why") else "")
-    return f"{estimate['value']:{sign}.3f} [{estimate['low']:{sign}.3f}, {estimate['high']:{sign}.3f}]"
+    if estimate.low is None:
+        return f"{estimate.value:{sign}.3f}" + (f" [{estimate.why}]" if estimate.why else "")
+    return f"{estimate.value:{sign}.3f} [{estimate.low:{sign}.3f}, {estimate.high:{sign}.3f}]"

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from steelyard.evaluation.leaderboard import LeaderboardSummary
 
 
 def command(
@@ -36,26 +39,28 @@ def command(
     show(run, _lines(run.summary, out), as_json=as_json)
 
 
-def _lines(summary: dict[str, Any], out: Path) -> Iterator[str]:
-    from steelyard.report.leaderboard import numbers_of, rank_of, shown
+def _lines(summary: "LeaderboardSummary", out: Path) -> Iterator[str]:
+    from steelyard.report.leaderboard import rank_range, value_with_interval
 
-    yield f"{len(summary['rows'])} models on {summary['bench']}, {summary['num_prompts']:,} prompts (95 % intervals)"
-    yield f"ranked by {summary['ranked_by'].replace('_', ' ')}: {summary['about']}"
-    if summary["missing"]:
-        yield f"a part of the bench, which has no headline for want of {len(summary['missing'])} parts: see the page"
-    for row in summary["rows"]:
-        own = numbers_of(row)
-        titles = dict.fromkeys((summary["ranked_by"], "accuracy"))
-        told = ", ".join(f"{title.replace('_', ' ')} {shown(own['headline', title])}" for title in titles)
-        yield (
-            f"  {rank_of(row):>5} {row['group']:3} {row['name']}: {told}, "
-            f"first in {row['rank_shares'][0]:.0%} of resamples"
+    yield f"{len(summary.rows)} models on {summary.bench}, {summary.num_prompts:,} prompts (95 % intervals)"
+    yield f"ranked by {summary.ranked_by.replace('_', ' ')}: {summary.about}"
+    if summary.missing:
+        yield f"a part of the bench, which has no headline for want of {len(summary.missing)} parts: see the page"
+    for row in summary.rows:
+        numbers = row.by_column
+        values = ", ".join(
+            f"{name.replace('_', ' ')} {value_with_interval(numbers['headline', name])}"
+            for name in dict.fromkeys((summary.ranked_by, "accuracy"))
         )
-    yield f"models that share a letter cannot be told apart ({summary['correction']})"
-    if summary["unlike_coverage"]:
+        yield (
+            f"  {rank_range(row.best_rank, row.worst_rank):>5} {row.group:3} {row.name}: {values}, "
+            f"first in {row.rank_shares[0]:.0%} of resamples"
+        )
+    yield f"models that share a letter cannot be told apart ({summary.correction})"
+    if summary.unlike_coverage:
         yield "not read alike, so that a difference is partly one of the length limits (unscored pairs count as wrong;"
         yield "ranks and letters hold with the pairs right, too, that the worse model alone has no score for):"
-        yield from (f"  {sentence}" for sentence in summary["unlike_coverage"])
-    for one in summary["partial"]:
-        yield f"without a headline: {one['name']}: {one['why']}"
+        yield from (f"  {sentence}" for sentence in summary.unlike_coverage)
+    for unranked in summary.partial:
+        yield f"without a headline: {unranked.name}: {unranked.why}"
     yield f"the page: {out / 'leaderboard.html'}"

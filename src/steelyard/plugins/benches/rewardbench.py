@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+import msgspec
 import numpy as np
 
 from steelyard.core.config import Config as BaseConfig
@@ -28,7 +29,7 @@ from steelyard.statistics.headline import (
     LeftOut,
     Part,
     by_language,
-    drop_record,
+    drop,
     mean_of_sections,
     missing_parts,
     num_prompts,
@@ -302,7 +303,7 @@ def _drop(totals: Totals, english: LanguagePart, parts: Mapping[str, LanguagePar
     def below(choose: Callable[[Breakdown], Part]) -> JsonObject:
         reference = choose(english.breakdown)
         lifted = Part(english.own.lift(reference.formula), reference.n)
-        return drop_record(totals, lifted, _mean_part(parts, choose))
+        return msgspec.to_builtins(drop(totals, lifted, _mean_part(parts, choose)))
 
     sections = {name: below(lambda parts, name=name: parts.sections[name]) for name in SECTIONS}
     return below(lambda parts: parts.overall) | {"sections": sections}

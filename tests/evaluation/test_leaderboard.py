@@ -1,4 +1,4 @@
-from steelyard.evaluation.leaderboard_columns import columns_of
+from steelyard.evaluation.leaderboard import columns_of
 
 ONE = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 10}
 TWO = ONE | {"value": 0.7}

@@ -34,15 +34,15 @@ def folders(tmp_path_factory):
 
 def test_what_is_beyond_doubt_and_what_is_not(folders, tmp_path):
     run = compare(folders, tmp_path / "out", Config(num_resamples=2000))
-    models = {row["name"]: (row["best_rank"], row["worst_rank"]) for row in run.summary["models"]}
+    models = {row.name: (row.best_rank, row.worst_rank) for row in run.summary.models}
     assert models == {"good": (1, 2), "as good": (1, 2), "coin": (3, 3)}
-    by_pair = {(one["first"], one["second"]): one for one in run.summary["comparisons"]}
-    assert by_pair["good", "coin"]["p_accuracy_corrected"] < 0.01
-    assert by_pair["good", "as good"]["p_accuracy_corrected"] > 0.05
-    assert by_pair["good", "as good"]["p_accuracy"] <= by_pair["good", "as good"]["p_accuracy_corrected"]
-    difference = by_pair["good", "coin"]["accuracy"]
-    accuracies = {row["name"]: row["accuracy"]["value"] for row in run.summary["models"]}
-    assert difference["value"] == pytest.approx(accuracies["good"] - accuracies["coin"])
+    by_pair = {(one.first, one.second): one for one in run.summary.comparisons}
+    assert by_pair["good", "coin"].p_accuracy_corrected < 0.01
+    assert by_pair["good", "as good"].p_accuracy_corrected > 0.05
+    assert by_pair["good", "as good"].p_accuracy <= by_pair["good", "as good"].p_accuracy_corrected
+    difference = by_pair["good", "coin"].accuracy
+    accuracies = {row.name: row.accuracy.value for row in run.summary.models}
+    assert difference.value == pytest.approx(accuracies["good"] - accuracies["coin"])
     again = compare(folders, tmp_path / "out", Config(num_resamples=2000))
     assert again == run
 
@@ -55,28 +55,28 @@ def test_one_evaluation_alone_is_refused(folders, tmp_path):
 
 def test_other_measures_are_compared_too(folders, tmp_path):
     run = compare(folders, tmp_path / "out", Config(num_resamples=2000))
-    by_pair = {(one["first"], one["second"]): one for one in run.summary["comparisons"]}
-    own, accuracy = by_pair["good", "coin"]["measures"], by_pair["good", "coin"]["accuracy"]["value"]
+    by_pair = {(one.first, one.second): one for one in run.summary.comparisons}
+    own, accuracy = by_pair["good", "coin"].measures, by_pair["good", "coin"].accuracy.value
     # One pair a prompt, answers of one length: the first choice is right where the pair is, tau and regret follow.
-    assert own["top_1"]["difference"]["value"] == pytest.approx(accuracy)
-    assert own["kendall_tau"]["difference"]["value"] == pytest.approx(2 * accuracy)
-    assert own["regret"]["difference"]["value"] == pytest.approx(-accuracy)
-    assert own["accuracy_length_matched"]["difference"]["value"] == pytest.approx(accuracy)
+    assert own["top_1"].difference.value == pytest.approx(accuracy)
+    assert own["kendall_tau"].difference.value == pytest.approx(2 * accuracy)
+    assert own["regret"].difference.value == pytest.approx(-accuracy)
+    assert own["accuracy_length_matched"].difference.value == pytest.approx(accuracy)
     for measure in own.values():
-        assert measure["difference"]["low"] <= measure["difference"]["value"] <= measure["difference"]["high"]
-        assert measure["p"] <= measure["p_corrected"] < 0.01
+        assert measure.difference.low <= measure.difference.value <= measure.difference.high
+        assert measure.p <= measure.p_corrected < 0.01
 
 
 def test_models_are_ranked_by_the_headline_of_their_bench(tmp_path):
     folders = translation_runs(tmp_path)
     run = compare(list(folders.values()), tmp_path / "out", Config(num_resamples=3000))
-    assert run.summary["headline"] == "overall"
-    assert [(row["name"], row["value"]["value"]) for row in run.summary["models"]] == [
+    assert run.summary.headline == "overall"
+    assert [(row.name, row.value.value) for row in run.summary.models] == [
         ("broad", pytest.approx(OVERALL["broad"])), ("narrow", pytest.approx(OVERALL["narrow"]))
     ]  # fmt: skip
-    (one,) = run.summary["comparisons"]
-    assert one["accuracy"]["value"] == pytest.approx(ACCURACY["narrow"] - ACCURACY["broad"])
-    assert one["headline"]["value"] == pytest.approx(OVERALL["narrow"] - OVERALL["broad"])
+    (one,) = run.summary.comparisons
+    assert one.accuracy.value == pytest.approx(ACCURACY["narrow"] - ACCURACY["broad"])
+    assert one.headline.value == pytest.approx(OVERALL["narrow"] - OVERALL["broad"])
     # The difference is a mean over eight subsets of 100 prompts: its deviation by hand, from the rows.
     items = {
         name: [json.loads(line) for line in (folder / "items.jsonl").read_text("utf-8").splitlines()]
@@ -84,26 +84,26 @@ def test_models_are_ranked_by_the_headline_of_their_bench(tmp_path):
     }
     differences = [first["num_correct"] - second["num_correct"] for first, second in zip(*items.values(), strict=True)]
     deviation = np.sqrt(sum(np.var(own) / 100 for own in np.reshape(differences, (8, 100)))) / 8
-    width = one["headline"]["high"] - one["headline"]["low"]
+    width = one.headline.high - one.headline.low
     assert width == pytest.approx(2 * 1.96 * deviation, rel=0.08)
-    assert one["headline"]["p"] == one["headline"]["p_corrected"] < 0.05
-    assert {row["name"]: row["best_rank"] for row in run.summary["models"]} == {"broad": 1, "narrow": 2}
+    assert one.headline.p == one.headline.p_corrected < 0.05
+    assert {row.name: row.best_rank for row in run.summary.models} == {"broad": 1, "narrow": 2}
 
 
 def test_a_part_of_a_bench_is_compared_by_accuracy_and_says_what_is_missing(tmp_path):
     folders = translation_runs(tmp_path, subsets=(FIRST,))
     run = compare(list(folders.values()), tmp_path / "out", Config(num_resamples=200))
-    assert run.summary["headline"] is None
-    assert run.summary["missing"] == MISSING_OTHERS
-    assert [row["name"] for row in run.summary["models"]] == ["narrow", "broad"]
-    assert run.summary["comparisons"][0]["headline"] is None
+    assert run.summary.headline is None
+    assert run.summary.missing == MISSING_OTHERS
+    assert [row.name for row in run.summary.models] == ["narrow", "broad"]
+    assert run.summary.comparisons[0].headline is None
 
 
 def test_accuracy_that_is_the_headline_is_told_once(folders, tmp_path):
     run = compare(folders, tmp_path / "out", Config(num_resamples=200))
-    assert run.summary["headline"] == "accuracy"
-    assert all(row["value"] == row["accuracy"] for row in run.summary["models"])
-    assert all(one["headline"] is None for one in run.summary["comparisons"])
+    assert run.summary.headline == "accuracy"
+    assert all(row.value == row.accuracy for row in run.summary.models)
+    assert all(one.headline is None for one in run.summary.comparisons)
 
 
 def evaluated(folder, name, outcomes):
@@ -122,7 +122,7 @@ def evaluated(folder, name, outcomes):
 
 
 def ranks(rows):
-    return {row["name"]: (row["best_rank"], row["worst_rank"]) for row in rows}
+    return {row.name: (row.best_rank, row.worst_rank) for row in rows}
 
 
 @pytest.mark.parametrize("verb", [compare, leaderboard])
@@ -131,11 +131,11 @@ def test_a_lead_that_is_gone_if_unscored_pairs_were_right_is_not_beyond_doubt(ve
     cut = evaluated(tmp_path, "cut", "+" * 80 + "0" * 20)
     config = (Config if verb is compare else LeaderboardConfig)(num_resamples=500)
     summary = verb([whole, cut], tmp_path / "out", config).summary
-    (one,) = summary["comparisons"]
-    strict = one["p_accuracy_corrected"] if verb is compare else one["p_corrected"]
+    (one,) = summary.comparisons
+    strict = one.p_accuracy_corrected if verb is compare else one.p_corrected
     assert strict < 0.001
-    assert one["p_bounded"] == 1.0
-    assert ranks(summary["models" if verb is compare else "rows"]) == {"whole": (1, 2), "cut": (1, 2)}
+    assert one.p_bounded == 1.0
+    assert ranks(summary.models if verb is compare else summary.rows) == {"whole": (1, 2), "cut": (1, 2)}
 
 
 @pytest.mark.parametrize("verb", [compare, leaderboard])
@@ -144,4 +144,4 @@ def test_pairs_that_neither_model_scored_leave_the_lead_as_it_is(verb, tmp_path)
     bad = evaluated(tmp_path, "bad", "+" * 40 + "-" * 40 + "0" * 20)
     config = (Config if verb is compare else LeaderboardConfig)(num_resamples=500)
     summary = verb([good, bad], tmp_path / "out", config).summary
-    assert ranks(summary["models" if verb is compare else "rows"]) == {"good": (1, 1), "bad": (2, 2)}
+    assert ranks(summary.models if verb is compare else summary.rows) == {"good": (1, 1), "bad": (2, 2)}

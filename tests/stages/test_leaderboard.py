@@ -7,6 +7,7 @@ import pytest
 from headline_fixtures import FIRST, MISSING_OTHERS, OTHERS, OVERALL, translation_runs
 from steelyard.core.errors import EvidenceError, FileError
 from steelyard.core.types import Response
+from steelyard.evaluation.leaderboard import NumberColumn, Unranked
 from steelyard.io.cases import write_cases
 from steelyard.plugins.benches.rm_bench import PUBLISHED
 from steelyard.stages.evaluate import Config as EvaluateConfig
@@ -45,16 +46,16 @@ def folders(tmp_path_factory):
 
 def test_one_table_with_ranks_groups_and_languages(folders, tmp_path):
     run = leaderboard([folders["coin"], folders["نموذج"], folders["好模型"]], tmp_path / "out", CONFIG)
-    rows = {row["name"]: row for row in run.summary["rows"]}
-    assert [row["name"] for row in run.summary["rows"]][-1] == "coin"
-    assert {name: (row["best_rank"], row["worst_rank"], row["group"]) for name, row in rows.items()} == {
+    rows = {row.name: row for row in run.summary.rows}
+    assert [row.name for row in run.summary.rows][-1] == "coin"
+    assert {name: (row.best_rank, row.worst_rank, row.group) for name, row in rows.items()} == {
         "نموذج": (1, 2, "a"), "好模型": (1, 2, "a"), "coin": (3, 3, "b")
     }  # fmt: skip
-    assert rows["coin"]["rank_shares"] == [0.0, 0.0, 1.0]
+    assert rows["coin"].rank_shares == (0.0, 0.0, 1.0)
     evaluated = json.loads((folders["coin"] / "run.json").read_text("utf-8"))["summary"]
-    assert rows["coin"]["value"] == pytest.approx(evaluated["accuracy"]["value"])
-    assert {"group": "by_language", "name": "ar"} in run.summary["columns"]
-    assert len(run.summary["comparisons"]) == 3
+    assert rows["coin"].value == pytest.approx(evaluated["accuracy"]["value"])
+    assert NumberColumn(group="by_language", name="ar") in run.summary.columns
+    assert len(run.summary.comparisons) == 3
     assert set(run.outputs) == {"leaderboard.html", "leaderboard.csv", "leaderboard.md"}
     for name in SHARES:
         assert all(name in (tmp_path / "out" / one).read_text("utf-8") for one in run.outputs)
@@ -71,7 +72,7 @@ def test_a_run_without_a_headline_is_listed_apart(folders, tmp_path):
     config = EvaluateConfig(num_resamples=5, baselines=(), allow_unscored=True)
     evaluate([bench], tmp_path / "half", config, scores=tmp_path / "half.jsonl")
     run = leaderboard([*folders.values(), tmp_path / "half"], tmp_path / "out", CONFIG)
-    assert run.summary["partial"] == [{"name": "half", "why": "most pairs have no score or verdict"}]
+    assert run.summary.partial == (Unranked(name="half", why="most pairs have no score or verdict"),)
     assert (run.counts.num_in, run.counts.num_used, run.counts.dropped) == (4, 3, {"no headline": 1})
     with pytest.raises(EvidenceError, match=r"1 of 2 evaluations have a headline \(half: most pairs"):
         leaderboard([folders["coin"], tmp_path / "half"], tmp_path / "two", CONFIG)
@@ -86,7 +87,7 @@ def test_unlike_evaluations_leave_nothing_behind(folders, tmp_path):
     assert not (tmp_path / "out").exists()
     allowed = Config(num_resamples=100, allow_differing=("self_test",))
     run = leaderboard([folders["coin"], tmp_path / "untested"], tmp_path / "out", allowed)
-    assert run.summary["differing"] == {"self_test": {'"on"': ["coin"], '"off"': ["longer"]}}
+    assert run.summary.differing == {"self_test": {'"on"': ("coin",), '"off"': ("longer",)}}
 
 
 def test_what_is_no_evaluation_is_named(folders, tmp_path):
@@ -99,30 +100,27 @@ def test_what_is_no_evaluation_is_named(folders, tmp_path):
 def test_the_headline_of_the_bench_ranks_and_not_accuracy(tmp_path):
     folders = translation_runs(tmp_path)
     run = leaderboard(list(folders.values()), tmp_path / "out", CONFIG)
-    assert run.summary["ranked_by"] == "overall"
-    assert [row["name"] for row in run.summary["rows"]] == ["broad", "narrow"]
-    for row in run.summary["rows"]:
-        evaluated = json.loads((folders[row["name"]] / "run.json").read_text("utf-8"))["summary"]
+    assert run.summary.ranked_by == "overall"
+    assert [row.name for row in run.summary.rows] == ["broad", "narrow"]
+    for row in run.summary.rows:
+        evaluated = json.loads((folders[row.name] / "run.json").read_text("utf-8"))["summary"]
         assert evaluated["headline"] == "overall"
-        assert row["value"] == pytest.approx(OVERALL[row["name"]])
-        assert row["value"] == pytest.approx(evaluated["overall"]["value"])
-    accuracy = {
-        row["name"]: next(one["value"] for one in row["numbers"] if one["name"] == "accuracy")
-        for row in run.summary["rows"]
-    }
+        assert row.value == pytest.approx(OVERALL[row.name])
+        assert row.value == pytest.approx(evaluated["overall"]["value"])
+    accuracy = {row.name: next(one.value for one in row.numbers if one.name == "accuracy") for row in run.summary.rows}
     assert accuracy["narrow"] > accuracy["broad"]
-    assert "half_points" not in {one["group"] for one in run.summary["columns"]}, "no tie anywhere"
+    assert "half_points" not in {one.group for one in run.summary.columns}, "no tie anywhere"
     assert "ranked by overall (the plain mean of the eight subsets)" in (tmp_path / "out/leaderboard.md").read_text()
 
 
 def test_the_same_part_of_a_bench_has_no_headline_and_ranks_by_accuracy(tmp_path):
     folders = translation_runs(tmp_path, subsets=(FIRST,))
     run = leaderboard(list(folders.values()), tmp_path / "out", CONFIG)
-    assert (run.summary["ranked_by"], run.summary["missing"]) == ("accuracy", MISSING_OTHERS)
-    for row in run.summary["rows"]:
-        evaluated = json.loads((folders[row["name"]] / "run.json").read_text("utf-8"))["summary"]
+    assert (run.summary.ranked_by, run.summary.missing) == ("accuracy", MISSING_OTHERS)
+    for row in run.summary.rows:
+        evaluated = json.loads((folders[row.name] / "run.json").read_text("utf-8"))["summary"]
         assert evaluated["headline"] is None
-        assert row["value"] == pytest.approx(evaluated["accuracy"]["value"])
+        assert row.value == pytest.approx(evaluated["accuracy"]["value"])
     for name in ("leaderboard.html", "leaderboard.md"):
         # Markdown escapes the underscores of a name.
         assert OTHERS[0] in (tmp_path / "out" / name).read_text("utf-8").replace("\\_", "_")
@@ -134,8 +132,8 @@ def test_an_evaluation_of_a_part_is_listed_apart_from_those_of_the_whole(tmp_pat
     folders = list(translation_runs(tmp_path / "whole").values())
     part = translation_runs(tmp_path / "part", subsets=(FIRST,))["broad"]
     run = leaderboard([*folders, part], tmp_path / "out", CONFIG)
-    assert [row["name"] for row in run.summary["rows"]] == [f"broad ({folders[1]})", "narrow"]
-    assert run.summary["partial"] == [{"name": f"broad ({part})", "why": WHY_PART}]
+    assert [row.name for row in run.summary.rows] == [f"broad ({folders[1]})", "narrow"]
+    assert run.summary.partial == (Unranked(name=f"broad ({part})", why=WHY_PART),)
     assert WHY_PART in (tmp_path / "out/leaderboard.html").read_text("utf-8")
 
 
@@ -166,7 +164,7 @@ def test_a_bench_with_columns_of_its_own_ranks_by_them(tmp_path):
         evaluate([tmp_path / "bench.jsonl"], tmp_path / name, config, scores=tmp_path / f"{name}.jsonl")
         folders.append(tmp_path / name)
     run = leaderboard(folders, tmp_path / "out", CONFIG)
-    assert [(row["name"], row["best_rank"], row["worst_rank"]) for row in run.summary["rows"]] == [
+    assert [(row.name, row.best_rank, row.worst_rank) for row in run.summary.rows] == [
         ("strong", 1, 1), ("weak", 2, 2)
     ]  # fmt: skip
     items = [json.loads(line) for line in (folders[0] / "items.jsonl").read_text("utf-8").splitlines()]
@@ -177,4 +175,4 @@ def test_a_bench_with_columns_of_its_own_ranks_by_them(tmp_path):
             for domain in ("chat", "math", "code", "safety")
         ]
     )
-    assert run.summary["rows"][1]["value"] == pytest.approx(expected)
+    assert run.summary.rows[1].value == pytest.approx(expected)

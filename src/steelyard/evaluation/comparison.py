@@ -1,0 +1,244 @@
+"""Models compared on the same prompts: the difference of every two, corrected for their number, and possible ranks."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from steelyard.core.types import JsonObject, Record
+from steelyard.evaluation.evaluations import Beside
+from steelyard.evaluation.headlines import headline_of, ranking_of
+from steelyard.evaluation.measures.coverage import unlike_coverage
+from steelyard.io.progress import track
+from steelyard.statistics.blocks import draw_blocks
+from steelyard.statistics.comparison import compare, holm, ranks_beyond_doubt
+from steelyard.statistics.estimates import Estimate
+from steelyard.statistics.paired_means import paired_mean
+from steelyard.statistics.standings import Drawing, bounded_p, draw_headlines
+
+LEVEL = 0.05
+"""Differences with a corrected p-value below it are significant."""
+
+
+class HeadlineDifference(Estimate, frozen=True, kw_only=True):
+    """The first model's headline minus the second's, with its p-values."""
+
+    p: float
+    p_corrected: float
+
+
+class MeasureDifference(Record, frozen=True, kw_only=True):
+    """One measure beside accuracy: the first model minus the second; p-values are null without a difference."""
+
+    difference: Estimate
+    p: float | None
+    p_corrected: float | None
+
+
+class ModelDifference(Record, frozen=True, kw_only=True):
+    """The first model minus the second; corrected p-values are Holm's over all comparisons of one measure.
+
+    ``p_accuracy``: two-sided, of the test whose interval is given. ``p_exact_match``: McNemar's exact test on the
+    prompts that one model alone has right, ``only_first`` and ``only_second``. ``detectable``: the smallest true
+    difference in accuracy that this many prompts would show in four cases out of five. ``headline`` is null where
+    models are ranked by accuracy. ``p_bounded``: of what ranks the models, at least as large as the corrected one, with
+    the pairs counted right that the worse model alone has no score for.
+    """
+
+    first: str
+    second: str
+    accuracy: Estimate
+    exact_match: Estimate
+    p_accuracy: float
+    p_exact_match: float
+    only_first: int
+    only_second: int
+    detectable: float
+    p_accuracy_corrected: float
+    p_exact_match_corrected: float
+    p_bounded: float
+    headline: HeadlineDifference | None
+    measures: dict[str, MeasureDifference]
+
+    @property
+    def ranked(self) -> Estimate:
+        """The difference in what ranks the models."""
+        return self.accuracy if self.headline is None else self.headline
+
+    @property
+    def p_ranked(self) -> float:
+        """The corrected p-value of the difference in what ranks the models."""
+        return self.p_accuracy_corrected if self.headline is None else self.headline.p_corrected
+
+
+class ComparedModel(Record, frozen=True, kw_only=True):
+    """One model: ``value`` is what ranks it; its rank lies between ``best_rank`` and ``worst_rank``.
+
+    ``bounds``: the ends of accuracy with every unscored pair counted wrong, and right; null where all have a score.
+    """
+
+    name: str
+    folder: str
+    value: Estimate
+    accuracy: Estimate
+    exact_match: Estimate
+    coverage: JsonObject | None
+    bounds: JsonObject | None
+    best_rank: int
+    worst_rank: int
+
+
+class ComparisonSummary(Record, frozen=True, kw_only=True):
+    """The summary of a run of ``compare``: the models, the best first, and every two of them.
+
+    ``headline`` names what ranks the models, and ``about`` says what it is the mean of. It is null for a part of a
+    bench, which lacks what is ``missing``: models are then ranked by accuracy. ``unlike_coverage``: what each model
+    read, where two did not read equal shares of the responses.
+    """
+
+    bench: str
+    headline: str | None
+    about: str = ""
+    missing: dict[str, str] = msgspec.field(default_factory=dict)
+    unlike_coverage: tuple[str, ...]
+    models: tuple[ComparedModel, ...]
+    comparisons: tuple[ModelDifference, ...]
+    correction: str
+
+    @property
+    def ranked_by(self) -> str:
+        """The measure that ranks the models."""
+        return self.headline or "accuracy"
+
+
+class _Headline(NamedTuple):
+    """The bench's headline in a comparison; ``differences`` is null where accuracy itself ranks the models."""
+
+    name: str | None
+    about: str
+    missing: dict[str, str]
+    differences: tuple[HeadlineDifference, ...] | None
+
+
+def compare_models(beside: Beside, *, num_resamples: int, seed: int) -> ComparisonSummary:
+    """Compare every two evaluations and rank all of them as far as the data allow."""
+    pairs = list(combinations(range(len(beside.evaluated)), 2))
+    headline = _compare_headlines(beside, pairs, num_resamples=num_resamples, seed=seed)
+    differences = _differences(beside, pairs, headline, num_resamples=num_resamples, seed=seed)
+    first = beside.evaluated[0].run.summary
+    return ComparisonSummary(
+        bench=first["bench"],
+        headline=headline.name,
+        about=headline.about,
+        missing=headline.missing,
+        unlike_coverage=tuple(unlike_coverage({own.name: own.run.summary.get("coverage") for own in beside.evaluated})),
+        models=_models(beside, pairs, differences, headline.name or "accuracy"),
+        comparisons=differences,
+        correction="Holm, over all comparisons here",
+    )
+
+
+def _compare_headlines(beside: Beside, pairs: Sequence[tuple[int, int]], *, num_resamples: int, seed: int) -> _Headline:
+    """Compute the bench's headline for each pair: the first model's minus the second's in resamples of the prompts."""
+    headline = headline_of(beside)
+    if headline.missing:
+        return _Headline(None, "", dict(headline.missing), None)
+    if headline.name == "accuracy":
+        return _Headline(headline.name, headline.about, {}, None)
+    tables = [own.statistics for own in beside.evaluated]
+    drawn = draw_headlines(beside.layout, tables, headline.formula, num_resamples=num_resamples, seed=seed)
+    differences = [drawn.minus(first, second, headline.n) for first, second in pairs]
+    corrected = holm([difference.p for difference in differences])
+    records = tuple(
+        HeadlineDifference(**msgspec.structs.asdict(difference.estimate), p=difference.p, p_corrected=p_corrected)
+        for difference, p_corrected in zip(differences, corrected, strict=True)
+    )
+    return _Headline(headline.name, headline.about, {}, records)
+
+
+def _differences(
+    beside: Beside, pairs: Sequence[tuple[int, int]], headline: _Headline, *, num_resamples: int, seed: int
+) -> tuple[ModelDifference, ...]:
+    """Compare every pair by accuracy, exact match and the other measures."""
+    tables = [own.statistics for own in beside.evaluated]
+    results = [
+        compare(beside.layout, tables[first], tables[second], num_resamples=num_resamples, seed=seed)
+        for first, second in track(pairs, "comparing", total=len(pairs))
+    ]
+    accuracy = holm([result.p_accuracy for result in results])
+    exact_match = holm([result.p_exact_match for result in results])
+    ranked = [result.p_accuracy for result in results]
+    if headline.differences is not None:
+        ranked = [difference.p for difference in headline.differences]
+    bounded = _bounded(beside, pairs, ranked, num_resamples=num_resamples, seed=seed)
+    measures = _measures(beside, pairs, num_resamples=num_resamples, seed=seed)
+    return tuple(
+        ModelDifference(
+            first=beside.evaluated[first].name,
+            second=beside.evaluated[second].name,
+            **results[place]._asdict(),
+            p_accuracy_corrected=accuracy[place],
+            p_exact_match_corrected=exact_match[place],
+            p_bounded=bounded[place],
+            headline=None if headline.differences is None else headline.differences[place],
+            measures=measures[place],
+        )
+        for place, (first, second) in enumerate(pairs)
+    )
+
+
+def _measures(
+    beside: Beside, pairs: Sequence[tuple[int, int]], *, num_resamples: int, seed: int
+) -> list[dict[str, MeasureDifference]]:
+    """Compute the other measures by name for each pair; p-values are corrected over all pairs of the measure."""
+    blocks = draw_blocks(beside.labels, num_resamples=num_resamples, seed=seed)
+    by_pair: list[dict[str, MeasureDifference]] = [{} for _ in pairs]
+    for name in beside.evaluated[0].measures:
+        sides = [[beside.evaluated[index].measures[name] for index in pair] for pair in pairs]
+        means = [paired_mean(blocks, first, second) for first, second in sides]
+        corrected = iter(holm([mean.p for mean in means if mean.p is not None]))
+        for measures, mean in zip(by_pair, means, strict=True):
+            p_corrected = None if mean.p is None else next(corrected)
+            measures[name] = MeasureDifference(difference=mean.difference, p=mean.p, p_corrected=p_corrected)
+    return by_pair
+
+
+def _bounded(
+    beside: Beside, pairs: Sequence[tuple[int, int]], p_values: Sequence[float], *, num_resamples: int, seed: int
+) -> list[float]:
+    """Return corrected p-values with the pairs counted right that the worse model alone has no score for."""
+    unscored = [own.unscored for own in beside.evaluated]
+    if any(own.pairs for own in unscored):
+        drawing = Drawing(beside.layout, ranking_of(beside).formula, num_resamples, seed)
+        tables = [own.statistics for own in beside.evaluated]
+        drawn = drawing.draw(tables)
+        bounds = [bounded_p(drawing, tables, unscored, pair, drawn) for pair in pairs]
+        p_values = [max(both) for both in zip(p_values, bounds, strict=True)]
+    return holm(p_values)
+
+
+def _models(
+    beside: Beside, pairs: Sequence[tuple[int, int]], differences: Sequence[ModelDifference], ranked_by: str
+) -> tuple[ComparedModel, ...]:
+    """Return the models with their possible ranks, the best first."""
+    is_better = np.zeros((len(beside.evaluated),) * 2, dtype=bool)
+    for (first, second), difference in zip(pairs, differences, strict=True):
+        if difference.p_bounded < LEVEL and difference.ranked.value:
+            is_better[(first, second) if difference.ranked.value > 0 else (second, first)] = True
+    models = [
+        ComparedModel(
+            name=own.name,
+            folder=str(own.folder),
+            value=msgspec.convert(own.run.summary[ranked_by], Estimate),
+            accuracy=msgspec.convert(own.run.summary["accuracy"], Estimate),
+            exact_match=msgspec.convert(own.run.summary["exact_match"], Estimate),
+            coverage=own.run.summary.get("coverage"),
+            bounds=own.run.summary.get("bounds", {}).get("accuracy"),
+            best_rank=best,
+            worst_rank=worst,
+        )
+        for own, (best, worst) in zip(beside.evaluated, ranks_beyond_doubt(is_better), strict=True)
+    ]
+    return tuple(sorted(models, key=lambda model: -(model.value.value or 0.0)))

@@ -1,0 +1,268 @@
+"""A leaderboard: evaluations of one bench in one table, their possible ranks, and the numbers of each in columns."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from steelyard.core.types import JsonObject, Record, Run
+from steelyard.evaluation.alike import bench_hashes
+from steelyard.evaluation.evaluations import Beside, has_headline
+from steelyard.evaluation.headlines import ranking_of
+from steelyard.evaluation.measures.coverage import unlike_coverage
+from steelyard.statistics.standings import Standings, standings
+
+HALF_POINTS = "half_points"
+"""The group of values in which a tie or a failure is half a point."""
+_HEADLINES = ("overall", "overall_with_prior_sets", "accuracy", "exact_match")
+_GROUPS = ("sections", "subsets", "by_category", "languages", "by_language")
+_MOST_PARTS = 3
+
+
+class NumberColumn(Record, frozen=True, kw_only=True):
+    """A column of numbers: its group (``headline``, ``sections`` …) and its name within it."""
+
+    group: str
+    name: str
+
+
+class Number(NumberColumn, frozen=True, kw_only=True):
+    """A model's value in one column, with its 95% interval and the prompts or pairs behind it."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+class ShownProtocol(Record, frozen=True, kw_only=True):
+    """What the table shows of how a model read the responses; null where it does not apply."""
+
+    dtype: str | None
+    max_length: int | None
+    over_length: str | None
+    template_hash: str | None
+
+
+class LeaderboardRow(Record, frozen=True, kw_only=True):
+    """One model. ``rank_shares``: the share of resamples in which it has each rank, from the first.
+
+    Its rank lies between ``best_rank`` and ``worst_rank``. Models with a letter of ``group`` in common do not differ
+    significantly. ``self_test`` is the state of the evaluation's self-test.
+    """
+
+    name: str
+    folder: str
+    kind: str
+    value: float
+    best_rank: int
+    worst_rank: int
+    rank_shares: tuple[float, ...]
+    group: str
+    self_test: str
+    coverage: JsonObject | None
+    protocol: ShownProtocol
+    numbers: tuple[Number, ...]
+
+    @property
+    def by_column(self) -> dict[tuple[str, str], Number]:
+        """The numbers by group and name."""
+        return {(number.group, number.name): number for number in self.numbers}
+
+    def share_read(self, name: str) -> float | None:
+        """Return the share of responses that were cut (``num_cut``) or got no score (``num_unscored``), if known."""
+        return None if self.coverage is None else self.coverage[name] / max(self.coverage["num_responses"], 1)
+
+
+class RankedPair(Record, frozen=True, kw_only=True):
+    """Two models with the corrected p-value of their difference.
+
+    ``p_bounded``: the same with the pairs counted right that the worse model alone has no score for, if it is larger.
+    """
+
+    first: str
+    second: str
+    p_corrected: float
+    p_bounded: float
+
+
+class Unranked(Record, frozen=True, kw_only=True):
+    """An evaluation without a headline, and what it lacks."""
+
+    name: str
+    why: str
+
+
+class LeaderboardSummary(Record, frozen=True, kw_only=True):
+    """The summary of a run of ``leaderboard``; ``rows`` begin with the best model.
+
+    ``missing``: the parts that all evaluations lack of their bench, which are then ranked by accuracy. ``differing``:
+    what differs with permission, its values, and the models with each. ``unlike_coverage``: what each model read, where
+    two did not read equal shares of the responses. ``partial``: evaluations that are not ranked.
+    """
+
+    bench: str
+    bench_sha256: tuple[str, ...]
+    num_prompts: int
+    ranked_by: str
+    about: str
+    missing: dict[str, str]
+    correction: str
+    columns: tuple[NumberColumn, ...]
+    rows: tuple[LeaderboardRow, ...]
+    comparisons: tuple[RankedPair, ...]
+    differing: dict[str, dict[str, tuple[str, ...]]]
+    unlike_coverage: tuple[str, ...]
+    partial: tuple[Unranked, ...]
+
+
+def rank_models(
+    beside: Beside,
+    names: Sequence[str],
+    *,
+    differing: Mapping[str, Mapping[str, Sequence[str]]],
+    partial: Mapping[str, str],
+    num_resamples: int,
+    seed: int,
+) -> LeaderboardSummary:
+    """Rank evaluations by the headline of their bench. ``partial``: by name, why an evaluation is not among them."""
+    headline = ranking_of(beside)
+    ranks = standings(
+        beside.layout,
+        [own.statistics for own in beside.evaluated],
+        headline.formula,
+        num_resamples=num_resamples,
+        seed=seed,
+        unscored=[own.unscored for own in beside.evaluated],
+    )
+    runs = [own.run for own in beside.evaluated]
+    rows = [_row(beside, ranks, index, name) for index, name in enumerate(names)]
+    coverage = {name: run.summary.get("coverage") for name, run in zip(names, runs, strict=True)}
+    return LeaderboardSummary(
+        bench=runs[0].summary["bench"],
+        bench_sha256=tuple(bench_hashes(runs[0])),
+        num_prompts=len(beside.evaluated[0].statistics),
+        ranked_by=headline.name,
+        about=headline.about,
+        missing=dict(headline.missing),
+        correction="Holm, over all pairs of models",
+        columns=_columns(runs),
+        rows=tuple(sorted(rows, key=lambda row: -row.value)),
+        comparisons=tuple(
+            RankedPair(
+                first=names[first], second=names[second], p_corrected=p, p_bounded=ranks.p_bounded[first, second]
+            )
+            for (first, second), p in ranks.p_corrected.items()
+        ),
+        differing={fact: {value: tuple(own) for value, own in values.items()} for fact, values in differing.items()},
+        unlike_coverage=tuple(unlike_coverage(coverage)),
+        partial=tuple(Unranked(name=name, why=why) for name, why in partial.items()),
+    )
+
+
+def what_lacks(run: Run) -> str | None:
+    """Return why the evaluation has no headline, or null where it has one."""
+    if not has_headline(run):
+        return "most pairs have no score or verdict"
+    if "headline" not in run.summary:
+        return "an earlier version evaluated it: evaluate it again"
+    parts = [f"{name} ({why})" for name, why in (run.summary.get("missing") or {}).items()]
+    more = f" and {len(parts) - _MOST_PARTS} more" if len(parts) > _MOST_PARTS else ""
+    return ", ".join(parts[:_MOST_PARTS]) + more or None
+
+
+def is_part(run: Run) -> bool:
+    """Return whether the evaluation lacks a headline only because parts of the bench are missing."""
+    return has_headline(run) and "headline" in run.summary and bool(run.summary.get("missing"))
+
+
+def _row(beside: Beside, ranks: Standings, index: int, name: str) -> LeaderboardRow:
+    own = beside.evaluated[index]
+    summary = own.run.summary
+    protocol = summary.get("protocol") or {}
+    best, worst = ranks.ranks[index]
+    return LeaderboardRow(
+        name=name,
+        folder=str(own.folder),
+        kind=own.run.config.get("model_kind") or "scores",
+        value=float(ranks.value[index]),
+        best_rank=best,
+        worst_rank=worst,
+        rank_shares=tuple(ranks.rank_shares[index].tolist()),
+        group=ranks.groups[index],
+        self_test=summary.get("self_test", {}).get("state", "off"),
+        coverage=summary.get("coverage"),
+        protocol=ShownProtocol(**{key: protocol.get(key) for key in ShownProtocol.__struct_fields__}),
+        numbers=tuple(
+            Number(group=group, name=title, **{key: value[key] for key in ("value", "low", "high", "n")})
+            for (group, title), value in columns_of(summary).items()
+        ),
+    )
+
+
+def _columns(runs: Sequence[Run]) -> tuple[NumberColumn, ...]:
+    """Return the columns in which a model has a value."""
+    columns = dict.fromkeys(
+        key for run in runs for key, value in columns_of(run.summary).items() if value["value"] is not None
+    )
+    if not any(_has_half_points(run.summary) for run in runs):
+        # Without a tie or a failure anywhere these columns would repeat the strict ones.
+        columns = [(group, name) for group, name in columns if group != HALF_POINTS]
+    return tuple(NumberColumn(group=group, name=name) for group, name in columns)
+
+
+Columns = dict[tuple[str, str], dict[str, Any]]
+
+
+def columns_of(summary: Mapping[str, Any]) -> Columns:
+    """Estimates by (group, name); the group of a headline is ``headline``.
+
+    A group of one name repeats the headline and is left out; ``languages`` stands for ``by_language`` where both are.
+    Where subsets have categories of their own (CheemsBench), these stand for ``by_category``, which pools them.
+    """
+    found: Columns = {("headline", name): summary[name] for name in _HEADLINES if name in summary}
+    own_categories = _categories_of_subsets(summary)
+    replaced = {"by_language": "languages" in summary, "by_category": bool(own_categories)}
+    for group in _GROUPS:
+        own = dict(_estimates(summary.get(group) or {}))
+        if len(own) > 1 and not replaced.get(group, False):
+            found |= {(group, name): value for name, value in own.items()}
+        if group == "subsets" and len(own) > 1:
+            found |= _exact_matches(summary) | own_categories
+    return found | _half_points(summary)
+
+
+def _estimates(group: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, own in group.items():
+        for candidate in (own, own.get("overall"), own.get("accuracy")):
+            if isinstance(candidate, dict) and "value" in candidate:
+                yield str(name), candidate
+                break
+
+
+def _exact_matches(summary: Mapping[str, Any]) -> Columns:
+    """Exact match of each subset, where some prompt has more than one pair: else it repeats the accuracy."""
+    subsets = {name: own for name, own in summary["subsets"].items() if "exact_match" in own}
+    if all(own["exact_match"]["n"] == own["accuracy"]["n"] for own in subsets.values()):
+        return {}
+    return {("subsets_exact_match", name): own["exact_match"] for name, own in subsets.items()}
+
+
+def _categories_of_subsets(summary: Mapping[str, Any]) -> Columns:
+    return {
+        ("subset_categories", f"{subset}: {category}"): one["accuracy"]
+        for subset, own in (summary.get("subsets") or {}).items()
+        for category, one in own.get("by_category", {}).items()
+    }
+
+
+def _has_half_points(summary: Mapping[str, Any]) -> bool:
+    """Whether half a point for a tie or a failure can differ from the strict headline."""
+    return "outcomes" in summary or "unscored" in summary or bool(summary.get("tied", {}).get("num_pairs"))
+
+
+def _half_points(summary: Mapping[str, Any]) -> Columns:
+    """The values with half a point for a tie or a failure, on benches that count so."""
+    half = summary.get("policies", {}).get("half", {})
+    if not half.get("headline"):
+        return {}
+    own = {half["headline"]: half[half["headline"]]} | dict(_estimates(half.get("sections") or {}))
+    return {(HALF_POINTS, name): value for name, value in own.items()}

@@ -1,0 +1,82 @@
+"""The verb `leaderboard`: evaluations of one bench by one protocol in one table, with the ranks that the data allow."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.config import Positive
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Counts, Run
+from steelyard.evaluation.alike import Differing, check_alike
+from steelyard.evaluation.evaluations import beside, model_names, read_evaluation
+from steelyard.evaluation.leaderboard import LeaderboardSummary, is_part, rank_models, what_lacks
+from steelyard.io.atomic import write_text
+from steelyard.io.progress import log
+from steelyard.io.run_folder import read_run, result_folder
+from steelyard.report.leaderboard import as_csv, as_markdown, as_page
+
+
+class Config(BaseConfig, frozen=True):
+    """``allow_differing`` permits unequal protocols: ``self_test`` (one was evaluated without it), within a family of
+    models ``dtype``, ``max_length`` or ``over_length``, and of one model its ``template``. The table shows them.
+    """
+
+    num_resamples: Positive = 10_000
+    """The number of bootstrap resamples of prompts."""
+    allow_differing: tuple[Differing, ...] = ()
+    """What may differ between evaluations; it is shown in the table."""
+    seed: int = 0
+    """The seed of the resamples."""
+
+
+_DEFAULT = Config()
+
+
+def leaderboard(
+    runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False
+) -> Run[LeaderboardSummary]:
+    """Rank the evaluations in ``runs`` by the headline of their bench in one table, as page, CSV and Markdown.
+
+    Evaluations without a headline are listed apart with what they lack; where all are of the same part of a bench, they
+    are ranked by accuracy on that part. Raises EvidenceError for less than two to rank, for one folder twice, and for
+    unlike protocols, naming everything that differs.
+    """
+    records = [read_evaluation(folder) for folder in runs]
+    if len({folder.resolve() for folder in runs}) < len(runs):
+        raise EvidenceError("one folder is named twice", do="name each --out folder of `steelyard evaluate` once")
+    names = model_names(runs, records)
+    partial = {name: why for name, run in zip(names, records, strict=True) if (why := what_lacks(run)) is not None}
+    if all(map(is_part, records)):
+        partial = {}
+    differing = check_alike(dict(zip(names, records, strict=True)), config.allow_differing, apart=partial)
+    ranked = [index for index, name in enumerate(names) if name not in partial]
+    if len(ranked) < 2:
+        reasons = "; ".join(f"{name}: {why}" for name, why in partial.items())
+        raise EvidenceError(
+            f"{len(ranked)} of {len(runs)} evaluations have a headline{f' ({reasons})' if reasons else ''}",
+            do="name two or more finished --out folders of `steelyard evaluate`",
+        )
+    evaluations = beside([runs[index] for index in ranked], [records[index] for index in ranked])
+    inputs = {f"run.{number}": folder / "run.json" for number, folder in enumerate(runs, 1)}
+    with result_folder(out, "leaderboard", config=config, inputs=inputs, seed=config.seed, force=force) as result:
+        if result.is_finished:
+            log(f"{out} is finished already: equal inputs and settings")
+            return read_run(out, Run[LeaderboardSummary])
+        summary = rank_models(
+            evaluations,
+            [names[index] for index in ranked],
+            differing=differing,
+            partial=partial,
+            num_resamples=config.num_resamples,
+            seed=config.seed,
+        )
+        for ending, text in (("html", as_page(summary)), ("csv", as_csv(summary)), ("md", as_markdown(summary))):
+            write_text(result.path(f"leaderboard.{ending}"), text)
+        result.summary = summary
+        result.counts = Counts(
+            num_in=len(runs),
+            num_used=len(ranked),
+            dropped={"no headline": len(partial)} if partial else {},
+            noted={"prompts": summary.num_prompts},
+        )
+    return read_run(out, Run[LeaderboardSummary])
