@@ -26,12 +26,12 @@ from steelyard.io.atomic import write_text
 from steelyard.io.cases import read_cases
 from steelyard.networks.adapters import put_adapter, store_frozen
 from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template
+from steelyard.networks.devices import LOCAL
+from steelyard.networks.feature_cache import feature_cache
 from steelyard.networks.loading import initialise_head, load_network, load_tokenizer
-from steelyard.networks.world import LOCAL
 from steelyard.training.config import Config, num_last_layers
 from steelyard.training.distributed import clip_gradient
 from steelyard.training.examples import make_examples
-from steelyard.training.feature_cache import feature_cache
 from steelyard.training.gradient_accumulation import learning_rate_factor, make_optimiser, set_rates
 from steelyard.training.held_out import prompt_statistics_of, rewards_of
 from steelyard.training.preparation import adapter_of, choose_trainable
@@ -100,12 +100,13 @@ def interval(statistics, conversations):
     }
 
 
-def by_pairs(network, examples, config, arm):
+def by_pairs(scorer, examples, config, arm):
     """Steps of ``arm.step`` pairs drawn from all prompts, each answer scored once a step; the losses."""
     pairs = [(place, pair) for place, one in enumerate(examples) for pair in one.pairs]
     num_steps = -(-len(pairs) // arm.step) * arm.epochs
+    network = scorer.network
     trained = [weight for weight in network.parameters() if weight.requires_grad]
-    optimiser, losses, scorer = make_optimiser(network, config), [], scorer_of(network, config)
+    optimiser, losses = make_optimiser(network, config), []
     network.train()
     for epoch in range(arm.epochs):
         order = generator(arm.seed, "pairs", epoch).permutation(len(pairs))
@@ -129,19 +130,21 @@ def by_pairs(network, examples, config, arm):
     return losses
 
 
-def by_prompts(network, examples, config):
-    return [line["pair_loss"] for line in Trainer(network, examples, config).run()]
+def by_prompts(scorer, examples, config):
+    trainer = Trainer(scorer.network, examples, config)
+    trainer.scorer.cache = scorer.cache
+    return [line["pair_loss"] for line in trainer.run()]
 
 
-def run(network, start, sides, config, arm):
+def run(scorer, start, sides, config, arm):
     """One arm from the common weights on."""
     train, test, conversations = sides
-    network.load_state_dict(start, strict=False)
-    initialise_head(network, seed=arm.seed)
+    scorer.network.load_state_dict(start, strict=False)
+    initialise_head(scorer.network, seed=arm.seed)
     began = time.process_time()
-    losses = by_pairs(network, train, config, arm) if arm.by == "pairs" else by_prompts(network, train, config)
+    losses = by_pairs(scorer, train, config, arm) if arm.by == "pairs" else by_prompts(scorer, train, config)
     seconds = time.process_time() - began
-    measured = interval(prompt_statistics_of(rewards_of(scorer_of(network, config), test), test), conversations)
+    measured = interval(prompt_statistics_of(rewards_of(scorer, test), test), conversations)
     return measured | {
         "last_loss": round(float(np.mean(losses[-max(1, len(losses) // 4) :])), 4),
         "num_steps": len(losses),
@@ -188,7 +191,7 @@ def main():
     text_of = {case.prompt.id: case.prompt.messages[-1].content for case in cases[1]}
     sides = (train.examples, test.examples, [text_of[one.name] for one in test.examples])
     network, _ = load_network(asked.model, dtype="float32")
-    for place, trainable in enumerate(asked.trainable):  # from the most weights to the fewest: states kept serve both
+    for place, trainable in enumerate(asked.trainable):
         study(network, trainable, sides, asked, is_first=place == 0, num_pairs=train.num_pairs)
 
 
@@ -221,16 +224,15 @@ def study(network, trainable, sides, asked, *, is_first, num_pairs):
         "num_trained": sum(weight.numel() for weight in start.values()),
     }  # fmt: skip
     began = time.process_time()
-    with feature_cache(scorer_of(network, base), [*sides[0], *sides[1]], base):
+    scorer = scorer_of(network, base)
+    with feature_cache(scorer, [example.rows for example in (*sides[0], *sides[1])]):
         key["frozen_layers_cpu_seconds"] = round(time.process_time() - began, 1)
         for arm in arms:
             config = Config(
                 trainable=base.trainable, adapter=base.adapter, dtype="bfloat16", epochs=arm.epochs,
                 prompts_per_step=arm.step, learning_rate=arm.rate, regulariser=arm.regulariser, seed=arm.seed,
             )  # fmt: skip
-            add(key | arm._asdict() | run(network, start, sides, config, arm))
-        states = network.states
-    network.states = states  # true of the next part too: it trains fewer layers
+            add(key | arm._asdict() | run(scorer, start, sides, config, arm))
     network.load_state_dict(start, strict=False)
 
 

@@ -8,7 +8,7 @@ import torch
 from train import OURS
 from workload import MODEL
 
-from steelyard.networks.loading import best_device
+from steelyard.networks.devices import best_device
 from steelyard.networks.packed_forward import packed_rewards
 from steelyard.networks.packing import num_packed_tokens, pack
 from steelyard.networks.reward_network import RewardNetwork, padded

@@ -84,22 +84,14 @@ def trained(shape, settings, examples, *, is_closed):
     """Train; gives the estimate in bytes and the peak on a GPU or null."""
     import torch
 
-    from steelyard.networks.loading import best_device
-    from steelyard.training.memory import (
-        choose_modes,
-        close_holes,
-        decoder_of,
-        device_memory,
-        estimate,
-        in_heap,
-        pass_plan,
-    )
+    from steelyard.networks.devices import best_device, device_memory, map_large_tensors
+    from steelyard.training.memory import choose_modes, decoder_of, estimate, in_heap, pass_plan
     from steelyard.training.trainer import Trainer
 
     network = network_of(shape, settings)
     trainer = Trainer(network, examples, settings)
     decoder, passes = decoder_of(network, settings), pass_plan(trainer.scorer, examples, trainer.plan, settings)
-    assert not is_closed or close_holes(), "this needs the GNU C library"
+    assert not is_closed or map_large_tensors(), "this needs the GNU C library"
     mode = choose_modes(trainer.scorer, examples, trainer.plan, settings)
     network.to(best_device())
     if torch.cuda.is_available():

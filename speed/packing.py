@@ -10,7 +10,7 @@ import numpy as np
 from workload import where_it_ran, write_results
 
 from steelyard.core.seeds import generator
-from steelyard.training.batching import greedy_steps, packed_steps, share_kept
+from steelyard.training.batching import greedy_steps, packed_steps, share_in_steps
 
 NUM_PROMPTS, NUM_ANSWERS = 30_000, 5
 PAIRS = [(one, two) for one in range(NUM_ANSWERS) for two in range(one + 1, NUM_ANSWERS)]
@@ -64,7 +64,7 @@ def imbalance(steps, sizes, ranks):
 
 def fixed_report(rows, slots):
     steps = greedy_steps([NUM_ANSWERS] * NUM_PROMPTS, slots, generator(0, "order"))
-    kept = share_kept(steps, [PAIRS] * NUM_PROMPTS)
+    kept = share_in_steps(steps, [PAIRS] * NUM_PROMPTS)
     own = [[rows[slot.prompt, slot.response] for slot in step] for step in steps]
     padded = sum(len(step) * max(step) for step in own)
     return {"pairs_lost": round(1 - kept, 4), "padding": round(1 - rows.sum() / padded, 4)}

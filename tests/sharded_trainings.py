@@ -11,9 +11,9 @@ import torch
 
 import packed_models
 from steelyard.core.errors import ConfigError, ModelError, UserError
+from steelyard.networks.devices import LOCAL
 from steelyard.networks.loading import load_network
 from steelyard.networks.scorer import Scorer
-from steelyard.networks.world import LOCAL
 from steelyard.training.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, state_of
 from steelyard.training.config import Config
 from steelyard.training.distributed import load_on_first, outline_of, process_group, shard, unshard

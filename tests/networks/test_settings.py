@@ -2,8 +2,8 @@ import pytest
 
 import tiny
 import tiny_families
-from steelyard.core.errors import ModelError
-from steelyard.networks.settings import DecoderConfig, rendering_of
+from steelyard.core.errors import ConfigError, ModelError
+from steelyard.networks.settings import DecoderConfig, FeatureSettings, rendering_of
 
 
 def test_a_model_is_rendered_as_published_unless_told_otherwise():
@@ -26,3 +26,14 @@ def test_the_tokenizer_adds_its_mark_only_where_the_template_does_not():
     assert rendering_of(DecoderConfig(path="m"), adding).special_tokens == "tokenizer"
     adding.chat_template = tiny.WITH_BOS
     assert rendering_of(DecoderConfig(path="m"), adding).special_tokens == "template"
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [({"path": ""}, "path"), ({"poolings": ()}, "poolings"), ({"poolings": ("last", "last")}, "poolings"),
+     ({"max_length": 0}, "max_length")],
+)  # fmt: skip
+def test_settings_that_no_backbone_can_follow_are_refused_by_name(settings, name):
+    FeatureSettings(path="folder")
+    with pytest.raises(ConfigError, match=name):
+        FeatureSettings(**{"path": "folder"} | settings)

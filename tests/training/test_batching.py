@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from steelyard.core.seeds import generator
 from steelyard.networks.packing import forward_groups
-from steelyard.training.batching import Slot, greedy_steps, share_kept, whole_steps
+from steelyard.training.batching import Slot, greedy_steps, share_in_steps, whole_steps
 
 sizes = st.lists(st.integers(0, 9), max_size=30)
 
@@ -36,15 +36,15 @@ def test_greedy_steps_end_and_place_every_response_once(sizes, slots):
 @given(sizes, st.integers(1, 8))
 def test_whole_steps_keep_every_pair(sizes, prompts_per_step):
     pairs = [[(a, b) for a in range(size) for b in range(a + 1, size)] for size in sizes]
-    kept = share_kept(whole_steps(sizes, prompts_per_step, generator(0, "t")), pairs)
+    kept = share_in_steps(whole_steps(sizes, prompts_per_step, generator(0, "t")), pairs)
     assert kept == (1.0 if any(pairs) else 0.0)
 
 
 def test_the_share_that_greedy_keeps_by_hand():
     # One prompt of five in steps of three and two: 3 + 1 of its 10 pairs stay together.
     pairs = [[(a, b) for a in range(5) for b in range(a + 1, 5)]]
-    assert share_kept(greedy_steps([5], 3, generator(0, "t")), pairs) == pytest.approx(0.4)
-    assert share_kept(greedy_steps([5], 5, generator(0, "t")), pairs) == 1.0
+    assert share_in_steps(greedy_steps([5], 3, generator(0, "t")), pairs) == pytest.approx(0.4)
+    assert share_in_steps(greedy_steps([5], 5, generator(0, "t")), pairs) == 1.0
 
 
 def test_epochs_differ_and_seeds_repeat():

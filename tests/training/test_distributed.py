@@ -7,7 +7,7 @@ import torch
 import sharded_trainings
 import tiny
 from many_processes import ended_together
-from steelyard.networks.world import LOCAL
+from steelyard.networks.devices import LOCAL
 from steelyard.training.checkpoints import load_checkpoint
 from steelyard.training.distributed import clip_gradient, copy_into, load_on_first, outline_of, shard, unshard, whole
 from training_examples import network

@@ -4,14 +4,13 @@ import torch
 import training_examples
 from steelyard.core.errors import ModelError
 from steelyard.networks.adapters import put_adapter
+from steelyard.networks.devices import device_memory, map_large_tensors
 from steelyard.training import memory
 from steelyard.training.batching import plan_steps
 from steelyard.training.config import Config
 from steelyard.training.memory import (
     choose_modes,
-    close_holes,
     decoder_of,
-    device_memory,
     in_heap,
     pass_plan,
 )
@@ -62,10 +61,10 @@ def test_a_run_is_told_warned_of_or_refused(monkeypatch, capsys):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU's allocator is another")
-def test_a_heap_has_holes_where_there_is_room_for_them():
-    # 1,000 bytes with two fifths for holes fit into 90 % of 1,556 and not into that of 1,555.
+def test_a_fragmented_heap_counts_for_more_where_there_is_room():
+    # 1,000 bytes and two fifths for fragmentation fit into 90 % of 1,556 and not into that of 1,555.
     assert in_heap(1000, 1556) == 1400
-    assert in_heap(1000, 1555) == (1000 if close_holes() else 1400)
+    assert in_heap(1000, 1555) == (1000 if map_large_tensors() else 1400)
 
 
 def test_the_device_has_some_memory():

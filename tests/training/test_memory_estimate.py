@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.networks.devices import fits
 from steelyard.training.memory import (
     GIBIBYTE,
     Decoder,
@@ -9,7 +10,6 @@ from steelyard.training.memory import (
     PassPlan,
     estimate,
     first_that_fits,
-    fits,
     in_words,
     kept_a_token,
     least_recompute,

@@ -80,7 +80,7 @@ def test_a_step_is_the_sum_of_its_parts_however_it_is_cut(prompts, loss, reducti
     total, added, start = 0.0, StepWeights(0, 0, 0), 0
     for first in range(0, len(prompts), number):
         part = terms_of(prompts[first : first + number])
-        added = added.plus(weights_of(part, objective))
+        added = StepWeights(*map(sum, zip(added, weights_of(part, objective), strict=True)))
         there = scores.detach()[start : start + part.num_responses].clone().requires_grad_()
         share = step_loss(sums_of(there, part, objective, TIE), weights, objective)
         share.backward()

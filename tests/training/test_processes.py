@@ -4,7 +4,7 @@ import pytest
 
 from many_processes import ended_together
 from steelyard.core.errors import OutputError
-from steelyard.networks.world import LOCAL
+from steelyard.networks.devices import LOCAL
 from steelyard.training.distributed import process_group, shared_folder
 
 MEETS = """

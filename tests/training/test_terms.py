@@ -1,5 +1,5 @@
 from steelyard.ranking.pairs import IndexedPair
-from steelyard.training.batching import Slot, loss_inputs, pairs_in, teaches
+from steelyard.training.batching import Slot, has_evidence, loss_inputs, pairs_in
 from training_examples import example
 
 EXAMPLES = (
@@ -20,9 +20,9 @@ def test_positions_are_those_among_the_slots():
     assert pairs_in(slots, EXAMPLES).better.tolist() == [1, 2]
 
 
-def test_a_tie_teaches_and_is_no_pair():
+def test_a_tie_is_evidence_and_no_pair():
     slots = (Slot(0, 0), Slot(0, 1))
-    assert teaches(slots, EXAMPLES)
+    assert has_evidence(slots, EXAMPLES)
     assert pairs_in(slots, EXAMPLES) is None
-    assert not teaches((Slot(0, 0), Slot(1, 1)), EXAMPLES)
-    assert not teaches((Slot(0, 0), Slot(0, 1)), (example(2, 2, pairs=[(0, 1, 0.0, 0.0)]),))
+    assert not has_evidence((Slot(0, 0), Slot(1, 1)), EXAMPLES)
+    assert not has_evidence((Slot(0, 0), Slot(0, 1)), (example(2, 2, pairs=[(0, 1, 0.0, 0.0)]),))

@@ -21,9 +21,10 @@ from steelyard.io.atomic import atomic_write
 from steelyard.io.progress import track
 from steelyard.io.run_folder import file_hash
 from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template, encode
-from steelyard.networks.loading import best_device, load_tokenizer, quiet
+from steelyard.networks.devices import best_device
+from steelyard.networks.loading import load_tokenizer, quiet
 from steelyard.networks.pretrained import load_pretrained
-from steelyard.networks.reading import FeatureSettings, Pooling
+from steelyard.networks.settings import FeatureSettings, Pooling
 
 _VERSION = 1
 Key = tuple[tuple[Message, ...], tuple[Message, ...] | str]

@@ -14,7 +14,7 @@ from steelyard.core.scores import TOO_LONG
 from steelyard.core.self_tests import SelfTest
 from steelyard.core.types import Case, OverLength, Scores
 from steelyard.networks.conversation import Encoded, EncodedAnswer, Rendering, check_length, encode
-from steelyard.networks.loading import best_device
+from steelyard.networks.devices import best_device
 from steelyard.networks.manifest import protocol_of
 from steelyard.networks.reward_network import attended_rows, attended_states
 from steelyard.networks.scorer import Limits, Scorer

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from steelyard.core.errors import ModelError
 from steelyard.core.seeds import derived_seed
 from steelyard.io.run_folder import path_inside
-from steelyard.networks.allocator import keep_few_kernels
+from steelyard.networks.devices import keep_few_kernels
 from steelyard.networks.pretrained import Precision, hub_folder, is_hub_name, load_pretrained
 from steelyard.networks.reward_network import RewardNetwork
 
@@ -170,11 +170,6 @@ def quiet() -> Any:
         logging.set_verbosity(before)
         if shown:
             logging.enable_progress_bar()
-
-
-def best_device() -> torch.device:
-    """The first accelerator, or the CPU."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def local_folder(path: str) -> Path:

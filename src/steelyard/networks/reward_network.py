@@ -1,11 +1,10 @@
-"""Networks that give rows of tokens a reward: a decoder with a scalar head, and a policy with the reward of DPO.
+"""Networks that give rows of tokens a reward: a decoder with a scalar head, and policies with the reward of DPO.
 
-A row is the token ids of a prompt with one answer. Both networks score rows as a padded rectangle (`forward`), and
-prompts as a pack in which the shared tokens of a prompt occur once (`packed_rewards`).
+A row is the token ids of a prompt with one answer. The networks that are trained score rows as a padded rectangle
+(`forward`), and prompts as a pack in which the shared tokens of a prompt occur once (`packed_rewards`).
 """
 
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,7 +14,6 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from steelyard.core.errors import ModelError
-from steelyard.networks.layer_states import LayerStates, begin_at
 from steelyard.networks.pack_attention import layout_of
 from steelyard.networks.packed_forward import packed_rewards, packed_states, packing_obstacle
 from steelyard.networks.packing import Pack, pack
@@ -29,8 +27,7 @@ _TOKENS_AT_A_TIME = 1024
 class RewardNetwork(nn.Module):
     """A Hugging Face sequence classifier with one label: the same reward in every batch, whatever pads it.
 
-    ``tie`` is the learned parameter of losses with ties and never scores. ``features`` and ``states`` hold outputs of
-    frozen layers while a feature cache is open: the head's inputs by row, and token states by row.
+    ``tie`` is the learned parameter of losses with ties; no reward depends on it.
     """
 
     def __init__(self, classifier: Any, head: nn.Linear | None = None) -> None:
@@ -38,8 +35,6 @@ class RewardNetwork(nn.Module):
         self.classifier = classifier
         self.head: nn.Linear = classifier.score if head is None else head
         self.tie: nn.Parameter | None = None
-        self.features: Mapping[Row, Tensor] | None = None
-        self.states: LayerStates | None = None
 
     @property
     def backbone(self) -> nn.Module:
@@ -74,17 +69,8 @@ class RewardNetwork(nn.Module):
             return self.head(pooled.to(self.head.weight.dtype))[:, 0]
 
     def packed_rewards(self, prompts: Sequence[Sequence[Row]], *, is_pruned: bool = True) -> Float[Tensor, " answer"]:
-        """Return one reward an answer, prompt by prompt, with the shared tokens of each prompt computed once.
-
-        Where the states behind the frozen layers are cached for all rows, computation begins behind these layers.
-        """
-        states = None if self.states is None else self.states.of_pack(prompts)
-        if self.states is None or states is None:
-            rest = nullcontext()
-        else:
-            rest = begin_at(self.layers, self.states.num_layers, states.to(self.head.weight.device))
-        with rest:
-            return packed_rewards(self.backbone, self.head, pack(prompts), is_pruned=is_pruned)
+        """Return one reward an answer, prompt by prompt, with the shared tokens of each prompt computed once."""
+        return packed_rewards(self.backbone, self.head, pack(prompts), is_pruned=is_pruned)
 
 
 class AnswerReference(NamedTuple):
@@ -143,6 +129,59 @@ class PolicyNetwork(RewardNetwork):
         cap = self.classifier.config.get_text_config().to_dict().get("final_logit_softcapping")
         parts = zip(hidden.split(_TOKENS_AT_A_TIME), targets.split(_TOKENS_AT_A_TIME), strict=True)
         return torch.cat([_recomputed(_target_logs, self.head, states, tokens, cap) for states, tokens in parts])
+
+
+class PolicyPair(nn.Module):
+    """A policy and its reference as two whole language models; their difference is the reward, in float32.
+
+    Without a reference the policy's log-probabilities are the reward. ``reduction`` makes one number of those of an
+    answer: their sum, their mean (``avg``), or minus their Euclidean norm (``norm``). ``starts`` must hold the start of
+    the answer for every row that is scored. Rows are padded on the left, so that answers are aligned at their ends.
+    """
+
+    def __init__(self, policy: Any, reference: Any | None, *, reduction: str, beta: float) -> None:
+        super().__init__()
+        self.policy = policy
+        self.reference = reference
+        self.reduction = reduction
+        self.beta = beta
+        self.starts: dict[Row, int] = {}
+        self.eval()
+
+    def forward(self, ids: Int[Tensor, "row token"], attended: Bool[Tensor, "row token"]) -> Float[Tensor, " row"]:
+        """Return one implied reward a row."""
+        counts = [len(row) - self.starts[row] for row in attended_rows(ids, attended)]
+        rewards = self._reduced(self.policy, ids, attended, counts)
+        if self.reference is not None:
+            rewards = rewards - self._reduced(self.reference, ids, attended, counts)
+        return self.beta * rewards
+
+    def _reduced(self, model: Any, ids: Tensor, attended: Tensor, counts: list[int]) -> Float[Tensor, " row"]:
+        logs = answer_logs(model, ids, attended, counts)
+        if self.reduction == "sum":
+            return logs.sum(dim=1)
+        if self.reduction == "norm":
+            return -logs.norm(dim=1)
+        return logs.sum(dim=1) / torch.tensor(counts, device=logs.device)
+
+
+def answer_logs(
+    model: Any, ids: Int[Tensor, "row token"], attended: Bool[Tensor, "row token"], counts: list[int]
+) -> Float[Tensor, "row answer_token"]:
+    """Return the log-probability of each answer token in float32, aligned at the ends; 0 where a row has no token.
+
+    ``counts`` are the numbers of answer tokens; the rows are padded on the left.
+    """
+    positions = (attended.cumsum(1) - 1).clamp(min=0)
+    longest = max(counts)
+    logits = model(
+        input_ids=ids, attention_mask=attended.long(), position_ids=positions, use_cache=False,
+        logits_to_keep=longest + 1,
+    ).logits[:, -longest - 1 : -1]  # fmt: skip
+    logs = logits.float().log_softmax(dim=-1).gather(2, ids[:, -longest:, None])[..., 0]
+    lengths = torch.tensor(counts, device=logs.device)
+    is_answer = torch.arange(longest, device=logs.device) >= longest - lengths[:, None]
+    return torch.where(is_answer, logs, 0.0)
 
 
 def attended_states(

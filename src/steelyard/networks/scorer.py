@@ -8,7 +8,7 @@ row. Neither layout nor limits change a reward except by rounding.
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
 from jaxtyping import Float
@@ -17,12 +17,11 @@ from torch import Tensor
 from steelyard.core.errors import ModelError
 from steelyard.core.types import Case, Scores
 from steelyard.io.progress import track
-from steelyard.networks.allocator import Heap
 from steelyard.networks.conversation import EncodedAnswer, Encoder
+from steelyard.networks.devices import LOCAL, Heap, World
 from steelyard.networks.packed_forward import wanted_tokens
 from steelyard.networks.packing import forward_groups, num_packed_tokens, pack_groups, process_shares
-from steelyard.networks.reward_network import RewardNetwork, Row, Side, padded
-from steelyard.networks.world import LOCAL, World
+from steelyard.networks.reward_network import Row, Side, padded
 
 Rows = tuple[Row, ...]
 Kernel = Literal["packed", "padded"]
@@ -39,6 +38,14 @@ class Limits(NamedTuple):
 
 
 DEFAULT_LIMITS = Limits()
+
+
+class RewardCache(Protocol):
+    """Outputs of frozen layers by row, from which rewards are computed (`steelyard.networks.feature_cache`)."""
+
+    def rewards(self, network: Any, prompts: Sequence[Rows]) -> Float[Tensor, " answer"] | None:
+        """Return the rewards of all rows, prompt by prompt; null where a row is not cached."""
+        ...
 
 
 class Scorer:
@@ -64,10 +71,12 @@ class Scorer:
         self.limits = limits
         self.is_autocast = is_autocast
         self.world = world
+        self.cache: RewardCache | None = None
         self.layout_reason: str | None = "asked for" if kernel == "padded" else network.packing_obstacle
         if self.layout_reason is not None and kernel == "packed":
-            found = f"packing is not exact for this model ({self.layout_reason})"
-            raise ModelError(found, do="leave kernel=packed out")
+            raise ModelError(
+                f"packing is not exact for this model ({self.layout_reason})", do="leave kernel=packed out"
+            )
 
     def on(self, network: Any, *, is_autocast: bool | None = None, world: World | None = None) -> "Scorer":
         """Return a scorer of another network, precision or world, with the same limits and layout."""
@@ -106,12 +115,12 @@ class Scorer:
     def forward(self, prompts: Sequence[Rows]) -> Float[Tensor, " answer"]:
         """Return the rewards of all rows, prompt by prompt, with their graph: one pack, or padded passes by length.
 
-        Where the head's inputs of all rows are cached, the head alone is computed.
+        Where outputs of frozen layers are cached for all rows, computation begins after these layers.
         """
-        cached = self._from_cached_features(prompts)
-        if cached is not None:
-            return cached
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_autocast):
+            cached = None if self.cache is None else self.cache.rewards(self.network, prompts)
+            if cached is not None:
+                return cached
             if self.is_packed:
                 return self.network.packed_rewards(prompts)
             rows = [row for rows in prompts for row in rows]
@@ -119,7 +128,7 @@ class Scorer:
             for group in self._padded_groups(prompts):
                 ids, attended = padded([rows[index] for index in group], filler=0, side=self.limits.padding)
                 parts.append(self.network(ids.to(self.device), attended.to(self.device)))
-        return self._in_given_order(torch.cat(parts), prompts)
+        return self._in_row_order(torch.cat(parts), prompts)
 
     def rewards(self, prompts: Sequence[Rows], *, title: str | None = None) -> Float[Tensor, " answer"]:
         """Return the rewards of all rows, prompt by prompt, within the limits and without a graph.
@@ -169,16 +178,13 @@ class Scorer:
         """Return the inputs of the head of every row, prompt by prompt, in evaluation mode and without a graph."""
         inputs: list[Tensor] = []
 
-        def see(_: Any, given: tuple[Any, ...]) -> None:
-            inputs.append(given[0].detach())
-
-        hook = self.network.head.register_forward_pre_hook(see)
+        hook = self.network.head.register_forward_pre_hook(lambda _, arguments: inputs.append(arguments[0].detach()))
         try:
             with self.evaluating():
                 self.rewards(prompts, title=title)
         finally:
             hook.remove()
-        return torch.cat(inputs) if self.is_packed else self._in_given_order(torch.cat(inputs), prompts)
+        return torch.cat(inputs) if self.is_packed else self._in_row_order(torch.cat(inputs), prompts)
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
@@ -202,22 +208,13 @@ class Scorer:
             rewards = iter(self.rewards([rows for rows in prompts if rows]).tolist())
             for case, answers in zip(window, encoded, strict=True):
                 yield _scores(case, answers, rewards)
-            heap.give_back()
-
-    def _from_cached_features(self, prompts: Sequence[Rows]) -> Tensor | None:
-        if not isinstance(self.network, RewardNetwork) or self.network.features is None:
-            return None
-        features, head = self.network.features, self.network.head
-        if not all(row in features for rows in prompts for row in rows):
-            return None
-        inputs = torch.stack([features[row] for rows in prompts for row in rows])
-        return head(inputs.to(self.device, head.weight.dtype))[:, 0]
+            heap.trim()
 
     def _padded_groups(self, prompts: Sequence[Rows]) -> tuple[tuple[int, ...], ...]:
         lengths = [len(row) for rows in prompts for row in rows]
         return forward_groups(lengths, max_tokens=self.limits.tokens_per_pass, max_rows=self.limits.rows_per_pass)
 
-    def _in_given_order(self, values: Tensor, prompts: Sequence[Rows]) -> Tensor:
+    def _in_row_order(self, values: Tensor, prompts: Sequence[Rows]) -> Tensor:
         """Put values of padded passes, which go by length, into the order of the rows."""
         order = torch.tensor([index for group in self._padded_groups(prompts) for index in group])
         return torch.empty_like(values).index_copy(0, order.to(values.device), values)

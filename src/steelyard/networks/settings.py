@@ -1,21 +1,21 @@
-"""The settings that every decoder scored by us shares: where it lies, how text becomes tokens, how forwards are cut."""
+"""Settings of the decoders that models share: where they lie, how text becomes tokens, and how it is computed.
+
+Needs no torch: plug-ins import it to list their settings.
+"""
 
 from typing import Any, Literal
 
 from steelyard.core.config import Config
+from steelyard.core.errors import ConfigError
 from steelyard.core.types import OverLength
 from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template
 from steelyard.networks.pretrained import Precision
 
+Pooling = Literal["last", "response", "all", "max"]
+
 
 class DecoderConfig(Config, frozen=True):
-    """``path`` is a model folder or hub name. ``max_length`` is in tokens; what is longer is ``unscored`` or cut on the
-    ``left`` or ``right``, both counted, or stops the run (``over_length``). ``dtype`` is the decoder's; heads are
-    always float32.
-
-    ``strip`` removes the white space that a template leaves at the very end. ``tokens_per_forward``, ``batch_size`` and
-    the side of the ``padding`` change no score.
-    """
+    """A decoder that scores conversations."""
 
     path: str
     """The model's folder or hub name."""
@@ -38,16 +38,50 @@ class DecoderConfig(Config, frozen=True):
 
 
 def rendering_of(config: DecoderConfig, tokenizer: Any, *, template: str | None = None) -> Rendering:
-    """How this model's text becomes tokens; ``template`` stands in where the settings name none.
+    """Return how this model's text becomes tokens; ``template`` is used where the settings name none.
 
     Raises ModelError for a model without a template when none is named.
     """
-    named = config.chat_template
-    text = template if named is None and template is not None else choose_template(tokenizer, named, model=config.path)
+    if config.chat_template is not None or template is None:
+        template = choose_template(tokenizer, config.chat_template, model=config.path)
     return Rendering(
-        template=text,
-        special_tokens=choose_special_tokens(tokenizer, text),
+        template=template,
+        special_tokens=choose_special_tokens(tokenizer, template),
         strip=config.strip,
         max_length=config.max_length,
         over_length=config.over_length,
     )
+
+
+class FeatureSettings(Config, frozen=True):
+    """The frozen backbone that turns texts into features, and the folder in which these are cached.
+
+    Raises ConfigError for settings that no backbone can follow.
+    """
+
+    path: str = ""
+    """The folder or hub name of the backbone, a decoder in Hugging Face format."""
+    layers: tuple[int, ...] = ()
+    """The layers whose states are features, from 1; none of them takes five from a third of the depth on."""
+    poolings: tuple[Pooling, ...] = ("last", "response", "all", "max")
+    """How the states of a text become one vector."""
+    chat_template: str | None = None
+    """How a conversation becomes text: a built-in name or a Jinja file; none takes the tokenizer's own."""
+    max_length: int = 1024
+    """The number of tokens that are read of a text."""
+    dtype: Precision = "float32"
+    """The number type of the backbone."""
+    cache: str | None = None
+    """The folder for features that were computed; none takes one in the user's home."""
+
+    def __post_init__(self) -> None:
+        if not self.path:
+            raise ConfigError(
+                "the features model needs a backbone", where="model.path", do="give --set model.path=FOLDER"
+            )
+        if not self.poolings or len(set(self.poolings)) < len(self.poolings):
+            raise ConfigError(
+                f"poolings={list(self.poolings)}", where="model.poolings", allowed="one or more, each once"
+            )
+        if self.max_length < 1:
+            raise ConfigError(f"max_length={self.max_length}", where="model.max_length", allowed="1 or more")

@@ -17,8 +17,8 @@ from steelyard.ranking.pairs import UNLISTED
 from steelyard.training.config import Config, check_settings, with_defaults
 
 if TYPE_CHECKING:  # what needs torch is imported where it is used: settings are read without it
+    from steelyard.networks.devices import World
     from steelyard.networks.reward_network import RewardNetwork
-    from steelyard.networks.world import World
     from steelyard.training.examples import Examples
     from steelyard.training.export import TrainingInputs
 
@@ -111,8 +111,8 @@ def read_inputs(
     """Read, encode and load everything that a training needs. Raises the errors of `train`."""
     from steelyard.networks.adapters import fingerprint_of
     from steelyard.networks.conversation import Rendering, choose_template, complete_template
+    from steelyard.networks.devices import LOCAL
     from steelyard.networks.loading import check_rows, load_tokenizer
-    from steelyard.networks.world import LOCAL
     from steelyard.training.distributed import load_on_first
     from steelyard.training.examples import check_template, make_examples
     from steelyard.training.export import TrainingInputs

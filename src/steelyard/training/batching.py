@@ -13,13 +13,14 @@ import torch
 
 from steelyard.core.seeds import generator
 from steelyard.networks.packing import num_packed_tokens
-from steelyard.ranking.pairs import IndexedPair
 from steelyard.training.config import Config
 from steelyard.training.examples import Example
 from steelyard.training.losses import LossInputs, PairBatch
 
 _POOL = 1024
-_TRIED = 24
+"""Prompts that wait to be placed in a packed step."""
+_NUM_TRIALS = 24
+"""Prompts tried as the first of the pair that fills a step."""
 
 
 class Slot(NamedTuple):
@@ -53,7 +54,7 @@ def plan_steps(examples: Sequence[Example], config: Config) -> tuple[PlannedStep
             chosen = [_all_slots(step, sizes) for step in packed_steps(tokens, config.tokens_per_step, rng)]
         else:
             chosen = greedy_steps(sizes, config.slots, rng)
-        steps += [PlannedStep(epoch, slots) for slots in chosen if teaches(slots, examples)]
+        steps += [PlannedStep(epoch, slots) for slots in chosen if has_evidence(slots, examples)]
     return tuple(steps)
 
 
@@ -62,9 +63,9 @@ def _all_slots(prompts: Sequence[int], sizes: Sequence[int]) -> Step:
 
 
 def whole_steps(num_responses: Sequence[int], prompts_per_step: int, rng: np.random.Generator) -> tuple[Step, ...]:
-    """An epoch in which a prompt is never split: shuffled prompts, ``prompts_per_step`` a step, the last may be less.
+    """Return an epoch of whole prompts, shuffled, ``prompts_per_step`` in each step but the last, which may have fewer.
 
-    ``num_responses`` has one entry a prompt. Every response is in exactly one step, with all others of its prompt.
+    ``num_responses`` has one entry for each prompt. Every response is in exactly one step, with its whole prompt.
     """
     order = rng.permutation(len(num_responses)).tolist()
     return tuple(
@@ -78,10 +79,10 @@ def whole_steps(num_responses: Sequence[int], prompts_per_step: int, rng: np.ran
 
 
 def greedy_steps(num_responses: Sequence[int], slots: int, rng: np.random.Generator) -> tuple[Step, ...]:
-    """An epoch as in CHEEMS, section 5: the responses of a prompt that do not fit go into the next step.
+    """Return an epoch as in CHEEMS, section 5: the responses of a prompt that do not fit go into the next step.
 
     A step has at most ``slots`` responses. Every response is in exactly one step; pairs whose ends fall into
-    different steps are lost (`share_kept`). It ends for every input: each response is placed once, in order.
+    different steps are lost (`share_in_steps`). It ends for every input: each response is placed once, in order.
 
     Differs from: the published sampler, which places pairs rather than responses, loses more of them, and does not
     end on some data with unlabelled responses.
@@ -94,25 +95,25 @@ def greedy_steps(num_responses: Sequence[int], slots: int, rng: np.random.Genera
     return tuple(tuple(queue[start : start + slots]) for start in range(0, len(queue), slots))
 
 
-def share_kept(steps: Sequence[Step], pairs: Sequence[Sequence[tuple[int, int]]]) -> float:
-    """The share of all pairs whose two ends share a step. ``pairs[prompt]`` are positions within the prompt."""
-    kept = 0
+def share_in_steps(steps: Sequence[Step], pairs: Sequence[Sequence[tuple[int, int]]]) -> float:
+    """Return the share of all pairs whose two ends share a step. ``pairs[prompt]`` are positions within the prompt."""
+    num_in_steps = 0
     for step in steps:
         present = set(step)
-        kept += sum(
+        num_in_steps += sum(
             Slot(prompt, better) in present and Slot(prompt, worse) in present
             for prompt in {slot.prompt for slot in step}
             for better, worse in pairs[prompt]
         )
-    return kept / max(1, sum(map(len, pairs)))
+    return num_in_steps / max(1, sum(map(len, pairs)))
 
 
 def packed_steps(sizes: Sequence[int], budget: int, rng: np.random.Generator) -> tuple[tuple[int, ...], ...]:
-    """An epoch: every prompt (a position in ``sizes``, in tokens) in exactly one step of at most ``budget`` tokens.
+    """Return an epoch with every prompt in exactly one step of at most ``budget`` tokens.
 
-    A prompt over the budget is a step of its own. Prompts are shuffled and wait in a pool of some hundreds; a step
-    takes those that wait longest, and for its last two places the pair that leaves least room. The last steps of an
-    epoch, when the pool runs out, may be emptier: they are shuffled among the others.
+    A prompt is a position in ``sizes``, in tokens; one over the budget is a step by itself. Prompts are shuffled and
+    wait in a pool; a step takes those that wait longest, and for its last two places the pair that leaves least room.
+    The last steps of an epoch, when the pool runs out, may be emptier: they are shuffled among the others.
     """
     order = rng.permutation(len(sizes)).tolist()
     pool = _Pool([], deque(), set())
@@ -128,7 +129,7 @@ def packed_steps(sizes: Sequence[int], budget: int, rng: np.random.Generator) ->
 
 
 class _Pool(NamedTuple):
-    """Prompts that wait: by size, in the order in which they came, and which of these are still there."""
+    """Waiting prompts: by size, in the order of their arrival, and as a set without those already taken."""
 
     by_size: list[tuple[int, int]]
     in_order: deque[int]
@@ -149,7 +150,7 @@ class _Pool(NamedTuple):
         return self.in_order[0]
 
     def largest_within(self, room: int) -> tuple[int, int] | None:
-        """The largest that fits, as (size, prompt)."""
+        """Return the largest prompt that fits, as (size, prompt)."""
         at = bisect_left(self.by_size, (room + 1, -1))
         return self.by_size[at - 1] if at else None
 
@@ -177,16 +178,16 @@ def _fill_step(pool: _Pool, sizes: Sequence[int], budget: int) -> tuple[int, ...
 
 
 def _filling(pool: _Pool, room: int) -> list[tuple[int, int]]:
-    """One prompt, or two, that leave least room."""
+    """Return the one or two prompts that leave least room."""
     alone = pool.largest_within(room)
     if alone is None:
         return []
     best, gap = [alone], room - alone[0]
     number = len(pool.by_size)
-    for attempt in range(min(_TRIED, number)):
+    for attempt in range(min(_NUM_TRIALS, number)):
         if gap == 0:
             break
-        first = pool.by_size[attempt * number // min(_TRIED, number)]
+        first = pool.by_size[attempt * number // min(_NUM_TRIALS, number)]
         second = pool.largest_within(room - first[0])
         if second is not None and second != first and 0 <= room - first[0] - second[0] < gap:
             best, gap = [first, second], room - first[0] - second[0]
@@ -207,7 +208,7 @@ def rows_of(slots: Sequence[Slot], examples: Sequence[Example]) -> tuple[tuple[i
 
 
 def loss_inputs(slots: Step, examples: Sequence[Example]) -> LossInputs:
-    """Return the pairs with both ends among the slots: the ordered pairs of each prompt, then its ties."""
+    """Return the pairs with both ends among the slots: for each prompt its ordered pairs, then its ties."""
     place = {slot: index for index, slot in enumerate(slots)}
     number = {prompt: index for index, prompt in enumerate(dict.fromkeys(slot.prompt for slot in slots))}
     columns: list[tuple[int, int, float, float, int]] = []
@@ -229,7 +230,7 @@ def pairs_in(slots: Step, examples: Sequence[Example]) -> PairBatch | None:
     return ordered if bool((ordered.weight > 0).any()) else None
 
 
-def teaches(slots: Step, examples: Sequence[Example]) -> bool:
+def has_evidence(slots: Step, examples: Sequence[Example]) -> bool:
     """Return whether the slots hold a pair or a tie with a weight."""
     ends: dict[int, set[int]] = {}
     for slot in slots:
@@ -237,12 +238,8 @@ def teaches(slots: Step, examples: Sequence[Example]) -> bool:
     return any(
         pair.weight > 0 and pair.better in present and pair.worse in present
         for prompt, present in ends.items()
-        for pair in _evidence(examples[prompt])
+        for pair in (*examples[prompt].pairs, *examples[prompt].ties)
     )
-
-
-def _evidence(example: Example) -> tuple[IndexedPair, ...]:
-    return (*example.pairs, *example.ties)
 
 
 def _pair_batch(columns: Sequence[tuple[int, int, float, float, int]]) -> PairBatch:

@@ -24,8 +24,8 @@ from torch import Tensor, nn
 
 from steelyard.core.errors import FileError, OutputError
 from steelyard.io.atomic import atomic_write
+from steelyard.networks.devices import LOCAL, World
 from steelyard.networks.reward_network import RewardNetwork
-from steelyard.networks.world import LOCAL, World
 from steelyard.training.distributed import copy_into, whole
 
 CHECKPOINT_FILE = "checkpoint.pt"

@@ -55,7 +55,7 @@ class Config(BaseConfig, frozen=True):
     max_gradient_norm: float = 1.0
     """The norm to which larger gradients are clipped."""
     loss: str = "bradley-terry"
-    """bradley-terry (pairs), plackett-luce (choices among several), rao-kupper or davidson (pairs and ties)."""
+    """The loss, by its name in `LOSSES`: bradley-terry reads pairs, plackett-luce choices, rao-kupper also ties."""
     reduction: Literal["pair", "prompt"] = "pair"
     """Whether the loss is a mean over pairs, or over prompts of the mean over their pairs."""
     regulariser: float | None = None
@@ -115,13 +115,13 @@ class Config(BaseConfig, frozen=True):
     keep: Literal["last", "best"] = "last"
     """Keep the last weights or those of the best evaluation."""
     patience: int = 0
-    """Stop after so many evaluations without a better one; 0 never stops."""
+    """Stop after this number of evaluations without a better one; 0 never stops."""
     checkpoint_every: int = 0
     """Steps between checkpoints; 0 writes one every ten minutes."""
     track: tuple[str | dict[str, Any], ...] | None = None
     """Trackers, as kinds or tables with kind; null takes lines, and TensorBoard where tensorboardX is installed."""
     divergence_factor: float = 3.0
-    """Stop when the loss exceeds its running median so many times over."""
+    """Stop when the loss exceeds this multiple of its running median."""
     divergence_steps: int = 10
     """The number of consecutive steps for which it must; 0 never stops."""
     calibrate_rewards: Literal["none", "standardise"] = "none"
@@ -144,7 +144,7 @@ class Config(BaseConfig, frozen=True):
 
 
 def check_settings(config: Config) -> None:
-    """Raise ConfigError for settings that make no sense, alone or together."""
+    """Raise ConfigError for settings that contradict themselves or each other."""
     at_least_one = ("prompts_per_step", "tokens_per_step", "epochs", "max_length", "tokens_per_forward")
     values = {name: getattr(config, name) for name in at_least_one}
     for name, value in values.items():
@@ -160,14 +160,19 @@ def check_settings(config: Config) -> None:
             allowed="a rate above 0, a warm-up share of 0 to 1, a regulariser of 0 or more",
         )
     if config.reference_prompts < (1 if config.calibrate_rewards == "standardise" else 0):
-        found = f"reference_prompts {config.reference_prompts} with calibrate_rewards={config.calibrate_rewards}"
-        raise ConfigError(found, where="train", allowed="0 or more, and 1 or more for calibrate_rewards=standardise")
+        raise ConfigError(
+            f"reference_prompts {config.reference_prompts} with calibrate_rewards={config.calibrate_rewards}",
+            where="train",
+            allowed="0 or more, and 1 or more for calibrate_rewards=standardise",
+        )
     if config.patience < 0 or config.checkpoint_every < 0 or config.evaluate_every < 0:
-        found = "patience, checkpoint_every or evaluate_every below 0"
-        raise ConfigError(found, where="train", allowed="0 or more")
+        raise ConfigError("patience, checkpoint_every or evaluate_every below 0", where="train", allowed="0 or more")
     if config.divergence_factor <= 1 or config.divergence_steps < 0:
-        found = f"divergence_factor {config.divergence_factor}, divergence_steps {config.divergence_steps}"
-        raise ConfigError(found, where="train", allowed="a factor over 1, 0 steps or more")
+        raise ConfigError(
+            f"divergence_factor {config.divergence_factor}, divergence_steps {config.divergence_steps}",
+            where="train",
+            allowed="a factor over 1, 0 steps or more",
+        )
     if not 0 <= config.label_smoothing < 0.5:
         raise ConfigError(f"label_smoothing is {config.label_smoothing}", where="train", allowed="0 to below 0.5")
     _check_loss(config)
@@ -178,12 +183,18 @@ def check_settings(config: Config) -> None:
 
 def _check_adapter(config: Config) -> None:
     if config.adapter_rank < 1 or config.adapter_alpha <= 0 or not 0 <= config.adapter_dropout < 1:
-        numbers = (config.adapter_rank, config.adapter_alpha, config.adapter_dropout)
-        found = "adapter_rank {}, adapter_alpha {}, adapter_dropout {}".format(*numbers)
-        raise ConfigError(found, where="train", allowed="a rank of 1 or more, an alpha above 0, a dropout below 1")
+        raise ConfigError(
+            f"adapter_rank {config.adapter_rank}, adapter_alpha {config.adapter_alpha}, "
+            f"adapter_dropout {config.adapter_dropout}",
+            where="train",
+            allowed="a rank of 1 or more, an alpha above 0, a dropout below 1",
+        )
     if config.adapter is not None and config.trainable != "all":
-        found = f"adapter={config.adapter} with trainable={config.trainable}"
-        raise ConfigError(found, where="train", do="leave trainable out: adapter_layers says what is trained")
+        raise ConfigError(
+            f"adapter={config.adapter} with trainable={config.trainable}",
+            where="train",
+            do="leave trainable out: adapter_layers says what is trained",
+        )
     if config.adapter is None and config.save_adapter == "adapter":
         raise ConfigError("save_adapter=adapter without an adapter", where="train", do="say --set adapter=lora")
 
@@ -194,8 +205,11 @@ def _check_policy(config: Config) -> None:
     if config.kind == "classifier":
         return
     if config.over_length in ("left", "right"):
-        found = f"over_length={config.over_length} with kind=implicit: a cut answer has another probability"
-        raise ConfigError(found, where="train", allowed="unscored, refuse")
+        raise ConfigError(
+            f"over_length={config.over_length} with kind=implicit: a cut answer has another probability",
+            where="train",
+            allowed="unscored, refuse",
+        )
     if config.trainable == "head" or config.adapter is not None or config.calibrate_rewards != "none":
         raise ConfigError(
             "trainable=head, an adapter or calibrate_rewards with kind=implicit",
@@ -210,11 +224,18 @@ def _check_loss(config: Config) -> None:
     if config.loss not in LOSSES:
         raise ConfigError(f"loss is {config.loss!r}", where="train", allowed=choices(config.loss, LOSSES))
     if config.centring < 0 or config.tie_learning_rate <= 0:
-        found = f"centring {config.centring}, tie_learning_rate {config.tie_learning_rate}"
-        raise ConfigError(found, where="train", allowed="a centring of 0 or more, a rate above 0")
+        raise ConfigError(
+            f"centring {config.centring}, tie_learning_rate {config.tie_learning_rate}",
+            where="train",
+            allowed="a centring of 0 or more, a rate above 0",
+        )
     if config.label_smoothing and not LOSSES[config.loss].has_smoothing:
-        found = f"{config.loss} with label_smoothing"
-        raise ConfigError(found, where="train", allowed="label_smoothing=0", do="a choice among many has no other way")
+        raise ConfigError(
+            f"{config.loss} with label_smoothing",
+            where="train",
+            allowed="label_smoothing=0",
+            do="a choice among many cannot be reversed",
+        )
 
 
 def num_last_layers(trainable: str) -> int | None:
@@ -230,7 +251,7 @@ def num_last_layers(trainable: str) -> int | None:
 
 
 def default_learning_rate(config: Config, num_weights: int) -> float:
-    """Return the highest rate for what the settings train, of a model with so many weights."""
+    """Return the highest rate for what the settings train, of a model with ``num_weights`` weights."""
     if config.kind == "implicit":
         return _POLICY_RATE
     if config.adapter is not None:

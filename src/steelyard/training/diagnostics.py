@@ -13,10 +13,10 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from steelyard.core.errors import ModelError
+from steelyard.networks.devices import LOCAL
 from steelyard.networks.packing import num_shared_tokens
 from steelyard.networks.reward_network import PolicyNetwork
 from steelyard.networks.scorer import Scorer
-from steelyard.networks.world import LOCAL
 from steelyard.training.batching import Step, pairs_in, rows_of, slots_by_prompt
 from steelyard.training.examples import Example
 from steelyard.training.losses import PairBatch, Reduction, bradley_terry_loss
@@ -133,13 +133,13 @@ def loss_error(loss: float, step: int, unscorable: Sequence[str], num_prompts: i
 
     Where no case alone makes it so, or every one does, the weights themselves are at fault.
     """
-    found = f"the loss is {loss} at step {step}"
+    problem = f"the loss is {loss} at step {step}"
     if not unscorable or len(unscorable) == num_prompts > 1:
-        return ModelError(found, do="lower --learning-rate; the last checkpoint is as it was")
+        return ModelError(problem, do="lower --learning-rate; the last checkpoint is as it was")
     names = ", ".join(unscorable[:_NUM_NAMED])
     more = f" and {len(unscorable) - _NUM_NAMED} more" if len(unscorable) > _NUM_NAMED else ""
-    found += f": no finite reward for {names}{more} (of {num_prompts} prompts in the step)"
-    return ModelError(found, do="look at it: steelyard inspect CASES --id ID; take it out, or --set dtype=float32")
+    problem += f": no finite reward for {names}{more} (of {num_prompts} prompts in the step)"
+    return ModelError(problem, do="look at it: steelyard inspect CASES --id ID; take it out, or --set dtype=float32")
 
 
 def unscorable_prompts(scorer: Scorer, slots: Step, examples: Sequence[Example]) -> list[str]:

@@ -28,9 +28,8 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from steelyard.core.errors import UserError
 from steelyard.io.progress import log
 from steelyard.io.run_folder import Asked, Result, result_folder
-from steelyard.networks.loading import best_device
+from steelyard.networks.devices import LOCAL, World, best_device
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
-from steelyard.networks.world import LOCAL, World
 
 _TIMEOUT = timedelta(minutes=30)
 """How long a process waits for the others: longer than rank 0 may need to read, measure or save alone."""

@@ -17,9 +17,9 @@ from steelyard.statistics.aggregation import UNCATEGORISED
 from steelyard.training.losses import LOSSES
 
 _SHARE_OF_PAIRS = 0.99
-"""The share of pairs for which a limit below the longest is offered."""
+"""The share of pairs for which a limit below the longest is suggested."""
 _NUM_CHECKED = 32
-"""A template is the same for all cases: what the first ones show holds for the others."""
+"""The number of cases whose template is checked: it treats all cases alike."""
 
 
 class Example(NamedTuple):
@@ -38,7 +38,7 @@ class Example(NamedTuple):
 
 
 class LengthSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """How the length limit acts on a file: responses, pairs and prompts over it, cut (``is_cut``) or left out.
+    """The effect of the length limit on a file: responses, pairs and prompts over it, cut (``is_cut``) or left out.
 
     ``by_language`` counts responses (``num_responses``, ``num_too_long``) by language.
     """
@@ -57,7 +57,7 @@ class LengthSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LengthCounter:
-    """Counts over cases. A pair is lost where either end is over the limit; a prompt, where all its pairs are."""
+    """Counts lengths. A pair is lost where either end is over the limit, and a prompt where all its pairs are."""
 
     def __init__(self, max_length: int, over_length: OverLength) -> None:
         self.max_length = max_length
@@ -79,7 +79,7 @@ class LengthCounter:
 
     @property
     def num_pairs(self) -> int:
-        """All pairs of the data, the lost ones too."""
+        """The number of pairs of the data, including those that are lost."""
         return len(self._needs)
 
     def summary(self) -> LengthSummary:
@@ -99,20 +99,20 @@ class LengthCounter:
         )
 
     def sentences(self) -> Iterator[str]:
-        """Yield what is logged before training: nothing where everything fits."""
+        """Yield the sentences that are logged before training; none where everything fits."""
         counts = self.summary()
         if not counts.num_too_long:
             return
-        what = f"cut on the {self.over_length}" if counts.is_cut else "left out"
+        action = f"cut on the {self.over_length}" if counts.is_cut else "left out"
         yield (
             f"{_share(counts.num_too_long, counts.num_responses)} answers are longer than {self.max_length:,} tokens "
-            f"and {what}{_languages(self._by_language)}"
+            f"and {action}{_languages(self._by_language)}"
         )
-        touched = "hold a cut answer" if counts.is_cut else "are lost with them"
-        lost = "hold cut answers alone" if counts.is_cut else "are lost whole"
+        of_pairs = "hold a cut answer" if counts.is_cut else "are lost with them"
+        of_prompts = "hold cut answers alone" if counts.is_cut else "are lost whole"
         yield (
-            f"{_share(counts.num_pairs_over, counts.num_pairs)} pairs {touched}; "
-            f"{_share(counts.num_prompts_over, counts.num_prompts)} prompts {lost}"
+            f"{_share(counts.num_pairs_over, counts.num_pairs)} pairs {of_pairs}; "
+            f"{_share(counts.num_prompts_over, counts.num_prompts)} prompts {of_prompts}"
         )
         most = int(np.quantile(self._needs, _SHARE_OF_PAIRS, method="higher"))
         is_shorter = self.max_length < most < counts.longest
@@ -144,12 +144,12 @@ class Examples(NamedTuple):
 
     @property
     def num_pairs(self) -> int:
-        """All comparable pairs."""
+        """The number of comparable pairs."""
         return sum(len(example.pairs) for example in self.examples)
 
     @property
     def num_responses(self) -> int:
-        """All responses in a pair; each is computed once an epoch."""
+        """The number of responses in a pair; each is computed once in an epoch."""
         return sum(len(example.rows) for example in self.examples)
 
 
@@ -184,9 +184,8 @@ def make_examples(
         ]
         noted[UNLISTED] += num_beyond_listed(case, evidence.pairs)
         noted["responses in no pair"] += len(case.responses) - len(used)
-        length.add(
-            {index: answer.length for index, answer in encoded.items()}, evidence.pairs, language=case.prompt.language
-        )
+        lengths = {index: answer.length for index, answer in encoded.items()}
+        length.add(lengths, evidence.pairs, language=case.prompt.language)
         has_evidence = bool(evidence.pairs or evidence.ties)
         if rendering.cuts:
             noted["cut answers"] += len(over)
@@ -237,16 +236,14 @@ def _example(case: Case, evidence: _Evidence, encoded: dict[int, Encoded]) -> tu
     unequal = _Evidence(*(tuple(pair for pair in pairs if _is_apart(pair, encoded)) for pairs in evidence))
     used = sorted({end for pairs in unequal for pair in pairs for end in pair[:2]})
     place = {index: position for position, index in enumerate(used)}
-    moved = _Evidence(
-        *(
-            tuple(pair._replace(better=place[pair.better], worse=place[pair.worse]) for pair in pairs)
-            for pairs in unequal
-        )
-    )
+
+    def placed(pairs: tuple[IndexedPair, ...]) -> tuple[IndexedPair, ...]:
+        return tuple(pair._replace(better=place[pair.better], worse=place[pair.worse]) for pair in pairs)
+
     example = Example(
         rows=tuple(encoded[index].ids for index in used),
-        pairs=moved.pairs,
-        ties=moved.ties,
+        pairs=placed(unequal.pairs),
+        ties=placed(unequal.ties),
         name=case.prompt.id,
         category=case.prompt.category[0] if case.prompt.category else UNCATEGORISED,
         language=case.prompt.language,
@@ -261,8 +258,9 @@ def _is_apart(pair: IndexedPair, encoded: dict[int, Encoded]) -> bool:
 def _check_weights(pairs: tuple[IndexedPair, ...], case: Case, where: str) -> None:
     for pair in pairs:
         if pair.weight < 0:
-            found = f"a pair of prompt {case.prompt.id!r} weighs {pair.weight}"
-            raise EvidenceError(found, where=where, allowed="weights of 0 or more")
+            raise EvidenceError(
+                f"a pair of prompt {case.prompt.id!r} weighs {pair.weight}", where=where, allowed="weights of 0 or more"
+            )
 
 
 def _refuse_length(too_long: list[str], rendering: Rendering, where: str) -> None:
@@ -274,13 +272,13 @@ def _refuse_length(too_long: list[str], rendering: Rendering, where: str) -> Non
 
 
 def _refuse_nothing(num_in: int, too_long: list[str], rendering: Rendering, where: str) -> None:
-    found = f"none of {num_in} cases has a comparable pair"
+    problem = f"none of {num_in} cases has a comparable pair"
     do = f"rank the cases first: steelyard resolve {where} --out resolved, and train on resolved/cases.jsonl"
     if too_long and not rendering.cuts:
-        told = f"{len(too_long)} are, the first: {too_long[0]}"
-        found += f" without an answer over {rendering.max_length} tokens ({told})"
+        over = f"{len(too_long)} are, the first: {too_long[0]}"
+        problem += f" without an answer over {rendering.max_length} tokens ({over})"
         do = "raise --max-length, or say --over-length left"
-    raise EvidenceError(found, where=where, do=do)
+    raise EvidenceError(problem, where=where, do=do)
 
 
 def ties_of(case: Case, ordered: Sequence[IndexedPair]) -> tuple[IndexedPair, ...]:
@@ -307,14 +305,14 @@ def ties_of(case: Case, ordered: Sequence[IndexedPair]) -> tuple[IndexedPair, ..
 def check_template(cases: Iterable[Case], tokenizer: Any, rendering: Rendering) -> None:
     """Raise ModelError for a template that writes a prompt differently for another answer.
 
-    A pair would then compare prompts. Each of the first cases is rendered with its first two answers: the text that
-    both begin with must hold every text of the prompt, white space around it aside.
+    A pair would then compare prompts. Each of the first cases is rendered with its first two answers: their common
+    beginning must hold every text of the prompt, apart from white space around it.
     """
     several = (case for case in cases if len({response.text for response in case.responses} - {None}) > 1)
     for case in islice(several, _NUM_CHECKED):
         by_text = {response.text: response for response in case.responses if response.text is not None}
         first, second = (render(tokenizer, rendering, case, response) for response in list(by_text.values())[:2])
-        if first.instead or second.instead:
+        if first.stand_ins or second.stand_ins:
             continue  # texts that spell marks are written with stand-ins, which depend on the answer
         shared = commonprefix([first.text, second.text])  # noqa: RUF071 - by characters is what is wanted
         changed = [message for message in case.prompt.messages if message.content.strip() not in shared]

@@ -20,7 +20,7 @@ from steelyard.networks.loading import quiet
 from steelyard.networks.manifest import Manifest, PolicySettings, RewardReference, RewardScale, write_manifest
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
 from steelyard.statistics.pair_counts import Floats
-from steelyard.training.batching import share_kept
+from steelyard.training.batching import share_in_steps
 from steelyard.training.checkpoints import Line, translate_disk_full
 from steelyard.training.config import Config
 from steelyard.training.distributed import outline_of, shard, unshard
@@ -171,7 +171,7 @@ def _summary(
     config, train = trainer.config, inputs.train
     pairs = [[(pair.better, pair.worse) for pair in example.pairs] for example in train.examples]
     epochs = ([step.slots for step in trainer.plan if step.epoch == epoch] for epoch in range(config.epochs))
-    shares = [share_kept(steps, pairs) for steps in epochs]
+    shares = [share_in_steps(steps, pairs) for steps in epochs]
     last = [line for line in trainer.curve if "loss" in line][-1]
     return TrainingSummary(
         kernel=trainer.scorer.layout,

@@ -14,18 +14,21 @@ import torch
 from torch import Tensor
 
 from steelyard.core.errors import ConfigError, MissingPartError
+from steelyard.networks.devices import LOCAL, World
 from steelyard.networks.packing import process_shares
 from steelyard.networks.reward_network import RewardNetwork
 from steelyard.networks.scorer import Scorer
-from steelyard.networks.world import LOCAL, World
 from steelyard.training.batching import Slot, Step, loss_inputs, rows_of, slots_by_prompt
 from steelyard.training.config import Config
 from steelyard.training.examples import Example
 from steelyard.training.losses import LOSSES, Objective, StepWeights, step_loss, sums_of, weights_of
 
+Group = dict[str, Any]
+"""A parameter group as PyTorch's optimisers take it, with the highest rate under ``peak``."""
+
 
 class StepLosses(NamedTuple):
-    """The unweighted parts of a step's loss, and the numbers of pairs and ties and of tokens that they are over."""
+    """The unweighted parts of a step's loss, the number of its pairs and ties, and the number of computed tokens."""
 
     pair_loss: float
     regulariser: float
@@ -55,7 +58,7 @@ class Accumulation:
         assert weights.loss > 0, "steps without a pair are left out of the plan"
         chunks = [self._parts(chunk) for chunk in self._chunks(self._share(slots))]
         num_passes = [sum(len(parts) for parts in chunks if len(parts) > 1), sum(map(len, chunks))]
-        num_idle = [most - mine for most, mine in zip(self.world.most(num_passes), num_passes, strict=True)]
+        num_idle = [most - number for most, number in zip(self.world.most(num_passes), num_passes, strict=True)]
         sums = [0.0, 0.0, 0.0]
         derivatives: list[Tensor | None] = []
         for place, parts in enumerate(chunks):
@@ -77,7 +80,7 @@ class Accumulation:
         return rows_of(slots, self.examples)
 
     def _size(self, slots: Sequence[Slot]) -> int:
-        """Return how many tokens of a pass the answers of one prompt take.
+        """Return the number of tokens that the answers of a prompt take of a pass.
 
         Many processes count passes together, so that each pass must be one run of the network: padded rows then count
         with their padding.
@@ -97,7 +100,7 @@ class Accumulation:
         return tuple(slot for place in places for slot in prompts[place])
 
     def _chunks(self, slots: Step) -> list[Step]:
-        """Return the slots in runs of whole prompts within the tokens of a pass, where a prompt alone fits."""
+        """Divide the slots into runs of whole prompts within the tokens of a pass, where a prompt alone fits."""
         most = self.scorer.tokens_per_pass
         is_single_run = not self.scorer.is_packed and not self.world.is_alone
         chunks: list[list[Slot]] = []
@@ -112,7 +115,7 @@ class Accumulation:
         return [tuple(chunk) for chunk in chunks]
 
     def _parts(self, chunk: Step) -> list[Step]:
-        """Return a chunk within the budget as it is, and a prompt over it in runs of one answer or more."""
+        """Return a chunk within the budget whole, and a prompt over it in runs of one answer or more."""
         bound = self.scorer.limits.tokens_per_pass
         if len(slots_by_prompt(chunk)) > 1 or self._size(chunk) <= bound:
             return [chunk]
@@ -191,18 +194,18 @@ def loss_parameter(network: RewardNetwork, config: Config) -> dict[str, float]:
     return {} if network.tie is None or parameter is None else {parameter.name: network.tie.item()}
 
 
-def parameter_groups(network: RewardNetwork, config: Config) -> list[dict[str, Any]]:
+def parameter_groups(network: RewardNetwork, config: Config) -> list[Group]:
     """Return the optimiser's groups, each with its ``peak`` rate: the weights, and the parameter of the loss.
 
     A rate that is right for weights would hardly move a single number in a whole training.
     """
-    tie = network.tie
-    weights: list[Tensor] = [weight for weight in network.parameters() if weight.requires_grad and weight is not tie]
-    assert config.learning_rate is not None, "set by with_defaults"
-    groups: list[dict[str, Any]] = [{"params": weights, "peak": config.learning_rate}]
+    tie, rate = network.tie, config.learning_rate
+    weights = [weight for weight in network.parameters() if weight.requires_grad and weight is not tie]
+    groups: list[Group] = [{"params": weights, "peak": rate, "lr": rate}]
     if tie is not None:
-        groups.append({"params": [tie], "peak": config.tie_learning_rate, "weight_decay": 0.0})
-    return [group | {"lr": group["peak"]} for group in groups]
+        rate = config.tie_learning_rate
+        groups.append({"params": [tie], "peak": rate, "weight_decay": 0.0, "lr": rate})
+    return groups
 
 
 def make_optimiser(network: RewardNetwork, config: Config, *, world: World = LOCAL) -> torch.optim.Optimizer:
@@ -216,13 +219,18 @@ def make_optimiser(network: RewardNetwork, config: Config, *, world: World = LOC
         # One pass over the weights instead of a dozen: 11 M of them took 0.12 CPU seconds a step.
         return torch.optim.AdamW(groups, weight_decay=config.weight_decay, fused=True)
     if not world.is_alone:
-        found = f"optimiser={config.optimiser} in {world.size} processes"
-        raise ConfigError(found, where="train", allowed="optimiser=adamw", do="its moments are divided among them")
+        raise ConfigError(
+            f"optimiser={config.optimiser} in {world.size} processes",
+            where="train",
+            allowed="optimiser=adamw",
+            do="its moments are divided among them",
+        )
     try:
         optimiser = importlib.import_module("torchao.optim").AdamW8bit
     except ImportError as error:
-        found = "optimiser=adamw-8bit needs the package torchao"
-        raise MissingPartError(found, do="pip install 'steelyard[eight-bit]'") from error
+        raise MissingPartError(
+            "optimiser=adamw-8bit needs the package torchao", do="pip install 'steelyard[eight-bit]'"
+        ) from error
     return optimiser(groups, weight_decay=config.weight_decay)
 
 
@@ -236,7 +244,7 @@ def set_rates(optimiser: torch.optim.Optimizer, factor: float) -> None:
 
 
 def learning_rate_factor(step: int, num_steps: int, *, warm_up: float, schedule: str) -> float:
-    """Return the factor of the peak learning rate at ``step``, counted from 0 to ``num_steps`` - 1; in (0, 1].
+    """Return the factor of the peak learning rate at ``step``, from 0 to ``num_steps`` - 1; in (0, 1].
 
     ``warm_up`` is the share of the steps over which the factor rises in equal parts to 1. Then it stays there
     (``constant``), or falls to 0 along half a cosine or in a straight line (``linear``), reaching it at ``num_steps``.

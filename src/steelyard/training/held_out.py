@@ -12,6 +12,7 @@ from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.types import Case
 from steelyard.io.run_folder import file_hash
 from steelyard.networks.conversation import Rendering, encode
+from steelyard.networks.devices import device_memory, fits
 from steelyard.networks.manifest import RewardReference, RewardScale
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
 from steelyard.networks.scorer import Scorer
@@ -23,7 +24,6 @@ from steelyard.statistics.pair_counts import (
     prompt_statistics,
 )
 from steelyard.training.examples import Example, Examples
-from steelyard.training.memory import device_memory, fits
 
 _NUM_LOWEST = 3
 _NUM_ROUNDED = 8

@@ -61,8 +61,8 @@ class Parameter(NamedTuple):
 class Loss(NamedTuple):
     """A loss as the negative log-likelihood of its terms, in nats.
 
-    ``terms`` takes scores, inputs, the learned parameter and the share of labels that are the wrong way round.
-    ``equal`` is the cost of a pair of equal scores without a margin, null where it differs.
+    ``terms`` takes scores, inputs, the learned parameter and the probability that a label is reversed. ``equal`` is the
+    cost of a pair of equal scores without a margin, null where it differs.
     """
 
     terms: Callable[[Tensor, LossInputs, Tensor | None, float], Float[Tensor, " term"]]
@@ -88,15 +88,11 @@ class Objective(NamedTuple):
 
 
 class StepWeights(NamedTuple):
-    """The divisors of a step's sums; those of several parts are added entry by entry."""
+    """The divisors of a step's sums."""
 
     loss: float
     pairs: float
     responses: float
-
-    def plus(self, other: "StepWeights") -> "StepWeights":
-        """Return the weights of both parts together."""
-        return StepWeights(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 class LossSums(NamedTuple):
@@ -177,7 +173,7 @@ def choice_weights(pairs: PairBatch) -> TermWeights:
 
 
 def differences(scores: Float[Tensor, " response"], pairs: PairBatch) -> Differences:
-    """Return by how much the better response is ahead of the worse, beyond the margin."""
+    """Return the difference of the better and the worse reward, less the margin."""
     return scores[pairs.better] - scores[pairs.worse] - pairs.margin
 
 
@@ -252,7 +248,7 @@ def _choices(pairs: PairBatch) -> _Choices:
 
 
 def _smoothed(loss: Callable[[Tensor], Tensor], ahead: Differences, smoothing: float) -> Differences:
-    """Return the loss of labels of which a share is the wrong way round."""
+    """Return the expected loss where labels are reversed with probability ``smoothing``."""
     losses = loss(ahead)
     return (1 - smoothing) * losses + smoothing * loss(-ahead) if smoothing else losses
 

@@ -4,19 +4,15 @@ The estimate counts the weights as they are stored, the gradients and moments of
 keeps, and what exists for a moment only. The runtime itself is not counted.
 """
 
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import torch
 from torch import nn
 
 from steelyard.core.errors import ModelError
 from steelyard.io.progress import log
-from steelyard.networks.allocator import close_holes
-from steelyard.networks.loading import best_device
+from steelyard.networks.devices import best_device, device_memory, fits, map_large_tensors
 from steelyard.networks.packing import num_packed_tokens, num_shared_tokens
 from steelyard.networks.reward_network import RewardNetwork
 from steelyard.networks.scorer import Scorer
@@ -27,10 +23,7 @@ from steelyard.training.memory_modes import compile_layers, set_recompute
 
 Recompute = Literal["none", "mlp", "layers"]
 GIBIBYTE = 2**30
-SHARE_USED = 0.9
-"""The share of a device's memory that a run may use; the rest is for the runtime and for what stays unfilled."""
 _FLOAT, _HALF = 4, 2
-_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 _MOST_WRONG = 1.25
 """How far the estimate may be over what is used: beyond it a run is refused, below it warned of."""
 _LOOSE = 1.4
@@ -171,11 +164,6 @@ def least_recompute(decoder: Decoder, passes: PassPlan, memory: int) -> Recomput
     return "layers"
 
 
-def fits(needed: int, memory: int) -> bool:
-    """Whether so many bytes leave the device the share it needs for itself."""
-    return needed <= SHARE_USED * memory
-
-
 class MemorySetting(NamedTuple):
     """A setting that might make a run fit, and what the run would then be."""
 
@@ -242,7 +230,7 @@ def in_heap(needed: int, memory: int) -> int:
     loose = int(_LOOSE * needed)
     if best_device().type != "cpu" or not sys.platform.startswith("linux"):
         return needed
-    return needed if not fits(loose, memory) and close_holes() else loose
+    return needed if not fits(loose, memory) and map_large_tensors() else loose
 
 
 def decoder_of(network: RewardNetwork, config: Config, *, num_processes: int = 1) -> Decoder:
@@ -314,16 +302,3 @@ def _settings(decoder: Decoder, passes: PassPlan, config: Config) -> Iterator[Me
         yield MemorySetting("adapter=lora", decoder._replace(**least), passes._replace(recompute="layers"))
     half = decoder._replace(**least, weight_bytes=decoder.weight_bytes // 2)
     yield MemorySetting("adapter=lora --set dtype=bfloat16", half, passes._replace(recompute="layers", is_half=True))
-
-
-def device_memory() -> int:
-    """Bytes of the first accelerator, or else the main memory."""
-    device = best_device()
-    return torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else main_memory()
-
-
-def main_memory() -> int:
-    """Bytes of this machine, or what the machine grants this process's group."""
-    limits = [path.read_text().strip() for path in _LIMITS if path.is_file()]
-    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min([physical, *(int(text) for text in limits if text.isdigit())])

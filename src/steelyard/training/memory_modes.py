@@ -10,7 +10,7 @@ from torch.utils.checkpoint import checkpoint
 
 from steelyard.core.errors import ModelError
 from steelyard.io.progress import log
-from steelyard.networks.loading import best_device
+from steelyard.networks.devices import best_device
 from steelyard.networks.reward_network import RewardNetwork
 
 Recompute = Literal["none", "mlp", "layers"]

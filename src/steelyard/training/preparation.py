@@ -10,9 +10,9 @@ from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.types import Case
 from steelyard.io.progress import log
 from steelyard.networks.adapters import Adapter, SavedAdapter, merge_adapter, put_adapter, saved_adapter, store_frozen
-from steelyard.networks.allocator import Heap
 from steelyard.networks.answer_tokens import AnswerTokens
 from steelyard.networks.conversation import Rendering
+from steelyard.networks.devices import Heap
 from steelyard.networks.reward_network import AnswerReference, PolicyNetwork, RewardNetwork, Row
 from steelyard.networks.scorer import Scorer
 from steelyard.training.config import Config, num_last_layers
@@ -28,7 +28,7 @@ def prepare_network(network: RewardNetwork, config: Config) -> list[str]:
     names = list(choose_trainable(network, num_last_layers(config.trainable)))
     if config.dtype == "bfloat16":
         store_frozen(network)
-    Heap().give_back()  # the memory that loading used beside the weights
+    Heap().trim()  # memory that loading needed for a moment
     put_loss_parameter(network, config)
     return names
 

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -14,10 +14,10 @@ from torch import Tensor
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.seeds import derived_seed
 from steelyard.io.progress import log
-from steelyard.networks.allocator import Heap
+from steelyard.networks.devices import LOCAL, Heap, World
+from steelyard.networks.feature_cache import feature_cache
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
 from steelyard.networks.scorer import Limits, Scorer
-from steelyard.networks.world import LOCAL, World
 from steelyard.statistics.pair_counts import Floats
 from steelyard.training.batching import PlannedStep, Step, pairs_in, plan_steps
 from steelyard.training.checkpoints import (
@@ -36,7 +36,6 @@ from steelyard.training.config import Config
 from steelyard.training.diagnostics import check_classifier, check_policy, loss_error, unscorable_prompts
 from steelyard.training.distributed import clip_gradient, outline_of, shard, unshard
 from steelyard.training.examples import Example
-from steelyard.training.feature_cache import feature_cache
 from steelyard.training.gradient_accumulation import (
     Accumulation,
     StepLosses,
@@ -149,8 +148,10 @@ class Trainer:
         )
 
     def cached_features(self) -> AbstractContextManager[bool]:
-        """Within it frozen layers are computed once for each row; yields whether that is so."""
-        return feature_cache(self.scorer, [*self.examples, *self.held_out], self.config)
+        """Return a context within which frozen layers are computed once for each row; yields whether that is so."""
+        if self.config.epochs == 1 or self.config.adapter is not None:
+            return nullcontext(enter_result=False)
+        return feature_cache(self.scorer, [example.rows for example in (*self.examples, *self.held_out)])
 
     def run(self, callbacks: Sequence[Callback] = (), *, start: Checkpoint | None = None) -> list[Line]:
         """Train to the end of the plan, or until a callback stops, and return the curve.
@@ -211,7 +212,7 @@ class Trainer:
         _check_finite(norm, "gradient's norm", number + 1)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
-        self._heap.give_back()
+        self._heap.trim()
 
     @property
     def optimiser(self) -> torch.optim.Optimizer:

@@ -55,7 +55,8 @@ class Classifier:
 
     def __init__(self, config: Config) -> None:
         from steelyard.networks.conversation import ConversationEncoder
-        from steelyard.networks.loading import best_device, load_network, load_tokenizer
+        from steelyard.networks.devices import best_device
+        from steelyard.networks.loading import load_network, load_tokenizer
         from steelyard.networks.scorer import Limits, Scorer
 
         self.config = config

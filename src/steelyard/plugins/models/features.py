@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from steelyard.core.errors import ConfigError
 from steelyard.core.seeds import generator
 from steelyard.core.types import Case
-from steelyard.networks.reading import FeatureSettings
+from steelyard.networks.settings import FeatureSettings
 from steelyard.plugins.models._cross_fitted import CrossFitted, FlatPairs, bradley_terry, normalised
 from steelyard.ranking.pairs import PairChoice
 

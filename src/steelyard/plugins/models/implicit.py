@@ -59,9 +59,10 @@ class Implicit:
 
     def __init__(self, config: Config) -> None:
         from steelyard.networks.answer_tokens import AnswerTokens
-        from steelyard.networks.loading import load_tokenizer, local_folder
+        from steelyard.networks.devices import best_device
+        from steelyard.networks.loading import load_causal, load_tokenizer, local_folder
         from steelyard.networks.manifest import read_manifest
-        from steelyard.networks.policy_pair import PolicyPair, load_policy
+        from steelyard.networks.reward_network import PolicyPair
         from steelyard.networks.scorer import Limits, Scorer
 
         self.config = config
@@ -71,14 +72,16 @@ class Implicit:
         self.rendering = _rendering_of(config, manifest, self.tokenizer)
         self.is_published = config.protocol == "rewardbench"
         self.answers = AnswerTokens(self.tokenizer, self.rendering, with_header=self.is_published)
-        policy = load_policy(folder, config.dtype)
-        reference = load_policy(local_folder(config.reference), config.dtype) if config.reference else None
+        policy = load_causal(str(folder), dtype=config.dtype)
+        base = config.reference and local_folder(config.reference)
+        reference = load_causal(str(base), dtype=config.dtype) if base else None
         trained = manifest.policy.reduction if manifest is not None and manifest.policy else None
         self.reduction = config.reduction or trained or ("norm" if reference is None else "sum")
         _check_manifest(manifest, config, self.reduction)
         if self.is_published and self.tokenizer.eos_token_id is None:
             raise ModelError("its tokenizer has no end mark", where=config.path, do="leave protocol at 'template'")
-        self.network = PolicyPair(policy, reference, reduction=self.reduction, beta=config.beta)
+        pair = PolicyPair(policy, reference, reduction=self.reduction, beta=config.beta)
+        self.network = pair.to(best_device())
         limits = Limits(config.tokens_per_forward, config.batch_size, "left")
         self.scorer = Scorer(self.network, encoder=self, limits=limits, kernel="padded")
 

@@ -9,11 +9,11 @@ import training_examples
 from steelyard.core.types import Case, Response
 from steelyard.io.cases import write_cases
 from steelyard.networks.adapters import put_adapter
+from steelyard.networks.feature_cache import feature_cache, num_constant_layers
 from steelyard.networks.reward_network import padded
 from steelyard.stages.train import Config, train
 from steelyard.training import trainer as training
 from steelyard.training.callbacks import SaveCheckpoint
-from steelyard.training.feature_cache import feature_cache, is_constant, num_constant_layers
 from steelyard.training.memory_modes import set_recompute
 from steelyard.training.preparation import adapter_of, choose_trainable
 from steelyard.training.trainer import Trainer, scorer_of
@@ -24,6 +24,7 @@ EXAMPLES = [
     training_examples.answers(range(70, 80), (90, 91), (95,), pairs=[(1, 0, 1.0, 0.0)]),
     training_examples.answers(range(100, 103), (110,), (111, 112), pairs=[(0, 1, 1.0, 0.0)]),
 ]
+PROMPTS = [example.rows for example in EXAMPLES]
 
 
 def frozen(**settings):
@@ -49,10 +50,10 @@ def test_the_head_learns_the_same_and_the_decoder_runs_once(kernel):
             assert kept
             asked = len(passes)
             if not is_kept:
-                network.features = None
+                trainer.scorer.cache = None
             trainer.run()
             assert (len(passes) == asked) is is_kept
-        assert network.features is None
+        assert trainer.scorer.cache is None
         found[is_kept] = ([line["loss"] for line in trainer.curve], network.head.weight.detach().clone())
     assert found[True][0] == pytest.approx(found[False][0], abs=1e-6)
     assert len(found[True][0]) == 8
@@ -86,10 +87,10 @@ def test_the_last_layer_learns_the_same_and_the_frozen_one_runs_once(settings):
             num_runs = len(runs)
             assert num_runs
             if not is_kept:
-                network.states = None
+                trainer.scorer.cache = None
             trainer.run()
             assert (len(runs) == num_runs) is is_kept
-        assert network.states is None
+        assert trainer.scorer.cache is None
         found[is_kept] = (
             [line["loss"] for line in trainer.curve],
             trainer.scorer.forward([EXAMPLES[0].rows]),
@@ -101,23 +102,22 @@ def test_the_last_layer_learns_the_same_and_the_frozen_one_runs_once(settings):
 
 def test_answers_of_a_prompt_are_scored_by_its_states_in_any_selection():
     network, config = last_layer_trained()
-    rows = EXAMPLES[0].rows
-    with feature_cache(scorer_of(network, config), EXAMPLES, config):
+    rows, scorer = EXAMPLES[0].rows, scorer_of(network, config)
+    with feature_cache(scorer, PROMPTS):
         runs = layer_runs(network, 0)
         for chosen in (rows[:1], rows[1:], rows[::-1], rows):
             alone = torch.cat([network(*padded([row], filler=0)) for row in chosen])
             del runs[:]
-            assert torch.allclose(scorer_of(network, config).forward([chosen]), alone, rtol=0, atol=1e-5)
+            assert torch.allclose(scorer.forward([chosen]), alone, rtol=0, atol=1e-5)
             assert not runs
 
 
 def test_only_layers_below_the_first_trained_one_are_constant():
     network, config = last_layer_trained()
-    assert num_constant_layers(scorer_of(network, config), config) == 1
-    assert not is_constant(scorer_of(network, config), config)
+    assert num_constant_layers(scorer_of(network, config)) == 1
     network.classifier.get_input_embeddings().weight.requires_grad_(True)
-    assert num_constant_layers(scorer_of(network, config), config) == 0
-    assert num_constant_layers(scorer_of(frozen()[0], config), config) == 2
+    assert num_constant_layers(scorer_of(network, config)) == 0
+    assert num_constant_layers(scorer_of(frozen()[0], config)) == 2
 
 
 @pytest.mark.parametrize("kernel", ["packed", "padded"])
@@ -133,33 +133,36 @@ def test_each_row_has_its_own_features(kernel):
 def test_rows_that_are_not_known_are_worked_out():
     network, config = frozen()
     other = training_examples.answers(range(5, 9), (200,), (201,), pairs=[(0, 1, 1.0, 0.0)])
-    expected = scorer_of(network, config).forward([other.rows])
-    with feature_cache(scorer_of(network, config), EXAMPLES, config):
-        assert torch.equal(scorer_of(network, config).forward([other.rows]), expected)
+    scorer = scorer_of(network, config)
+    expected = scorer.forward([other.rows])
+    with feature_cache(scorer, PROMPTS):
+        assert torch.equal(scorer.forward([other.rows]), expected)
 
 
 def test_nothing_is_kept_that_changes():
     network, config = frozen()
-    assert is_constant(scorer_of(network, config), config)
-    assert not is_constant(scorer_of(training_examples.network(), Config()), Config())
+    assert num_constant_layers(scorer_of(network, config)) == 2
+    assert num_constant_layers(scorer_of(training_examples.network(), Config())) == 0
     network.classifier.config.attention_dropout = 0.1
-    assert not is_constant(scorer_of(network, config), config)
+    assert num_constant_layers(scorer_of(network, config)) == 0
     adapted = training_examples.network()
-    settings = Config(adapter="lora", adapter_rank=4)
+    settings = Config(adapter="lora", adapter_rank=4, prompts_per_step=2)
     put_adapter(adapted, adapter_of(settings), seed=0)
-    assert not is_constant(scorer_of(adapted, settings), settings)
-    once, config = frozen()
-    with feature_cache(scorer_of(once, config), EXAMPLES, Config(trainable="head", epochs=1)) as kept:
-        assert not kept
+    with Trainer(adapted, EXAMPLES, settings).cached_features() as is_cached:
+        assert not is_cached
+    with Trainer(
+        frozen()[0], EXAMPLES, Config(trainable="head", epochs=1, prompts_per_step=2)
+    ).cached_features() as is_cached:
+        assert not is_cached
 
 
 def test_what_does_not_fit_in_memory_is_not_kept(monkeypatch):
-    from steelyard.training import feature_cache as module
+    from steelyard.networks import feature_cache as module
 
     network, config = frozen()
     monkeypatch.setattr(module, "main_memory", lambda: 1000)  # 7 rows of 32 numbers are 896 bytes: over a quarter
-    with feature_cache(scorer_of(network, config), EXAMPLES, config) as kept:
-        assert not kept
+    with feature_cache(scorer_of(network, config), PROMPTS) as is_cached:
+        assert not is_cached
 
 
 class StoppedError(RuntimeError):

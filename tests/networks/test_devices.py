@@ -5,14 +5,14 @@ import sys
 
 import pytest
 
-from steelyard.networks.allocator import Heap, keep_few_kernels
+from steelyard.networks.devices import Heap, keep_few_kernels
 
 NAME = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 # Many blocks below the size that gets pages of its own, every second one let go: holes, and no end of the heap to cut.
 HOLES = """
 import ctypes, sys
 from pathlib import Path
-from steelyard.networks.allocator import Heap
+from steelyard.networks.devices import Heap
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
@@ -27,12 +27,12 @@ for block in blocks[::2]:
     libc.free(block)
 held = resident()
 heap = Heap()
-heap.give_back()
+heap.trim()
 given = held - resident()
 for block in blocks[1::4]:
     libc.free(block)
 before = resident()
-heap.give_back()  # within the same second: nothing happens
+heap.trim()  # within the same second: nothing happens
 print(given / (size * number // 2), before - resident())
 """
 
@@ -49,7 +49,7 @@ def test_where_the_library_cannot_nothing_happens(monkeypatch):
     asked = []
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(ctypes, "CDLL", asked.append)
-    Heap().give_back()
+    Heap().trim()
     assert not asked  # elsewhere the C library is not even opened
 
 

@@ -1,0 +1,133 @@
+"""Where networks run: the device, the processes that share one network, and memory.
+
+A `World` is passed to whatever needs it. `LOCAL` is the world of one process, in which every exchange returns the value
+of this process. `steelyard.training.distributed.process_group` makes larger ones.
+"""
+
+import ctypes
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+import torch.distributed as dist
+
+Value = TypeVar("Value")
+SHARE_USED = 0.9
+"""The share of a device's memory that a run may use; the rest is for the runtime and for fragmentation."""
+_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_KERNELS_KEPT = "128"
+_SECONDS_APART = 1.0
+_MMAP_THRESHOLD, _LARGE = -3, 2**20
+"""M_MMAP_THRESHOLD of mallopt(3), and the size in bytes from which a tensor gets pages to itself."""
+
+
+class World(NamedTuple):
+    """The rank of this process, counted from 0, and the number of processes.
+
+    All processes must call each exchanging method at the same place.
+    """
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes files and messages."""
+        return self.rank == 0
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether this is the only process."""
+        return self.size == 1
+
+    def total(self, values: Sequence[float]) -> list[float]:
+        """Return the sum of each value over all processes, in float64."""
+        return self._reduced(values, torch.float64, dist.ReduceOp.SUM)
+
+    def most(self, values: Sequence[int]) -> list[int]:
+        """Return the largest of each value over all processes."""
+        return [int(value) for value in self._reduced(values, torch.int64, dist.ReduceOp.MAX)]
+
+    def from_first(self, value: Value) -> Value:
+        """Return the first process's value on every process."""
+        if self.is_alone:
+            return value
+        values = [value]
+        dist.broadcast_object_list(values, src=0)
+        return values[0]
+
+    def everyone(self, value: Value) -> list[Value]:
+        """Return the value of each process, in the order of their ranks."""
+        if self.is_alone:
+            return [value]
+        values: list[Any] = [None] * self.size
+        dist.all_gather_object(values, value)
+        return values
+
+    def _reduced(self, values: Sequence[float], dtype: torch.dtype, operation: Any) -> list[Any]:
+        if self.is_alone:
+            return list(values)
+        tensor = torch.tensor(values, dtype=dtype)
+        dist.all_reduce(tensor, operation)
+        return tensor.tolist()
+
+
+LOCAL = World()
+
+
+def best_device() -> torch.device:
+    """Return the first accelerator, or the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def device_memory() -> int:
+    """Return the bytes of the first accelerator, or else of main memory."""
+    device = best_device()
+    return torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else main_memory()
+
+
+def main_memory() -> int:
+    """Return the bytes of this machine's memory, or the limit of this process's control group."""
+    limits = [path.read_text().strip() for path in _LIMITS if path.is_file()]
+    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min([physical, *(int(text) for text in limits if text.isdigit())])
+
+
+def fits(num_bytes: int, memory: int) -> bool:
+    """Return whether a run of ``num_bytes`` leaves the device the share that it needs for itself."""
+    return num_bytes <= SHARE_USED * memory
+
+
+def keep_few_kernels() -> None:
+    """Let oneDNN cache 128 compiled kernels, one for each shape and up to 4 MB each: its 1,024 take gigabytes.
+
+    Call it before the first matrix product. A value that the user has set stays.
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", _KERNELS_KEPT)
+
+
+class Heap:
+    """The C library's heap, which fragments and keeps freed memory when tensors vary in size."""
+
+    def __init__(self) -> None:
+        self._last = float("-inf")
+        self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform.startswith("linux") else None
+
+    def trim(self) -> None:
+        """Return free pages to the system, at most once a second; do nothing where the C library cannot."""
+        now = time.monotonic()
+        if self._trim is not None and now - self._last >= _SECONDS_APART:
+            self._trim(0)
+            self._last = now
+
+
+def map_large_tensors() -> bool:
+    """Let the C library map large tensors to separate pages, against fragmentation; false where it cannot."""
+    try:
+        return bool(ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE))
+    except AttributeError:
+        return False
