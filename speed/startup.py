@@ -17,7 +17,7 @@ RESULTS = Path(__file__).parent / "results" / "startup.json"
 NUM_RUNS = 7
 
 
-HEAVY = ("torch", "transformers", "pyarrow", "numba", "sklearn", "altair")
+HEAVY = ("torch", "transformers", "pyarrow", "numba", "sklearn")
 
 
 def seconds(words):

@@ -60,7 +60,7 @@ def test_the_version_is_the_package_s():
 def test_help_imports_nothing_heavy():
     code = "import sys; from steelyard.cli.main import build_app; build_app(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"torch", "transformers", "pyarrow", "scipy", "sklearn", "altair"} & set(loaded)
+    assert not {"torch", "transformers", "pyarrow", "scipy", "sklearn"} & set(loaded)
 
 
 def test_a_user_s_error_ends_in_2_with_one_clear_message():

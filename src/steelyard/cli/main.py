@@ -47,7 +47,6 @@ _OF_THE_MACHINE = {
 """What the machine refuses whoever asks it, and what a person can do about it."""
 _NARROW = 70  # below so many columns the framed help would cut the names of options
 _GROUPS = {
-    "altair": "report",
     "jinja2": "report",
     "vl_convert": "report",
     "jaxtyping": "train",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 _GROUPS = {
     "train": ("torch", "transformers", "safetensors", "jaxtyping"),
-    "report": ("altair", "jinja2", "vl_convert"),
+    "report": ("jinja2", "vl_convert"),
 }
 _DISTRIBUTIONS = {"vl_convert": "vl-convert-python"}
 _FONT_LANGUAGES = {"zh-cn": "Chinese", "ja": "Japanese", "ar": "Arabic", "he": "Hebrew", "hi": "Hindi"}

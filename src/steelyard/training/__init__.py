@@ -2,8 +2,8 @@
 
 In reading order:
 
-- `config`: every setting, its checks, and the defaults by model and data.
-- `trainer`: `Trainer`, a run as an object: plan, check, step, evaluate, resume. `callbacks`: what follows each step.
+- `trainer`: `Trainer`, a run as an object: plan, check, step, evaluate, resume. `config`: every setting, its checks,
+  and the defaults by model and data. `callbacks`: what follows each step.
 - `losses`: the losses as pure functions, and the table `LOSSES`; a new loss is an entry of it.
 - `examples` and `batching`: token ids and pairs from cases; the steps of every epoch.
 - `gradient_accumulation`: the gradients of a step within the token budget, exact however it is cut; the optimiser.
@@ -11,8 +11,9 @@ In reading order:
 - `diagnostics`: checks before and while a training runs. `held_out`: accuracy, and rewards of a reference set.
 - `export` and `model_card`: from trained weights to a model folder. `checkpoints`: continue as if never stopped.
 - `distributed`: many processes and divided weights. `memory` and `memory_modes`: what fits, and what is recomputed.
-- `feature_cache`: frozen layers computed once. `throughput`: speed and MFU.
+  `throughput`: speed and MFU.
 
-Rewards come from `steelyard.networks.scorer.Scorer`, as in every other stage. This module imports nothing, so that
-settings are read without torch.
+Not here: rewards, which `steelyard.networks.scorer.Scorer` computes in every stage, and the network itself
+(`steelyard.networks.reward_network`). With these two and the stage, a training is 21 files.
+This module imports nothing, so that settings are read without torch.
 """
