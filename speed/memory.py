@@ -85,7 +85,7 @@ def trained(shape, settings, examples, *, is_closed):
     import torch
 
     from steelyard.networks.devices import best_device, device_memory, map_large_tensors
-    from steelyard.training.memory import choose_modes, decoder_of, estimate, in_heap, pass_plan
+    from steelyard.training.memory import choose_modes, decoder_of, estimate, heap_size, pass_plan
     from steelyard.training.trainer import Trainer
 
     network = network_of(shape, settings)
@@ -99,7 +99,7 @@ def trained(shape, settings, examples, *, is_closed):
     trainer.run()
     measured = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None
     needed = estimate(decoder, passes._replace(recompute=mode)).total
-    return needed if is_closed else in_heap(needed, device_memory()), measured
+    return needed if is_closed else heap_size(needed, device_memory()), measured
 
 
 def resident():

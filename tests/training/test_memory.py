@@ -11,7 +11,8 @@ from steelyard.training.config import Config
 from steelyard.training.memory import (
     choose_modes,
     decoder_of,
-    in_heap,
+    estimate,
+    heap_size,
     pass_plan,
 )
 from steelyard.training.preparation import adapter_of, choose_trainable
@@ -56,15 +57,25 @@ def test_a_run_is_told_warned_of_or_refused(monkeypatch, capsys):
     assert choose_modes(scorer_of(network, settings), EXAMPLES, steps, settings) == "none"
     assert "memory fits: 0.0 of" in capsys.readouterr().err
     monkeypatch.setattr(memory, "device_memory", lambda: 1000)
-    with pytest.raises(ModelError, match="does not fit"):
+    with pytest.raises(ModelError, match="does not fit") as refused:
         choose_modes(scorer_of(network, settings), EXAMPLES, steps, settings)
+    assert "on more devices" in str(refused.value)
+    scorer = scorer_of(network, settings)
+    total = estimate(decoder_of(network, settings), pass_plan(scorer, EXAMPLES, steps, settings)).total
+    advice = []
+    for tenths in range(1, 8):
+        monkeypatch.setattr(memory, "device_memory", lambda tenths=tenths: total * tenths // 10)
+        with pytest.raises(ModelError) as refused:
+            choose_modes(scorer, EXAMPLES, steps, settings)
+        advice.append(refused.value.do)
+    assert "--set adapter=lora" in advice
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU's allocator is another")
 def test_a_fragmented_heap_counts_for_more_where_there_is_room():
     # 1,000 bytes and two fifths for fragmentation fit into 90 % of 1,556 and not into that of 1,555.
-    assert in_heap(1000, 1556) == 1400
-    assert in_heap(1000, 1555) == (1000 if map_large_tensors() else 1400)
+    assert heap_size(1000, 1556) == 1400
+    assert heap_size(1000, 1555) == (1000 if map_large_tensors() else 1400)
 
 
 def test_the_device_has_some_memory():
