@@ -116,7 +116,7 @@ def test_two_processes_killed_and_started_again_end_where_one_does(words, tmp_pa
     assert (two / "checkpoint.pt").exists()
     again = launched("-m", "steelyard", *words, "--out", two)
     assert again.returncode == 0, again.stderr
-    assert len(re.findall("going on after step [12] of 4", again.stderr)) == 1, again.stderr
+    assert len(re.findall("continuing after step [12] of 4", again.stderr)) == 1, again.stderr
     assert again.stdout.count("trained in 4 steps on 7 pairs") == 1
     config = Config(epochs=2, learning_rate=3e-3, prompts_per_step=4, checkpoint_every=1, track=(), **settings)
     alone_run = train(Path(words[1]), one, config, model=words[3], held_out=Path(words[5]))

@@ -97,7 +97,7 @@ def test_families_are_handed_out_with_all_that_is_no_weight(both):
 
 
 def test_where_the_first_is_refused_the_others_end_too(both):
-    assert both[1]["refused"] == ["no model", "the first process was refused, and says why"]
+    assert both[1]["refused"] == ["no model", "the first process has ended with an error, and reports it"]
 
 
 def test_moments_that_cannot_be_gathered_are_refused(both):

@@ -231,7 +231,7 @@ def check_length(encoded: Sequence[Encoded], rendering: Rendering, case: Case) -
 def _check_texts(written: Written, messages: Sequence[Message], *, where: str) -> None:
     """Raise ModelError for a text that the template changed or dropped."""
     rest = written.text
-    contents = [(hidden(message.content, written.instead), message) for message in messages]
+    contents = [(hidden(message.content, written.stand_ins), message) for message in messages]
     # Longest first, and each is taken out: a dropped text must not be found inside another one that quotes it.
     for content, message in sorted(contents, key=lambda one: -len(one[0])):
         # Templates may trim the white space around a text, and many do; nothing else of it may change.

@@ -60,12 +60,12 @@ class Marks(NamedTuple):
 class Written(NamedTuple):
     """A conversation as the template writes it.
 
-    ``instead``: the private characters that stand in for marks that the texts spell. ``edged``: the same text with
+    ``stand_ins``: the private characters written for marks that the texts spell. ``edged``: the same text with
     ``edge`` around each user's text, where a mark could be spelt over that edge; else null.
     """
 
     text: str
-    instead: dict[str, str]
+    stand_ins: dict[str, str]
     marks: Marks
     edged: str | None = None
     edge: str = ""
@@ -92,19 +92,19 @@ def write(
     """Return the conversation as the template writes it. Raises TemplateFailure where it cannot."""
     marks = marks_of(tokenizer, template)
     contents = [message.content for message in messages]
-    instead, edge = _stand_ins(marks, contents)
+    stand_ins, edge = _stand_ins(marks, contents)
 
     def rendered(change: Callable[[str], str]) -> str:
-        turns = [{"role": one.role, "content": change(hidden(one.content, instead))} for one in messages]
+        turns = [{"role": one.role, "content": change(hidden(one.content, stand_ins))} for one in messages]
         return _render(tokenizer, template, turns, today=today, add_generation_prompt=add_generation_prompt)
 
     text = rendered(lambda content: content)
     if not any(_may_cross(marks, content) for content in contents):
-        return Written(text, instead, marks)
+        return Written(text, stand_ins, marks)
     edged = rendered(lambda content: _edged(content, edge))
     if edged.replace(edge, "") != text:
         raise TemplateFailure("it looks into a text whose end could be read as part of a mark")
-    return Written(text, instead, marks, edged, edge)
+    return Written(text, stand_ins, marks, edged, edge)
 
 
 def tokenise(tokenizer: Any, written: Written, *, add: bool, strip: bool = False) -> Tokens:
@@ -115,7 +115,7 @@ def tokenise(tokenizer: Any, written: Written, *, add: bool, strip: bool = False
     base = written.text if written.edged is None else written.edged
     text, base = (written.text.rstrip(), base.rstrip()) if strip else (written.text, base)
     marks = written.marks
-    if not written.instead and written.edged is None:
+    if not written.stand_ins and written.edged is None:
         ids = tokenizer(text, add_special_tokens=add, truncation=False).input_ids
         if _marks_among(ids, marks) == _expected(tokenizer, marks, text, add=add):
             return Tokens(ids, is_repaired=False)
@@ -123,7 +123,7 @@ def tokenise(tokenizer: Any, written: Written, *, add: bool, strip: bool = False
     if any(spelling in base for spelling in twin.spelling.values()):
         raise ModelError("a text holds the secret spelling of a mark", where=tokenizer.name_or_path)
     frame = marks.pattern.sub(lambda mark: twin.spelling[mark.group()], base) if marks.pattern else base
-    for mark, character in written.instead.items():
+    for mark, character in written.stand_ins.items():
         frame = frame.replace(character, mark)
     ids = twin.tokenizer.encode(frame.replace(written.edge, "") if written.edge else frame, add_special_tokens=add).ids
     extra = Counter(_marks_among(ids, marks)) - Counter(_expected(tokenizer, marks, base, add=add))
@@ -133,10 +133,10 @@ def tokenise(tokenizer: Any, written: Written, *, add: bool, strip: bool = False
     return Tokens(ids, is_repaired=True)
 
 
-def hidden(text: str, instead: Mapping[str, str]) -> str:
+def hidden(text: str, stand_ins: Mapping[str, str]) -> str:
     """Return the text with the stand-in for each mark."""
-    for mark in sorted(instead, key=len, reverse=True):
-        text = text.replace(mark, instead[mark])
+    for mark in sorted(stand_ins, key=len, reverse=True):
+        text = text.replace(mark, stand_ins[mark])
     return text
 
 

@@ -43,12 +43,12 @@ class RewardNetwork(nn.Module):
 
     @property
     def layers(self) -> list[nn.Module]:
-        """The decoder layers, from first to last. Raises ModelError where they cannot be told."""
+        """The decoder layers, from first to last. Raises ModelError where they cannot be identified."""
         for module in self.backbone.modules():
             if isinstance(module, nn.ModuleList):
                 return list(module)
         raise ModelError(
-            "cannot tell the decoder's layers", do="leave recompute and compile out, and train in one process"
+            "cannot identify the decoder's layers", do="leave recompute and compile out, and train in one process"
         )
 
     @property

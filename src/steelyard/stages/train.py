@@ -141,9 +141,9 @@ def read_inputs(
         answers = all_answers(reference_cases, tokenizer, rendering, where=str(reference))
         reference_set = ReferenceSet(reference.name, file_hash(reference), answers)
     elif held_out is not None and held_out_examples is not None:
-        reference_set = first_prompts(held_out_examples, held_out, what="held out", most=config.reference_prompts)
+        reference_set = first_prompts(held_out_examples, held_out, config.reference_prompts, role="held out")
     else:
-        reference_set = first_prompts(train_examples, cases, what="trained on", most=config.reference_prompts)
+        reference_set = first_prompts(train_examples, cases, config.reference_prompts, role="trained on")
     _log_pairs(train_examples, train_cases, config, where=cases)
     network = load_on_first(partial(_load, model, config), world=world)
     for examples in (train_examples, held_out_examples, reference_set):

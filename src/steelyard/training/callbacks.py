@@ -1,4 +1,4 @@
-"""What happens after each step of a training: progress, divergence, evaluations, checkpoints, interruptions."""
+"""Callbacks after each step of a training: progress, divergence, evaluations, checkpoints, interruptions."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -24,25 +24,25 @@ _NOT_TRACKED = ("track", "chat_template")
 
 
 class Tracker(Protocol):
-    """Shows the figures of one training, or keeps them to be shown."""
+    """Records the figures of one training."""
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
-        """Take the figures of a step, by name."""
+        """Record the figures of a step, by name."""
         ...
 
     def close(self) -> None:
-        """End: no figures follow."""
+        """Close the tracker: no figures follow."""
         ...
 
 
 class Trackers(NamedTuple):
-    """The trackers of a training as one; each method raises OutputError where the disk of ``folder`` is full."""
+    """All trackers of a training; each method raises OutputError where the disk of ``folder`` is full."""
 
     folder: Path = Path()
     members: tuple[Tracker, ...] = ()
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
-        """Give every tracker the figures of a step, by name."""
+        """Record the figures of a step, by name, in every tracker."""
         with translate_disk_full(self.folder):
             for tracker in self.members:
                 tracker.log(step, values)
@@ -55,7 +55,7 @@ class Trackers(NamedTuple):
 
 
 class ShowProgress:
-    """Advances the bar and gives every tracker the figures of each step, with its speed."""
+    """Advances the progress bar and records the figures and the speed of each step."""
 
     def __init__(self, trackers: Trackers, pace: Pace, advance: Callable[..., None]) -> None:
         self.trackers = trackers
@@ -74,7 +74,7 @@ class ShowProgress:
 
 
 class DetectDivergence:
-    """Stops a training whose loss has diverged, and says early where nothing has been learned."""
+    """Stops a training whose loss has diverged, and logs early where nothing has been learned."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -83,7 +83,7 @@ class DetectDivergence:
         self._equal: float | None = None
 
     def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
-        """Compare the last losses with the usual one. Raises ModelError for a training that has diverged."""
+        """Compare the last losses with the usual loss. Raises ModelError for a training that has diverged."""
         if not self._losses:  # the steps of an earlier run count too
             steps = [line for line in trainer.curve if "loss" in line]
             self._losses = [line["loss"] for line in steps]
@@ -123,19 +123,19 @@ class DetectDivergence:
 
 
 def equal_loss(trainer: Trainer) -> float | None:
-    """Return what a pair of equal scores costs, null where margins or the loss make that differ."""
+    """Return the loss of a pair of equal scores, null where it differs by pair because of margins or the loss."""
     has_margins = any(pair.margin for example in trainer.examples for pair in example.pairs)
     return None if has_margins else LOSSES[trainer.config.loss].equal
 
 
 class Evaluate:
-    """Measures the held-out examples when it is time, and stops after ``patience`` evaluations without a better one."""
+    """Evaluates on the held-out examples when due, and stops after ``patience`` evaluations without a better one."""
 
     def __init__(self, trackers: Trackers | None = None) -> None:
         self._trackers = trackers or Trackers()
 
     def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
-        """Evaluate; False where the patience is used up."""
+        """Evaluate; return False where the patience is exhausted."""
         config = trainer.config
         if trainer.held_out and _is_due(trainer, record):
             held_out = trainer.evaluate(record.step)
@@ -155,14 +155,14 @@ def _is_due(trainer: Trainer, record: StepRecord) -> bool:
 
 
 class SaveCheckpoint:
-    """Writes checkpoints into the folder of the run: every so many steps, or every ten minutes."""
+    """Writes checkpoints into the folder of the run: every ``checkpoint_every`` steps, or every ten minutes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._saved = time.monotonic()
 
     def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
-        """Save when it is time."""
+        """Save a checkpoint when one is due."""
         if self._is_due(trainer, record):
             trainer.save(self._folder, record.step)
             self._saved = time.monotonic()
@@ -178,19 +178,19 @@ class SaveCheckpoint:
 
 
 class Interrupt:
-    """Ends a run that was asked to stop by a signal, after a checkpoint."""
+    """Ends a run after a signal, with a checkpoint."""
 
     def __init__(self, folder: Path, signal_number: Callable[[], int]) -> None:
         self._folder = folder
         self._signal_number = signal_number
 
     def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
-        """Raise InterruptedRun where a signal came."""
-        # Any process may have got it; all stop at the same step.
+        """Raise InterruptedRun after a signal."""
+        # Any process may have received it; all stop at the same step.
         (number,) = trainer.world.most([self._signal_number()])
         if number:
             trainer.save(self._folder, record.step)
-            log(f"stopped after step {record.step:,} of {len(trainer.plan):,}, which its checkpoint keeps")
+            log(f"stopped after step {record.step:,} of {len(trainer.plan):,}; a checkpoint is saved")
             raise InterruptedRun(number)
         return True
 
@@ -201,7 +201,7 @@ def run_callbacks(
 ) -> Iterator[tuple[Callback, ...]]:
     """Yield the callbacks of a run in its folder, and log the speed at the end.
 
-    ``settings`` are what the trackers show of the run. ``is_cached``: the frozen layers are not computed.
+    The trackers record the ``settings``. ``is_cached``: the frozen layers are not computed.
     """
     config, world = trainer.config, trainer.world
     num_done = start.state.step if start else 0
@@ -219,7 +219,7 @@ def run_callbacks(
         if start is not None:
             pace.skip(num_done)
             shown.advance(num_done)
-            log(f"going on after step {num_done:,} of {len(trainer.plan):,}")
+            log(f"continuing after step {num_done:,} of {len(trainer.plan):,}")
         yield (
             ShowProgress(trackers, pace, shown.advance),
             DetectDivergence(folder),

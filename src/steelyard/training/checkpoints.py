@@ -1,11 +1,11 @@
-"""Checkpoints: all that a training needs to continue as if it had never stopped, in one file that is always whole.
+"""Checkpoints: the state from which a training continues as if it had never stopped, in one file, written atomically.
 
 It holds whole tensors, however many processes train, so that another number of them can continue. The first process
-writes and reads the file, one tensor at a time, so that no more than one is whole in memory. Random draws depend on the
-seed, the step and the process alone, and are no part of it.
+writes and reads the file, one tensor at a time, so that at most one is whole in memory. Random draws depend on the
+seed, the step and the process alone, and are not stored.
 
-The file has the numbers of one tensor after another; then, by `torch.save`, the outline of the content with the place
-of each tensor in its stead; then where the outline begins.
+The file has the data of one tensor after another; then, by `torch.save`, an outline of the content in which each tensor
+is replaced by its position; then the position of the outline.
 """
 
 import errno
@@ -38,7 +38,7 @@ _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class StoredTensor(NamedTuple):
-    """A tensor in a file, from a byte on."""
+    """A tensor in a file, from the byte ``start`` on."""
 
     path: Path
     start: int
@@ -80,17 +80,17 @@ class Checkpoint(NamedTuple):
 
 
 def trained_weights(network: RewardNetwork) -> dict[str, Tensor]:
-    """Return the trained weights by name; training goes on changing them."""
+    """Return the trained weights by name; the tensors are in use and change with further steps."""
     return {name: weight.data for name, weight in network.named_parameters() if weight.requires_grad}
 
 
 def state_of(network: RewardNetwork, optimiser: torch.optim.Optimizer, step: int) -> State:
-    """Return the state after ``step`` steps; its tensors are those in use, to be written at once."""
+    """Return the state after ``step`` steps; its tensors are in use and must be written at once."""
     return State(step, trained_weights(network), optimiser.state_dict())
 
 
 def restore(state: State, network: RewardNetwork, optimiser: torch.optim.Optimizer, *, world: World = LOCAL) -> None:
-    """Put the state back. Raises FileError for a checkpoint of another model: of other weights, or other shapes."""
+    """Restore the state. Raises FileError for a checkpoint of another model: of other weights or other shapes."""
     _check_same(state.weights, trained_weights(network))
     put_weights(state.weights, network, world=world)
     weights = [weight for group in optimiser.param_groups for weight in group["params"]]
@@ -115,7 +115,7 @@ def best_in_memory(best: BestWeights, network: RewardNetwork, *, world: World = 
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, world: World = LOCAL) -> None:
-    """Replace the checkpoint before, which stays until this one is whole."""
+    """Write a checkpoint; the former one is replaced when this one is complete."""
     best = None if checkpoint.best is None else checkpoint.best._asdict()
     content = {"state": checkpoint.state._asdict(), "lines": list(checkpoint.lines), "best": best}
     if not world.is_first:
@@ -128,7 +128,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, world: World = LOCA
 def load_checkpoint(folder: Path, *, world: World = LOCAL) -> Checkpoint | None:
     """Return the checkpoint of an unfinished run, if there is one. Raises FileError for a broken file.
 
-    Its tensors stay in the file, for the first process to read when they are needed.
+    Its tensors stay in the file until the first process needs them.
     """
     return world.from_first(_read(folder / CHECKPOINT_FILE) if world.is_first else None)
 
@@ -140,11 +140,11 @@ def forget_checkpoint(folder: Path, *, world: World = LOCAL) -> None:
 
 
 def write_stored(content: Any, file: IO[bytes] | None) -> None:
-    """Write lists and mappings that hold tensors, each gathered in its turn and released.
+    """Write lists and mappings that hold tensors, gathering and releasing one tensor after another.
 
-    ``file`` is null in the processes that only help to gather: all are called with contents of one shape.
+    ``file`` is null in the processes that only take part in gathering: all must be called with equal structures.
     """
-    outline = _changed(content, partial(_write, file))
+    outline = _map_tensors(content, partial(_write, file))
     if file is not None:
         start = file.tell()
         torch.save(outline, file)
@@ -162,7 +162,7 @@ def read_stored(path: Path) -> Any:
         start, _ = _END.unpack(end)
         file.seek(start)
         outline = io.BytesIO(file.read(size - _END.size - start))
-    return _placed(torch.load(outline, map_location="cpu", weights_only=True), path)
+    return _with_tensors(torch.load(outline, map_location="cpu", weights_only=True), path)
 
 
 @contextmanager
@@ -176,7 +176,7 @@ def translate_disk_full(path: Path) -> Iterator[None]:
         raise OutputError(
             "the disk is full: what stood there before is untouched",
             where=str(path),
-            do="free some space, and run the same command again: it goes on from the last checkpoint",
+            do="free some space, and run the same command again: it continues from the last checkpoint",
         ) from error
 
 
@@ -202,18 +202,18 @@ def _check_same(stored: Mapping[str, Tensor | StoredTensor], trained: Mapping[st
 
 
 def _like(value: Any, weight: Tensor, world: World) -> Any:
-    """Return a stored tensor in memory, divided as the weight is, and any other value as it is."""
+    """Return a stored tensor in memory, divided as the weight is, and any other value unchanged."""
     if not isinstance(value, StoredTensor):
         return value
-    there = torch.empty_like(weight, dtype=value.dtype, requires_grad=False)
-    _put(value, there, world)
-    return there
+    target = torch.empty_like(weight, dtype=value.dtype, requires_grad=False)
+    _put(value, target, world)
+    return target
 
 
-def _put(value: Tensor | StoredTensor, there: Tensor, world: World) -> None:
+def _put(value: Tensor | StoredTensor, target: Tensor, world: World) -> None:
     if isinstance(value, StoredTensor):
         value = value.read() if world.is_first else torch.empty(value.shape, dtype=value.dtype, device="meta")
-    copy_into(value, there, world=world)
+    copy_into(value, target, world=world)
 
 
 def _read(path: Path) -> Checkpoint | None:
@@ -247,18 +247,18 @@ def _bytes(tensor: Tensor) -> memoryview:
     return tensor.flatten().view(torch.uint8).numpy().data
 
 
-def _changed(value: Any, change: Callable[[Tensor], Any]) -> Any:
+def _map_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, Mapping):
-        return {name: _changed(item, change) for name, item in value.items()}
-    return [_changed(item, change) for item in value] if isinstance(value, list) else value
+        return {name: _map_tensors(item, change) for name, item in value.items()}
+    return [_map_tensors(item, change) for item in value] if isinstance(value, list) else value
 
 
-def _placed(value: Any, path: Path) -> Any:
+def _with_tensors(value: Any, path: Path) -> Any:
     if isinstance(value, dict):
         if value.keys() == {_PLACE}:
             start, shape, dtype = value[_PLACE]
             return StoredTensor(path, start, tuple(shape), dtype)
-        return {name: _placed(item, path) for name, item in value.items()}
-    return [_placed(item, path) for item in value] if isinstance(value, list) else value
+        return {name: _with_tensors(item, path) for name, item in value.items()}
+    return [_with_tensors(item, path) for item in value] if isinstance(value, list) else value

@@ -1,8 +1,7 @@
-"""Many processes that train one model: how they meet and fail together, and a network whose weights they divide.
+"""Training in many processes: forming the group, failing together, and sharding the network over them (FSDP2).
 
-``torchrun`` starts the processes and tells each its rank; without it there is one process, and nothing to divide. The
-weights of a divided network lie in parts on the processes (FSDP2). All processes must call every function of this
-module at the same place.
+``torchrun`` starts the processes and sets the rank of each; without it there is one process, and no sharding. All
+processes must call every function of this module at the same place.
 """
 
 import copy
@@ -32,7 +31,7 @@ from steelyard.networks.devices import LOCAL, World, best_device
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
 
 _TIMEOUT = timedelta(minutes=30)
-"""How long a process waits for the others: longer than rank 0 may need to read, measure or save alone."""
+"""The longest wait for another process: longer than rank 0 may need to read, measure or save alone."""
 _FIRST_ERROR_TIMEOUT = timedelta(seconds=10)
 _SECONDS_TO_RELEASE = 0.2
 _LOST_CONNECTION = ("Connection closed by peer", "Connection reset by peer", "remote process exited")
@@ -45,11 +44,11 @@ _CLIP_EPSILON = 1e-6
 
 @contextmanager
 def process_group() -> Iterator[World]:
-    """Join the processes of one training: rank 0 writes messages, and a user's error ends them all.
+    """Join the processes of one training: rank 0 writes messages, and a UserError ends all processes.
 
-    Of many processes the first that is refused says why, and each exits with code 2. So does a process that loses
-    another one, which a signal or the kernel has ended. A process that fails otherwise is left to the launcher, which
-    ends the others. Within another group it is that group.
+    Of many processes the first with a UserError reports it, and each exits with code 2. So does a process that loses
+    another one, which a signal or the kernel has ended. Any other failure is left to the launcher, which ends the other
+    processes. Within an existing group this yields that group.
     """
     if dist.is_initialized():
         yield World(dist.get_rank(), dist.get_world_size())
@@ -79,14 +78,14 @@ def process_group() -> Iterator[World]:
 
 
 def _user_error(error: UserError | RuntimeError) -> UserError:
-    """Return the error as a user's. Raises it again where it is ours."""
+    """Return the error as a UserError. Raises it again where it is a failure of this program."""
     if isinstance(error, UserError):
         return error
     if not any(words in str(error) for words in _LOST_CONNECTION):
         raise error
     return UserError(
         "another process of this training has ended",
-        do="look for its own message, and run the same command again: it goes on from the last checkpoint",
+        do="look for its message, and run the same command again: it continues from the last checkpoint",
     )
 
 
@@ -98,25 +97,25 @@ def _leave() -> None:
 
 
 def _log_once(error: UserError, store: Any, rank: int) -> None:
-    """Log an error in the first process where it has it too: the launcher ends all when the first of them ends."""
-    if _is_reporter(store) if rank else not store.check(["said"]):
+    """Log an error once, in the first process if it has one: the launcher ends all when any of them ends."""
+    if _is_reporter(store) if rank else not store.check(["is reported"]):
         log(f"error: {error}" if rank == 0 else f"error (process {rank}): {error}")
-        store.set("said", "yes")
+        store.set("is reported", "yes")
 
 
 def _is_reporter(store: Any) -> bool:
-    """Return whether this process must log the error: the first has none, and no other process is quicker."""
+    """Return whether this process must log the error: the first process has none, and no other was quicker."""
     try:
-        store.wait(["said"], _FIRST_ERROR_TIMEOUT)
+        store.wait(["is reported"], _FIRST_ERROR_TIMEOUT)
     except dist.DistStoreError:
-        return store.add("saying", 1) == 1
+        return store.add("num_reporters", 1) == 1
     except dist.DistNetworkError:
         return False  # the first process has logged it, and is gone with the store
     return False
 
 
 def _end_with_launcher() -> None:
-    """Let this process be killed with its launcher: else it would run beside those of the next start."""
+    """Let this process be killed with its launcher, so that it does not run on during the next start."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
@@ -132,15 +131,15 @@ def shared_folder(
     force: bool,
     world: World = LOCAL,
 ) -> Iterator[Result]:
-    """Open a `result_folder` for many processes: the first claims it and writes, the others learn its state.
+    """Open a `result_folder` for many processes: the first claims it and writes, the others receive its state.
 
-    Only the first process's folder and inputs are read; what the others record of the run is dropped.
+    Only the first process reads inputs and writes; what the others record of the run is dropped.
     """
     if not world.is_first:
         result = Result(folder, Asked(stage=stage, config={}, seed=seed, inputs={}))
         is_finished = world.from_first(None)
         if is_finished is None:
-            raise UserError("the first process was refused, and says why")
+            raise UserError("the first process has ended with an error, and reports it")
         result.is_finished = is_finished
         yield result
         return
@@ -159,10 +158,10 @@ def shared_folder(
 def shard(network: RewardNetwork, *, dtype: str, world: World) -> RewardNetwork:
     """Move the network to its device; many processes each keep a part of every decoder layer, in place.
 
-    What the first process holds is divided: the others may have the network without its weights (`load_on_first`).
-    Gradients are summed over the processes and not averaged: what is divided by is known to the loss. In bfloat16 the
-    layers are gathered in the number type in which they compute; all else, the master weights and the sums of
-    gradients stay in float32. Raises ModelError when the decoder's layers cannot be told.
+    The weights of the first process are divided: the others may have the network without weights (`load_on_first`).
+    Gradients are summed over the processes and not averaged: the loss has its divisor already. In bfloat16 the layers
+    are gathered in the number type in which they compute; all else, the master weights and the sums of gradients stay
+    in float32. Raises ModelError where the decoder's layers cannot be identified.
     """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard, register_fsdp_forward_method
@@ -170,7 +169,7 @@ def shard(network: RewardNetwork, *, dtype: str, world: World) -> RewardNetwork:
     if world.is_alone:
         return network.to(best_device())
     mesh = init_device_mesh(best_device().type, (world.size,))
-    held = _taken_off(network)
+    weights = _take_weights(network)
     computed = torch.bfloat16 if dtype == "bfloat16" else None
     in_layers = MixedPrecisionPolicy(computed, torch.float32 if computed else None, cast_forward_inputs=False)
     for layer in network.layers:
@@ -180,7 +179,7 @@ def shard(network: RewardNetwork, *, dtype: str, world: World) -> RewardNetwork:
         # Weights are released after each pass: else an evaluation would leave some that the next step makes stale.
         _sum_up(fully_shard(module, mesh=mesh, reshard_after_forward=True, ignored_params=ignored))
     register_fsdp_forward_method(network, "packed_rewards")
-    _hand_out(held, network, world)
+    _divide(weights, network, world)
     return network.to(best_device())
 
 
@@ -192,7 +191,7 @@ def load_on_first(load: Callable[[], RewardNetwork], *, world: World) -> RewardN
     if not world.is_first:
         outline = world.from_first(None)
         if outline is None:
-            raise UserError("the first process was refused, and says why")
+            raise UserError("the first process has ended with an error, and reports it")
         return outline
     try:
         network = load()
@@ -203,37 +202,37 @@ def load_on_first(load: Callable[[], RewardNetwork], *, world: World) -> RewardN
     return network
 
 
-def _taken_off(network: RewardNetwork) -> dict[str, Tensor]:
+def _take_weights(network: RewardNetwork) -> dict[str, Tensor]:
     """Return the weights by name, and leave the network without them."""
-    held = {name: weight.data for name, weight in network.named_parameters() if weight is not network.tie}
+    weights = {name: weight.data for name, weight in network.named_parameters() if weight is not network.tie}
     empty = {weight: _empty(weight) for weight in network.parameters() if weight is not network.tie}
-    _put_in(empty, network, network)
-    return held
+    _put_weights(empty, network, network)
+    return weights
 
 
-def _hand_out(held: dict[str, Tensor], network: RewardNetwork, world: World) -> None:
-    """Divide what the first process holds, one weight after another, each released as it is divided."""
+def _divide(weights: dict[str, Tensor], network: RewardNetwork, world: World) -> None:
+    """Divide the weights of the first process, one after another, each released as it is divided."""
     divided: dict[nn.Parameter, nn.Parameter] = {}
     for name, weight in network.named_parameters():
         if isinstance(weight, DTensor):
-            full, there = held.pop(name), weight.device_mesh.device_type
-            full = full.to(there) if world.is_first else torch.empty_like(full, device=there)
+            full, device = weights.pop(name), weight.device_mesh.device_type
+            full = full.to(device) if world.is_first else torch.empty_like(full, device=device)
             part = distribute_tensor(full, weight.device_mesh, weight.placements)
             divided[weight] = nn.Parameter(part, weight.requires_grad)
-    _put_in(divided, network, network)
+    _put_weights(divided, network, network)
 
 
-def _put_in(weights: Mapping[nn.Parameter, nn.Parameter], named: RewardNetwork, network: RewardNetwork) -> None:
-    """Put the weights into the network at the places of those that another names; shared weights stay shared."""
-    names = named.named_parameters(remove_duplicate=False)
+def _put_weights(weights: Mapping[nn.Parameter, nn.Parameter], source: RewardNetwork, target: RewardNetwork) -> None:
+    """Put new weights into the target at the places of the source's weights; tied weights stay tied."""
+    names = source.named_parameters(remove_duplicate=False)
     values = {name: weights[weight] for name, weight in names if weight in weights}
-    network.load_state_dict(values, strict=False, assign=True)
+    target.load_state_dict(values, strict=False, assign=True)
 
 
 def _outside_layers(network: RewardNetwork) -> tuple[nn.Module, ...]:
     """Return the modules that gather the weights outside the decoder layers.
 
-    A policy gathers them as a whole: its head may be the embedding, and recomputes chunks in the backward pass.
+    A policy gathers them together: its head may be the embedding, and recomputes chunks in the backward pass.
     """
     return (network,) if isinstance(network, PolicyNetwork) else (network.backbone, network.head)
 
@@ -241,7 +240,7 @@ def _outside_layers(network: RewardNetwork) -> tuple[nn.Module, ...]:
 def _sum_up(module: Any) -> None:
     """Sum gradients over the processes; the default is their mean."""
     module.set_gradient_divide_factor(1.0)
-    module.set_force_sum_reduction_for_comms(True)  # else FSDP wants a reduction that gloo lacks
+    module.set_force_sum_reduction_for_comms(True)  # FSDP's default is a reduction that gloo lacks
 
 
 def outline_of(network: RewardNetwork, *, world: World) -> RewardNetwork | None:
@@ -262,9 +261,9 @@ def _empty(weight: nn.Parameter) -> nn.Parameter:
 
 
 def unshard(network: RewardNetwork, outline: RewardNetwork | None, *, world: World) -> RewardNetwork:
-    """Return the network with whole weights in the main memory of the first process; one process alone has it already.
+    """Return the network with whole weights in the main memory of the first process.
 
-    The other processes get it without its weights.
+    The other processes get it without weights. One process alone gets its network back.
     """
     if outline is None:
         return network
@@ -273,25 +272,26 @@ def unshard(network: RewardNetwork, outline: RewardNetwork | None, *, world: Wor
         full = whole(weight.detach())
         if world.is_first or weight is network.tie:
             weights[weight] = nn.Parameter(full.cpu(), weight.requires_grad)
-    _put_in(weights, network, outline)
+    _put_weights(weights, network, outline)
     return outline
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """Return a divided tensor whole, on every process; any other as it is."""
+    """Return a divided tensor whole, on every process; any other tensor unchanged."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
-def copy_into(tensor: Tensor, there: Tensor, *, world: World) -> None:
-    """Copy a tensor into one that is whole, or divided: then what the first process holds is divided."""
-    if isinstance(there, DTensor) and not isinstance(tensor, DTensor):
-        full = tensor.to(there.device, there.dtype) if world.is_first else torch.empty_like(tensor, device=there.device)
-        tensor = distribute_tensor(full.to(there.dtype), there.device_mesh, there.placements)
-    there.copy_(tensor)
+def copy_into(tensor: Tensor, target: Tensor, *, world: World) -> None:
+    """Copy a tensor into another; where the target is divided, the tensor of the first process is divided."""
+    if isinstance(target, DTensor) and not isinstance(tensor, DTensor):
+        device, dtype = target.device, target.dtype
+        full = tensor.to(device, dtype) if world.is_first else torch.empty_like(tensor, device=device, dtype=dtype)
+        tensor = distribute_tensor(full, target.device_mesh, target.placements)
+    target.copy_(tensor)
 
 
 def clip_gradient(weights: list[nn.Parameter], most: float, *, world: World) -> Tensor:
-    """Scale the gradients down to a norm over all weights on all processes; returns the norm before that."""
+    """Clip the norm of the gradients over all weights on all processes; returns the norm before clipping."""
     if world.is_alone:
         return torch.nn.utils.clip_grad_norm_(weights, most)
     gradients = [weight.grad for weight in weights if weight.grad is not None]

@@ -1,4 +1,4 @@
-"""From trained weights to a model folder: gather, measure, scale if set, and write it with its manifest and card."""
+"""From trained weights to a model folder: gather, measure, rescale if set, and write with manifest and card."""
 
 import math
 import shutil
@@ -46,10 +46,10 @@ _SAVING = ".saving-"
 
 
 class TrainingInputs(NamedTuple):
-    """What a training reads: the model and its name, the rendering, and the examples of each role.
+    """The inputs of a training: the model and its name, the rendering, and the examples of each role.
 
-    ``data_hash`` is that of the file of cases. ``fingerprint`` identifies the backbone before training, on which an
-    adapter stands; the first process alone has it. ``starts`` says where the answers of a policy's rows begin.
+    ``data_hash`` is that of the file of cases. ``fingerprint`` identifies the backbone before training, the base of an
+    adapter; the first process alone has it. ``starts`` has the start of the answer in each of a policy's rows.
     """
 
     model: str
@@ -85,7 +85,7 @@ class TrainingSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Measured(NamedTuple):
-    """What was measured of the weights as they are stored."""
+    """Measures of the weights in their storage type."""
 
     held_out: HeldOut | None
     reference: RewardReference | None
@@ -94,7 +94,7 @@ class _Measured(NamedTuple):
 
 
 class SeparateAdapter(NamedTuple):
-    """An adapter that is saved apart from its base, and the base's fingerprint."""
+    """An adapter that is saved without its base, and the base's fingerprint."""
 
     adapter: SavedAdapter
     fingerprint: str
@@ -103,8 +103,7 @@ class SeparateAdapter(NamedTuple):
 def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
     """Write the model folder, and set counts and summary of the run.
 
-    The weights are measured in the number type that they are stored in. Where these are the weights of the last
-    evaluation to the bit, its rewards are used.
+    The weights are measured in their storage type. Where they equal those of the last evaluation, its rewards are used.
     """
     config, world = trainer.config, trainer.world
     network = trainer.gather()
@@ -120,8 +119,8 @@ def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
     if world.is_first:
         fold_scale(network, measured.calibration)
         manifest = _manifest(network, inputs, config, measured)
-        apart = SeparateAdapter(adapter, inputs.fingerprint) if adapter else None
-        save_model(network, inputs.tokenizer, manifest, result, apart=apart)
+        separate = SeparateAdapter(adapter, inputs.fingerprint) if adapter else None
+        save_model(network, inputs.tokenizer, manifest, result, separate=separate)
         card = CardInputs(
             model=inputs.model,
             file_name=inputs.cases.name,
@@ -144,8 +143,8 @@ def _measure(trainer: Trainer, network: RewardNetwork, inputs: TrainingInputs) -
         rewards = rewards or rewards_of(scorer, inputs.held_out.examples, title="held-out cases")
     held_out = measure(rewards, inputs.held_out.examples) if inputs.held_out and rewards is not None else None
     is_scored = rewards is not None and inputs.held_out is not None and inputs.reference.is_part_of(inputs.held_out)
-    own = rewards[: len(inputs.reference.examples)] if rewards is not None and is_scored else None
-    reference, calibration = reward_reference(scorer, inputs.reference, rewards=own), None
+    scored = rewards[: len(inputs.reference.examples)] if rewards is not None and is_scored else None
+    reference, calibration = reward_reference(scorer, inputs.reference, rewards=scored), None
     if reference is not None and config.calibrate_rewards == "standardise":
         reference, calibration = standardise(reference)
     if reference is not None:
@@ -212,7 +211,7 @@ def _manifest(network: RewardNetwork, inputs: TrainingInputs, config: Config, me
 
 
 def write_curve(result: Result, lines: Sequence[Line]) -> None:
-    """Write ``curve.jsonl``: a line a step, and one an evaluation."""
+    """Write ``curve.jsonl``: a line for each step and each evaluation."""
     with atomic_write(result.path("curve.jsonl")) as file:
         for line in lines:
             file.write(msgspec.json.encode(line) + b"\n")
@@ -224,11 +223,11 @@ def save_model(
     manifest: Manifest,
     result: Result,
     *,
-    apart: SeparateAdapter | None = None,
+    separate: SeparateAdapter | None = None,
 ) -> None:
     """Write weights, configuration, tokenizer with its template, and manifest into the result folder.
 
-    An adapter that is saved apart has its own weights and those of the head alone.
+    Of a separate adapter only its weights and those of the head are written.
     """
     classifier = network.classifier
     if manifest.kind == "classifier":
@@ -239,13 +238,13 @@ def save_model(
     tokenizer.chat_template = manifest.rendering.template
     if manifest.kind == "classifier":
         add_no_marks(tokenizer)
-    for left_by_a_kill in result.folder.glob(f"{_SAVING}*"):
-        shutil.rmtree(left_by_a_kill)
+    for remains in result.folder.glob(f"{_SAVING}*"):  # of a run that was killed while it was saving
+        shutil.rmtree(remains)
     saving = tempfile.TemporaryDirectory(dir=result.folder, prefix=_SAVING)
     with translate_disk_full(result.folder), saving as name:
         folder = Path(name)
-        if apart is not None:
-            write_adapter(folder, apart.adapter, network.head, fingerprint=apart.fingerprint)
+        if separate is not None:
+            write_adapter(folder, separate.adapter, network.head, fingerprint=separate.fingerprint)
         else:
             with quiet():
                 classifier.save_pretrained(folder)
@@ -256,9 +255,9 @@ def save_model(
 
 
 def pad_id(tokenizer: Any) -> int | None:
-    """Return a token that pads and ends nothing, for loaders that find the last token by the padding; null if none.
+    """Return the padding token for loaders that find the last token by it; null where it also ends texts.
 
-    Where the padding token is also the end of the text, transformers would read the reward one token too early.
+    With such a token transformers would read the reward one token too early.
     """
     if tokenizer.pad_token_id is not None and tokenizer.pad_token_id != tokenizer.eos_token_id:
         return tokenizer.pad_token_id
@@ -266,6 +265,6 @@ def pad_id(tokenizer: Any) -> int | None:
 
 
 def to_storage_type(network: RewardNetwork, dtype: str) -> None:
-    """Convert the backbone to the number type of storage; a head stays in float32, a policy has none."""
+    """Convert the backbone to its storage type; a head stays in float32, a policy has none."""
     module = network.classifier if isinstance(network, PolicyNetwork) else network.backbone
     module.to(getattr(torch, dtype))

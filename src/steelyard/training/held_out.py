@@ -1,4 +1,4 @@
-"""Rewards of examples as in evaluation: held-out accuracy and exact match, and mean and spread of a reference set."""
+"""Rewards of examples in evaluation mode: held-out accuracy and exact match, and statistics of a reference set."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,7 +49,7 @@ class HeldOut(msgspec.Struct, frozen=True, kw_only=True):
     by_language: dict[str, GroupAccuracy]
 
     def sentence(self) -> str:
-        """Return the figures in one line: the whole, and the groups where they are lowest."""
+        """Return the figures in one line: of all prompts, and of the groups with the lowest accuracy."""
         line = f"held-out accuracy {self.accuracy:.3f}, exact match {self.exact_match:.3f}"
         for groups in (self.by_category, self.by_language):
             if len(groups) > 1:
@@ -59,7 +59,7 @@ class HeldOut(msgspec.Struct, frozen=True, kw_only=True):
         return line
 
     def figures(self) -> dict[str, float]:
-        """Return accuracy and exact match of the whole and of each group, by paths such as ``held_out/accuracy``."""
+        """Return accuracy and exact match of all prompts and of each group, by paths such as ``held_out/accuracy``."""
         figures = {"held_out/accuracy": self.accuracy, "held_out/exact_match": self.exact_match}
         for kind, groups in (("by_category", self.by_category), ("by_language", self.by_language)):
             for name, group in groups.items():
@@ -73,14 +73,15 @@ def measure(rewards: Sequence[Floats], examples: Sequence[Example]) -> HeldOut:
     statistics = prompt_statistics_of(rewards, examples)
     categories = {example.category for example in examples if example.category}
     languages = {example.language for example in examples if example.language}
+    of_all = _accuracy(statistics, np.ones(len(examples), np.bool_))
     return HeldOut(
-        **_shares(statistics, np.ones(len(examples), np.bool_)),
+        **msgspec.structs.asdict(of_all),
         by_category={
-            name: GroupAccuracy(**_shares(statistics, np.array([example.category == name for example in examples])))
+            name: _accuracy(statistics, np.array([example.category == name for example in examples]))
             for name in sorted(categories)
         },
         by_language={
-            name: GroupAccuracy(**_shares(statistics, np.array([example.language == name for example in examples])))
+            name: _accuracy(statistics, np.array([example.language == name for example in examples]))
             for name in sorted(languages)
         },
     )
@@ -102,18 +103,18 @@ def prompt_statistics_of(scores: Sequence[Floats], examples: Sequence[Example]) 
     return prompt_statistics(prompt, better, worse, len(examples))
 
 
-def _shares(statistics: PromptStatistics, chosen: Booleans) -> dict[str, Any]:
+def _accuracy(statistics: PromptStatistics, chosen: Booleans) -> GroupAccuracy:
     num_pairs = int(statistics.num_pairs[chosen].sum())
-    return {
-        "accuracy": float(statistics.num_correct[chosen].sum() / num_pairs),
-        "exact_match": float(exact_matches(statistics)[chosen].mean()),
-        "num_pairs": num_pairs,
-        "num_prompts": int(chosen.sum()),
-    }
+    return GroupAccuracy(
+        accuracy=float(statistics.num_correct[chosen].sum() / num_pairs),
+        exact_match=float(exact_matches(statistics)[chosen].mean()),
+        num_pairs=num_pairs,
+        num_prompts=int(chosen.sum()),
+    )
 
 
 def check_apart(train: Sequence[Case], held_out: Sequence[Case], *, where: str) -> None:
-    """Raise EvidenceError where a held-out conversation is in the training data too."""
+    """Raise EvidenceError where a held-out conversation is also in the training data."""
     trained = {case.prompt.messages for case in train}
     shared = [case.prompt.id for case in held_out if case.prompt.messages in trained]
     if shared:
@@ -125,20 +126,20 @@ def check_apart(train: Sequence[Case], held_out: Sequence[Case], *, where: str) 
 
 
 class ReferenceSet(NamedTuple):
-    """Answers whose rewards the manifest describes: their source by name and hash, and their token ids."""
+    """The answers whose rewards the manifest describes: name and hash of their source, and their token ids."""
 
     name: str
     data_hash: str
     examples: tuple[Example, ...]
 
     def is_part_of(self, examples: Examples) -> bool:
-        """Return whether it is the first of these examples, so that their rewards are its own."""
+        """Return whether it is the beginning of these examples, whose rewards then include its rewards."""
         return bool(self.examples) and self.examples == examples.examples[: len(self.examples)]
 
 
-def first_prompts(examples: Examples, path: Path, *, what: str, most: int) -> ReferenceSet:
-    """Return the reference set where no file is named: the first ``most`` prompts of a file that was read anyway."""
-    return ReferenceSet(f"{what}: {path.name}", file_hash(path), examples.examples[:most])
+def first_prompts(examples: Examples, path: Path, num_prompts: int, *, role: str) -> ReferenceSet:
+    """Return the reference set where no file is named: the first prompts of the held-out or training file."""
+    return ReferenceSet(f"{role}: {path.name}", file_hash(path), examples.examples[:num_prompts])
 
 
 def all_answers(cases: Sequence[Case], tokenizer: Any, rendering: Rendering, *, where: str) -> tuple[Example, ...]:
@@ -188,7 +189,7 @@ class Rounding(NamedTuple):
 
 
 def rounding_of(scorer: Scorer, reference: ReferenceSet) -> Rounding | None:
-    """Measure what bfloat16 does to the rewards of a few answers; the network is left as it was.
+    """Measure the rounding error of bfloat16 in the rewards of a few answers; the network is not changed.
 
     Null for a float32 model, a policy, many processes, or a model whose float32 weights would not fit in memory.
     """
@@ -212,9 +213,9 @@ def rounding_of(scorer: Scorer, reference: ReferenceSet) -> Rounding | None:
 
 
 def standardise(reference: RewardReference) -> tuple[RewardReference, RewardScale]:
-    """Return the reference of a spread of 1, and the scale and shift that lead to it.
+    """Return the reference with a spread of 1, and the scale and shift that achieve it.
 
-    Raises ModelError where all rewards are equal, so that no scale makes their spread one.
+    Raises ModelError where all rewards are equal.
     """
     if not reference.spread > 0:
         raise ModelError("all rewards of the reference set are equal", do="leave calibrate_rewards out")

@@ -1,4 +1,4 @@
-"""Modes of a training that change no result but by rounding: recomputed activations and compiled layers."""
+"""Modes of training that change no result except by rounding: recomputed activations and compiled layers."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,10 +17,10 @@ Recompute = Literal["none", "mlp", "layers"]
 
 
 def set_recompute(network: RewardNetwork, mode: Recompute) -> None:
-    """Let the backward pass recompute what the forward pass does not keep: the same gradients, the same dropout.
+    """Let the backward pass recompute activations, with equal gradients and equal dropout.
 
-    ``mlp``: within norms and feed-forward parts, which keep their inputs alone; ``layers``: whole decoder layers.
-    Raises ModelError where these parts cannot be told.
+    ``mlp``: norms and feed-forward parts keep their inputs alone; ``layers``: whole decoder layers do.
+    Raises ModelError where these parts cannot be identified.
     """
     layers = network.layers
     if mode == "layers":
@@ -28,15 +28,15 @@ def set_recompute(network: RewardNetwork, mode: Recompute) -> None:
     else:
         parts = [part for layer in layers for part in _light_parts(layer)] if mode == "mlp" else []
     if mode == "mlp" and not parts:
-        raise ModelError("cannot tell the layers' norms and feed-forward parts", do="use --set recompute=layers")
+        raise ModelError("cannot identify the layers' norms and feed-forward parts", do="use --set recompute=layers")
     for part in parts:
-        part.forward = partial(_again, part.forward)
+        part.forward = partial(_recomputed, part.forward)
 
 
-def _again(forward: Callable[..., Any], *given: Any, **named: Any) -> Any:
+def _recomputed(forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if not torch.is_grad_enabled():
-        return forward(*given, **named)
-    return checkpoint(forward, *given, use_reentrant=False, **named)
+        return forward(*args, **kwargs)
+    return checkpoint(forward, *args, use_reentrant=False, **kwargs)
 
 
 def _light_parts(layer: nn.Module) -> Iterator[nn.Module]:
@@ -46,18 +46,18 @@ def _light_parts(layer: nn.Module) -> Iterator[nn.Module]:
 
 
 def compile_layers(network: RewardNetwork) -> bool:
-    """Compile the decoder layers for any length; false, with a logged reason, where there is no compiler.
+    """Compile the decoder layers for any length; return false, and log the reason, without a compiler.
 
-    The last layer is left as it is: in a pack it computes only what the score reads.
+    The last layer is not compiled: in a pack it computes only the tokens that are scored.
     """
     device = best_device()
     try:
         torch.compile(_one_more)(torch.zeros(2, device=device))
     except RuntimeError as error:
-        what = "a C++ compiler (g++)" if device.type == "cpu" else "Triton"
-        log(f"compile=true goes on without: it needs {what}: {str(error).splitlines()[0]}")
+        compiler = "a C++ compiler (g++)" if device.type == "cpu" else "Triton"
+        log(f"compile=true has no effect: it needs {compiler}: {str(error).splitlines()[0]}")
         return False
-    _keep_attention_apart()
+    _exclude_attention()
     for layer in network.layers[:-1]:
         layer.forward = torch.compile(layer.forward, dynamic=True)
     return True
@@ -67,18 +67,18 @@ def _one_more(value: torch.Tensor) -> torch.Tensor:
     return value + 1
 
 
-def _keep_attention_apart() -> None:
-    """Attention over a pack goes run by run, each of another length: compiled, each would be a program of its own."""
+def _exclude_attention() -> None:
+    """Exclude packed attention from compilation: it goes run by run, and each length would be compiled separately."""
     from transformers import AttentionInterface
 
-    from steelyard.networks import packed_forward as _packed
+    from steelyard.networks.packed_forward import ATTENTIONS
 
     registered = AttentionInterface()
-    for name in _packed.ATTENTIONS:
+    for name in ATTENTIONS:
         AttentionInterface.register(name, torch.compiler.disable(registered[name]))
 
 
 def without_modes(network: RewardNetwork) -> None:
-    """Let every part run as its class says, as before `set_recompute` and `compile_layers`."""
+    """Undo `set_recompute` and `compile_layers`: every module runs the forward of its class."""
     for module in network.modules():
         vars(module).pop("forward", None)

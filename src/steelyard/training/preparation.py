@@ -43,14 +43,14 @@ def adapter_of(config: Config) -> Adapter | None:
 
 
 def fold_adapter(network: RewardNetwork, config: Config, *, base: str, is_first: bool = True) -> SavedAdapter | None:
-    """Fold the adapter, if there is one, into the weights, and return it where it is to be saved apart.
+    """Merge the adapter, if there is one, into the weights, and return it where it is saved separately.
 
     Of many processes the first alone has the weights, and saves.
     """
     if config.adapter is None:
         return None
-    is_apart = config.save_adapter == "adapter" and is_first
-    saved = saved_adapter(network, base=base) if is_apart else None
+    is_separate = config.save_adapter == "adapter" and is_first
+    saved = saved_adapter(network, base=base) if is_separate else None
     merge_adapter(network)
     return saved
 
@@ -58,7 +58,7 @@ def fold_adapter(network: RewardNetwork, config: Config, *, base: str, is_first:
 def choose_trainable(network: RewardNetwork, num_last_layers: int | None) -> Iterator[str]:
     """Freeze all but the last layers, the final norm and the head; yields the names of the trained weights.
 
-    Null trains all weights. Raises ModelError where the decoder's layers cannot be told.
+    Null trains all weights. Raises ModelError where the decoder's layers cannot be identified.
     """
     if num_last_layers is not None:
         trained = {*network.head.parameters(), *_last_parameters(network, num_last_layers)}
@@ -75,11 +75,11 @@ def _last_parameters(network: RewardNetwork, number: int) -> Iterator[torch.nn.P
     children = dict(network.backbone.named_children())
     layers = [child for child in children.values() if isinstance(child, torch.nn.ModuleList)]
     if len(layers) != 1:
-        raise ModelError("cannot tell the decoder's layers", do="train all, or the head: --set trainable=head")
+        raise ModelError("cannot identify the decoder's layers", do="train all, or the head: --set trainable=head")
     for layer in list(layers[0])[-number:]:
         yield from layer.parameters()
-    behind = list(children.values()).index(layers[0]) + 1
-    for child in list(children.values())[behind:]:  # the final norm, whatever the family calls it
+    after = list(children.values()).index(layers[0]) + 1
+    for child in list(children.values())[after:]:  # the final norm, whatever the family calls it
         yield from child.parameters()
 
 
@@ -94,10 +94,10 @@ def answer_starts(cases: Iterable[Case], tokenizer: Any, rendering: Rendering) -
 def remember_reference(
     scorer: Scorer, examples: Sequence[Example], starts: dict[Row, int], *, reference_free: bool
 ) -> None:
-    """Store in a policy where answers begin, and the log-probabilities of its own untrained weights.
+    """Store in a policy where answers begin, and their log-probabilities under its untrained weights.
 
-    The reference is what the training begins from, so that no second model is kept. Raises ConfigError for an answer
-    whose beginning is not known.
+    The reference is the policy before training, so that no second model is kept in memory. Raises ConfigError for an
+    answer whose beginning is unknown.
     """
     network: PolicyNetwork = scorer.network
     rows = [row for example in examples for row in example.rows]

@@ -1,6 +1,6 @@
-"""How fast a training is: pairs and tokens a second, the share of the device's arithmetic (MFU), and the time left.
+"""Speed of a training: pairs and tokens a second, model FLOPs utilisation (MFU), and the time left.
 
-MFU gives no credit for padding, repeated prompts or anything recomputed.
+MFU gives no credit for padding, repeated prompts or recomputation.
 """
 
 import time
@@ -19,9 +19,9 @@ from steelyard.training.examples import Example
 class ModelShape(NamedTuple):
     """Model shape used to count FLOPs.
 
-    ``num_weights`` are those that a token is multiplied by: all but the embeddings and the head. ``num_reached`` of
-    them are in the first trained layer or behind it, and ``num_trained`` are trained themselves. ``attention`` is the
-    number of layers times heads times the size of a head.
+    ``num_weights`` counts the weights that multiply each token: all but the embeddings and the head. ``num_reached`` of
+    them are in the first trained layer or after it, and ``num_trained`` are trained. ``attention`` is the number of
+    layers times heads times the size of a head.
     """
 
     num_weights: int
@@ -31,13 +31,13 @@ class ModelShape(NamedTuple):
 
 
 def reached_part(shape: ModelShape) -> ModelShape:
-    """Return the shape where the layers below the first trained one are not computed; a head alone counts nothing."""
+    """Return the shape without the layers before the first trained one; a head alone counts nothing."""
     attention = shape.attention * shape.num_reached // max(1, shape.num_weights)
     return shape._replace(num_weights=shape.num_reached, attention=attention)
 
 
 def num_attended(rows: Rows) -> int:
-    """Return how many tokens those of one prompt's answers attend to, in all, with the shared prompt computed once."""
+    """Return the number of (query, key) pairs of one prompt's answers, with the shared prompt computed once."""
     shared = num_shared_tokens(rows)
     tails = [len(row) - shared for row in rows]
     return shared * (shared + 1) // 2 + sum(tail * shared + tail * (tail + 1) // 2 for tail in tails)
@@ -46,9 +46,9 @@ def num_attended(rows: Rows) -> int:
 def training_flops(rows: Rows, shape: ModelShape) -> float:
     """Return the additions and multiplications of one training step on one prompt's answers.
 
-    A weight costs 2 a token forwards, 2 where the gradient passes through it, and 2 where it is trained itself: 6 where
-    everything is trained. Attention costs 4 an attended token and unit of ``attention`` forwards, and twice that back.
-    Padding, repeated prompts, anything recomputed, and a language-model head are given no credit.
+    For each token a weight costs 2 in the forward pass, 2 where the gradient passes through it, and 2 where it is
+    trained. Attention costs 4 for each (query, key) pair and unit of ``attention`` in the forward pass, and twice that
+    in the backward pass. A language-model head is not counted.
     """
     tokens = num_packed_tokens(rows)
     weights = 2 * (shape.num_weights + shape.num_reached + shape.num_trained)
@@ -56,7 +56,7 @@ def training_flops(rows: Rows, shape: ModelShape) -> float:
     return float(tokens * weights) + 4 * num_attended(rows) * shape.attention * (1 + 2 * share_back)
 
 
-_KNOWN = {
+_PEAKS = {
     "B200": 2250e12,
     "H200": 989e12,
     "H100 PCIe": 756e12,
@@ -69,8 +69,8 @@ _KNOWN = {
     "L4": 121e12,
 }
 """Dense bfloat16 operations a second, by a part of the device's name; more specific names come first."""
-_SIZE = {"cpu": 512, "cuda": 4096}
-_TIMES = 5
+_MATRIX_SIZE = {"cpu": 512, "cuda": 4096}
+_NUM_PRODUCTS = 5
 
 
 class Peak(NamedTuple):
@@ -84,19 +84,19 @@ def peak_of(device: torch.device, dtype: str) -> Peak:
     """Return the peak of a device for numbers of a type."""
     if device.type == "cuda" and dtype == "bfloat16":
         name = torch.cuda.get_device_name(device)
-        for part, flops in _KNOWN.items():
+        for part, flops in _PEAKS.items():
             if part in name:
                 return Peak(flops, is_measured=False)
     return Peak(_measured(device, dtype), is_measured=True)
 
 
 def _measured(device: torch.device, dtype: str) -> float:
-    """Return the best of a few matrix products: something slowed the others down."""
-    size = _SIZE.get(device.type, 1024)
+    """Return the speed of the fastest of a few matrix products; others may be slowed by other load."""
+    size = _MATRIX_SIZE.get(device.type, 1024)
     draws = torch.Generator().manual_seed(0)  # does not touch the draws of the training
     matrix = torch.randn(size, size, generator=draws).to(device, getattr(torch, dtype))
     fastest = float("inf")
-    for _ in range(_TIMES):
+    for _ in range(_NUM_PRODUCTS):
         started = _now(device)
         torch.mm(matrix, matrix)
         fastest = min(fastest, _now(device) - started)
@@ -110,7 +110,7 @@ def _now(device: torch.device) -> float:
 
 
 class Pace:
-    """Adds up steps and the time that they took; what happens between steps (evaluations, saving) is left out."""
+    """The speed of a training: its steps and their time, without what happens between them (evaluations, saving)."""
 
     def __init__(self, examples: Sequence[Example], shape: ModelShape, peak: Peak, *, num_steps: int) -> None:
         self._examples = examples
@@ -122,7 +122,7 @@ class Pace:
         self._seconds = self._flops = 0.0
 
     def skip(self, num_steps: int) -> None:
-        """Leave out the steps of an earlier run."""
+        """Leave out the steps of an interrupted run that is resumed."""
         self._num_left -= num_steps
 
     def add(self, slots: Step, *, num_pairs: int, num_tokens: int, seconds: float) -> None:
@@ -146,37 +146,37 @@ class Pace:
         }
 
     def note(self) -> str:
-        """Return the speed in one line; it says where MFU is a share of a measured peak."""
+        """Return the speed in one line, which states where MFU refers to a measured peak."""
         figures = self.figures()
-        of = " of the measured peak" if self._peak.is_measured else ""
+        peak = " of the measured peak" if self._peak.is_measured else ""
         return (
             f"{figures['pairs_per_second']:,.0f} pairs/s, {figures['tokens_per_second']:,.0f} tokens/s, "
-            f"MFU {figures['mfu']:.0%}{of}"
+            f"MFU {figures['mfu']:.0%}{peak}"
         )
 
 
 def decoder_shape(network: RewardNetwork) -> ModelShape:
     """Return the shape of a network.
 
-    The gradient passes through the first part with anything to train and through all that come after it. Mixtures of
-    experts count with all of their experts, though a token meets few: their MFU is overstated.
+    The gradient passes through the first part with trained weights and all parts after it. Mixtures of experts count
+    with all their experts, though few compute each token: their MFU is overstated.
     """
     settings = network.classifier.config.get_text_config()
     size = settings.to_dict().get("head_dim") or settings.hidden_size // settings.num_attention_heads
     attention = settings.num_hidden_layers * settings.num_attention_heads * size
-    counts = [(_num(part, is_trained=False), _num(part, is_trained=True)) for part in _in_order(network)]
-    reached = next((place for place, (_, trained) in enumerate(counts) if trained), len(counts))
-    words = network.classifier.get_input_embeddings()
-    is_all = any(weight.requires_grad for weight in words.parameters())
+    counts = [(_num_weights(part, is_trained=False), _num_weights(part, is_trained=True)) for part in _parts(network)]
+    first = next((place for place, (_, trained) in enumerate(counts) if trained), len(counts))
+    if any(weight.requires_grad for weight in network.classifier.get_input_embeddings().parameters()):
+        first = 0
     return ModelShape(
         num_weights=sum(number for number, _ in counts),
-        num_reached=sum(number for number, _ in counts[0 if is_all else reached :]),
+        num_reached=sum(number for number, _ in counts[first:]),
         num_trained=sum(trained for _, trained in counts),
         attention=attention,
     )
 
 
-def _in_order(network: RewardNetwork) -> list[nn.Module]:
+def _parts(network: RewardNetwork) -> list[nn.Module]:
     """Return the parts of the decoder in the order of computation, its layers one by one."""
     parts: list[nn.Module] = []
     for child in network.backbone.children():
@@ -184,5 +184,5 @@ def _in_order(network: RewardNetwork) -> list[nn.Module]:
     return [part for part in parts if not isinstance(part, nn.Embedding)]
 
 
-def _num(part: nn.Module, *, is_trained: bool) -> int:
+def _num_weights(part: nn.Module, *, is_trained: bool) -> int:
     return sum(weight.numel() for weight in part.parameters() if weight.requires_grad or not is_trained)

@@ -67,18 +67,18 @@ class StepRecord(NamedTuple):
 
 
 class Callback(Protocol):
-    """What happens after each step of a training: it logs, evaluates, saves or stops."""
+    """An action after each step of a training: it logs, evaluates, saves or stops."""
 
     def after_step(self, trainer: "Trainer", record: StepRecord) -> bool:
-        """Act on a step that is done. Return False to stop the training."""
+        """Act on a completed step. Return False to stop the training."""
         ...
 
 
 class Trainer:
     """Train a reward model in place. ``plan`` holds every step, ``curve`` the lines of steps and evaluations so far.
 
-    ``best`` is the best evaluation so far, with its weights where these are kept. ``step_seconds`` is what the last
-    step took, ``saved_step`` the step of the last checkpoint.
+    ``best`` is the best evaluation so far, with its weights where these are kept. ``step_seconds`` is the duration of
+    the last step, ``saved_step`` the step of the last checkpoint.
     """
 
     def __init__(
@@ -131,12 +131,12 @@ class Trainer:
         slots = next((step.slots for step in self.plan if pairs_in(step.slots, self.examples) is not None), None)
         if slots is None:
             raise EvidenceError(
-                "no step has a pair with both its ends", do="say --set slots=N with more, or --batching whole"
+                "no step has both responses of a pair", do="raise --set slots=N, or use --batching whole"
             )
         return slots
 
     def check(self) -> str:
-        """Check the first step before training, and return what it costs. Raises ModelError as diagnostics do."""
+        """Check the first step before training, and return its loss in words. Raises ModelError as diagnostics do."""
         slots, config = self.first_pairs(), self.config
         if isinstance(self.network, PolicyNetwork):
             loss = check_policy(self.scorer, slots, self.examples, has_reference=not config.reference_free)
@@ -169,7 +169,7 @@ class Trainer:
                 self.curve.append(record._asdict())
                 if not all(callback.after_step(self, record) for callback in callbacks):
                     break
-            # The last step has no next loss that would show what it did.
+            # The effect of the last step is not seen in any loss.
             last = self.scorer.rewards([self.examples[0].rows])
             _check_finite(last.sum(), "sum of rewards", len(self.plan))
         return self.curve
