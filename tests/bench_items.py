@@ -3,8 +3,8 @@
 import numpy as np
 
 from steelyard.core.plugins import build
+from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of, units_of
-from steelyard.statistics.resampling import Items, resample
 
 
 def bench_summary(kind, cases, lines, num_resamples=20, **settings):

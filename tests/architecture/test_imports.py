@@ -23,7 +23,6 @@ UPWARD = frozenset[tuple[str, str]](
         ("steelyard.evaluation.measures.measured_tables", "steelyard.report.measured_contents"),
         ("steelyard.evaluation.measures.measured_tables", "steelyard.report.summary_readers"),
         ("steelyard.evaluation.tables", "steelyard.report.summary_readers"),
-        ("steelyard.statistics.clustered", "steelyard.curation.supervision"),
     }
 )
 modules = {source.module: source for source in sources()}

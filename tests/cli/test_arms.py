@@ -1,7 +1,7 @@
 from steelyard.cli.arms import arm_lines, difference_lines, with_interval
 from steelyard.recipes.arms import Against, Arm
-from steelyard.statistics.aggregation import Estimate
-from steelyard.statistics.comparison import Comparison
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.significance import Comparison
 
 NOTHING = Estimate(None, None, None, 0)
 

@@ -18,9 +18,9 @@ from steelyard.evaluation.questions import answers, items_of, questions_of, valu
 from steelyard.plugins.benches.rewardbench import LANGUAGES, WEIGHT_SETS
 from steelyard.plugins.benches.subset_benches import LEVELS
 from steelyard.statistics.aggregation import estimate
+from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.headline import mean_of_sections
-from steelyard.statistics.resampling import Items, resample
 from strategies import case
 
 STYLES = ("concise", "detailed", "markdown")

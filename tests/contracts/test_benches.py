@@ -8,8 +8,8 @@ import pytest
 
 from steelyard.core.plugins import build, kinds
 from steelyard.core.types import Response, Scores
+from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of, units_of
-from steelyard.statistics.resampling import Items, resample
 from strategies import case
 
 KINDS = kinds("benches")

@@ -10,9 +10,9 @@ from steelyard.evaluation.columns import score_columns
 from steelyard.evaluation.measure import Measurable, measure
 from steelyard.evaluation.questions import answers, items_of, questions_of, values_of
 from steelyard.statistics.aggregation import estimate, means
-from steelyard.statistics.comparison import compare
+from steelyard.statistics.bootstrap import resample
 from steelyard.statistics.pair_counts import statistics_table
-from steelyard.statistics.resampling import resample
+from steelyard.statistics.significance import compare
 from steelyard.statistics.standings import draw_headlines
 from strategies import case
 

@@ -3,7 +3,7 @@ import pytest
 from headline_fixtures import FIRST, MISSING_OTHERS, OVERALL, translation_runs
 from steelyard.evaluation.evaluations import read_beside
 from steelyard.evaluation.headlines import headline_of
-from steelyard.statistics.resampling import Items, resample
+from steelyard.statistics.bootstrap import Items, resample
 
 
 def test_the_bench_that_was_evaluated_says_what_ranks(tmp_path):

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 from steelyard.statistics.aggregation import Share, by_category, macro
-from steelyard.statistics.comparison import holm
-from steelyard.statistics.estimates import interval
+from steelyard.statistics.bootstrap import Items, cell_sums, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
-from steelyard.statistics.resampling import Items, cell_sums, resample
+from steelyard.statistics.intervals import interval
+from steelyard.statistics.significance import holm
 from steelyard.statistics.standings import Drawn
 
 NUM_RESAMPLES, AT_A_TIME, NUM_MODELS, CONCENTRATION = 1000, 100, 6, 15.0

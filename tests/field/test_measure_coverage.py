@@ -30,11 +30,11 @@ from steelyard.evaluation.measures.rewards import Rewards, reward_report
 from steelyard.ranking.judge_quality import GRAPH_WIDTH, LENGTH, POSITION, RATER_WIDTH
 from steelyard.ranking.judge_summary import QualityDraws, judge_summary
 from steelyard.statistics import bias
-from steelyard.statistics.blocks import draw_blocks
-from steelyard.statistics.estimates import CORRELATION, SHARE, Scale
+from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
+from steelyard.statistics.intervals import CORRELATION, SHARE, Scale
 from steelyard.statistics.prompt_means import mean_of, summarise
-from steelyard.statistics.tallies import Entries, Tally
+from steelyard.statistics.unit_bootstrap import Entries, Tally
 
 NUM_RESAMPLES, POPULATION, FEWEST_PERCENT = 1000, 4000, 93.0
 TIERS = np.array([0, 1, 2, 2, 3])

@@ -9,8 +9,8 @@ import pytest
 from steelyard.core.plugins import build
 from steelyard.plugins.benches.rewardbench import WEIGHT_SETS
 from steelyard.plugins.benches.subset_benches import translation_subset
+from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
-from steelyard.statistics.resampling import Items, resample
 
 PUBLISHED = Path(__file__).parent / "published"
 SLIPS = {"GPT4o"}  # printed 0.457; its own four columns give 0.474

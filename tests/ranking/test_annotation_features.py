@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from steelyard.core.types import Response
 from steelyard.ranking.annotation_features import TraitCollector, unit_of
 from steelyard.ranking.judgment_table import Only, judgment_table
-from steelyard.statistics.tallies import MOST_UNITS
+from steelyard.statistics.unit_bootstrap import MOST_UNITS
 from strategies import case, cases, judgment, prompt
 
 

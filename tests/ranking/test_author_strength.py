@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 from steelyard.ranking.author_strength import PRIOR_VERDICTS, author_strengths, is_strongly_connected, strengths
 from steelyard.ranking.judge_quality import AUTHOR_WIDTH
-from steelyard.statistics.tallies import MOST_UNITS, Entries, Tally
+from steelyard.statistics.unit_bootstrap import MOST_UNITS, Entries, Tally
 
 
 def square(*rows):

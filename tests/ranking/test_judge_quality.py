@@ -19,7 +19,7 @@ from steelyard.ranking.judge_quality import (
 from steelyard.ranking.judgment_table import judgment_table
 from steelyard.ranking.resolution import resolve_table
 from steelyard.statistics.bias import LENGTH_EDGES, NUM_LENGTH, NUM_POSITION, POSITION_PAIRS
-from steelyard.statistics.tallies import Tally
+from steelyard.statistics.unit_bootstrap import Tally
 from strategies import case, cases, judgment
 
 WIDTHS = JudgeQualityCounts(RATER_WIDTH, GRAPH_WIDTH, 9, AUTHOR_WIDTH)

@@ -13,7 +13,7 @@ from steelyard.ranking.judge_summary import (
 from steelyard.ranking.judgment_table import judgment_table
 from steelyard.ranking.resolution import resolve_table
 from steelyard.statistics.agreement import NUM_CELLS
-from steelyard.statistics.tallies import Tally
+from steelyard.statistics.unit_bootstrap import Tally
 from strategies import case, judgment
 
 

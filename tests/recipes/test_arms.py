@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from steelyard.recipes.arms import Arm, Measured, differences
-from steelyard.statistics.aggregation import Estimate
 from steelyard.statistics.groups import Cell, Label, layout_of
+from steelyard.statistics.intervals import Estimate
 
 
 def arm(name):

@@ -1,7 +1,7 @@
 import vl_convert
 
 from steelyard.report.ablation import ablation_figure
-from steelyard.statistics.aggregation import Estimate
+from steelyard.statistics.intervals import Estimate
 
 
 def test_every_arm_has_its_interval_its_seeds_and_its_place():

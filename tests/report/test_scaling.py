@@ -1,5 +1,5 @@
 from steelyard.report.scaling import Mark, scaling_figure
-from steelyard.statistics.aggregation import Estimate
+from steelyard.statistics.intervals import Estimate
 
 
 def mark(series, start, share, weights):

@@ -16,7 +16,6 @@ from reference_measures import (
 from steelyard.statistics.aggregation import (
     ACCURACY,
     EXACT_MATCH,
-    Estimate,
     Share,
     all_cells,
     by_category,
@@ -28,8 +27,9 @@ from steelyard.statistics.aggregation import (
     share_difference,
     shares,
 )
+from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
-from steelyard.statistics.resampling import Items, resample
+from steelyard.statistics.intervals import Estimate
 
 few_scores = st.sampled_from([0.0, 0.5, 1.0])
 benches = st.lists(

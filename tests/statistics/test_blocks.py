@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from steelyard.statistics.blocks import MOST_BLOCKS, Terms, add_up, draw_blocks, one_group
+from steelyard.statistics.bootstrap import MOST_BLOCKS, Items, Terms, add_up, draw_blocks, one_group, resample
 from steelyard.statistics.groups import Cell, Label
-from steelyard.statistics.resampling import Items, resample
 
 
 def labels_of(number, category=lambda index: "code"):
@@ -20,7 +19,7 @@ def test_sums_by_hand():
     terms = Terms(np.array([0, 0, 1, 3]), np.array([0, 1, 1, -1]), [np.array([1.0, 2.0, 4.0, 8.0]), np.ones(4)])
     sums = add_up(blocks, terms, 2)
     assert sums.point.tolist() == [[1.0, 1.0], [6.0, 2.0]]
-    times = blocks.times[:, blocks.block]  # how often each prompt was drawn
+    times = blocks.weights[:, blocks.block]  # how often each prompt was drawn
     assert np.array_equal(sums.resampled[:, 0, 0], times[:, 0])
     assert np.array_equal(sums.resampled[:, 1, 0], 2 * times[:, 0] + 4 * times[:, 1])
 
@@ -28,8 +27,8 @@ def test_sums_by_hand():
 def test_every_resample_keeps_the_size_of_each_category():
     blocks = draw_blocks(labels_of(30, lambda index: "code" if index < 10 else "chat"), num_resamples=50, seed=1)
     is_code = np.arange(30) < 10
-    assert np.allclose(blocks.times[:, blocks.block[is_code]].sum(axis=1), 10)
-    assert np.allclose(blocks.times[:, blocks.block[~is_code]].sum(axis=1), 20)
+    assert np.allclose(blocks.weights[:, blocks.block[is_code]].sum(axis=1), 10)
+    assert np.allclose(blocks.weights[:, blocks.block[~is_code]].sum(axis=1), 20)
 
 
 def test_parallel_items_are_drawn_together():

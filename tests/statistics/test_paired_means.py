@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from steelyard.statistics.blocks import draw_blocks
+from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
-from steelyard.statistics.paired_means import paired_mean
-from steelyard.statistics.prompt_means import mean_of
+from steelyard.statistics.prompt_means import mean_of, paired_mean
 
 
 def blocks_of(number, num_resamples=500):

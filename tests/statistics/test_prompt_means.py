@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy.stats import t as student_t
 
-from steelyard.statistics.blocks import draw_blocks
-from steelyard.statistics.estimates import SHARE
+from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
+from steelyard.statistics.intervals import SHARE
 from steelyard.statistics.prompt_means import Ratio, mean_of, summarise
 
 LABELS = [

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from reference_measures import reference_estimate
-from steelyard.statistics.estimates import Estimate
-from steelyard.statistics.ratios import numbered, share_of
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.unit_bootstrap import number_units, share_of
 
 NOTHING = Estimate(None, None, None, 0)
 
@@ -44,4 +44,4 @@ def test_nothing_counted_has_no_share():
 
 
 def test_names_are_numbered_as_they_come():
-    assert numbered(["b", "a", "b", "ג"]).tolist() == [0, 1, 0, 2]
+    assert number_units(["b", "a", "b", "ג"]).tolist() == [0, 1, 0, 2]

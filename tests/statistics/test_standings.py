@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.headline import mean_accuracy
-from steelyard.statistics.resampling import Items, resample
 from steelyard.statistics.standings import draw_headlines, groups_of, rank_shares, standings
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from steelyard.statistics.groups import Cell, Label, layout_of
-from steelyard.statistics.trends import trend
+from steelyard.statistics.significance import trend
 
 
 def table(right):

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.annotation.task_design import assign, plan_tasks
+from steelyard.core.arrays import Floats
 from steelyard.core.config import Config
 from steelyard.core.seeds import generator
 from steelyard.core.types import Judgment, Kind, Verdict
-
-Floats = NDArray[np.float64]
 
 VERDICTS: tuple[Verdict, ...] = ("left", "right", "tie", "none")
 _UNREADABLE = "simulated: the verdict could not be read"

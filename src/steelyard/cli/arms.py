@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from steelyard.recipes.arms import Against, Arm
     from steelyard.recipes.recipes import Recipe
-    from steelyard.statistics.aggregation import Estimate
+    from steelyard.statistics.intervals import Estimate
 
 
 def planned_lines(recipe: "Recipe", folder: Path) -> Iterator[str]:

@@ -25,13 +25,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.core.arrays import Floats, Integers
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Record
 from steelyard.curation.supervised import ScoredBatch, compare_with_people
-from steelyard.curation.supervision import Floats, HumanTies
-from steelyard.ranking.judgment_table import Integers
-from steelyard.statistics.estimates import Estimate
-from steelyard.statistics.ratios import numbered, share_of
+from steelyard.curation.supervision import HumanTies
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.unit_bootstrap import number_units, share_of
 
 _STAKES = np.array([0.9, 0.6, 0.35, 0.18, 0.08])
 _STAKE_WEIGHTS = np.array([0.3, 0.3, 0.25, 0.1, 0.05])
@@ -113,7 +113,7 @@ def survey_margins(batches: Iterable[ScoredBatch], *, human_ties: HumanTies) -> 
         num_scores += sum(len(line.scores) for line in batch.scores)
         num_unscored += sum(len(line.unscored) for line in batch.scores)
     labelled = LabelledVerdicts(
-        numbered(prompts), np.concatenate([[], *labelled_margins]), np.concatenate([[], *is_right]).astype(bool)
+        number_units(prompts), np.concatenate([[], *labelled_margins]), np.concatenate([[], *is_right]).astype(bool)
     )
     return MarginSurvey(np.concatenate([[], *margins]), labelled, num_scores, num_unscored)
 

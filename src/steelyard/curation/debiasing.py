@@ -12,10 +12,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.core.arrays import Integers
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.text import num_markdown_marks
 from steelyard.core.types import Case, Record, Response, Scores
-from steelyard.ranking.judgment_table import NO_LANGUAGE, Integers
+from steelyard.ranking.judgment_table import NO_LANGUAGE
 from steelyard.ranking.pairs import IndexedPair, PairChoice, num_beyond_listed, pairs_of
 from steelyard.statistics.aggregation import UNCATEGORISED
 

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.core.arrays import Floats, Integers
 from steelyard.core.seeds import generator
 from steelyard.curation.calibration import is_kept
-from steelyard.curation.supervision import Floats
-from steelyard.ranking.judgment_table import Integers
-from steelyard.statistics.clustered import Shares, area, shares
+from steelyard.statistics.unit_bootstrap import SelectionShares, area, selection_shares
 
 Kept = NDArray[np.bool_]
 EVERY, AGREES, NOT_AGAINST, LONGER = "all", "agrees", "not confidently against", "longer"
@@ -73,7 +72,7 @@ def precision_table(asked: Asked, is_right: Kept, kept: dict[str, Kept], *, seed
     """
     names = list(kept)
     columns = [column for name in names for column in _with_controls(asked, kept[name], name, seed)]
-    found = shares(asked.prompt, np.stack(columns, axis=1), is_right, seed=seed)
+    found = selection_shares(asked.prompt, np.stack(columns, axis=1), is_right, seed=seed)
     every = names.index(EVERY)
     return [_row(name, kept[name], found, 4 * place, 4 * every) for place, name in enumerate(names)]
 
@@ -91,7 +90,7 @@ def by_preference(asked: Asked, is_right: Kept, agrees: Kept, *, seed: int) -> l
     is_longer = asked.longer > 0
     rows = []
     for name, group in (("prefers the longer", is_longer), ("prefers one not longer", ~is_longer)):
-        found = shares(asked.prompt, np.stack([group, group & agrees], axis=1), is_right, seed=seed)
+        found = selection_shares(asked.prompt, np.stack([group, group & agrees], axis=1), is_right, seed=seed)
         before, after, gain = found.of(0), found.of(1), found.minus(1, 0)
         rows.append({"group": name, "all": before.record(), "agrees": after.record(), "gain": gain.record()})
     return rows
@@ -102,7 +101,7 @@ def _with_controls(asked: Asked, kept: Kept, name: str, seed: int) -> tuple[Kept
     return kept, ~kept, random_kept(number, len(kept), seed, "as many", name), longest_kept(asked, number)
 
 
-def _row(name: str, kept: Kept, found: Shares, own: int, every: int) -> dict[str, Any]:
+def _row(name: str, kept: Kept, found: SelectionShares, own: int, every: int) -> dict[str, Any]:
     return {
         "filter": name,
         "num_kept": int(kept.sum()),

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Integers
 from steelyard.core.seeds import generator
 from steelyard.curation.filtering import AGREES, LONGER, NOT_AGAINST, Asked, Kept, filters, random_kept
-from steelyard.ranking.judgment_table import Integers
 
 HUMAN, ALL, FILTERED, RANDOM, ORACLE, SELF, CEILING = (
     "human only",

@@ -8,21 +8,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.core.arrays import Floats, Integers
 from steelyard.core.types import Case, Counts, Judgment, Kind, Pair, Record, Scores, Verdict
-from steelyard.curation.supervision import (
-    KEPT,
-    RULES,
-    Floats,
-    SupervisionRule,
-    agree,
-    cut_cycles,
-    margins_of,
-    pair_weights,
-)
+from steelyard.curation.supervision import KEPT, RULES, SupervisionRule, agree, cut_cycles, margins_of, pair_weights
 from steelyard.ranking.judgment_table import (
     NONE,
     TIE,
-    Integers,
     JudgmentTable,
     Only,
     Verdicts,

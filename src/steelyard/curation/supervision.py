@@ -9,15 +9,14 @@ from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.core.arrays import Floats, Integers
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Meta
-from steelyard.ranking.judgment_table import NONE, TIE, Integers, Only, Verdicts
+from steelyard.ranking.judgment_table import NONE, TIE, Only, Verdicts
 
 Policy = Literal["agree", "cycles", "weight"]
-Floats = NDArray[np.float64]
 
 RULES = (
     "kept",

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from steelyard.core.arrays import Floats
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
 from steelyard.core.protocols import FormulaModel, RewardModel
@@ -35,7 +36,6 @@ from steelyard.io.atomic import atomic_write
 from steelyard.io.run_folder import Result
 from steelyard.io.score_files import Scored
 from steelyard.plugins.reward_models import build_model, scored
-from steelyard.statistics.pair_counts import Floats
 
 _CASES_AT_A_TIME = 1024
 _CHARACTERS_AT_A_TIME = 2**22

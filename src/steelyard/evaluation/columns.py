@@ -10,13 +10,14 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from steelyard.core.arrays import Booleans, Floats, Integers
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Prompt, Response, Scores
 from steelyard.evaluation.measures.rank_correlation import blocks_by_size
 from steelyard.ranking.pairs import PairChoice, num_beyond_listed, pairs_of
 from steelyard.statistics.aggregation import UNCATEGORISED
 from steelyard.statistics.groups import Cell
-from steelyard.statistics.pair_counts import Booleans, ExactRule, Floats, Integers
+from steelyard.statistics.pair_counts import ExactRule
 
 UNRANKED = -1
 _MOST_PLACES = 2**32

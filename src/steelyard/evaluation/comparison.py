@@ -12,10 +12,10 @@ from steelyard.evaluation.evaluations import Beside
 from steelyard.evaluation.headlines import headline_of, ranking_of
 from steelyard.evaluation.measures.coverage import unlike_coverage
 from steelyard.io.progress import track
-from steelyard.statistics.blocks import draw_blocks
-from steelyard.statistics.comparison import compare, holm, ranks_beyond_doubt
-from steelyard.statistics.estimates import Estimate
-from steelyard.statistics.paired_means import paired_mean
+from steelyard.statistics.bootstrap import draw_blocks
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.prompt_means import paired_mean
+from steelyard.statistics.significance import compare, holm, significant_ranks
 from steelyard.statistics.standings import Drawing, bounded_p, draw_headlines
 
 LEVEL = 0.05
@@ -239,6 +239,6 @@ def _models(
             best_rank=best,
             worst_rank=worst,
         )
-        for own, (best, worst) in zip(beside.evaluated, ranks_beyond_doubt(is_better), strict=True)
+        for own, (best, worst) in zip(beside.evaluated, significant_ranks(is_better), strict=True)
     ]
     return tuple(sorted(models, key=lambda model: -(model.value.value or 0.0)))

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from steelyard.core.arrays import Integers
 from steelyard.core.errors import EvidenceError, FileError
 from steelyard.core.types import Run
 from steelyard.evaluation.items import Item, read_items
 from steelyard.io.run_folder import RUN_FILE, read_run
-from steelyard.statistics.estimates import SHARE
 from steelyard.statistics.groups import Cell, Label, Layout, layout_of
-from steelyard.statistics.pair_counts import Integers
+from steelyard.statistics.intervals import SHARE
+from steelyard.statistics.pair_counts import UnscoredPairs
 from steelyard.statistics.prompt_means import Ratio, mean_of
-from steelyard.statistics.unscored import Unscored
 
 ASKED = ("bench_kind", "bench", "pairs", "metric_compat", "matched_ratio")
 """The settings that must be equal for two numbers to mean the same."""
@@ -48,7 +48,7 @@ class Evaluated(NamedTuple):
     run: Run
     statistics: Integers
     measures: dict[str, Ratio]
-    unscored: Unscored = Unscored()
+    unscored: UnscoredPairs = UnscoredPairs()
 
 
 class Beside(NamedTuple):
@@ -132,10 +132,10 @@ def _statistics(items: Sequence[Item]) -> Integers:
     return np.array(rows, dtype=np.int64).reshape(len(rows), 4 + (len(counted[0].own) if counted else 0))
 
 
-def _unscored(items: Sequence[Item]) -> Unscored:
+def _unscored(items: Sequence[Item]) -> UnscoredPairs:
     counted = [one for one in items if one.exact_match is not None]
     rows = {row: one for row, one in enumerate(counted) if one.unscored}
-    return Unscored(
+    return UnscoredPairs(
         {row: frozenset(one.unscored) for row, one in rows.items()},
         {row: (one.exact_if_right, *one.own_if_right) for row, one in rows.items()},
     )

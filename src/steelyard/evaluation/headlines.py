@@ -2,8 +2,8 @@
 
 from steelyard.core.plugins import build
 from steelyard.evaluation.evaluations import Beside
+from steelyard.statistics.bootstrap import Items, Totals, resample
 from steelyard.statistics.headline import Headline, mean_accuracy
-from steelyard.statistics.resampling import Items, Totals, resample
 
 
 def headline_of(beside: Beside) -> Headline:

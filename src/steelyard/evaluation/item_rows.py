@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from steelyard.core.arrays import Integers
 from steelyard.core.types import Case, Scores
 from steelyard.evaluation.columns import BenchColumns, score_columns
 from steelyard.evaluation.measures.first_choice import choices_of, outcomes_of
@@ -15,7 +16,7 @@ from steelyard.evaluation.measures.length import MATCHED_RATIO, Outcomes
 from steelyard.evaluation.pair_verdicts import Judged, outcomes_by_case
 from steelyard.evaluation.questions import PairValues, Questions, answers, values_of
 from steelyard.io.atomic import atomic_write
-from steelyard.statistics.pair_counts import ExactRule, Integers, count_unscored, exact_matches
+from steelyard.statistics.pair_counts import ExactRule, count_unscored, exact_matches
 
 
 def item_rows(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Floats, Integers, ratio
 from steelyard.core.types import JsonObject, Record
 from steelyard.evaluation.items import Item
 from steelyard.evaluation.measures.coverage import are_read_alike
@@ -23,12 +24,10 @@ from steelyard.statistics.agreement import (
     kappa,
     num_same,
 )
-from steelyard.statistics.estimates import Estimate
+from steelyard.statistics.bootstrap import Items, Totals, resample
 from steelyard.statistics.groups import Label, layout_of
 from steelyard.statistics.headline import Breakdown, Drop, Formula, LanguageTotals, Part, by_language, drop
-from steelyard.statistics.pair_counts import Floats, Integers
-from steelyard.statistics.resampling import Items, Totals, resample
-from steelyard.statistics.tallies import ratio
+from steelyard.statistics.intervals import Estimate
 
 
 class Kin(NamedTuple):

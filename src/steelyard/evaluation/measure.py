@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Floats, Integers
 from steelyard.evaluation.columns import ScoreColumns
 from steelyard.evaluation.measures.calibration import Margins, calibration_report
 from steelyard.evaluation.measures.first_choice import (
@@ -27,10 +28,8 @@ from steelyard.evaluation.measures.length import MATCHED_RATIO, Outcomes, length
 from steelyard.evaluation.measures.regret import Regret
 from steelyard.evaluation.measures.rewards import Rewards, reward_report
 from steelyard.evaluation.questions import PairValues, Questions
-from steelyard.ranking.judgment_table import Integers
-from steelyard.statistics.blocks import Blocks, draw_layout
-from steelyard.statistics.estimates import CORRELATION, SHARE, Scale
-from steelyard.statistics.pair_counts import Floats
+from steelyard.statistics.bootstrap import Blocks, draw_layout
+from steelyard.statistics.intervals import CORRELATION, SHARE, Scale
 from steelyard.statistics.prompt_means import mean_of, summarise
 
 

@@ -7,20 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Floats, Integers
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case
 from steelyard.evaluation.columns import BenchColumns, bench_columns
 from steelyard.ranking.pairs import PairChoice
+from steelyard.statistics.bootstrap import Items
 from steelyard.statistics.groups import Cell, Label, Layout, layout_of, units_of
-from steelyard.statistics.pair_counts import (
-    ExactRule,
-    Floats,
-    Integers,
-    PromptStatistics,
-    prompt_statistics,
-    statistics_table,
-)
-from steelyard.statistics.resampling import Items
+from steelyard.statistics.pair_counts import ExactRule, PromptStatistics, prompt_statistics, statistics_table
 
 
 class Questions(NamedTuple):

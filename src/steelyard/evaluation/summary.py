@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Floats, Integers
 from steelyard.core.types import Case, Scores
 from steelyard.evaluation.columns import BenchColumns, ScoreColumns, score_columns
 from steelyard.evaluation.config import Config
@@ -22,14 +23,8 @@ from steelyard.evaluation.questions import (
     values_of,
 )
 from steelyard.statistics.aggregation import ACCURACY, means, share_difference
-from steelyard.statistics.pair_counts import (
-    Floats,
-    Integers,
-    PromptStatistics,
-    count_unscored,
-    with_policy,
-)
-from steelyard.statistics.resampling import resample
+from steelyard.statistics.bootstrap import resample
+from steelyard.statistics.pair_counts import PromptStatistics, count_unscored, with_policy
 
 
 class HeadlineColumns(NamedTuple):

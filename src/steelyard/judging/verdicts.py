@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Floats
 from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, Outcome, PairVerdict, Showing
 from steelyard.core.types import Prompt, Record
-from steelyard.statistics.estimates import Estimate
-from steelyard.statistics.pair_counts import Floats
-from steelyard.statistics.tallies import MOST_UNITS, Entries, Group, Tally, shares
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.unit_bootstrap import MOST_UNITS, Entries, Group, Tally, estimate_shares
 
 _FIRST, _INCONSISTENT = "first", "inconsistent"
 # Of two reasons for no verdict the first here is reported: a failed request can be repeated.
@@ -172,7 +172,7 @@ class VerdictCounter:
         draws = self._tally.drawn(seed=seed, num_resamples=num_resamples)
 
         def share(group: Group) -> Estimate:
-            return shares(draws.table([group]), lambda sums: (sums[..., 0], sums[..., 1]))[0]
+            return estimate_shares(draws.table([group]), lambda sums: (sums[..., 0], sums[..., 1]))[0]
 
         return {
             name: VerdictSummary(

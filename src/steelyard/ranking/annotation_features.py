@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Integers
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Judgment
-from steelyard.ranking.judgment_table import Integers, JudgmentTable, NameNumbers, integers
-from steelyard.statistics.tallies import MOST_UNITS
+from steelyard.ranking.judgment_table import JudgmentTable, NameNumbers, integers
+from steelyard.statistics.unit_bootstrap import MOST_UNITS
 
 UNKNOWN = -1
 

@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
+from steelyard.core.arrays import Booleans, Floats
 from steelyard.core.types import Record
 from steelyard.statistics.agreement import FIRST, SECOND, TIED
-from steelyard.statistics.estimates import UNBOUNDED, Estimate, interval, one_sample
-from steelyard.statistics.pair_counts import Booleans, Floats
-from steelyard.statistics.tallies import Draws
+from steelyard.statistics.intervals import UNBOUNDED, Estimate, interval, one_sample
+from steelyard.statistics.unit_bootstrap import Draws
 
 Ties = Literal["half", "davidson"]
 

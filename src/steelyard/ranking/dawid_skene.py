@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Floats, Integers
 from steelyard.core.types import Record
-from steelyard.ranking.judgment_table import NONE, Integers, JudgmentTable, NameNumbers, Verdicts
+from steelyard.ranking.judgment_table import NONE, JudgmentTable, NameNumbers, Verdicts
 from steelyard.ranking.rater_models import Pairs, Votes, by_dawid_skene, posterior
 from steelyard.statistics.agreement import FIRST, SECOND, TIED, distinct, oriented
-from steelyard.statistics.pair_counts import Floats
 
 _DIGITS = 12
 """Probabilities that agree to so many digits are equal."""

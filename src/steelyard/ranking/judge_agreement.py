@@ -5,12 +5,12 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
+from steelyard.core.arrays import Floats
 from steelyard.core.types import Record
 from steelyard.statistics import agreement
 from steelyard.statistics.bias import Chosen
-from steelyard.statistics.estimates import Estimate
-from steelyard.statistics.pair_counts import Floats
-from steelyard.statistics.tallies import Draws, Summed, shares
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.unit_bootstrap import Draws, Summed, estimate_shares
 
 MOST_PAIRS = 100
 """How many pairs of judges are listed."""
@@ -68,7 +68,7 @@ def agreement_summary(draws: Draws, *, num_not_counted_apart: int = 0) -> Agreem
 def _pair_agreement(
     totals: Summed, *, judges: tuple[str, str] | None = None, kinds: tuple[str, str] | None = None
 ) -> PairAgreement:
-    same, same_strict = shares(totals, _same_label)
+    same, same_strict = estimate_shares(totals, _same_label)
     kappa = _beyond_chance(same, agreement.kappa, totals)
     return PairAgreement(judges=judges, kinds=kinds, agreement=same, agreement_of_strict=same_strict, kappa=kappa)
 
@@ -85,5 +85,5 @@ def _same_label(cells: Floats) -> Chosen:
 
 
 def _alpha(totals: Summed) -> Estimate:
-    same = msgspec.structs.replace(shares(totals, _same_label)[0], n=round(float(totals.point.sum())))
+    same = msgspec.structs.replace(estimate_shares(totals, _same_label)[0], n=round(float(totals.point.sum())))
     return _beyond_chance(same, agreement.alpha, totals)

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Integers
 from steelyard.ranking.annotation_features import UNKNOWN, Traits
 from steelyard.ranking.conflicts import ConflictGraphs, RankedGraphs
-from steelyard.ranking.judgment_table import NONE, TIE, Aggregate, Integers, JudgmentTable
+from steelyard.ranking.judgment_table import NONE, TIE, Aggregate, JudgmentTable
 from steelyard.ranking.leave_one_out import UNDEFINED, standing, tiers_of_others
 from steelyard.statistics.agreement import (
     NUM_CELLS,
@@ -20,7 +21,7 @@ from steelyard.statistics.agreement import (
     oriented,
 )
 from steelyard.statistics.bias import NUM_LENGTH, NUM_POSITION, length_columns, position_columns
-from steelyard.statistics.tallies import Entries, Group
+from steelyard.statistics.unit_bootstrap import Entries, Group
 
 UNREAD, TIED, KEPT, CONFLICTING = range(4)
 CONFLICT, RANKING, OTHERS, LENGTH, POSITION = 0, 4, 7, 10, 10 + NUM_LENGTH

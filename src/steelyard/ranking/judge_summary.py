@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from steelyard.core.arrays import Floats
 from steelyard.core.types import JsonObject, Record
 from steelyard.ranking.author_strength import AuthorStrengths, Ties, author_strengths
 from steelyard.ranking.conflicts import Conflicts, ConflictTables
@@ -28,9 +29,8 @@ from steelyard.ranking.leave_one_out import AGAINST, AGREES, UNORDERED
 from steelyard.statistics import bias
 from steelyard.statistics.agreement import NUM_CELLS
 from steelyard.statistics.bias import Chosen
-from steelyard.statistics.estimates import Estimate
-from steelyard.statistics.pair_counts import Floats
-from steelyard.statistics.tallies import Draws, Group, Summed, Tally, shares
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.unit_bootstrap import Draws, Group, Summed, Tally, estimate_shares
 
 MOST_JUDGES = 500
 MOST_PAIRS_OF_JUDGES = 2000
@@ -215,7 +215,7 @@ def _with_ends(conflicts: Conflicts, ratios: tuple[Estimate, Estimate] | None) -
 
 def _conflict_ratios(totals: Summed) -> tuple[Estimate, Estimate]:
     """Return the conflict ratio over all readable judgments and over the strict ones, from `conflict_states`."""
-    ratio, of_strict = shares(totals, lambda sums: _conflicts(sums, start=0))
+    ratio, of_strict = estimate_shares(totals, lambda sums: _conflicts(sums, start=0))
     return ratio, of_strict
 
 
@@ -240,7 +240,7 @@ _MEASURES: Mapping[str, Callable[[Floats], Chosen]] = {
 def _quality(totals: Summed) -> JudgeQuality:
     sums = totals.point
     # All measures in one call: the resamples are summed once.
-    flat = shares(totals, lambda columns: _concatenate([measure(columns) for measure in _MEASURES.values()]))
+    flat = estimate_shares(totals, lambda columns: _concatenate([measure(columns) for measure in _MEASURES.values()]))
     ends = np.cumsum([measure(sums).given.shape[-1] for measure in _MEASURES.values()]).tolist()
     starts = [0, *ends[:-1]]
     estimates = {name: flat[start:end] for name, start, end in zip(_MEASURES, starts, ends, strict=True)}

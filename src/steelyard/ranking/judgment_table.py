@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.core.arrays import Integers
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError, EvidenceError, choices, listed
 from steelyard.core.types import Case, Judgment, Kind, Ranking
 from steelyard.statistics.aggregation import UNCATEGORISED
 
-Integers = NDArray[np.integer]
 Aggregate = Literal["none", "majority"]
 """How several verdicts on one pair of a graph are combined: not at all, or by a vote."""
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Integers
 from steelyard.ranking.conflicts import RankedGraphs
-from steelyard.ranking.judgment_table import NONE, Aggregate, Edges, Integers
+from steelyard.ranking.judgment_table import NONE, Aggregate, Edges
 from steelyard.ranking.tiers import tiers_of
 from steelyard.statistics.agreement import FIRST, NUM_LABELS, SECOND, TIED, distinct, oriented, vote
 

@@ -12,12 +12,19 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from steelyard.ranking.judgment_table import Aggregate, Integers, Verdicts, edges_of
+from steelyard.core.arrays import Floats, Integers
+from steelyard.ranking.judgment_table import Aggregate, Verdicts, edges_of
 from steelyard.ranking.tiers import tiers_of
 from steelyard.statistics.agreement import FIRST, NUM_LABELS, SECOND, TIED, distinct
-from steelyard.statistics.estimates import Estimate
-from steelyard.statistics.pair_counts import Floats
-from steelyard.statistics.tallies import MOST_UNITS, Entries, Summed, Tally, share_difference, shares
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.unit_bootstrap import (
+    MOST_UNITS,
+    Entries,
+    Summed,
+    Tally,
+    estimate_share_difference,
+    estimate_shares,
+)
 
 _SWAPPED = np.array([SECOND, FIRST, TIED])
 _CLOSE = 1e-7
@@ -346,8 +353,8 @@ def _score(rater: str, model: str, totals: Summed, base: Summed, predictions: Se
 
     sizes = np.array([len(predicted.prompt) for predicted in predictions])
     number = int(sizes.sum())
-    rights = shares(totals, lambda sums: (sums[..., [0, 2]], sums[..., [1, 3]]))
+    rights = estimate_shares(totals, lambda sums: (sums[..., [0, 2]], sums[..., [1, 3]]))
     accuracy, of_all = (replace(estimate, n=number) for estimate in rights)
-    gain = share_difference(both, parts, number)
+    gain = estimate_share_difference(both, parts, number)
     coverage = float(np.average([predicted.coverage[model] for predicted in predictions], weights=sizes))
     return RaterModelScore(rater, model, accuracy, gain, coverage, float(totals.point[1] / sizes.sum()), of_all)

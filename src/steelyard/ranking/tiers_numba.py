@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.ranking.judgment_table import Edges, Integers
+from steelyard.core.arrays import Integers
+from steelyard.ranking.judgment_table import Edges
 
 WIDEST = 32
 _TABLED = 5

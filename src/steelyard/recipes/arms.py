@@ -7,15 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from steelyard.core.arrays import Integers
 from steelyard.core.types import Run
 from steelyard.evaluation.evaluations import read_beside
 from steelyard.io.run_folder import read_run
 from steelyard.recipes.experiments import model_name, run_name
-from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, Estimate, by_category, estimate_macro
-from steelyard.statistics.comparison import Comparison, compare, holm
+from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, by_category, estimate_macro
+from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Layout
-from steelyard.statistics.pair_counts import Integers
-from steelyard.statistics.resampling import Items, resample
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.significance import Comparison, compare, holm
 
 NUM_RESAMPLES = 2000
 

@@ -13,7 +13,7 @@ from steelyard.io.atomic import atomic_write, write_text
 from steelyard.recipes.arms import NUM_RESAMPLES, Against, Arm, Measured, differences, read_arms
 from steelyard.recipes.run import run
 from steelyard.recipes.sweeps import Point, Sweep, points_of, sweep_recipe
-from steelyard.statistics.trends import Trend, trend
+from steelyard.statistics.significance import Trend, trend
 
 TABLE_FILE, PLOT_FILE = "sweep.json", "sweep.svg"
 _ALIKE = 0.02

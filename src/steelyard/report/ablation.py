@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from steelyard.statistics.aggregation import Estimate
+from steelyard.statistics.intervals import Estimate
 
 _INK, _SEED, _FONT = "#1f6f6b", "#b5812f", "Noto Sans, Noto Sans CJK SC, sans-serif"
 Row = tuple[str, Estimate, Sequence[float]]

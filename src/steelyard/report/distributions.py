@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from steelyard.core.arrays import Floats
 from steelyard.evaluation.marks import (
     ALERT,
     MODEL_COLOURS,
@@ -15,7 +16,7 @@ from steelyard.evaluation.marks import (
     vertical_line,
 )
 from steelyard.evaluation.tables import Figure, Mark, count, word
-from steelyard.report.rewards import QUANTILE_WORDS, Floats, Rewards, TierSpread
+from steelyard.report.rewards import QUANTILE_WORDS, Rewards, TierSpread
 
 _MOST_BINS = 40
 

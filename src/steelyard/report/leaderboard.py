@@ -11,7 +11,7 @@ from steelyard.evaluation.tables import DASH, Table, percent, spread, table, wor
 from steelyard.report.conflicts import Grouped
 from steelyard.report.html import Strings, code_markup, read_template, script_hash, template_environment
 from steelyard.report.sections import Panel, Section
-from steelyard.statistics.estimates import Estimate
+from steelyard.statistics.intervals import Estimate
 
 _FIXED = (
     "name", "kind", "best_rank", "worst_rank", "share_first", "group", "self_test", "share_cut", "share_unscored",

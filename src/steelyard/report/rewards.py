@@ -7,13 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from steelyard.core.arrays import Floats
 from steelyard.evaluation.tables import Table, count, decimal, percent, table, word
 from steelyard.report.summary_readers import Item
 
 _QUANTILES = (5, 25, 50, 75, 95)
 QUANTILE_WORDS = ("quantile_5", "quantile_25", "median", "quantile_75", "quantile_95")
-
-Floats = npt.NDArray[np.float64]
 
 
 class Rewards(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steelyard.statistics.aggregation import Estimate
+from steelyard.statistics.intervals import Estimate
 
 _FONT = "Noto Sans, Noto Sans CJK SC, sans-serif"
 _COLOURS = ["#1f6f6b", "#b5812f", "#7a3b69", "#3d5a98", "#a23e2a", "#5d7a1f", "#444444", "#c06c9b"]

@@ -32,8 +32,8 @@ from steelyard.io.progress import log, track
 from steelyard.io.run_folder import Result, read_run, result_folder
 from steelyard.io.score_files import read_scored
 from steelyard.ranking.pairs import UNLISTED, IndexedPair, listed_pairs, pairs_of
-from steelyard.statistics.estimates import Estimate
-from steelyard.statistics.ratios import share_of
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.unit_bootstrap import share_of
 
 _DEFAULT = Config()
 _DOWNSAMPLED = "downsampled"

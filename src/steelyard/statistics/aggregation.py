@@ -5,19 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Floats
 from steelyard.core.seeds import generator
-from steelyard.statistics.estimates import (
-    SHARE,
-    Difference,
-    Estimate,
-    Evidence,
-    Scale,
-    difference,
-    interval,
-)
+from steelyard.statistics.bootstrap import Items, Totals, difference_items, resample
 from steelyard.statistics.groups import Cell
-from steelyard.statistics.pair_counts import CORRECT, EXACT, PAIRS, PROMPTS, Floats
-from steelyard.statistics.resampling import Items, Totals, difference_items, resample
+from steelyard.statistics.intervals import SHARE, Difference, Estimate, Evidence, Scale, difference, interval
+from steelyard.statistics.pair_counts import CORRECT, EXACT, PAIRS, PROMPTS
 
 UNCATEGORISED = "uncategorised"
 
@@ -43,7 +36,7 @@ class Groups(NamedTuple):
     names: tuple[str, ...]
     members: Floats
 
-    def only(self, *names: str) -> "Groups":
+    def select(self, *names: str) -> "Groups":
         """The groups of these names, in this order."""
         return Groups(names, self.members[[self.names.index(name) for name in names]])
 
@@ -123,7 +116,7 @@ def estimate_groups(totals: Totals, groups: Groups) -> dict[str, dict[str, Any]]
     """Accuracy and exact match of each group by its name."""
     found = {}
     for name in groups.names:
-        own = groups.only(name)
+        own = groups.select(name)
         found[name] = {
             "accuracy": estimate_macro(totals, own, ACCURACY).record(),
             "exact_match": estimate_macro(totals, own, EXACT_MATCH).record(),

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.statistics.estimates import CORRELATION, Estimate
-from steelyard.statistics.pair_counts import Floats
-from steelyard.statistics.tallies import Integers, ratio
+from steelyard.core.arrays import Floats, Integers, ratio
+from steelyard.statistics.intervals import CORRELATION, Estimate
 
 FIRST, SECOND, TIED, UNLABELLED = range(4)
 NUM_LABELS = 3

@@ -19,9 +19,9 @@ from zlib import crc32
 
 import numpy as np
 
+from steelyard.core.arrays import Floats, Integers
 from steelyard.core.types import Case
-from steelyard.statistics.estimates import Evidence
-from steelyard.statistics.pair_counts import Floats, Integers
+from steelyard.statistics.intervals import Evidence
 
 _FEWEST = 5
 _FEWEST_SOURCES, _MOST_BORROWED = 20, 64
@@ -71,8 +71,12 @@ class Pool(NamedTuple):
 
     @property
     def num_sources(self) -> int:
-        """How many units there are to draw from."""
+        """Return the number of units to draw from."""
         return int(self.source.max(initial=-1)) + 1
+
+    def draw(self, random: np.random.Generator, num_resamples: int, num_slots: int) -> Integers:
+        """Draw the source that replaces each of several strata of one unit: shape (resample, slot)."""
+        return random.integers(max(1, self.num_sources), size=(num_resamples, num_slots))
 
 
 class Layout(NamedTuple):
@@ -226,11 +230,6 @@ def rank_within(owner: Integers, value: Integers) -> Integers:
     starts = np.flatnonzero(np.diff(pairs[0], prepend=-1))
     within = np.arange(pairs.shape[1]) - np.repeat(starts, np.diff(starts, append=pairs.shape[1]))
     return within[place.reshape(-1)]
-
-
-def draw_source(pool: Pool, random: np.random.Generator, num_resamples: int, num_slots: int) -> Integers:
-    """The source that stands in each slot (a stratum of one unit), by resample: shape (resample, slot)."""
-    return random.integers(max(1, pool.num_sources), size=(num_resamples, num_slots))
 
 
 def _shuffled(name: str) -> tuple[int, str]:

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Floats
 from steelyard.core.types import Record
 from steelyard.statistics.aggregation import ACCURACY, by_category, estimate, estimate_difference, macro
-from steelyard.statistics.estimates import UNBOUNDED, Estimate
+from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.groups import Cell
-from steelyard.statistics.pair_counts import PAIRS, PROMPTS, Floats
-from steelyard.statistics.resampling import Totals
+from steelyard.statistics.intervals import UNBOUNDED, Estimate
+from steelyard.statistics.pair_counts import PAIRS, PROMPTS
 
 Formula = Callable[[Floats], Floats]
 """A value from sums by cell: (…, cell, column) to (…), of the prompts and of every resample alike."""
@@ -118,7 +119,7 @@ def by_language(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> dict[str, 
     for name in sorted({cell.language for cell in totals.cells if cell.language is not None}):
         place = [index for index, cell in enumerate(totals.cells) if cell.language == name]
         found[name] = LanguageTotals(
-            totals.only(place), {cell: n for cell, n in left_out.items() if cell.language == name}, place
+            totals.select(place), {cell: n for cell, n in left_out.items() if cell.language == name}, place
         )
     return found
 

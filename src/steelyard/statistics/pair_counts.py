@@ -1,32 +1,31 @@
 """Accuracy and exact match of scores against an ordering: the one implementation for annotation, validation, benches.
 
-Works on flat arrays of comparable pairs; every measure is a sum of the per-prompt statistics made here.
+It works on flat arrays of comparable pairs; every measure is a sum of the per-prompt statistics computed here.
 Every listed pair counts once: the weights of ``pairs`` are for training.
 """
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Booleans = npt.NDArray[np.bool_]
+from steelyard.core.arrays import Booleans, Floats, Integers
 
 ExactRule = Literal["strict", "cheems"]
-Unscored = Literal["wrong", "right", "left_out"]
-Policy = Literal["wrong", "right"]
-"""How what is neither right nor wrong counts: a tie, or a pair without a verdict."""
+UnscoredRule = Literal["wrong", "right", "left_out"]
+TiePolicy = Literal["wrong", "right"]
+"""How a tie or a pair without a verdict counts."""
+Pair = tuple[str, str]
 
 PAIRS, CORRECT, PROMPTS, EXACT = range(4)
 NUM_COLUMNS = 4
-"""The columns of a table of statistics, from which accuracy and exact match are formed. A bench's own follow."""
+"""The columns of a table of statistics, from which accuracy and exact match are computed. Those of a bench follow."""
 
 _REVERSED, _TIED, _CORRECT, _UNSCORED = range(4)
 
 
 class PromptStatistics(NamedTuple):
-    """What became of each prompt's pairs; every array has shape (prompt,)."""
+    """The number of each prompt's pairs by outcome; every array has shape (prompt,)."""
 
     num_correct: Integers
     num_tied: Integers
@@ -35,15 +34,25 @@ class PromptStatistics(NamedTuple):
 
     @property
     def num_pairs(self) -> Integers:
-        """How many comparable pairs each prompt has."""
+        """Return the number of comparable pairs of each prompt."""
         return self.num_correct + self.num_tied + self.num_reversed + self.num_unscored
 
 
+class UnscoredPairs(NamedTuple):
+    """The pairs that a model has no score or verdict for, by row of its table of statistics.
+
+    ``if_right``: EXACT and the bench's columns of these rows if all of these pairs were right.
+    """
+
+    pairs: Mapping[int, frozenset[Pair]] = {}
+    if_right: Mapping[int, tuple[int, ...]] = {}
+
+
 def prompt_statistics(prompt: Integers, better: Floats, worse: Floats, num_prompts: int) -> PromptStatistics:
-    """Counts each prompt's pairs by outcome.
+    """Count each prompt's pairs by outcome.
 
     ``prompt``, ``better`` and ``worse`` have shape (pair,): the prompt's position and the two scores. A pair is
-    correct when the better response's score is strictly greater (CHEEMS, eq. 1). NaN stands for "unscored".
+    correct if the better response's score is strictly greater (CHEEMS, eq. 1). NaN means "unscored".
     """
     outcome = np.where(better > worse, _CORRECT, np.where(better == worse, _TIED, _REVERSED))
     outcome[np.isnan(better) | np.isnan(worse)] = _UNSCORED
@@ -51,39 +60,39 @@ def prompt_statistics(prompt: Integers, better: Floats, worse: Floats, num_promp
     return PromptStatistics(counts[:, _CORRECT], counts[:, _TIED], counts[:, _REVERSED], counts[:, _UNSCORED])
 
 
-def count_unscored(statistics: PromptStatistics, treatment: Unscored) -> PromptStatistics:
-    """The statistics with every unscored pair counted as wrong, as right, or left out."""
-    unscored, none = statistics.num_unscored, np.zeros_like(statistics.num_unscored)
+def count_unscored(statistics: PromptStatistics, rule: UnscoredRule) -> PromptStatistics:
+    """Return the statistics with every unscored pair counted as wrong or as right, or left out."""
+    unscored, zeros = statistics.num_unscored, np.zeros_like(statistics.num_unscored)
     return PromptStatistics(
-        statistics.num_correct + (unscored if treatment == "right" else none),
+        statistics.num_correct + (unscored if rule == "right" else zeros),
         statistics.num_tied,
-        statistics.num_reversed + (unscored if treatment == "wrong" else none),
-        none,
+        statistics.num_reversed + (unscored if rule == "wrong" else zeros),
+        zeros,
     )
 
 
-def with_policy(statistics: PromptStatistics, policy: Policy) -> PromptStatistics:
-    """The statistics with every tie and every unscored pair counted as wrong, or as right."""
-    open_pairs, none = statistics.num_tied + statistics.num_unscored, np.zeros_like(statistics.num_tied)
+def with_policy(statistics: PromptStatistics, policy: TiePolicy) -> PromptStatistics:
+    """Return the statistics with every tie and every unscored pair counted as wrong, or as right."""
+    undecided, zeros = statistics.num_tied + statistics.num_unscored, np.zeros_like(statistics.num_tied)
     is_right = policy == "right"
     return PromptStatistics(
-        statistics.num_correct + (open_pairs if is_right else none),
-        none,
-        statistics.num_reversed + (none if is_right else open_pairs),
-        none,
+        statistics.num_correct + (undecided if is_right else zeros),
+        zeros,
+        statistics.num_reversed + (zeros if is_right else undecided),
+        zeros,
     )
 
 
 def half_credit(statistics: PromptStatistics) -> Integers:
-    """Twice the credit of each prompt where a tie and an unscored pair count one half, shape (prompt, 1).
+    """Return twice the credit of each prompt if a tie and an unscored pair count one half, shape (prompt, 1).
 
-    The rule that RewardBench and M-RewardBench score generative models by; of exact match it says nothing.
+    RewardBench and M-RewardBench score generative models by this rule; it does not define exact match.
     """
     return (2 * statistics.num_correct + statistics.num_tied + statistics.num_unscored)[:, None]
 
 
 def exact_matches(statistics: PromptStatistics, rule: ExactRule = "strict") -> Booleans:
-    """Whether each prompt's pairs are all in order, shape (prompt,) (CHEEMS, eq. 2).
+    """Return whether each prompt's pairs are all in order, shape (prompt,) (CHEEMS, eq. 2).
 
     ``strict``: there is a pair, and every pair is correct; a tied score is wrong.
     """
@@ -95,10 +104,27 @@ def exact_matches(statistics: PromptStatistics, rule: ExactRule = "strict") -> B
 
 
 def statistics_table(statistics: PromptStatistics, included: Booleans, rule: ExactRule = "strict") -> Integers:
-    """The columns PAIRS, CORRECT, PROMPTS, EXACT: shape (prompt, 4).
+    """Return the columns PAIRS, CORRECT, PROMPTS, EXACT: shape (prompt, 4).
 
-    ``included`` says which prompts are in the denominator of exact match: those with a comparable pair, and under the
-    rule ``cheems`` all that have an ordering. One rule for every model, so that no two rows differ in denominators.
+    ``included`` marks the prompts in the denominator of exact match: those with a comparable pair, and under the rule
+    ``cheems`` all that have an ordering. The rule is the same for every model, so that denominators are equal.
     """
     exact = exact_matches(statistics, rule) & included
     return np.stack([statistics.num_pairs, statistics.num_correct, included, exact], axis=1).astype(np.int64)
+
+
+def with_unscored_right(table: Integers, unscored: UnscoredPairs, other: UnscoredPairs) -> Integers | None:
+    """Return a model's table with every pair right that it alone has no score for; None if there is no such pair.
+
+    ``other`` belongs to the model that it is compared with. Pairs that neither has scored stay as they are. Exact match
+    and the bench's columns of a row with such a pair are those of all its unscored pairs right.
+    """
+    num_alone = {row: len(pairs - other.pairs.get(row, frozenset())) for row, pairs in unscored.pairs.items()}
+    rows = [row for row, number in num_alone.items() if number]
+    if not rows:
+        return None
+    favourable = table.copy()
+    favourable[rows, CORRECT] += np.array([num_alone[row] for row in rows])
+    for row in rows:
+        favourable[row, [EXACT, *range(NUM_COLUMNS, table.shape[1])]] = unscored.if_right[row]
+    return favourable

@@ -1,6 +1,6 @@
-"""Measures that are one sum over another: over all prompts, as the mean over categories, and by group.
+"""Measures that are one sum over another: over all prompts, as the mean over categories, by group, and of two models.
 
-Each has its interval from the same drawing of blocks of prompts (`blocks.draw_blocks`).
+All intervals use the same drawing of prompts (`bootstrap.draw_blocks`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Floats, Integers, ratio
 from steelyard.statistics.aggregation import mean_over_groups
-from steelyard.statistics.blocks import Blocks, Sums, Terms, add_up, evidence_of, one_group
-from steelyard.statistics.estimates import UNBOUNDED, Estimate, Evidence, Scale, difference, interval
-from steelyard.statistics.pair_counts import Floats, Integers
-from steelyard.statistics.tallies import ratio
+from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of, one_group
+from steelyard.statistics.intervals import UNBOUNDED, Estimate, Evidence, Scale, difference, interval
 
 UNKNOWN_LANGUAGE = "unknown"
 
 
 class Ratio(NamedTuple):
-    """What is summed and by what it is divided, both of shape (prompt,).
+    """Numerator and denominator by prompt, both of shape (prompt,).
 
-    ``scale``: the values that it can take by prompt. ``is_difference``: of two shares of the same things.
+    ``scale``: the values that the quotient of one prompt can take. ``is_difference``: of two shares with one
+    denominator.
     """
 
     above: Floats
@@ -36,42 +36,81 @@ class Grouping(NamedTuple):
     group: Integers
 
 
+class PairedMean(NamedTuple):
+    """The first model's mean over categories minus the second's, with the two-sided ``p`` of the interval's test.
+
+    Prompts without a value of one of the two are left out for both; n is the number that remains. ``p`` is None if none
+    remain.
+    """
+
+    difference: Estimate
+    p: float | None
+
+    def record(self) -> dict[str, Any]:
+        """Return the difference as it is written."""
+        return {"difference": self.difference.record(), "p": self.p}
+
+
 def mean_of(values: Floats, scale: Scale = UNBOUNDED) -> Ratio:
-    """The mean over the prompts that have a value; NaN is none."""
-    known = ~np.isnan(values)
-    return Ratio(np.where(known, values, 0.0), known.astype(np.float64), scale)
+    """Return the mean over the prompts that have a value; NaN is none."""
+    is_known = ~np.isnan(values)
+    return Ratio(np.where(is_known, values, 0.0), is_known.astype(np.float64), scale)
 
 
 def by_category(blocks: Blocks) -> Grouping:
-    """The first-tier categories of the prompts."""
+    """Return the first-tier categories of the prompts."""
     return _grouping([cell.category for cell in blocks.layout.cells], blocks)
 
 
 def by_language(blocks: Blocks) -> Grouping:
-    """The languages of the prompts."""
+    """Return the languages of the prompts."""
     return _grouping([cell.language or UNKNOWN_LANGUAGE for cell in blocks.layout.cells], blocks)
 
 
 def summarise(blocks: Blocks, ratios: Mapping[str, Ratio], *, with_groups: bool = True) -> dict[str, Any]:
-    """``macro`` (the plain mean over categories), ``micro`` (over all), and each category and language by name."""
-    found: dict[str, Any] = {name: {} for name in ratios}
+    """Return ``macro`` (the plain mean over categories), ``micro`` (over all), and each category and language."""
+    summary: dict[str, Any] = {name: {} for name in ratios}
     categories, languages = by_category(blocks), by_language(blocks)
-    for name, own, sums in _summed(blocks, ratios, categories):
-        found[name] |= {
-            "macro": _estimated(blocks, own, sums, categories.group).record(),
-            "micro": _estimated(blocks, own, _in_all(sums), one_group(len(categories.group))).record(),
+    for name, measure, sums in _summed(blocks, ratios, categories):
+        summary[name] |= {
+            "macro": _estimate(blocks, measure, sums, categories.group).record(),
+            "micro": _estimate(blocks, measure, _in_all(sums), one_group(len(categories.group))).record(),
         }
         if with_groups:
-            found[name]["by_category"] = _each(blocks, own, sums, categories)
-    for name, own, sums in _summed(blocks, ratios, languages) if with_groups else ():
-        found[name]["by_language"] = _each(blocks, own, sums, languages)
-    return found
+            summary[name]["by_category"] = _estimate_each(blocks, measure, sums, categories)
+    for name, measure, sums in _summed(blocks, ratios, languages) if with_groups else ():
+        summary[name]["by_language"] = _estimate_each(blocks, measure, sums, languages)
+    return summary
 
 
 def estimate_ratio(sums: Sums, n: float, evidence: Evidence, scale: Scale) -> Estimate:
-    """Column 0 over column 1, the plain mean of it over all groups."""
-    point, drawn = (mean_over_groups(ratio(own[..., 0], own[..., 1])) for own in sums)
+    """Return column 0 over column 1, as the plain mean over all groups."""
+    point, drawn = (mean_over_groups(ratio(part[..., 0], part[..., 1])) for part in sums)
     return interval(float(point), np.asarray(drawn), n, evidence, scale)
+
+
+def paired_mean(blocks: Blocks, first: Ratio, second: Ratio) -> PairedMean:
+    """Return the paired difference over the prompts that have a value of both."""
+    both = (first.below > 0) & (second.below > 0)
+    grouping = by_category(blocks)
+    assert (first.below[both] == second.below[both]).all(), "the same things of the same prompts"
+    distance = np.abs(first.above - second.above)
+    columns = [first.above, second.above, distance, first.below]
+    terms = Terms(np.flatnonzero(both), grouping.group[both], [column[both] for column in columns])
+    sums = add_up(blocks, terms, len(grouping.names))
+    point, drawn = (
+        mean_over_groups(ratio(part[..., 0], part[..., 3])) - mean_over_groups(ratio(part[..., 1], part[..., 3]))
+        for part in sums
+    )
+    tested = difference(
+        float(point),
+        np.asarray(drawn),
+        first.below[both].sum(),
+        evidence_of(blocks, grouping.group, both),
+        discordance=float(mean_over_groups(ratio(sums.point[:, 2], sums.point[:, 3]))),
+        largest=float((distance[both] / first.below[both]).max(initial=0.0)) or 1.0,
+    )
+    return PairedMean(tested.estimate, None if tested.estimate.value is None else tested.p)
 
 
 def _grouping(names: Sequence[str], blocks: Blocks) -> Grouping:
@@ -81,35 +120,37 @@ def _grouping(names: Sequence[str], blocks: Blocks) -> Grouping:
 
 
 def _summed(blocks: Blocks, ratios: Mapping[str, Ratio], grouping: Grouping) -> list[tuple[str, Ratio, Sums]]:
-    """Of each ratio the sums above, below, and of what is above without its sign."""
-    columns = [column for own in ratios.values() for column in (own.above, own.below, np.abs(own.above))]
+    """Return the sums of each ratio's numerators, denominators, and absolute numerators."""
+    columns = [column for each in ratios.values() for column in (each.above, each.below, np.abs(each.above))]
     terms = Terms(np.arange(len(grouping.group)), grouping.group, columns)
     sums = add_up(blocks, terms, len(grouping.names))
     return [
-        (name, own, Sums(*(part[..., 3 * place : 3 * place + 3] for part in sums)))
-        for place, (name, own) in enumerate(ratios.items())
+        (name, measure, Sums(*(part[..., 3 * place : 3 * place + 3] for part in sums)))
+        for place, (name, measure) in enumerate(ratios.items())
     ]
 
 
 def _in_all(sums: Sums) -> Sums:
-    return Sums(*(own.sum(axis=-2, keepdims=True) for own in sums))
+    return Sums(*(part.sum(axis=-2, keepdims=True) for part in sums))
 
 
-def _estimated(blocks: Blocks, own: Ratio, sums: Sums, group: Integers) -> Estimate:
-    """The plain mean over the groups of ``sums``, with what stands behind it; ``group`` has shape (prompt,)."""
+def _estimate(blocks: Blocks, measure: Ratio, sums: Sums, group: Integers) -> Estimate:
+    """Return the plain mean over the groups of ``sums`` with its interval; ``group`` has shape (prompt,)."""
     n = sums.point[:, 1].sum()
-    evidence = evidence_of(blocks, group, own.below > 0)
-    if not own.is_difference:
-        return estimate_ratio(sums, n, evidence, own.scale)
+    evidence = evidence_of(blocks, group, measure.below > 0)
+    if not measure.is_difference:
+        return estimate_ratio(sums, n, evidence, measure.scale)
     point, drawn = (mean_over_groups(ratio(part[..., 0], part[..., 1])) for part in sums)
-    apart = float(mean_over_groups(ratio(sums.point[:, 2], sums.point[:, 1])))
-    return difference(float(point), np.asarray(drawn), n, evidence, discordance=apart).estimate
+    discordance = float(mean_over_groups(ratio(sums.point[:, 2], sums.point[:, 1])))
+    return difference(float(point), np.asarray(drawn), n, evidence, discordance=discordance).estimate
 
 
-def _each(blocks: Blocks, own: Ratio, sums: Sums, grouping: Grouping) -> dict[str, Any]:
-    found = {}
+def _estimate_each(blocks: Blocks, measure: Ratio, sums: Sums, grouping: Grouping) -> dict[str, Any]:
+    """Return the estimate of each group that has something to measure."""
+    groups = {}
     for place, name in enumerate(grouping.names):
         if sums.point[place, 1] > 0:
             part = Sums(sums.point[place : place + 1], sums.resampled[:, place : place + 1])
-            found[name] = _estimated(blocks, own, part, np.where(grouping.group == place, 0, -1)).record()
-    return found
+            members = np.where(grouping.group == place, 0, -1)
+            groups[name] = _estimate(blocks, measure, part, members).record()
+    return groups

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Booleans, Floats, Integers
 from steelyard.core.seeds import derived_seed
-from steelyard.statistics.comparison import holm, ranks_beyond_doubt
-from steelyard.statistics.estimates import Difference, Evidence, difference
+from steelyard.statistics.bootstrap import Items, Totals, cell_sums, resample
 from steelyard.statistics.groups import Layout
-from steelyard.statistics.pair_counts import Booleans, Floats, Integers
-from steelyard.statistics.resampling import Items, Totals, cell_sums, resample
-from steelyard.statistics.unscored import Unscored, favoured
+from steelyard.statistics.intervals import Difference, Evidence, difference
+from steelyard.statistics.pair_counts import UnscoredPairs, with_unscored_right
+from steelyard.statistics.significance import holm, significant_ranks
 
 Formula = Callable[[Floats], Floats]
 """A headline from sums by cell: (…, cell, column) to (…)."""
@@ -81,7 +81,7 @@ def standings(
     *,
     num_resamples: int,
     seed: int,
-    unscored: Sequence[Unscored] = (),
+    unscored: Sequence[UnscoredPairs] = (),
 ) -> Standings:
     """Rank models by a headline; ``tables`` are statistics, shape (prompt, column), of which it is a formula.
 
@@ -103,7 +103,7 @@ def standings(
     return Standings(
         point,
         rank_shares(drawn.resampled),
-        tuple(ranks_beyond_doubt(differs)),
+        tuple(significant_ranks(differs)),
         groups_of(point, differs),
         dict(zip(pairs, corrected, strict=True)),
         dict(zip(pairs, bounded, strict=True)),
@@ -111,14 +111,14 @@ def standings(
 
 
 def bounded_p(
-    drawing: Drawing, tables: Sequence[Integers], unscored: Sequence[Unscored], pair: tuple[int, int], drawn: Drawn
+    drawing: Drawing, tables: Sequence[Integers], unscored: Sequence[UnscoredPairs], pair: tuple[int, int], drawn: Drawn
 ) -> float:
     """Return the p-value with the pairs right that the worse model of a pair alone has no score for; 0 if it has all.
 
     It is 1 where the other model is no longer the better one.
     """
     better, worse = sorted(pair, key=lambda index: -drawn.point[index])
-    table = favoured(tables[worse], unscored[worse], unscored[better])
+    table = with_unscored_right(tables[worse], unscored[worse], unscored[better])
     if table is None:
         return 0.0
     found = drawing.draw([tables[better], table]).minus(0, 1, len(table))

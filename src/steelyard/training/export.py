@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import torch
 
+from steelyard.core.arrays import Floats
 from steelyard.core.types import Counts
 from steelyard.io.atomic import atomic_write, move_into_place, write_text
 from steelyard.io.progress import log
@@ -19,7 +20,6 @@ from steelyard.networks.conversation import Rendering, add_no_marks
 from steelyard.networks.loading import quiet
 from steelyard.networks.manifest import Manifest, PolicySettings, RewardReference, RewardScale, write_manifest
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
-from steelyard.statistics.pair_counts import Floats
 from steelyard.training.batching import share_in_steps
 from steelyard.training.checkpoints import Line, translate_disk_full
 from steelyard.training.config import Config

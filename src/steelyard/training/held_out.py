@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import torch
 
+from steelyard.core.arrays import Booleans, Floats
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.types import Case
 from steelyard.io.run_folder import file_hash
@@ -16,13 +17,7 @@ from steelyard.networks.devices import device_memory, fits
 from steelyard.networks.manifest import RewardReference, RewardScale
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
 from steelyard.networks.scorer import Scorer
-from steelyard.statistics.pair_counts import (
-    Booleans,
-    Floats,
-    PromptStatistics,
-    exact_matches,
-    prompt_statistics,
-)
+from steelyard.statistics.pair_counts import PromptStatistics, exact_matches, prompt_statistics
 from steelyard.training.examples import Example, Examples
 
 _NUM_LOWEST = 3

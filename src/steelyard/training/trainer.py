@@ -11,6 +11,7 @@ import msgspec
 import torch
 from torch import Tensor
 
+from steelyard.core.arrays import Floats
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.seeds import derived_seed
 from steelyard.io.progress import log
@@ -18,7 +19,6 @@ from steelyard.networks.devices import LOCAL, Heap, World
 from steelyard.networks.feature_cache import feature_cache
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
 from steelyard.networks.scorer import Limits, Scorer
-from steelyard.statistics.pair_counts import Floats
 from steelyard.training.batching import PlannedStep, Step, pairs_in, plan_steps
 from steelyard.training.checkpoints import (
     BestWeights,

@@ -11,7 +11,7 @@ from steelyard.evaluation.measures.calibration import (
     fit_steepness,
     out_of_fold,
 )
-from steelyard.statistics.blocks import draw_blocks
+from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
 
 

@@ -12,7 +12,7 @@ from steelyard.evaluation.measures.length import (
     num_misplaced,
     why_not,
 )
-from steelyard.statistics.blocks import draw_blocks
+from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
 
 

@@ -14,7 +14,7 @@ from steelyard.plugins.benches.subset_benches import TRANSLATION_SUBSETS
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
 from steelyard.statistics.aggregation import means
-from steelyard.statistics.resampling import resample
+from steelyard.statistics.bootstrap import resample
 from strategies import case
 
 RANKING = (("a",), ("b",), ("c",))

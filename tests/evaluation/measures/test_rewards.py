@@ -3,7 +3,7 @@ import pytest
 
 from reference_measures import reference_estimate
 from steelyard.evaluation.measures.rewards import Rewards, reward_report
-from steelyard.statistics.blocks import draw_blocks
+from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
 
 

@@ -3,8 +3,8 @@ import pytest
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import build
+from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
-from steelyard.statistics.resampling import Items, resample
 from strategies import case
 
 

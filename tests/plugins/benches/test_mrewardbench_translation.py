@@ -4,8 +4,8 @@ import pytest
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
 from steelyard.plugins.benches.subset_benches import TRANSLATION_SUBSETS, translation_subset
+from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
-from steelyard.statistics.resampling import Items, resample
 from strategies import case
 
 

@@ -4,8 +4,8 @@ import pytest
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.plugins import build
 from steelyard.plugins.benches.rewardbench import PRIOR_SETS, SECTIONS, WEIGHT_SETS
+from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
-from steelyard.statistics.resampling import Items, resample
 from strategies import case
 
 COUNTS = {name: {subset.name: subset.num_prompts for subset in subsets} for name, subsets in WEIGHT_SETS.items()}

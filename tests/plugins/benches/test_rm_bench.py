@@ -7,8 +7,8 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
 from steelyard.core.types import Response, Scores
 from steelyard.plugins.benches.rm_bench import PUBLISHED
+from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
-from steelyard.statistics.resampling import Items, resample
 from strategies import case
 
 STYLES = ("concise", "detailed", "markdown")

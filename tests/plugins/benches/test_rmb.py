@@ -3,8 +3,8 @@ import pytest
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
+from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
-from steelyard.statistics.resampling import Items, resample
 from strategies import case
 
 FOUR = [(goal, name) for goal in ("Helpfulness", "Harmlessness") for name in ("Pairwise_set", "BoN_set")]

@@ -8,7 +8,7 @@ import typer
 
 if TYPE_CHECKING:
     from steelyard.evaluation.comparison import ComparisonSummary, ModelDifference
-    from steelyard.statistics.estimates import Estimate
+    from steelyard.statistics.intervals import Estimate
 
 _LEVEL = 0.05
 

@@ -7,7 +7,7 @@ import typer
 
 if TYPE_CHECKING:
     from steelyard.stages.debias import Balance, BeforeAfter, DebiasSummary, GroupBalance
-    from steelyard.statistics.estimates import Estimate
+    from steelyard.statistics.intervals import Estimate
 
 _MOST_ROWS = 20
 

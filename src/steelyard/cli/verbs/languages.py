@@ -8,8 +8,8 @@ import typer
 
 if TYPE_CHECKING:
     from steelyard.evaluation.languages import LanguagesSummary
-    from steelyard.statistics.estimates import Estimate
     from steelyard.statistics.headline import Drop
+    from steelyard.statistics.intervals import Estimate
 
 
 def command(

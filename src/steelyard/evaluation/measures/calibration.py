@@ -10,13 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Floats, Integers, ratio, sigmoid, softplus
 from steelyard.core.seeds import generator
-from steelyard.statistics.blocks import Blocks, Sums, Terms, add_up, evidence_of, one_group
-from steelyard.statistics.estimates import POSITIVE, SHARE, Estimate, Evidence, Scale, interval
-from steelyard.statistics.logistic import sigmoid, softplus
-from steelyard.statistics.pair_counts import Floats, Integers
+from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of, one_group
+from steelyard.statistics.intervals import POSITIVE, SHARE, Estimate, Evidence, Scale, interval
 from steelyard.statistics.prompt_means import estimate_ratio
-from steelyard.statistics.tallies import ratio
 
 NUM_BINS = 10
 NUM_FOLDS = 5

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Booleans, Floats, Integers
 from steelyard.evaluation.columns import UNRANKED, BenchColumns
 from steelyard.evaluation.measures.length import MATCHED_RATIO, Outcomes
 from steelyard.evaluation.measures.rank_correlation import (
@@ -15,7 +16,6 @@ from steelyard.evaluation.measures.rank_correlation import (
 )
 from steelyard.evaluation.measures.regret import Regret, budgets_up_to, regret
 from steelyard.evaluation.questions import PairValues
-from steelyard.statistics.pair_counts import Booleans, Floats, Integers
 
 
 class Choices(NamedTuple):

@@ -10,23 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Floats, Integers
 from steelyard.core.types import Case
 from steelyard.ranking.conflicts import compare_with_tiers
-from steelyard.ranking.judgment_table import (
-    NONE,
-    TIE,
-    Aggregate,
-    Integers,
-    JudgmentTable,
-    Only,
-    edges_of,
-    judgment_table,
-)
+from steelyard.ranking.judgment_table import NONE, TIE, Aggregate, JudgmentTable, Only, edges_of, judgment_table
 from steelyard.ranking.leave_one_out import tiers_of_others
 from steelyard.ranking.tiers import tiers_of
-from steelyard.statistics.blocks import Blocks
-from steelyard.statistics.estimates import SHARE
-from steelyard.statistics.pair_counts import Floats
+from steelyard.statistics.bootstrap import Blocks
+from steelyard.statistics.intervals import SHARE
 from steelyard.statistics.prompt_means import Ratio, summarise
 
 RULES: dict[str, Aggregate] = {"resolved": "none", "majority": "majority"}
@@ -40,7 +31,7 @@ _FEWEST_PROMPTS_PER_CATEGORY = 6
 class HeldOut(NamedTuple):
     """Verdicts of one annotator on pairs that the others order; ``better`` and ``worse`` are theirs; shape (verdict,).
 
-    ``human`` is 1 where the annotator agrees, 0 for a tie, and -1 where not. Positions are those in the case.
+    ``human`` is 1 where the annotator agrees, 0 for a tie, and -1 where not. Integers are those in the case.
     """
 
     case: Integers

@@ -12,10 +12,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from steelyard.statistics.blocks import Blocks, Sums, Terms, add_up, evidence_of, one_group
-from steelyard.statistics.estimates import SHARE, UNBOUNDED, Estimate, interval
-from steelyard.statistics.logistic import sigmoid, softplus
-from steelyard.statistics.pair_counts import Booleans, Floats, Integers
+from steelyard.core.arrays import Booleans, Floats, Integers, sigmoid, softplus
+from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of, one_group
+from steelyard.statistics.intervals import SHARE, UNBOUNDED, Estimate, interval
 from steelyard.statistics.prompt_means import Ratio, summarise
 
 MATCHED_RATIO = 1.1

@@ -7,8 +7,8 @@ import numpy as np
 from steelyard.evaluation.config import Config
 from steelyard.evaluation.questions import Questions, items_of
 from steelyard.statistics.aggregation import means
+from steelyard.statistics.bootstrap import Totals, resample
 from steelyard.statistics.pair_counts import CORRECT, PromptStatistics, half_credit, with_policy
-from steelyard.statistics.resampling import Totals, resample
 
 
 def tie_policies(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.statistics.pair_counts import Booleans, Floats, Integers
+from steelyard.core.arrays import Booleans, Floats, Integers
 
 _CELLS_AT_A_TIME = 4_000_000
 

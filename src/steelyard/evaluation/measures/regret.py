@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Floats, Integers
 from steelyard.evaluation.measures.rank_correlation import blocks_by_size
-from steelyard.statistics.pair_counts import Floats, Integers
 
 _EVERY = 8
 

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from steelyard.statistics.blocks import Blocks, Sums, Terms, add_up, evidence_of
-from steelyard.statistics.estimates import (
+from steelyard.core.arrays import Booleans, Floats, Integers, ratio
+from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of
+from steelyard.statistics.intervals import (
     POSITIVE,
     SHARE,
     UNBOUNDED,
@@ -24,9 +25,7 @@ from steelyard.statistics.estimates import (
     score_interval,
     variance_of,
 )
-from steelyard.statistics.pair_counts import Booleans, Floats, Integers
 from steelyard.statistics.prompt_means import Grouping, by_category, by_language
-from steelyard.statistics.tallies import ratio
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _NUM_OWN = 4

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Integers
 from steelyard.core.errors import EvidenceError, choices
 from steelyard.core.types import Case, JsonObject, Scores
+from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.groups import prompt_names
 from steelyard.statistics.headline import NONE_LEFT_OUT, Breakdown, Headline, LeftOut
-from steelyard.statistics.pair_counts import Integers
-from steelyard.statistics.resampling import Totals
 
 
 def no_columns(cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Integers:

@@ -6,20 +6,14 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
+from steelyard.core.arrays import Floats
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import Plugin
 from steelyard.core.types import Case, JsonObject
 from steelyard.plugins.benches._bench import Bench, check_subset, overall
-from steelyard.statistics.aggregation import (
-    ACCURACY,
-    Groups,
-    estimate,
-    estimate_groups,
-    group_cells,
-    shares,
-)
-from steelyard.statistics.estimates import Estimate
+from steelyard.statistics.aggregation import ACCURACY, Groups, estimate, estimate_groups, group_cells, shares
+from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.headline import (
     NONE_LEFT_OUT,
     Breakdown,
@@ -35,8 +29,7 @@ from steelyard.statistics.headline import (
     num_prompts,
     subset_of,
 )
-from steelyard.statistics.pair_counts import Floats
-from steelyard.statistics.resampling import Totals
+from steelyard.statistics.intervals import Estimate
 
 
 class Subset(NamedTuple):
@@ -154,7 +147,7 @@ def _breakdown(subsets: Sequence[Subset]) -> Callable[..., Breakdown]:
 
 
 def _section(groups: Groups, subsets: Sequence[Subset]) -> Formula:
-    members, weights = groups.only(*(subset.name for subset in subsets)), [subset.weight for subset in subsets]
+    members, weights = groups.select(*(subset.name for subset in subsets)), [subset.weight for subset in subsets]
     return lambda sums: np.average(shares(sums, members, ACCURACY), axis=-1, weights=weights)
 
 
@@ -211,7 +204,7 @@ def _rewardbench(config: RewardBenchConfig) -> Bench:
 
 
 def _with_prior_sets(sums: Floats, groups: Groups, mean: Formula) -> Floats:
-    prior = shares(sums, groups.only(*PRIOR_SETS), ACCURACY).mean(axis=-1)
+    prior = shares(sums, groups.select(*PRIOR_SETS), ACCURACY).mean(axis=-1)
     return (2 * len(SECTIONS) * mean(sums) + prior) / (2 * len(SECTIONS) + 1)
 
 

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from steelyard.core.arrays import Floats, Integers
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import without_settings
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.plugins.benches._bench import Bench, check_subset, overall
 from steelyard.statistics.aggregation import estimate
+from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.groups import Cell
 from steelyard.statistics.headline import (
     NONE_LEFT_OUT,
@@ -21,8 +23,7 @@ from steelyard.statistics.headline import (
     num_prompts,
     subset_of,
 )
-from steelyard.statistics.pair_counts import NUM_COLUMNS, Floats, Integers
-from steelyard.statistics.resampling import Totals
+from steelyard.statistics.pair_counts import NUM_COLUMNS
 
 STYLES = ("concise", "detailed", "markdown")
 DOMAINS = {

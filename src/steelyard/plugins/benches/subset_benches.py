@@ -24,6 +24,7 @@ from steelyard.statistics.aggregation import (
     group_cells,
     macro,
 )
+from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.groups import Cell
 from steelyard.statistics.headline import (
     NONE_LEFT_OUT,
@@ -38,7 +39,6 @@ from steelyard.statistics.headline import (
     subset_of,
 )
 from steelyard.statistics.pair_counts import PAIRS
-from steelyard.statistics.resampling import Totals
 
 CHEEMS_PUBLISHED = {"open_prompt": 1146, "human_instruction": 1346}
 """The subsets of CheemsBench and their numbers of prompts (CHEEMS, Table 1)."""
@@ -74,7 +74,7 @@ _DIRECTION = re.compile(r"(?<![a-z])(deu?|zho?|eng?)(?:_[a-z]{4})?(?:2|-to-|_to_
 
 def _share(groups: Groups, names: Sequence[str], share: Share) -> Formula:
     """Return the plain mean of a share over some of the groups."""
-    return lambda sums: macro(sums, groups.only(*names), share)
+    return lambda sums: macro(sums, groups.select(*names), share)
 
 
 # Any cases
@@ -87,7 +87,7 @@ def _categories(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> Breakdown:
         return Part(lambda sums: macro(sums, groups, ACCURACY), float((groups.members @ totals.point)[:, PAIRS].sum()))
 
     groups = by_category(totals.cells)
-    return Breakdown({name: part(groups.only(name)) for name in groups.names}, part(groups), {})
+    return Breakdown({name: part(groups.select(name)) for name in groups.names}, part(groups), {})
 
 
 _CASES = Bench(
@@ -190,7 +190,7 @@ _rmb_headline = overall(
 def _rmb_summary(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> JsonObject:
     """Return ``sections``, the four means over prompts, and the headline (the paper's table)."""
     groups = group_cells(totals.cells, _rmb_section)
-    sections = {name: estimate_macro(totals, groups.only(name), EXACT_MATCH).record() for name in groups.names}
+    sections = {name: estimate_macro(totals, groups.select(name), EXACT_MATCH).record() for name in groups.names}
     return {"sections": sections, **_rmb_headline(totals, left_out).record(totals)}
 
 
@@ -225,7 +225,7 @@ def _translation_summary(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> J
     """Return ``sections``, the eight subsets, and the headline; with all of them `GAPS`."""
     groups, headline = group_cells(totals.cells, subset_of), _translation_headline(totals, left_out)
     present = [name for name in TRANSLATION_SUBSETS if name in groups.names]
-    sections = {name: estimate_macro(totals, groups.only(name), ACCURACY).record() for name in present}
+    sections = {name: estimate_macro(totals, groups.select(name), ACCURACY).record() for name in present}
     summary = {"sections": sections, **headline.record(totals)}
     if headline.missing:
         return summary

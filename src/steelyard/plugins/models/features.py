@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.core.arrays import Floats
 from steelyard.core.errors import ConfigError
 from steelyard.core.seeds import generator
 from steelyard.core.types import Case
@@ -13,7 +14,6 @@ from steelyard.networks.settings import FeatureSettings
 from steelyard.plugins.models._cross_fitted import CrossFitted, FlatPairs, bradley_terry, normalised
 from steelyard.ranking.pairs import PairChoice
 
-Floats = NDArray[np.float64]
 Table = NDArray[np.float32]
 Positions = NDArray[np.int64]
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.core.arrays import Floats
 from steelyard.core.errors import EvidenceError
 from steelyard.core.protocols import TrainableModel
 from steelyard.curation.filtering_arms import (
@@ -18,12 +19,11 @@ from steelyard.curation.filtering_arms import (
     arm_pairs,
     splits,
 )
-from steelyard.curation.supervision import Floats
 from steelyard.io.progress import bar
 from steelyard.stages.filters.evidence import Study
 from steelyard.stages.filters.settings import Config
 from steelyard.stages.filters.teaching import asked_of, margins_by, taught_by
-from steelyard.statistics.clustered import shares
+from steelyard.statistics.unit_bootstrap import selection_shares
 
 
 class Trial:
@@ -70,7 +70,7 @@ class Trial:
     def record(self, repetitions: int, *, seed: int) -> dict[str, Any]:
         """The accuracy of each arm and its paired differences; intervals over prompts, repetitions averaged."""
         owner = self.study.prompt[self.study.human.case]
-        found = shares(owner, np.ones_like(self.right), self.right / repetitions, seed=seed)
+        found = selection_shares(owner, np.ones_like(self.right), self.right / repetitions, seed=seed)
         rows = []
         for column, name in enumerate(self.arms):
             row: dict[str, Any] = {"arm": name, "num_pairs": float(np.mean(self.num_pairs[name]))}

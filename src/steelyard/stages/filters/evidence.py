@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.arrays import Floats, Integers
 from steelyard.core.errors import ConfigError, EvidenceError, choices
 from steelyard.core.seeds import generator
 from steelyard.core.text import num_characters
@@ -12,11 +13,10 @@ from steelyard.core.types import Case
 from steelyard.curation.filtering import Kept
 from steelyard.curation.filtering_arms import Columns
 from steelyard.curation.splits import root_text
-from steelyard.curation.supervision import Floats
-from steelyard.ranking.judgment_table import NONE, TIE, Integers, Only, Verdicts, judgment_table, majority
+from steelyard.ranking.judgment_table import NONE, TIE, Only, Verdicts, judgment_table, majority
 from steelyard.ranking.pairs import pairs_of
 from steelyard.stages.filters.settings import Config
-from steelyard.statistics.ratios import numbered
+from steelyard.statistics.unit_bootstrap import number_units
 
 
 class Study(NamedTuple):
@@ -59,7 +59,7 @@ def read_study(cases: Sequence[Case], config: Config, *, where: str) -> Study:
     has_key = keys[place] == asked
     return Study(
         cases=tuple(cases),
-        prompt=numbered([root_text(case) for case in cases]),
+        prompt=number_units([root_text(case) for case in cases]),
         human=Columns(strict.graph, strict.better, strict.worse),
         trains=_unanimous(people, strict, span) if config.train_on == "unanimous" else np.ones(len(keys), bool),
         judged=judged,

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
+from steelyard.core.arrays import Floats
 from steelyard.core.protocols import TrainableModel
 from steelyard.core.scores import checked_scores
 from steelyard.core.types import Case, Pair
 from steelyard.curation.filtering import Asked
 from steelyard.curation.filtering_arms import Columns
-from steelyard.curation.supervision import Floats
 from steelyard.stages.filters.evidence import Study
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 from scipy.stats import t as student_t
 
-from steelyard.statistics.estimates import (
+from steelyard.statistics.intervals import (
     POSITIVE,
     SHARE,
     UNBOUNDED,

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from scipy.stats import t as student_t
 
-from steelyard.statistics.comparison import compare, holm, mcnemar_p, ranks_beyond_doubt
 from steelyard.statistics.groups import Cell, Label, layout_of
+from steelyard.statistics.significance import compare, holm, mcnemar_p, significant_ranks
 
 
 def layout(number, categories=("a",)):
@@ -92,4 +92,4 @@ def test_ranks_are_as_wide_as_the_doubt():
     # The first beats the third; nothing else is sure.
     differs = np.zeros((3, 3), dtype=bool)
     differs[0, 2] = True
-    assert ranks_beyond_doubt(differs) == [(1, 2), (1, 3), (2, 3)]
+    assert significant_ranks(differs) == [(1, 2), (1, 3), (2, 3)]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from steelyard.statistics.logistic import sigmoid, softplus
+from steelyard.core.arrays import sigmoid, softplus
 
 VALUES = np.array([-1e300, -800.0, -30.0, -1.0, 0.0, 1e-9, 2.5, 40.0, 1e300])
 

@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_measures import every_resample
-from steelyard.statistics import resampling
+from steelyard.statistics import bootstrap
+from steelyard.statistics import distinct_rows as distinct_rows_module
+from steelyard.statistics.bootstrap import Items, difference_items, resample
+from steelyard.statistics.distinct_rows import distinct_rows, row_codes
 from steelyard.statistics.groups import Cell, Label, layout_of
-from steelyard.statistics.resampling import Items, difference_items, distinct_rows, resample
 
 
 def items(rows, categories=None, prompts=None, num_resamples=1000, languages=None):
@@ -44,20 +46,20 @@ def test_distinct_rows_equal_a_counter(table):
 )
 def test_counting_codes_finds_the_rows_that_a_counter_finds(drawn):
     given_items = items([row[1:] for row in drawn], [row[0] for row in drawn])
-    coded = resampling._coded(given_items.statistics)
-    assert coded is not None
+    codes = row_codes(given_items.statistics)
+    assert codes is not None
     for stratum in given_items.layout.strata:
-        found = resampling._distinct_units(stratum, given_items.statistics, coded)
+        found = codes.count(stratum.rows)
         expected = Counter(row[1:] for row in drawn if row[0] == stratum.name[0])
         assert dict(zip(map(tuple, found.rows.tolist()), found.counts.tolist(), strict=True)) == expected
 
 
 def test_more_prompts_than_one_block_and_codes_too_many_to_count():
-    number = 2 * resampling._ROWS_AT_A_TIME + 5
+    number = 2 * distinct_rows_module._ROWS_AT_A_TIME + 5
     rows = [[3, index % 3, 7] for index in range(number)]
     totals = resample(items(rows, num_resamples=2), seed=0)
     assert totals.point.tolist() == [[3 * number, sum(row[1] for row in rows), 7 * number]]
-    assert resampling._coded(np.array([[0, 0], [2**40, 2**20]])) is None
+    assert row_codes(np.array([[0, 0], [2**40, 2**20]])) is None
     assert resample(items([[0, 0], [2**40, 2**20]], num_resamples=1), seed=0).point.tolist() == [[2**40, 2**20]]
 
 
@@ -161,7 +163,7 @@ def test_the_seed_decides_and_a_new_stratum_leaves_the_others_as_they_were():
 def test_drawing_in_portions_changes_nothing(monkeypatch):
     rows = [[1, 0], [1, 1], [2, 1], [5, 3]]
     whole = resample(items(rows, num_resamples=50), seed=2).resampled
-    monkeypatch.setattr(resampling, "_DRAWS_AT_A_TIME", 12)
+    monkeypatch.setattr(bootstrap, "_COUNTS_AT_A_TIME", 12)
     assert np.array_equal(resample(items(rows, num_resamples=50), seed=2).resampled, whole)
 
 

@@ -3,16 +3,16 @@ import pytest
 from scipy.stats import t as student_t
 
 from reference_measures import reference_estimate, reference_score
-from steelyard.statistics.estimates import Estimate
-from steelyard.statistics.tallies import (
+from steelyard.core.arrays import ratio
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.unit_bootstrap import (
     FEWEST_UNITS,
     MOST_UNITS,
     Entries,
     Summed,
     Tally,
-    estimates,
-    ratio,
-    shares,
+    estimate_shares,
+    estimate_values,
 )
 
 
@@ -105,7 +105,7 @@ def test_several_values_at_once_and_nan_is_nothing():
     resampled = random.normal(0.3, 0.1, size=(1001, 3))
     resampled[::3, 1] = np.nan
     summed = Summed(np.array([0.5, 0.25, np.nan]), resampled, np.ones((40, 3)))
-    first, second, third = estimates(summed, lambda sums: sums, np.array([7.0, 8.0, 0.0]))
+    first, second, third = estimate_values(summed, lambda sums: sums, np.array([7.0, 8.0, 0.0]))
     assert (first.value, first.n, second.value, second.n) == (0.5, 7, 0.25, 8)
     for found, drawn in ((first, resampled[:, 0]), (second, resampled[~np.isnan(resampled[:, 1]), 1])):
         # Forty units: Student's t with 39 degrees of freedom, and 40 / 39 of the variance of the resamples.
@@ -116,7 +116,7 @@ def test_several_values_at_once_and_nan_is_nothing():
 
 def test_a_value_without_any_resample_has_no_interval():
     summed = Summed(np.array([1.0]), np.full((5, 1), np.nan), np.ones((40, 1)))
-    assert estimates(summed, lambda sums: sums, np.array([1.0])) == [Estimate(1.0, None, None, 1)]
+    assert estimate_values(summed, lambda sums: sums, np.array([1.0])) == [Estimate(1.0, None, None, 1)]
 
 
 def test_a_ratio_of_nothing_is_nan():
@@ -129,7 +129,7 @@ def test_a_share_without_spread_has_an_interval_over_the_units_that_count():
     # Ten units have three judgments each, of which none is wrong; two units have only something else, in column 3.
     tally.add(entries([("a",)], [*range(10), *range(12)], [0] * 10 + [3] * 12, [3.0] * 10 + [1.0] * 12))
     totals = tally.drawn(seed=0).totals([("a",)])
-    wrong, right, none = shares(totals, lambda sums: (sums[..., [1, 0, 1]], sums[..., [0, 0, 2]]))
+    wrong, right, none = estimate_shares(totals, lambda sums: (sums[..., [1, 0, 1]], sums[..., [0, 0, 2]]))
     assert wrong.record() == reference_estimate(0.0, 10, 30)
     assert right.record() == reference_estimate(1.0, 10, 30)
     assert none == Estimate(None, None, None, 0)
@@ -139,7 +139,7 @@ def test_a_share_with_spread_has_the_score_interval():
     tally = Tally(2)
     tally.add(entries([("a",)], range(400), [0] * 100 + [1] * 300))
     totals = tally.drawn(seed=1, num_resamples=20_000).totals([("a",)])
-    (found,) = shares(totals, lambda sums: (sums[..., :1], sums.sum(axis=-1, keepdims=True)))
+    (found,) = estimate_shares(totals, lambda sums: (sums[..., :1], sums.sum(axis=-1, keepdims=True)))
     low, high = reference_score(0.25, 400)
     assert (found.value, found.n) == (0.25, 400)
     assert (found.low, found.high) == (low, high)

@@ -1,0 +1,94 @@
+"""Counts of the distinct rows of a table of whole numbers, so that resampling costs the few distinct rows."""
+
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from steelyard.core.arrays import Integers
+
+_LARGEST_CODE = 2**62
+_ROWS_AT_A_TIME = 2**14
+_MOST_CODES = 2**16
+
+
+class DistinctRows(NamedTuple):
+    """The distinct rows of a table, shape (distinct, column), in a fixed order, and the number of times each occurs."""
+
+    rows: Integers
+    counts: Integers
+
+
+def distinct_rows(table: Integers) -> DistinctRows:
+    """Count the distinct rows of a table by one integer code per row; short tables by comparing their rows."""
+    if len(table) < table.shape[1]:
+        return DistinctRows(*np.unique(table, axis=0, return_counts=True))
+    code, bound = _codes(table)
+    if bound <= 4 * len(table) + 1024:
+        # With few possible codes, counting is faster than sorting.
+        counts = np.bincount(code, minlength=bound)
+        used = np.flatnonzero(counts)
+        example = np.zeros(bound, dtype=np.int64)
+        example[code] = np.arange(len(table))
+        return DistinctRows(table[example[used]], counts[used])
+    _, first, counts = np.unique(code, return_index=True, return_counts=True)
+    return DistinctRows(table[first], counts)
+
+
+class RowCodes(NamedTuple):
+    """One code per row of a table, in mixed radix with the last column as the lowest digit; shape (row,)."""
+
+    code: Integers
+    least: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+    def count(self, selected: Integers) -> DistinctRows:
+        """Count the distinct rows among those at the selected positions."""
+        counts = np.bincount(self.code[selected])
+        used = np.flatnonzero(counts)
+        return DistinctRows(self._decode(used), counts[used])
+
+    def _decode(self, codes: Integers) -> Integers:
+        columns: list[Integers] = []
+        for least, size in zip(reversed(self.least), reversed(self.sizes), strict=True):
+            codes, column = np.divmod(codes, size)
+            columns.append(least + column)
+        return np.stack(columns[::-1], axis=1)
+
+
+def row_codes(table: Integers) -> RowCodes | None:
+    """Code all rows at once; None if so many codes are possible that counting them costs more than sorting.
+
+    The table is read in blocks that fit the processor's cache, so that it passes through memory only twice.
+    """
+    blocks = [slice(start, start + _ROWS_AT_A_TIME) for start in range(0, len(table), _ROWS_AT_A_TIME)]
+    if not blocks or not table.shape[1]:
+        return None
+    columns = range(table.shape[1])
+    least = np.min([[table[block, column].min() for column in columns] for block in blocks], axis=0)
+    largest = np.max([[table[block, column].max() for column in columns] for block in blocks], axis=0)
+    sizes = (largest - least + 1).tolist()
+    if prod(sizes) > max(_MOST_CODES, len(table)):
+        return None
+    code = np.zeros(len(table), np.int64)
+    varied = [column for column in columns if sizes[column] > 1]
+    for block in blocks:
+        part = code[block]
+        for column in varied:
+            part *= sizes[column]
+            part += table[block, column] - least[column]
+    return RowCodes(code, tuple(least.tolist()), tuple(sizes))
+
+
+def _codes(table: Integers) -> tuple[Integers, int]:
+    """Return one integer per row, equal exactly for equal rows, and an exclusive upper bound of the codes."""
+    code, bound = np.zeros(len(table), dtype=np.int64), 1
+    for column in table.T:
+        least = int(column.min())
+        size = int(column.max()) - least + 1
+        if bound * size > _LARGEST_CODE:
+            distinct, code = np.unique(code, return_inverse=True)
+            bound = len(distinct)
+        code = code * size + (column - least)
+        bound *= size
+    return code, bound

@@ -1,0 +1,308 @@
+"""The bootstrap over prompts without strata, for judgments and pairs: sums by unit, and shares of them.
+
+A *unit* is what is drawn: a prompt with all its judgments. When to use which:
+
+- `Tally`: sums by unit and named group over a file of any size, in bounded memory. If the table would exceed its bound,
+  units are folded two by two into random groups of prompts, and the groups are drawn: the variance keeps its
+  expectation, and is known less precisely the fewer the units (to about 2 % with a thousand). One drawing serves all
+  groups, so that their differences are paired.
+- `selection_shares`: the share of right entries among those that each of several rules selects, drawn together.
+- `share_of`: the share of right entries of one selection; the cost is that of the distinct units, not of all.
+- `area`: the area under the ROC curve.
+
+`estimate_values`, `estimate_shares` and `estimate_share_difference` form the intervals of sums (`Summed`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.core.arrays import Booleans, Floats, Integers, ratio
+from steelyard.core.seeds import generator
+from steelyard.statistics.bootstrap import draw_counts, draw_weights
+from steelyard.statistics.distinct_rows import distinct_rows
+from steelyard.statistics.intervals import SHARE, UNBOUNDED, Estimate, Scale, difference, interval, one_sample
+
+MOST_UNITS = 2048
+FEWEST_UNITS = 64
+_MOST_CELLS = 2_000_000
+_COLUMNS_AT_A_TIME = 512
+_SELECTION_RESAMPLES = 2000
+_SHARE_RESAMPLES = 1000
+
+Group = tuple[str, ...]
+
+
+class Entries(NamedTuple):
+    """The entries of one batch: each adds 1, or its ``amount``, to ``unit`` (below `MOST_UNITS`) in ``column``.
+
+    ``column`` is the position of the group in ``groups`` times the table's width, plus the column within the group.
+    """
+
+    groups: tuple[Group, ...]
+    unit: Integers
+    column: Integers
+    amount: Floats | None = None
+
+
+class Tally:
+    """A table of sums, (unit, group, column). Groups are added as they occur, units folded when it grows too large.
+
+    Beyond ``most_groups``, a new group is counted in ``rest(group)`` instead; ``num_rest`` counts the entries for which
+    this happened.
+    """
+
+    def __init__(self, width: int, *, most_groups: int = 2000, rest: Callable[[Group], Group] = lambda _: ()) -> None:
+        self.width = width
+        self.num_rest = 0
+        self._most_groups = most_groups
+        self._rest = rest
+        self._place: dict[Group, int] = {}
+        self._cells = np.zeros((MOST_UNITS, 0))
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """Return the groups, in order of their first entry."""
+        return tuple(self._place)
+
+    def add(self, entries: Entries) -> None:
+        """Add a batch."""
+        if not len(entries.unit):
+            return
+        place = np.array([self._find(group) for group in entries.groups], np.int64)
+        self._make_room()
+        group, column = np.divmod(entries.column, self.width)
+        has_place = np.array([group in self._place for group in entries.groups])
+        if not has_place.all():
+            self.num_rest += int((~has_place[group]).sum())
+        num_units, num_columns = self._cells.shape
+        flat = entries.unit.astype(np.int64) % num_units * num_columns + place[group] * self.width + column
+        np.add.at(self._cells.reshape(-1), flat, 1.0 if entries.amount is None else entries.amount)
+
+    def drawn(self, *, seed: int, num_resamples: int = 1000) -> "Draws":
+        """Draw the units. One drawing serves all groups, so that their resamples correspond."""
+        used = self._cells[self._cells.any(axis=1)]
+        return Draws(self._place, used, _unit_weights(seed, num_resamples, len(used)), self.width)
+
+    def _find(self, group: Group) -> int:
+        """Return the position of the group, or of the one that it is counted in."""
+        place = self._place.get(group)
+        if place is None and len(self._place) >= self._most_groups:
+            group = self._rest(group)
+        return self._place.setdefault(group, len(self._place)) if place is None else place
+
+    def _make_room(self) -> None:
+        num_units, room = self._cells.shape
+        needed = len(self._place) * self.width
+        if needed <= room:
+            return
+        room = max(needed, min(2 * room, room + _MOST_CELLS // num_units))
+        grown = np.zeros((num_units, room))
+        grown[:, : self._cells.shape[1]] = self._cells
+        while grown.size > _MOST_CELLS and len(grown) > FEWEST_UNITS:
+            grown = grown[: len(grown) // 2] + grown[len(grown) // 2 :]
+        self._cells = grown
+
+
+class Summed(NamedTuple):
+    """Sums: ``point`` (column), of each resample ``resampled`` (resample, column), and ``by_unit`` (unit, column)."""
+
+    point: Floats
+    resampled: Floats
+    by_unit: Floats
+
+
+class Draws(NamedTuple):
+    """Resamples of a tally. ``cells``: (unit, group * column); ``weights``: how often a unit is drawn (resample, unit).
+
+    ``place`` is the position of each group.
+    """
+
+    place: dict[Group, int]
+    cells: Floats
+    weights: NDArray[np.float32]
+    width: int
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """Return the groups of the tally."""
+        return tuple(self.place)
+
+    def totals(self, groups: Sequence[Group]) -> Summed:
+        """Return the sums over the groups, by column."""
+        return self._summed(self._columns(groups).sum(axis=1))
+
+    def totals_each(self, several: Sequence[Sequence[Group]]) -> Iterator[Summed]:
+        """Yield the `totals` of each of several lists of groups, in order, with few products of matrices."""
+        step = max(1, _COLUMNS_AT_A_TIME // self.width)
+        for start in range(0, len(several), step):
+            part = np.stack([self._columns(groups).sum(axis=1) for groups in several[start : start + step]], axis=1)
+            drawn = self._summed(part)
+            yield from (Summed(drawn.point[at], drawn.resampled[:, at], part[:, at]) for at in range(part.shape[1]))
+
+    def table(self, groups: Sequence[Group]) -> Summed:
+        """Return the sums of each group by itself: columns become (group, column)."""
+        return self._summed(self._columns(groups))
+
+    def point(self, groups: Sequence[Group]) -> Floats:
+        """Return the sums of each group, (group, column), without resamples."""
+        return self._columns(groups).sum(axis=0)
+
+    def _columns(self, groups: Sequence[Group]) -> Floats:
+        """Return the table of some groups, (unit, group, column)."""
+        start = np.array([self.place[group] for group in groups], np.int64) * self.width
+        return self.cells[:, start[:, None] + np.arange(self.width)]
+
+    def _summed(self, table: Floats) -> Summed:
+        # Single precision suffices for the sums of a resample.
+        flat = table.reshape(len(table), prod(table.shape[1:])).astype(np.float32)
+        # Most columns of most tables are empty.
+        used = np.flatnonzero(flat.any(axis=0))
+        resampled = np.zeros((len(self.weights), flat.shape[1]))
+        resampled[:, used] = self.weights @ flat[:, used]
+        return Summed(table.sum(axis=0), resampled.reshape(len(resampled), *table.shape[1:]), table)
+
+
+@lru_cache(maxsize=1)
+def _unit_weights(seed: int, num_resamples: int, num_units: int) -> NDArray[np.float32]:
+    """Return how often each unit is drawn, cached: the tables of one run nearly always have equally many units."""
+    random = generator(seed, "bootstrap of units")
+    weights = draw_weights(random, num_units, num_drawn=num_units, num_resamples=num_resamples)
+    weights.flags.writeable = False
+    return weights
+
+
+def estimate_values(
+    summed: Summed, formula: Callable[[Floats], Floats], n: Floats, scale: Scale = UNBOUNDED
+) -> list[Estimate]:
+    """Return several values with their intervals; ``formula`` maps (…, column) to (…, value), ``n`` has shape (value,).
+
+    NaN means "nothing to measure": such a value is None, and such resamples are ignored.
+    """
+    values, drawn = formula(summed.point), formula(summed.resampled)
+    evidence = one_sample(float(summed.by_unit.reshape(len(summed.by_unit), -1).any(axis=1).sum()))
+    return [
+        interval(float(value), drawn[:, place], number, evidence, scale)
+        for place, (value, number) in enumerate(zip(values, n, strict=True))
+    ]
+
+
+def estimate_shares(summed: Summed, part: Callable[[Floats], tuple[Floats, Floats]]) -> list[Estimate]:
+    """Return several shares; ``part`` maps (…, column) to numerators and denominators, each (…, value).
+
+    The effective sample of each is the units with a positive denominator.
+    """
+    denominators = part(summed.point)[1]
+    values, drawn = (ratio(*part(sums)) for sums in summed[:2])
+    num_units = (part(summed.by_unit)[1] > 0).sum(axis=0)
+    return [
+        interval(float(value), drawn[:, place], number, one_sample(float(units)), SHARE)
+        for place, (value, number, units) in enumerate(zip(values, denominators, num_units, strict=True))
+    ]
+
+
+def estimate_share_difference(
+    summed: Summed, parts: Callable[[Floats], tuple[Floats, Floats, Floats, Floats]], n: float
+) -> Estimate:
+    """Return one share minus another of the same units.
+
+    ``parts`` maps (…, column) to numerator and denominator of the first share, then of the second, each (…).
+    """
+    first, of_first, second, of_second = parts(summed.point)
+    value = float(ratio(first, of_first) - ratio(second, of_second))
+    drawn = parts(summed.resampled)
+    resampled = ratio(drawn[0], drawn[1]) - ratio(drawn[2], drawn[3])
+    units = parts(summed.by_unit)
+    num_units = float(((units[1] > 0) | (units[3] > 0)).sum())
+    apart = np.abs(units[0] / max(float(of_first), 1e-12) - units[2] / max(float(of_second), 1e-12)).sum()
+    return difference(value, resampled, n, one_sample(num_units), discordance=min(float(apart), 1.0)).estimate
+
+
+class SelectionShares(NamedTuple):
+    """The share of right entries under each selection. ``summed`` has the columns: right, then selected, of each."""
+
+    summed: Summed
+    num_selections: int
+
+    def of(self, selection: int) -> Estimate:
+        """Return the share of one selection; n is the number of entries that it selects."""
+        return estimate_shares(self.summed, lambda sums: self._share(sums, [selection]))[0]
+
+    def minus(self, selection: int, other: int) -> Estimate:
+        """Return the share of one selection minus that of another; n is the number of entries of the first."""
+        n = self.summed.point[self.num_selections + selection]
+        return estimate_share_difference(
+            self.summed, lambda sums: (*self._share(sums, selection), *self._share(sums, other)), n
+        )
+
+    def _share(self, sums: Floats, selection: int | list[int]) -> tuple[Floats, Floats]:
+        return sums[..., : self.num_selections][..., selection], sums[..., self.num_selections :][..., selection]
+
+
+def selection_shares(unit: Integers, selected: NDArray, right: NDArray, *, seed: int) -> SelectionShares:
+    """Resample the share of right entries under several selections. Entries of one unit are drawn together.
+
+    ``selected`` has shape (entry, selection); ``right`` too, or (entry,) for all. Both may be fractions.
+    """
+    right = selected * (right if right.ndim > 1 else right[:, None])
+    table = np.zeros((int(unit.max(initial=-1)) + 1, 2 * selected.shape[1]))
+    np.add.at(table, unit, np.concatenate([right, selected], axis=1))
+    drawn = [counts @ table for counts in _draw_units(len(table), seed)]
+    return SelectionShares(Summed(table.sum(axis=0), np.concatenate(drawn), table), selected.shape[1])
+
+
+def area(unit: Integers, margin: Floats, is_right: Booleans, *, seed: int) -> Estimate:
+    """Return the area under the ROC curve: the probability that a right entry has a larger margin than a wrong one.
+
+    A tie counts one half. None if all entries are right, or none. ``margin`` must be finite.
+    """
+    order = np.argsort(margin, kind="stable")
+    _, start = np.unique(margin[order], return_index=True)
+    right, owner = is_right[order], unit[order]
+    num_units = int(unit.max(initial=-1)) + 1
+    if right.all() or not right.any():
+        return Estimate(None, None, None, len(margin))
+
+    def areas(counts: Floats) -> Floats:
+        weight = counts[:, owner]
+        good = np.add.reduceat(weight * right, start, axis=1)
+        bad = np.add.reduceat(weight * ~right, start, axis=1)
+        below = np.cumsum(bad, axis=1) - bad / 2
+        return ratio((good * below).sum(1), good.sum(1) * bad.sum(1))
+
+    drawn = np.concatenate([areas(counts) for counts in _draw_units(num_units, seed, width=len(margin))])
+    return interval(float(areas(np.ones((1, num_units)))[0]), drawn, len(margin), one_sample(num_units), SHARE)
+
+
+def share_of(unit: Integers, selected: Booleans, right: Booleans, *, seed: int) -> Estimate:
+    """Return the share of the selected entries that are right. Entries of one unit are drawn together."""
+    num_units = int(unit.max(initial=-1)) + 1
+    num_selected = np.bincount(unit, selected, num_units).astype(np.int64)
+    num_right = np.bincount(unit, selected & right, num_units).astype(np.int64)
+    if not num_selected.any():
+        return Estimate(None, None, None, 0)
+    rows, counts = distinct_rows(np.stack([num_right, num_selected], axis=1))
+    random = generator(seed, "share of entries")
+    chunks = draw_counts(random, counts, num_drawn=num_units, num_resamples=_SHARE_RESAMPLES)
+    drawn = np.concatenate([chunk @ rows for _, chunk in chunks])
+    value = int(num_right.sum()) / int(num_selected.sum())
+    evidence = one_sample(float((num_selected > 0).sum()))
+    return interval(value, ratio(drawn[:, 0], drawn[:, 1]), num_selected.sum(), evidence, SHARE)
+
+
+def number_units(names: Sequence[str]) -> Integers:
+    """Return the number of each entry's unit, from 0 in order of first appearance of the units' names."""
+    number: dict[str, int] = {}
+    return np.array([number.setdefault(name, len(number)) for name in names], np.int64)
+
+
+def _draw_units(num_units: int, seed: int, *, width: int = 1) -> Iterator[Floats]:
+    """Yield how often each unit is drawn, (resample, unit), some resamples at a time."""
+    random = generator(seed, "bootstrap of units")
+    counts = np.ones(num_units, np.int64)
+    chunks = draw_counts(random, counts, num_drawn=num_units, num_resamples=_SELECTION_RESAMPLES, width=width)
+    yield from (drawn for _, drawn in chunks)
