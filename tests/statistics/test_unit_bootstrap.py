@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from scipy.stats import t as student_t
 
 from reference_measures import reference_estimate, reference_score
 from steelyard.core.arrays import ratio
@@ -9,10 +8,8 @@ from steelyard.statistics.unit_bootstrap import (
     FEWEST_UNITS,
     MOST_UNITS,
     Entries,
-    Summed,
     Tally,
     estimate_shares,
-    estimate_values,
 )
 
 
@@ -98,25 +95,6 @@ def test_an_empty_tally_can_be_drawn():
     tally = Tally(3)
     tally.add(entries([], [], []))
     assert tally.drawn(seed=0).groups == ()
-
-
-def test_several_values_at_once_and_nan_is_nothing():
-    random = np.random.default_rng(0)
-    resampled = random.normal(0.3, 0.1, size=(1001, 3))
-    resampled[::3, 1] = np.nan
-    summed = Summed(np.array([0.5, 0.25, np.nan]), resampled, np.ones((40, 3)))
-    first, second, third = estimate_values(summed, lambda sums: sums, np.array([7.0, 8.0, 0.0]))
-    assert (first.value, first.n, second.value, second.n) == (0.5, 7, 0.25, 8)
-    for found, drawn in ((first, resampled[:, 0]), (second, resampled[~np.isnan(resampled[:, 1]), 1])):
-        # Forty units: Student's t with 39 degrees of freedom, and 40 / 39 of the variance of the resamples.
-        half = student_t.ppf(0.975, 39) * np.sqrt(drawn.var(ddof=1) * 40 / 39)
-        assert (found.low, found.high) == (pytest.approx(found.value - half), pytest.approx(found.value + half))
-    assert third == Estimate(None, None, None, 0)
-
-
-def test_a_value_without_any_resample_has_no_interval():
-    summed = Summed(np.array([1.0]), np.full((5, 1), np.nan), np.ones((40, 1)))
-    assert estimate_values(summed, lambda sums: sums, np.array([1.0])) == [Estimate(1.0, None, None, 1)]
 
 
 def test_a_ratio_of_nothing_is_nan():

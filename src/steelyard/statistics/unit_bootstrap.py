@@ -10,7 +10,7 @@ A *unit* is what is drawn: a prompt with all its judgments. When to use which:
 - `share_of`: the share of right entries of one selection; the cost is that of the distinct units, not of all.
 - `area`: the area under the ROC curve.
 
-`estimate_values`, `estimate_shares` and `estimate_share_difference` form the intervals of sums (`Summed`).
+`estimate_shares` and `estimate_share_difference` form the intervals of sums (`Summed`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ from steelyard.core.arrays import Booleans, Floats, Integers, ratio
 from steelyard.core.seeds import generator
 from steelyard.statistics.bootstrap import draw_counts, draw_weights
 from steelyard.statistics.distinct_rows import distinct_rows
-from steelyard.statistics.intervals import SHARE, UNBOUNDED, Estimate, Scale, difference, interval, one_sample
+from steelyard.statistics.intervals import SHARE, Estimate, difference, interval, one_sample
 
 MOST_UNITS = 2048
 FEWEST_UNITS = 64
@@ -174,21 +174,6 @@ def _unit_weights(seed: int, num_resamples: int, num_units: int) -> NDArray[np.f
     weights = draw_weights(random, num_units, num_drawn=num_units, num_resamples=num_resamples)
     weights.flags.writeable = False
     return weights
-
-
-def estimate_values(
-    summed: Summed, formula: Callable[[Floats], Floats], n: Floats, scale: Scale = UNBOUNDED
-) -> list[Estimate]:
-    """Return several values with their intervals; ``formula`` maps (…, column) to (…, value), ``n`` has shape (value,).
-
-    NaN means "nothing to measure": such a value is None, and such resamples are ignored.
-    """
-    values, drawn = formula(summed.point), formula(summed.resampled)
-    evidence = one_sample(float(summed.by_unit.reshape(len(summed.by_unit), -1).any(axis=1).sum()))
-    return [
-        interval(float(value), drawn[:, place], number, evidence, scale)
-        for place, (value, number) in enumerate(zip(values, n, strict=True))
-    ]
 
 
 def estimate_shares(summed: Summed, part: Callable[[Floats], tuple[Floats, Floats]]) -> list[Estimate]:
