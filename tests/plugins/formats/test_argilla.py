@@ -52,7 +52,7 @@ def test_new_evidence_is_written_anew_and_what_goes_with_it_counted():
         {"value": ranking(("response2", 1), ("response1", 2)), "user_id": "u"},
     ]
     assert "why" not in rows[0]["responses"]
-    assert dropped["answers written anew"] == 1
+    assert dropped["annotations written anew"] == 1
 
 
 def test_a_case_from_elsewhere_is_read_again_as_it_was():

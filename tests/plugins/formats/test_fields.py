@@ -6,7 +6,7 @@ import pytest
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Message, Response
-from steelyard.plugins.formats._fields import (
+from steelyard.plugins.formats._rows import (
     PromptIds,
     answer_turns,
     as_read,

@@ -2,8 +2,7 @@ from collections import Counter
 
 from steelyard.core.errors import Place
 from steelyard.core.protocols import Row
-from steelyard.plugins.formats._fields import PromptIds
-from steelyard.plugins.formats._grouping import group_id, groups_of, split_meta, with_metas
+from steelyard.plugins.formats._rows import PromptIds, group_id, groups_of, split_meta, with_metas
 from strategies import case
 
 

@@ -5,7 +5,7 @@ import pytest
 from format_rows import read, write
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.plugins.formats._fields import with_nulls
+from steelyard.plugins.formats._rows import with_nulls
 from steelyard.plugins.formats.llamafactory import instruction_row, instruction_turns
 from strategies import case
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from format_rows import read, write
 from steelyard.core.errors import RecordError
 from steelyard.core.types import Rating
-from steelyard.plugins.formats.mqm import marked, unmarked, weight
+from steelyard.plugins.formats.translations import marked, unmarked, weight
 from strategies import case
 
 

@@ -8,8 +8,7 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Message, Pair, Response
 from steelyard.curation.format_support import carrying_pairs
-from steelyard.plugins.formats._fields import answer_or_none, answer_text, without_keys
-from steelyard.plugins.formats._pair_rows import (
+from steelyard.plugins.formats._pairs import (
     PairTurns,
     cut_turns,
     implicit_turns,
@@ -19,6 +18,7 @@ from steelyard.plugins.formats._pair_rows import (
     whole_texts,
     whole_turns,
 )
+from steelyard.plugins.formats._rows import answer_or_none, answer_text, without_keys
 from strategies import case
 
 turns = st.lists(st.sampled_from("abc"), max_size=4).map(

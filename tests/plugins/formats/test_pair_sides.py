@@ -2,10 +2,12 @@ from collections import Counter
 
 import pytest
 
+from format_rows import read, write
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.plugins.formats._fields import OTHER_SHAPE
-from steelyard.plugins.formats._pair_sides import SubsetIds, sides_of, texts_field
+from steelyard.plugins.formats._ratings import sides_of
+from steelyard.plugins.formats._rows import OTHER_SHAPE
+from steelyard.plugins.formats.rewardbench import texts_field
 from strategies import case
 
 
@@ -43,11 +45,13 @@ def test_lists_of_texts_are_one_text_or_more(value):
         texts_field(row(chosen=value), "chosen")
 
 
-def test_ids_are_unique_within_a_subset():
-    dropped = Counter()
-    ids = SubsetIds(dropped)
-    assert [ids.take(3, "s"), ids.take("3", "t"), ids.take("3", "s")] == [3, "3", "3~2"]
-    assert dropped == {"ids that stand already": 1}
+def test_written_ids_are_unique_within_a_subset():
+    rows = [{"id": 3, "subset": "s", "num_correct": 1}, {"id": 3, "subset": "t"}, {"id": "3", "subset": "s"}]
+    answers = {"prompt": "q", "chosen": ["a"], "rejected": ["b"], "models": []}
+    cases = [one for row_value in rows for one in read("rewardbench2", answers | row_value)[0]]
+    written, dropped = write("rewardbench2", *cases)
+    assert [row["id"] for row in written] == [3, 3, "3~2"]
+    assert dropped["ids that stand already"] == 1
 
 
 def test_absent_is_not_null():

@@ -1,4 +1,4 @@
-"""Numbers that a format gives to single answers: scores as ratings, and ranks as tiers."""
+"""Evidence on single answers: scores as ratings, ranks as tiers, and the two sides of a ranking."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.core.types import Case, Kind, Meta, Ranking, Rating
+from steelyard.core.types import Case, Kind, Meta, Ranking, Rating, Response
+from steelyard.plugins.formats._rows import OTHER_SHAPE
 
 
 class RatingScale(NamedTuple):
@@ -90,3 +91,31 @@ def tiers_of(ranks: Mapping[str, float]) -> Ranking:
 def rank_of(ranking: Ranking, *, first: int = 1) -> dict[str, int]:
     """Return the rank of each id: the number of its tier."""
     return {name: number for number, tier in enumerate(ranking, first) for name in tier}
+
+
+class RankedSides(NamedTuple):
+    """The responses of a case's two tiers."""
+
+    better: tuple[Response, ...]
+    worse: tuple[Response, ...]
+
+
+def sides_of(
+    case: Case, dropped: Counter[str], *, num_better: int | None = None, num_worse: int | None = None
+) -> RankedSides:
+    """Return the two tiers of a ranking over all responses; otherwise two empty sides, and the case is counted.
+
+    ``num_better`` and ``num_worse`` are the sizes that a side must have, null for any size.
+    """
+    tiers = case.ranking or ()
+    sizes = [len(tier) for tier in tiers]
+    fits = (
+        len(tiers) == 2
+        and sum(sizes) == len(case.responses)
+        and all(wanted in (None, size) for wanted, size in zip((num_better, num_worse), sizes, strict=True))
+    )
+    if not fits:
+        dropped[OTHER_SHAPE] += 1
+        return RankedSides((), ())
+    by_id = {response.id: response for response in case.responses}
+    return RankedSides(*(tuple(by_id[name] for name in tier) for tier in tiers))

@@ -21,7 +21,8 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Verdict
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._fields import (
+from steelyard.plugins.formats._pairs import PairTurns, shared_turns, whole_turns
+from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     PromptIds,
     answer_turns,
@@ -35,7 +36,6 @@ from steelyard.plugins.formats._fields import (
     with_nulls,
     with_prompt,
 )
-from steelyard.plugins.formats._pair_rows import PairTurns, shared_turns, whole_turns
 
 
 class ArenaTurns(NamedTuple):

@@ -19,7 +19,8 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Judgment, Message, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._conversations import system_text
-from steelyard.plugins.formats._fields import (
+from steelyard.plugins.formats._ratings import rank_of, tiers_of
+from steelyard.plugins.formats._rows import (
     PromptIds,
     answer_ids,
     answer_text,
@@ -34,7 +35,6 @@ from steelyard.plugins.formats._fields import (
     with_meta,
     with_prompt,
 )
-from steelyard.plugins.formats._ratings import rank_of, tiers_of
 
 KIND = "cheems"
 VERDICTS: dict[str, Verdict] = {

@@ -12,7 +12,21 @@ from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Kind, Message
 from steelyard.curation.format_support import UNKNOWN, carrying_pairs
-from steelyard.plugins.formats._fields import (
+from steelyard.plugins.formats._pairs import (
+    MARGIN,
+    NOT_SEPARABLE,
+    SIDES,
+    PairFormat,
+    PairScores,
+    PairTurns,
+    ParsedPair,
+    pair_case,
+    pair_rows,
+    shared_turns,
+    whole_turns,
+)
+from steelyard.plugins.formats._ratings import RatingScale, take_ratings
+from steelyard.plugins.formats._rows import (
     answer_of,
     as_read,
     as_turns,
@@ -23,17 +37,6 @@ from steelyard.plugins.formats._fields import (
     with_meta,
     with_prompt,
 )
-from steelyard.plugins.formats._pair_format import MARGIN, PairFormat, PairScores, ParsedPair
-from steelyard.plugins.formats._pair_rows import (
-    NOT_SEPARABLE,
-    SIDES,
-    PairTurns,
-    pair_case,
-    pair_rows,
-    shared_turns,
-    whole_turns,
-)
-from steelyard.plugins.formats._ratings import RatingScale, take_ratings
 
 
 class RlhFlowConfig(Config, frozen=True):

@@ -32,7 +32,8 @@ from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._conversations import EXTRA_ID, text_of, turns_in
-from steelyard.plugins.formats._fields import (
+from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings
+from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     PromptIds,
     answer_ids,
@@ -44,13 +45,15 @@ from steelyard.plugins.formats._fields import (
     count_other_keys,
     field_turns,
     form_of,
+    group_id,
+    groups_of,
     name_of,
+    split_meta,
     with_meta,
+    with_metas,
     with_prompt,
     without_keys,
 )
-from steelyard.plugins.formats._grouping import group_id, groups_of, split_meta, with_metas
-from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings
 
 OVERALL, INDIVIDUAL = "overall", "individual"
 _LOWEST, _HIGHEST = -3, 3

@@ -14,7 +14,8 @@ from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message
 from steelyard.curation.format_support import carrying, carrying_pairs, count_lost
 from steelyard.plugins.formats._conversations import conversation_of
-from steelyard.plugins.formats._fields import (
+from steelyard.plugins.formats._pairs import SIDES, PairFormat, PairTurns, ParsedPair
+from steelyard.plugins.formats._rows import (
     PromptIds,
     answer_ids,
     answer_of,
@@ -26,8 +27,6 @@ from steelyard.plugins.formats._fields import (
     with_nulls,
     with_prompt,
 )
-from steelyard.plugins.formats._pair_format import PairFormat, ParsedPair
-from steelyard.plugins.formats._pair_rows import SIDES, PairTurns
 
 _INSTRUCTION_KEYS = ("instruction", "input", "history", "system")
 _OPTIONAL_KEYS = _INSTRUCTION_KEYS[1:]

@@ -13,7 +13,21 @@ from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message
 from steelyard.curation.format_support import carrying, carrying_pairs
 from steelyard.plugins.formats._conversations import HUMAN, Transcript, text_of, turns_in
-from steelyard.plugins.formats._fields import (
+from steelyard.plugins.formats._pairs import (
+    MARGIN,
+    NOT_SEPARABLE,
+    SIDES,
+    PairFormat,
+    PairScores,
+    PairTurns,
+    ParsedPair,
+    cut_turns,
+    implicit_turns,
+    whole_texts,
+    whole_turns,
+)
+from steelyard.plugins.formats._ratings import RatingScale
+from steelyard.plugins.formats._rows import (
     answer_of,
     answer_or_none,
     as_turns,
@@ -23,17 +37,6 @@ from steelyard.plugins.formats._fields import (
     turn_keys,
     turns_of,
 )
-from steelyard.plugins.formats._pair_format import MARGIN, PairFormat, PairScores, ParsedPair
-from steelyard.plugins.formats._pair_rows import (
-    NOT_SEPARABLE,
-    SIDES,
-    PairTurns,
-    cut_turns,
-    implicit_turns,
-    whole_texts,
-    whole_turns,
-)
-from steelyard.plugins.formats._ratings import RatingScale
 
 _TRL_KEYS = ("prompt", *SIDES)
 _TRANSCRIPT = "\n\nHuman:"

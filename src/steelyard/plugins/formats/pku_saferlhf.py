@@ -19,7 +19,9 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Message, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._fields import (
+from steelyard.plugins.formats._pairs import plain_texts
+from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings
+from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     PromptIds,
     as_read,
@@ -29,8 +31,6 @@ from steelyard.plugins.formats._fields import (
     with_prompt,
     without_keys,
 )
-from steelyard.plugins.formats._pair_rows import plain_texts
-from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings
 
 _KIND = "pku_saferlhf"
 _SIDES = ("response_0", "response_1")

@@ -1,171 +1,181 @@
-"""RewardBench: pairs of answers (version 1, M-RewardBench), and lists of right and wrong answers (version 2).
+"""Benchmarks of better and worse answers in one row: RewardBench 1 and 2, M-RewardBench and RM-Bench.
 
-Version 1 is written from the public description of allenai/reward-bench's data. Ids repeat across subsets there, so a
-case's id is ``SUBSET/ID``; the row's own id comes back out. M-RewardBench's rows (``language``, ``source``) are read as
-well.
+RewardBench 1 is written from the public description of allenai/reward-bench's data. Ids repeat across subsets there, so
+a case's id is ``SUBSET/ID``; the row's own id comes back out. M-RewardBench's rows (``language``, ``source``) are read
+as well.
 
-Version 2 is written from the dataset card of allenai/reward-bench-2: ``chosen`` has one answer, several in the subset
-Ties; ``models`` names the authors of the chosen and then of the rejected answers. In Ties an id is ``ref:N`` (one right
-answer) or ``tied:N`` (several). The ranking has two tiers, and the bench's question, whether a right answer scores
-above every wrong one, concerns the pairs across them. ``additional_metadata`` is another key of the row, and goes into
-the prompt's ``meta``.
+RewardBench 2 is written from the dataset card of allenai/reward-bench-2: ``chosen`` has one answer, several in the
+subset Ties; ``models`` names the authors of the chosen and then of the rejected answers. In Ties an id is ``ref:N`` (a
+single right answer) or ``tied:N`` (several). The ranking has two tiers, and the bench's question, whether a right
+answer scores above every wrong one, concerns the pairs across them. ``additional_metadata`` is another key of the row,
+and goes into the prompt's ``meta``.
+
+RM-Bench is written from the description of the data in the repository THU-KEG/RM-Bench: the place in ``chosen`` and
+``rejected`` is the style: concise, detailed in plain text, detailed in Markdown. All nine pairs of one right and one
+wrong answer count in its accuracy matrix (rows are the style of the right one): the diagonal is its normal accuracy,
+the pairs whose wrong answer has the plainer style its easy accuracy, the others its hard accuracy. The style is in each
+response's ``meta``; the domain is the prompt's subset, and a case's id is ``DOMAIN/ID``. The files of one domain name
+none, but the source of each prompt (``subset``): that stays a key of the row, and the id is ``SUBSET/ID``.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
+from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Response
 from steelyard.curation.format_support import carrying, carrying_pairs, count_lost
-from steelyard.plugins.formats._fields import (
+from steelyard.plugins.formats._pairs import SIDES, pair_rows
+from steelyard.plugins.formats._ratings import sides_of
+from steelyard.plugins.formats._rows import (
     PromptIds,
+    RowFormat,
     answer_text,
     as_read,
     count_other_keys,
     field_turns,
-    form_of,
-    response_of,
+    responses_of,
     text_or_list,
     turn_keys,
-    with_meta,
-    with_nulls,
     with_prompt,
+    without_absent,
+    without_keys,
 )
-from steelyard.plugins.formats._pair_rows import SIDES, pair_rows
-from steelyard.plugins.formats._pair_sides import RankedSides, SubsetIds, are_texts, sides_of, texts_field
 
 _TURN_KEYS = ("prompt", *SIDES)
 _NUMBERS = ("num_correct", "num_rejected", "total_completions")
 _OPTIONAL = ("id", *_NUMBERS, "models")
+STYLES = ("concise", "detailed", "markdown")
 
 
-class RewardBench:
-    """One row a pair: two responses named ``chosen`` and ``rejected``."""
-
-    _kind = "rewardbench"
-    keys = (*_TURN_KEYS, "chosen_model", "rejected_model", "subset", "id", "language")
-    supports = carrying_pairs("language", "subset", "authors", "answers of several turns")
-
-    def matches(self, row: JsonObject) -> bool:
-        """Return whether the row is a pair that names both models and its subset (in M-RewardBench, its source)."""
-        has_subset = "subset" in row or "source" in row
-        return {*_TURN_KEYS, "chosen_model", "rejected_model"} <= row.keys() and has_subset
-
-    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
-        """Yield cases of two tiers, one response in each."""
-        ids = PromptIds(warnings)
-        for row in rows:
-            subset_key = "source" if "source" in row.value and "subset" not in row.value else "subset"
-            subset = row.text(subset_key)
-            row_id, language = row.value.get("id"), row.optional_text("language")
-            # One item in several languages has one id; within a language ids are unique.
-            name = ids.take(row, None if row_id is None else f"{subset}/{row_id}", language=language)
-            for key in _TURN_KEYS:
-                count_other_keys(row.value.get(key), warnings)
-            messages = field_turns(row, "prompt", role="user")
-            meta = row.others((*self.keys, subset_key))
-            answers = {side: field_turns(row, side, role="assistant") for side in SIDES}
-            yield Case(
-                prompt=with_prompt(messages, id=name, subset=subset, language=language, meta=meta),
-                responses=tuple(
-                    response_of(side, turns, author=row.optional_text(f"{side}_model"))
-                    for side, turns in answers.items()
-                ),
-                ranking=(("chosen",), ("rejected",)),
-                meta=as_read(
-                    self._kind,
-                    null=row.nulls(("language",)),
-                    id=row_id,
-                    subset=subset_key if subset_key != "subset" else None,
-                    turns=turn_keys(row, _TURN_KEYS),
-                ),
-            )
-
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row a pair; a case of several pairs repeats its prompt under different ids."""
-        ids = SubsetIds(dropped)
-        for case in cases:
-            form, prompt = form_of(case, self._kind), case.prompt
-            row_id = form.get("id", prompt.id)
-            pairs = list(pair_rows(case, dropped, self.supports))
-            for number, pair in enumerate(pairs):
-                texts = {
-                    key: text_or_list(
-                        turns, "user" if key == "prompt" else "assistant", as_list=key in form.get("turns", ())
-                    )
-                    for key, turns in zip(_TURN_KEYS, pair.turns(case), strict=True)
-                }
-                wanted = row_id if len(pairs) == 1 else f"{row_id}-{number}"
-                row = {
-                    "id": ids.take(wanted, prompt.subset, prompt.language),
-                    "prompt": texts["prompt"],
-                    "chosen": texts["chosen"],
-                    "chosen_model": pair.better.author,
-                    "rejected": texts["rejected"],
-                    "rejected_model": pair.worse.author,
-                    form.get("subset", "subset"): prompt.subset or "",
-                    **({"language": prompt.language} if prompt.language else {}),
-                }
-                yield with_meta(with_nulls(row, form), case, self.keys, dropped)
+# RewardBench 1: one pair a row, two responses named ``chosen`` and ``rejected``
 
 
-class RewardBench2:
-    """One row a prompt, with all right and all wrong answers."""
+def _matches_pair(row: JsonObject) -> bool:
+    """Return whether the row is a pair that names both models and its subset (in M-RewardBench, its source)."""
+    has_subset = "subset" in row or "source" in row
+    return {*_TURN_KEYS, "chosen_model", "rejected_model"} <= row.keys() and has_subset
 
-    _kind = "rewardbench2"
-    keys = ("prompt", *SIDES, "subset", *_OPTIONAL)
-    supports = carrying(
-        "system turns", "earlier turns", "subset", "prompt meta", "authors", "rankings", "ties",
-        "more than two responses",
-    )  # fmt: skip
 
-    def matches(self, row: JsonObject) -> bool:
-        """Return whether the row has two lists of texts, a subset, and their numbers or models."""
-        is_counted = any(key in row for key in (*_NUMBERS, "models"))
-        return is_counted and {"prompt", "subset"} <= row.keys() and all(are_texts(row.get(side)) for side in SIDES)
+def _parse_pair(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+    subset_key = "source" if "source" in row.value and "subset" not in row.value else "subset"
+    subset = row.text(subset_key)
+    row_id, language = row.value.get("id"), row.optional_text("language")
+    # One item in several languages has one id; within a language ids are unique.
+    name = ids.take(row, None if row_id is None else f"{subset}/{row_id}", language=language)
+    for key in _TURN_KEYS:
+        count_other_keys(row.value.get(key), warnings)
+    messages = field_turns(row, "prompt", role="user")
+    meta = row.others((*_PAIR.keys, subset_key))
+    answers = [field_turns(row, side, role="assistant") for side in SIDES]
+    return Case(
+        prompt=with_prompt(messages, id=name, subset=subset, language=language, meta=meta),
+        responses=responses_of(SIDES, answers, authors=[row.optional_text(f"{side}_model") for side in SIDES]),
+        ranking=tuple((side,) for side in SIDES),
+        meta=as_read(
+            _PAIR.kind,
+            null=row.nulls(("language",)),
+            id=row_id,
+            subset=subset_key if subset_key != "subset" else None,
+            turns=turn_keys(row, _TURN_KEYS),
+        ),
+    )
 
-    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
-        """Yield cases of two tiers: the right answers and the wrong ones."""
-        ids = PromptIds(warnings)
-        for row in rows:
-            subset, row_id = row.text("subset"), row.value.get("id")
-            texts = {side: texts_field(row, side) for side in SIDES}
-            authors, models = _authors(row, sum(map(len, texts.values())))
-            count_other_keys(row.value.get("prompt"), warnings)
-            messages = field_turns(row, "prompt", role="user")
-            name = ids.take(row, None if row_id is None else f"{subset}/{row_id}")
-            names = {side: tuple(f"{side}-{number}" for number, _ in enumerate(texts[side], 1)) for side in SIDES}
-            numbers = _numbers(*map(len, texts.values()))
-            read_numbers = {key: row.value[key] for key in _NUMBERS if row.value.get(key) is not None}
-            is_miscounted = any(number != numbers[key] for key, number in read_numbers.items())
-            warnings["numbers that are not those of the answers"] += is_miscounted
-            answers = zip(sum(names.values(), ()), sum(texts.values(), ()), authors, strict=True)
-            yield Case(
-                prompt=with_prompt(messages, id=name, subset=subset, meta=row.others(self.keys)),
-                responses=tuple(Response(id=answer, text=text, author=author) for answer, text, author in answers),
-                ranking=tuple(names.values()),
-                meta=as_read(
-                    self._kind,
-                    id=row_id,
-                    models=models,
-                    numbers=read_numbers if is_miscounted else None,
-                    absent=row.absent(_OPTIONAL),
-                    null=row.nulls(_OPTIONAL),
-                    turns=turn_keys(row, ("prompt",)),
-                ),
-            )
 
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row a case of two tiers; other cases are counted and not written."""
-        ids = SubsetIds(dropped)
-        for case in cases:
-            count_lost(case, dropped, self.supports)
-            sides = sides_of(case, dropped)
-            if sides.better:
-                form = form_of(case, self._kind)
-                yield with_meta(_row(case, sides, form, ids, dropped), case, self.keys, dropped)
+def _pair_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row a pair; a case of several pairs repeats its prompt under different ids."""
+    prompt, lists = case.prompt, form.get("turns", ())
+    row_id = form.get("id", prompt.id)
+    pairs = list(pair_rows(case, dropped, _PAIR.supports))
+    for number, pair in enumerate(pairs):
+        texts = {
+            key: text_or_list(turns, "user" if key == "prompt" else "assistant", as_list=key in lists)
+            for key, turns in zip(_TURN_KEYS, pair.turns(case), strict=True)
+        }
+        yield {
+            "id": row_id if len(pairs) == 1 else f"{row_id}-{number}",
+            "prompt": texts["prompt"],
+            "chosen": texts["chosen"],
+            "chosen_model": pair.better.author,
+            "rejected": texts["rejected"],
+            "rejected_model": pair.worse.author,
+            form.get("subset", "subset"): prompt.subset or "",
+            **({"language": prompt.language} if prompt.language else {}),
+        }
+
+
+_PAIR = RowFormat(
+    kind="rewardbench",
+    keys=(*_TURN_KEYS, "chosen_model", "rejected_model", "subset", "id", "language"),
+    supports=carrying_pairs("language", "subset", "authors", "answers of several turns"),
+    matches=_matches_pair,
+    parse=_parse_pair,
+    rows_of=_pair_rows,
+    id_scope=lambda prompt: (prompt.subset, prompt.language),
+)
+
+
+# Lists of right and of wrong answers, shared by RewardBench 2 and RM-Bench
+
+
+def are_texts(value: Any) -> bool:
+    """Return whether the value is a list of one text or more."""
+    return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
+
+
+def texts_field(row: Row, key: str) -> tuple[str, ...]:
+    """Return the texts listed under the key, one or more. Raises RecordError for anything else."""
+    texts = row.items(key)
+    if not texts or not are_texts(texts):
+        problem = f"{key!r} holds no answer" if not texts else f"{key!r} holds an answer that is not a text"
+        raise RecordError(problem, where=row.at(key), allowed=f"{key}: one text or more")
+    return tuple(texts)
+
+
+def _prompt_value(case: Case, form: JsonObject) -> Any:
+    return text_or_list(case.prompt.messages, "user", as_list="prompt" in form.get("turns", ()))
+
+
+# RewardBench 2
+
+
+def _matches_lists(row: JsonObject) -> bool:
+    """Return whether the row has two lists of texts, a subset, and their numbers or models."""
+    is_counted = any(key in row for key in (*_NUMBERS, "models"))
+    return is_counted and {"prompt", "subset"} <= row.keys() and all(are_texts(row.get(side)) for side in SIDES)
+
+
+def _parse_lists(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+    subset, row_id = row.text("subset"), row.value.get("id")
+    texts = {side: texts_field(row, side) for side in SIDES}
+    authors, models = _authors(row, sum(map(len, texts.values())))
+    count_other_keys(row.value.get("prompt"), warnings)
+    messages = field_turns(row, "prompt", role="user")
+    name = ids.take(row, None if row_id is None else f"{subset}/{row_id}")
+    names = {side: tuple(f"{side}-{number}" for number, _ in enumerate(texts[side], 1)) for side in SIDES}
+    numbers = _numbers(*map(len, texts.values()))
+    read_numbers = {key: row.value[key] for key in _NUMBERS if row.value.get(key) is not None}
+    is_miscounted = any(number != numbers[key] for key, number in read_numbers.items())
+    warnings["numbers that are not those of the answers"] += is_miscounted
+    answers = zip(sum(names.values(), ()), sum(texts.values(), ()), authors, strict=True)
+    return Case(
+        prompt=with_prompt(messages, id=name, subset=subset, meta=row.others(_LISTS.keys)),
+        responses=tuple(Response(id=answer, text=text, author=author) for answer, text, author in answers),
+        ranking=tuple(names.values()),
+        meta=as_read(
+            _LISTS.kind,
+            id=row_id,
+            models=models,
+            numbers=read_numbers if is_miscounted else None,
+            absent=row.absent(_OPTIONAL),
+            null=row.nulls(_OPTIONAL),
+            turns=turn_keys(row, ("prompt",)),
+        ),
+    )
 
 
 def _numbers(num_chosen: int, num_rejected: int) -> dict[str, int]:
@@ -185,28 +195,132 @@ def _authors(row: Row, number: int) -> tuple[list[str | None], Any]:
     return [None] * number, models
 
 
-def _row(case: Case, sides: RankedSides, form: JsonObject, ids: SubsetIds, dropped: Counter[str]) -> JsonObject:
+def _list_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row for a case of two tiers; other cases are counted."""
+    count_lost(case, dropped, _LISTS.supports)
+    sides = sides_of(case, dropped)
+    if not sides.better:
+        return
     models = [response.author for side in sides for response in side]
     row: JsonObject = {
-        "id": ids.take(form.get("id", case.prompt.id), case.prompt.subset or ""),
-        "prompt": text_or_list(case.prompt.messages, "user", as_list="prompt" in form.get("turns", ())),
+        "id": form.get("id", case.prompt.id),
+        "prompt": _prompt_value(case, form),
         **{key: [answer_text(response, dropped) for response in side] for key, side in zip(SIDES, sides, strict=True)},
         **_numbers(*map(len, sides)),
         **form.get("numbers", {}),
         "models": models if any(models) else form.get("models", []),
         "subset": case.prompt.subset or "",
     }
-    silent = {key for key in form.get("absent", ()) if key != "models" or not row["models"]}
     nulls = {key: None for key in form.get("null", ()) if key != "models" or not any(models)}
-    return with_nulls({key: value for key, value in row.items() if key not in silent} | nulls, form)
+    yield without_absent(row, form, always=("id", *_NUMBERS)) | nulls
 
+
+_LISTS = RowFormat(
+    kind="rewardbench2",
+    keys=("prompt", *SIDES, "subset", *_OPTIONAL),
+    supports=carrying(
+        "system turns", "earlier turns", "subset", "prompt meta", "authors", "rankings", "ties",
+        "more than two responses",
+    ),
+    matches=_matches_lists,
+    parse=_parse_lists,
+    rows_of=_list_rows,
+    id_scope=lambda prompt: prompt.subset or "",
+)  # fmt: skip
+
+
+# RM-Bench: three answers on each side, one a style
+
+
+def _matches_styles(row: JsonObject) -> bool:
+    """Return whether the row has a domain or a subset, and three texts on each side."""
+    sides = [row.get(side) for side in SIDES]
+    has_domain = "prompt" in row and ("domain" in row or ("subset" in row and "num_correct" not in row))
+    return has_domain and all(are_texts(side) and len(side or ()) == len(STYLES) for side in sides)
+
+
+def _parse_styles(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+    texts = {side: texts_field(row, side) for side in SIDES}
+    for side, answers in texts.items():
+        if len(answers) != len(STYLES):
+            where = row.at(side)
+            raise RecordError(f"{len(answers)} answers in {side!r}", where=where, allowed="three, one a style")
+    has_domain = "domain" in row.value or "subset" not in row.value
+    domain, row_id = row.text("domain" if has_domain else "subset"), row.value.get("id")
+    count_other_keys(row.value.get("prompt"), warnings)
+    messages = field_turns(row, "prompt", role="user")
+    name = ids.take(row, None if row_id is None else f"{domain}/{row_id}")
+    return Case(
+        prompt=with_prompt(messages, id=name, subset=domain if has_domain else None, meta=row.others(_STYLED.keys)),
+        responses=tuple(
+            Response(id=f"{side}-{style}", text=text, meta={"style": style})
+            for side in SIDES
+            for style, text in zip(STYLES, texts[side], strict=True)
+        ),
+        ranking=tuple(tuple(f"{side}-{style}" for style in STYLES) for side in SIDES),
+        meta=as_read(
+            _STYLED.kind,
+            id=row_id,
+            absent=row.absent(("id", "domain")),
+            null=row.nulls(("id",)),
+            turns=turn_keys(row, ("prompt",)),
+        ),
+    )
+
+
+def _styled_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row for a case of three against three, each side by style where each of its answers has its own."""
+    count_lost(_without_styles(case), dropped, _STYLED.supports)
+    sides = sides_of(case, dropped, num_better=len(STYLES), num_worse=len(STYLES))
+    if sides.better:
+        row = {"id": form.get("id", case.prompt.id), "prompt": _prompt_value(case, form)}
+        for key, side in zip(SIDES, sides, strict=True):
+            row[key] = [answer_text(response, dropped) for response in _by_style(side, dropped)]
+        row["domain"] = case.prompt.subset or ""
+        yield without_absent(row, form, always=("id",)) | dict.fromkeys(form.get("null", ()))
+
+
+def _style(response: Response) -> Any:
+    return (response.meta or {}).get("style")
+
+
+def _by_style(side: tuple[Response, ...], dropped: Counter[str]) -> list[Response]:
+    by_style = {_style(response): response for response in side if isinstance(_style(response), str)}
+    if by_style.keys() == set(STYLES):
+        return [by_style[style] for style in STYLES]
+    dropped["sides without the three styles, in the order of the ranking"] += 1
+    return list(side)
+
+
+def _without_styles(case: Case) -> Case:
+    """Return the case without the styles, which the places of the answers hold: only a further ``meta`` is dropped."""
+    bare = (
+        replace(response, meta=without_keys(response.meta, ("style",) if _style(response) in STYLES else ()))
+        for response in case.responses
+    )
+    return replace(case, responses=tuple(bare))
+
+
+_STYLED = RowFormat(
+    kind="rm_bench",
+    keys=("id", *_TURN_KEYS, "domain"),
+    supports=carrying(
+        "system turns", "earlier turns", "subset", "prompt meta", "rankings", "ties", "more than two responses"
+    ),
+    matches=_matches_styles,
+    parse=_parse_styles,
+    rows_of=_styled_rows,
+    id_scope=lambda prompt: prompt.subset or "",
+)
 
 KINDS = {
     "rewardbench": without_settings(
-        RewardBench(),
-        "RewardBench v1 rows: a prompt, a chosen and a rejected answer with their models, a subset and an id.",
+        _PAIR, "RewardBench v1 rows: a prompt, a chosen and a rejected answer with their models, a subset and an id."
     ),
     "rewardbench2": without_settings(
-        RewardBench2(), "RewardBench 2 rows: a prompt, lists of right and wrong answers, and a subset."
+        _LISTS, "RewardBench 2 rows: a prompt, lists of right and wrong answers, and a subset."
+    ),
+    "rm_bench": without_settings(
+        _STYLED, "RM-Bench rows: a prompt, three right and three wrong answers in the same three styles, and a domain."
     ),
 }

@@ -19,7 +19,8 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._fields import (
+from steelyard.plugins.formats._ratings import RankedSides, sides_of
+from steelyard.plugins.formats._rows import (
     PromptIds,
     answer_text,
     as_read,
@@ -30,7 +31,6 @@ from steelyard.plugins.formats._fields import (
     with_meta,
     with_prompt,
 )
-from steelyard.plugins.formats._pair_sides import RankedSides, sides_of
 
 KIND = "rmb"
 DIMENSION = "overall"

@@ -16,9 +16,9 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Message, Rating, Response
 from steelyard.curation.format_support import carrying, count_lost
-from steelyard.plugins.formats._fields import as_read, form_of, with_meta, with_prompt
-from steelyard.plugins.formats._pair_rows import plain_texts
+from steelyard.plugins.formats._pairs import plain_texts
 from steelyard.plugins.formats._ratings import RatingScale, Taken, rating_of, take_ratings
+from steelyard.plugins.formats._rows import as_read, form_of, with_meta, with_prompt
 
 _KIND = "stackexchange"
 _KEYS = ("qid", "question", "answers")

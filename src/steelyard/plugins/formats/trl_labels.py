@@ -21,7 +21,8 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._fields import (
+from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings
+from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     PromptIds,
     answer_ids,
@@ -38,7 +39,6 @@ from steelyard.plugins.formats._fields import (
     with_meta,
     with_prompt,
 )
-from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings
 
 _STEP_KEYS = ("prompt", "completions", "labels")
 _BETWEEN = "\n"

@@ -1,38 +1,44 @@
-"""UltraFeedback: a prompt, the completions of several models, and GPT-4's ratings of each of them.
+"""UltraFeedback and distilabel's version of it: a prompt, completions of several models, and a judge's ratings of each.
 
-Written from the README of OpenBMB/UltraFeedback, its annotation prompts (aspects from 1 to 5, the overall score from
-1 to 10) and the fields of the data set of that name. Four aspects, ``overall_score`` and ``fine-grained_score``
-become ratings by ``gpt-4``, with the rationale and type beside a rating in its ``meta``. Principle, system prompt and
-critique belong to one completion and are in its response's ``meta``.
+UltraFeedback is written from the README of OpenBMB/UltraFeedback, its annotation prompts (aspects from 1 to 5, the
+overall score from 1 to 10) and the fields of the data set of that name. Four aspects, ``overall_score`` and
+``fine-grained_score`` become ratings by ``gpt-4``, with the rationale and type of a rating in its ``meta``. Principle,
+system prompt and critique belong to one completion and are in its response's ``meta``. In revisions before 40b4365 a
+score of 1 was read as 10. Such completions are counted and marked in ``meta`` under ``flagged``, and never corrected:
+the mark is not written back, the number is. Take the repaired revision.
 
-In revisions before 40b4365 a score of 1 was read as 10. Such completions are counted and marked in ``meta`` under
-``flagged``, and never corrected: the mark is not written back, the number is. Take the repaired revision.
+distilabel's rows are written from the UltraFeedback task of its documentation (``steps/tasks/ultrafeedback.py``):
+ratings go from 1 to 5, and are null where the judge's answer could not be read. The rows do not name the rated aspect,
+so a rating's dimension is ``rating``. The judge is the row's ``ultrafeedback_model`` or ``model_name``, which stay keys
+of the row. The models of the generations are under ``generation_models``, or ``model_names`` in later versions.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import Case, JsonObject, Message, Rating, Response
-from steelyard.curation.format_support import carrying, count_lost
-from steelyard.plugins.formats._fields import (
+from steelyard.core.types import Case, JsonObject, Rating, Response
+from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.plugins.formats._ratings import RatingScale, Taken, rating_of, take_ratings
+from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     PromptIds,
+    RowFormat,
     answer_ids,
+    answer_of,
     answer_text,
     as_read,
     form_of,
     only_question,
-    response_of,
+    question_prompt,
+    responses_of,
     with_meta,
     with_nulls,
-    with_prompt,
 )
-from steelyard.plugins.formats._ratings import RatingScale, Taken, rating_of, take_ratings
 
 ASPECTS = ("instruction_following", "honesty", "truthfulness", "helpfulness")
 SCORES = ("overall_score", "fine-grained_score")
@@ -44,30 +50,31 @@ SCALES: Mapping[str, RatingScale] = {
 }
 FLAG = "flagged"
 TEN_FOR_ONE = "overall_score 10 beside a mean aspect rating of at most 2: a 1 in revisions before 40b4365"
-"""What ``meta`` says of a response whose score of 10 the authors' own repair turns into a 1."""
-_OWN = ("model", "response", "annotations", *SCORES)
+"""The mark in the ``meta`` of a response whose score of 10 the authors' own repair turns into a 1."""
+_COMPLETION_KEYS = ("model", "response", "annotations", *SCORES)
+_ROW_KEYS = ("source", "instruction", "models", "completions")
+_ANSWERS = ("correct_answers", "incorrect_answers")
+_NO_ANSWER = ["None"]
+
+_GENERATION_KEYS = ("instruction", "generations", "generation_models", "ratings", "rationales")
+_JUDGES = ("ultrafeedback_model", "model_name")
 
 
 class Completion(NamedTuple):
     """The parts of a completion, before its response has an id."""
 
-    turns: tuple[Message, ...]
+    text: str
     author: str | None
     meta: JsonObject
     values: dict[str, float]
     details: dict[str, JsonObject]
 
 
-_KIND = "ultrafeedback"
-_MEASURED = ("source", "instruction", "models", "completions")
-_ANSWERS = ("correct_answers", "incorrect_answers")
-_NO_ANSWER = ["None"]
-
-
 class UltraFeedback:
     """One row a prompt, with all its completions."""
 
-    keys = (*_MEASURED, *_ANSWERS)
+    _kind = "ultrafeedback"
+    keys = (*_ROW_KEYS, *_ANSWERS)
     supports = carrying("source", "prompt meta", "authors", "response meta", "more than two responses")
 
     def matches(self, row: JsonObject) -> bool:
@@ -83,34 +90,36 @@ class UltraFeedback:
         """Yield cases with a rating for each aspect and score of each completion."""
         ids = PromptIds(warnings)
         for row in rows:
-            question = Message(role="user", content=row.text("instruction"))
-            items = row.items("completions")
+            question, items = row.text("instruction"), row.items("completions")
             places = [row.at(f"completions[{place}]") for place in range(len(items))]
-            completions = [completion_of(item, place, warnings) for item, place in zip(items, places, strict=True)]
+            completions = [_completion(item, place, warnings) for item, place in zip(items, places, strict=True)]
             models = row.value.get("models")
             if models is not None and not isinstance(models, list):
                 raise RecordError("models that are no list", where=row.at("models"))
-            names = answer_ids([completion.turns for completion in completions], warnings)
-            read = [
-                response_and_ratings(name, completion, warnings)
+            answers = [answer_of(completion.text) for completion in completions]
+            names = answer_ids(answers, warnings)
+            ratings = [
+                rating_of(name, value, SCALES[dimension], warnings, meta=completion.details.get(dimension) or None)
                 for name, completion in zip(names, completions, strict=True)
+                for dimension, value in completion.values.items()
             ]
             meta = {key: value for key, value in row.value.items() if key in _ANSWERS and value != _NO_ANSWER}
+            meta |= row.others(self.keys) or {}
             form = {
-                "models": [models] if models is not None and models != models_of(items) else None,
-                "absent": [key for key in ("models", *_ANSWERS) if key not in row.value],
+                "models": [models] if models is not None and models != _models_of(items) else None,
+                "absent": row.absent(("models", *_ANSWERS)),
                 "null": row.nulls(("source", "models")),
             }
             yield Case(
-                prompt=with_prompt(
-                    (question,),
-                    id=ids.take(row),
-                    source=row.optional_text("source"),
-                    meta=meta | (row.others(self.keys) or {}),
+                prompt=question_prompt(question, id=ids.take(row), source=row.optional_text("source"), meta=meta),
+                responses=responses_of(
+                    names,
+                    answers,
+                    authors=[completion.author for completion in completions],
+                    metas=[completion.meta or None for completion in completions],
                 ),
-                responses=tuple(response for response, _ in read),
-                ratings=tuple(rating for _, ratings in read for rating in ratings),
-                meta=as_read(_KIND, **form),
+                ratings=tuple(ratings),
+                meta=as_read(self._kind, **form),
             )
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
@@ -122,35 +131,35 @@ class UltraFeedback:
             if question is None:
                 dropped[OTHER_SHAPE] += 1
                 continue
-            form = form_of(case, _KIND)
-            items = [completion_row(response, taken, dropped) for response in case.responses]
-            row = {
-                **({"source": case.prompt.source} if case.prompt.source is not None else {}),
-                "instruction": question,
-                **_models(items, form),
-                "completions": items,
-            }
-            row = with_meta(with_nulls(row, form), case, _MEASURED, dropped)
+            form = form_of(case, self._kind)
+            items = [_completion_row(response, taken, dropped) for response in case.responses]
+            source = {"source": case.prompt.source} if case.prompt.source is not None else {}
+            row = {**source, "instruction": question, **_models(items, form), "completions": items}
+            row = with_meta(with_nulls(row, form), case, _ROW_KEYS, dropped)
             missing = [key for key in _ANSWERS if key not in row and key not in form.get("absent", ())]
             yield row | {key: list(_NO_ANSWER) for key in missing}
 
 
-def _models(items: list[JsonObject], form: JsonObject) -> JsonObject:
+def _models(items: Sequence[JsonObject], form: JsonObject) -> JsonObject:
     """Return the list of models: as it was read, or those of the completions; absent or null where it was so."""
     if "models" in (*form.get("absent", ()), *form.get("null", ())):
         return {}
-    (models,) = form.get("models") or [models_of(items)]
+    (models,) = form.get("models") or [_models_of(items)]
     return {"models": models}
 
 
-def completion_of(item: Any, place: Place, warnings: Counter[str]) -> Completion:
-    """Return a completion's text, model, ratings, and all else for ``meta``. Raises RecordError for what is none."""
+def _models_of(items: Iterable[JsonObject]) -> list[Any]:
+    return [item.get("model") for item in items]
+
+
+def _completion(item: Any, place: Place, warnings: Counter[str]) -> Completion:
+    """Return a completion's text, model and ratings, and the rest for ``meta``. Raises RecordError for other values."""
     if not isinstance(item, dict) or not isinstance(item.get("response"), str):
         raise RecordError("a completion without its response", where=place, allowed='{"response": "…", …}')
     author = item.get("model")
     if author is not None and not isinstance(author, str):
         raise RecordError("a model that is not a text", where=place, allowed="model: a text")
-    meta = {key: value for key, value in item.items() if key not in _OWN or value is None}
+    meta = {key: value for key, value in item.items() if key not in _COMPLETION_KEYS or value is None}
     values, details = _aspects(item, place, meta)
     for key in SCORES:
         score = item.get(key)
@@ -159,14 +168,13 @@ def completion_of(item: Any, place: Place, warnings: Counter[str]) -> Completion
         if not is_number(score):
             raise RecordError(f"{key!r} is no number", where=place, allowed="a number, or null")
         values[key] = score
-    if is_ten_for_one(values, warnings):
+    if _is_ten_for_one(values, warnings):
         meta[FLAG] = TEN_FOR_ONE
-    turn = Message(role="assistant", content=item["response"])
-    return Completion((turn,), author, meta, values, details)
+    return Completion(item["response"], author, meta, values, details)
 
 
-def is_ten_for_one(values: Mapping[str, float], warnings: Counter[str]) -> bool:
-    """Return whether an overall score of 10 comes with a mean aspect rating of at most 2; one up to 4 is counted.
+def _is_ten_for_one(values: Mapping[str, float], warnings: Counter[str]) -> bool:
+    """Return whether an overall score of 10 comes with a mean aspect rating of at most 2; a mean up to 4 is counted.
 
     Source: ``src/data_annotation/fix_overall_score_issue.py`` of OpenBMB/UltraFeedback, whose repair turns the first
     kind into 1 and asks GPT-4 again for the second.
@@ -180,22 +188,15 @@ def is_ten_for_one(values: Mapping[str, float], warnings: Counter[str]) -> bool:
     return mean <= 2
 
 
-def response_and_ratings(
-    name: str, completion: Completion, warnings: Counter[str]
-) -> tuple[Response, tuple[Rating, ...]]:
-    """Return the response under its id, and a rating for each number."""
-    response = response_of(name, completion.turns, author=completion.author, meta=completion.meta or None)
-    return response, tuple(
-        rating_of(name, value, SCALES[dimension], warnings, meta=completion.details.get(dimension) or None)
-        for dimension, value in completion.values.items()
-    )
-
-
-def completion_row(response: Response, taken: Taken, dropped: Counter[str]) -> JsonObject:
+def _completion_row(response: Response, taken: Taken, dropped: Counter[str]) -> JsonObject:
     """Return the completion as the data set writes it: aspect ratings as texts, scores as numbers."""
     meta = {key: value for key, value in (response.meta or {}).items() if (key, value) != (FLAG, TEN_FOR_ONE)}
     ratings = {key: taken.ratings[response.id, key] for key in SCALES if (response.id, key) in taken.ratings}
-    aspects = {key: _annotation(rating) for key, rating in ratings.items() if key in ASPECTS}
+    aspects = {
+        key: {**(rating.meta or {}), "Rating": _number_text(rating.value)}
+        for key, rating in ratings.items()
+        if key in ASPECTS
+    }
     unrated = meta.get("annotations")
     fields: JsonObject = {"response": answer_text(response, dropped)}
     fields |= {"model": response.author} if response.author is not None else {}
@@ -204,7 +205,7 @@ def completion_row(response: Response, taken: Taken, dropped: Counter[str]) -> J
     elif aspects:
         fields["annotations"] = aspects
     fields |= {key: ratings[key].value for key in SCORES if key in ratings}
-    clashing = {key for key in meta.keys() & set(_OWN) if meta[key] is not None}
+    clashing = {key for key in meta.keys() & set(_COMPLETION_KEYS) if meta[key] is not None}
     if clashing:
         dropped["response meta under the format's own names"] += len(clashing)
     dropped["rating details"] += sum(bool(ratings[key].meta) for key in SCORES if key in ratings)
@@ -234,20 +235,142 @@ def _rating(annotation: Any) -> float | None:
     """Return the number of an annotation, which is a text there; null for ``N/A`` and for any other form."""
     text = annotation.get("Rating") if isinstance(annotation, dict) else None
     value = float(text) if isinstance(text, str) and re.fullmatch(r"\d{1,3}(\.\d+)?", text, re.ASCII) else None
-    return value if value is not None and _text(value) == text else None
+    return value if value is not None and _number_text(value) == text else None
 
 
-def _annotation(rating: Rating) -> JsonObject:
-    return {**(rating.meta or {}), "Rating": _text(rating.value)}
-
-
-def _text(value: float) -> str:
+def _number_text(value: float) -> str:
     return str(int(value)) if value == int(value) else str(value)
 
 
-def models_of(items: Iterable[JsonObject]) -> list[Any]:
-    """Return the models of the completions, as the row lists them beside."""
-    return [item.get("model") for item in items]
+class Generation(NamedTuple):
+    """One generation of a distilabel row."""
+
+    text: str | None
+    model: str | None
+    rating: float | None
+    rationale: str | None
 
 
-KINDS = {"ultrafeedback": without_settings(UltraFeedback(), __doc__)}
+def _parse_generations(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+    question, keys = row.text("instruction"), _generation_keys(row.value)
+    entries = _generations(row, keys)
+    generations = [entry for entry in entries if entry.text is not None]
+    warnings["generations that are null"] += len(entries) - len(generations)
+    answers = [answer_of(entry.text or "") for entry in generations]
+    names = answer_ids(answers, warnings)
+    scale = _scale(row.value)
+    named = list(zip(names, generations, strict=True))
+    form = {
+        "models": keys[2] if keys != _GENERATION_KEYS else None,
+        "absent": row.absent(keys[2:]),
+        "null": row.nulls(keys[2:]),
+        # A generation without a text cannot be a response: the form holds its model, rating and rationale.
+        "empty": [[place, *entry[1:]] for place, entry in enumerate(entries) if entry.text is None],
+        "unrated": [
+            [name, entry.rationale] for name, entry in named if entry.rating is None and entry.rationale is not None
+        ],
+    }
+    return Case(
+        prompt=question_prompt(question, id=ids.take(row), meta=row.others(keys)),
+        responses=responses_of(names, answers, authors=[entry.model for entry in generations]),
+        ratings=tuple(
+            rating_of(
+                name,
+                entry.rating,
+                scale,
+                warnings,
+                meta=None if entry.rationale is None else {"rationale": entry.rationale},
+            )
+            for name, entry in named
+            if entry.rating is not None
+        ),
+        meta=as_read(_DISTILABEL.kind, **form),
+    )
+
+
+def _generation_keys(row: JsonObject) -> tuple[str, ...]:
+    """Return the keys of a row; later versions call the models ``model_names``."""
+    is_later = "generation_models" not in row and isinstance(row.get("model_names"), list)
+    return (*_GENERATION_KEYS[:2], "model_names", *_GENERATION_KEYS[3:]) if is_later else _GENERATION_KEYS
+
+
+def _scale(fields: JsonObject) -> RatingScale:
+    judges = [fields[key] for key in _JUDGES if isinstance(fields.get(key), str)]
+    return RatingScale("rating", (1, 5), judges[0] if judges else UNKNOWN, "llm")
+
+
+def _generations(row: Row, keys: Sequence[str]) -> list[Generation]:
+    generations = row.items("generations")
+    columns: list[Sequence[Any]] = [generations]
+    for key in keys[2:]:
+        column = row.items(key, default=[None] * len(generations))
+        if len(column) != len(generations):
+            problem = f"{len(column)} values for {len(generations)} generations"
+            raise RecordError(problem, where=row.at(key), allowed="one for each, or null")
+        columns.append(column)
+    for key, column in zip(keys[1:], columns, strict=True):
+        for place, value in enumerate(column):
+            is_right = is_number(value) if key == "ratings" else isinstance(value, str)
+            if value is not None and not is_right:
+                allowed = "a number or null" if key == "ratings" else "a text or null"
+                where = row.at(f"{key}[{place}]")
+                raise RecordError(f"a value that is {type(value).__name__}", where=where, allowed=allowed)
+    return [Generation(*values) for values in zip(*columns, strict=True)]
+
+
+def _generation_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row a prompt. A column that was null or absent, and is still empty, is so again."""
+    taken = take_ratings(case, (_scale(case.prompt.meta or {}),), dropped, keeps_meta=True)
+    count_lost(taken.rest, dropped, _DISTILABEL.supports)
+    question = only_question(case.prompt.messages)
+    if question is None:
+        dropped[OTHER_SHAPE] += 1
+        return
+    keys = (*_GENERATION_KEYS[:2], form.get("models", _GENERATION_KEYS[2]), *_GENERATION_KEYS[3:])
+    entries = _written_generations(case, taken, form, dropped)
+    row: JsonObject = {"instruction": question}
+    for place, key in enumerate(keys[1:]):
+        column = [entry[place] for entry in entries]
+        is_empty = all(value is None for value in column)
+        if not (is_empty and key in form.get("absent", ())):
+            row[key] = None if is_empty and key in form.get("null", ()) else column
+    yield row
+
+
+def _written_generations(case: Case, taken: Taken, form: JsonObject, dropped: Counter[str]) -> list[Generation]:
+    unrated = dict(form.get("unrated", ()))
+    entries: list[Generation] = []
+    for response in case.responses:
+        rating: Rating | None = taken.ratings.get((response.id, "rating"))
+        meta = (rating.meta or {}) if rating else {"rationale": unrated.get(response.id)}
+        dropped["rating details"] += bool(meta.keys() - {"rationale"})
+        value = None if rating is None else rating.value
+        entries.append(Generation(answer_text(response, dropped), response.author, value, meta.get("rationale")))
+    for place, *other in form.get("empty", ()):
+        entries.insert(place, Generation(None, *other))
+    return entries
+
+
+_DISTILABEL = RowFormat(
+    kind="distilabel",
+    keys=_GENERATION_KEYS,
+    supports=carrying("prompt meta", "authors", "more than two responses"),
+    matches=lambda row: (
+        isinstance(row.get("instruction"), str)
+        and all(isinstance(row.get(key), list) for key in ("generations", "ratings"))
+    ),
+    parse=_parse_generations,
+    rows_of=_generation_rows,
+)
+
+KINDS = {
+    "ultrafeedback": without_settings(
+        UltraFeedback(),
+        "UltraFeedback: a prompt, the completions of several models, and GPT-4's ratings of each of them.",
+    ),
+    "distilabel": without_settings(
+        _DISTILABEL,
+        "distilabel's UltraFeedback rows: an instruction, generations, and a rating with its rationale for each of"
+        " them.",
+    ),
+}

@@ -1,9 +1,13 @@
-"""Field values as turns, ids of rows, and the record of a row's form that makes an exact way back possible."""
+"""Rows as cases and back: the loop of formats, fields as turns, ids, and the recorded form of a row.
+
+A case holds less than a row: whether a text was a list of one turn, which keys were null or absent, an id that was a
+number. `as_read` records this form in the case's ``meta``, so that the same format writes the same bytes again.
+"""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.identity import UniqueIds, content_id
@@ -140,6 +144,35 @@ def with_prompt(messages: Sequence[Message], **fields: Any) -> Prompt:
     return Prompt(messages=tuple(messages), **{name: value for name, value in fields.items() if value or name == "id"})
 
 
+def question_prompt(text: str, **fields: Any) -> Prompt:
+    """Return a prompt of one user turn; empty values are left out."""
+    return with_prompt((Message(role="user", content=text),), **fields)
+
+
+def responses_of(
+    names: Sequence[str],
+    answers: Sequence[Sequence[Message]],
+    *,
+    authors: Sequence[str | None] = (),
+    metas: Sequence[Meta | None] = (),
+) -> tuple[Response, ...]:
+    """Return the responses of these ids and turns, with their authors and ``meta`` where there are any."""
+    fields = zip(authors or [None] * len(names), metas or [None] * len(names), strict=True)
+    return tuple(
+        response_of(name, turns, author=author, meta=meta)
+        for name, turns, (author, meta) in zip(names, answers, fields, strict=True)
+    )
+
+
+def without_absent(row: JsonObject, form: JsonObject, always: Collection[str] = ()) -> JsonObject:
+    """Return the row without the keys that it lacked when it was read.
+
+    A key that has a value now stays, unless it is in ``always``.
+    """
+    absent = set(form.get("absent", ()))
+    return {key: value for key, value in row.items() if key not in absent or (value and key not in always)}
+
+
 def as_read(kind: str, **facts: Any) -> Meta:
     """Return a case's ``meta`` with the form of its row; only the same format reads it when it writes again."""
     # An id may be 0 or empty, and is still a fact.
@@ -202,3 +235,78 @@ class PromptIds:
             raise RecordError(problem, where=row.place, allowed="unique ids")
         self._places[key] = row.place
         return name
+
+
+class RowFormat(NamedTuple):
+    """A format whose rows are one case each, as a value.
+
+    ``parse`` reads a row. ``rows_of`` yields the rows of a case from its form, mostly one; each gets the nulls that it
+    was read with and the prompt's ``meta``. ``id_scope`` gives the scope in which the written ``id`` of rows is unique:
+    a repeated one gets ``~2`` and is counted.
+    """
+
+    kind: str
+    keys: tuple[str, ...]
+    supports: frozenset[str]
+    matches: Callable[[JsonObject], bool]
+    parse: "Callable[[Row, PromptIds, Counter[str]], Case]"
+    rows_of: Callable[[Case, JsonObject, Counter[str]], Iterable[JsonObject]]
+    id_scope: Callable[[Prompt], Hashable] | None = None
+
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
+        """Yield the cases of the rows."""
+        ids = PromptIds(warnings)
+        return (self.parse(row, ids, warnings) for row in rows)
+
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
+        """Yield the rows of the cases."""
+        ids: defaultdict[Hashable, UniqueIds] = defaultdict(UniqueIds)
+        for case in cases:
+            form = form_of(case, self.kind)
+            for row in self.rows_of(case, form, dropped):
+                if self.id_scope is not None and "id" in row:
+                    free = ids[self.id_scope(case.prompt)].take(str(row["id"]))
+                    dropped["ids that stand already"] += free != str(row["id"])
+                    row["id"] = row["id"] if free == str(row["id"]) else free
+                yield with_meta(with_nulls(row, form), case, self.keys, dropped)
+
+
+# Formats of one answer a row: consecutive rows of one question are one case. A field under another key belongs to the
+# prompt where all rows of the case agree on it, and else to the answer.
+
+
+def groups_of(rows: Iterable[Row], key: Callable[[Row], Hashable]) -> Iterator[list[Row]]:
+    """Yield the rows in runs of one key."""
+    group: list[Row] = []
+    current: Hashable = None
+    for row in rows:
+        row_key = key(row)
+        if group and row_key != current:
+            yield group
+            group = []
+        current = row_key
+        group.append(row)
+    if group:
+        yield group
+
+
+def group_id(group: Sequence[Row], ids: PromptIds) -> str:
+    """Return an id for the case of rows without one; equal rows get ``~2`` and are counted."""
+    return ids.take(Row(group[0].place, {"rows": [row.value for row in group]}))
+
+
+def split_meta(group: Sequence[Row], known: Collection[str]) -> tuple[Meta | None, list[Meta | None]]:
+    """Return the other fields that all rows share, and those of each row."""
+    metas = [row.others(known) or {} for row in group]
+    shared = {
+        key: value for key, value in metas[0].items() if all(key in meta and meta[key] == value for meta in metas)
+    }
+    return shared or None, [{key: value for key, value in meta.items() if key not in shared} or None for meta in metas]
+
+
+def with_metas(
+    row: JsonObject, case: Case, meta: Meta | None, known: Collection[str], dropped: Counter[str]
+) -> JsonObject:
+    """Return the row with the prompt's and the answer's ``meta``; keys that are taken are left out and counted."""
+    row = with_meta(row, case, known, dropped)
+    return row | other_meta(meta, {*known, *row}, dropped)

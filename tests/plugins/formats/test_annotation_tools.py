@@ -1,12 +1,17 @@
 from collections import Counter
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from format_rows import read, write
 from steelyard.core.errors import Place, RecordError
-from steelyard.plugins.formats._annotation_items import (
+from steelyard.core.types import Response
+from steelyard.io.rows import read_rows
+from steelyard.plugins.formats._annotation_tools import (
     RankedTiers,
     Voice,
     data_of,
@@ -19,6 +24,8 @@ from steelyard.plugins.formats._annotation_items import (
     without_tasks,
 )
 from strategies import case, judgment
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "formats"
 
 PLACE = Place("f.jsonl", 2, "data")
 
@@ -126,3 +133,22 @@ def test_what_the_formats_say_is_not_counted_as_lost():
     one = case(judgments=[judgment("a>b", judge="ann", task="t"), judgment("a>b", judge="gpt", kind="llm")])
     assert [said.task for said in without_tasks(one).judgments] == [None, None]
     assert [said.judge for said in without_people(one).judgments] == ["unknown", "gpt"]
+
+
+@pytest.mark.parametrize("kind", ["argilla", "label_studio", "potato", "prodigy"])
+def test_annotations_that_no_longer_fit_the_case_are_written_anew(kind):
+    (path,) = GOLDEN.glob(f"{kind}.*")
+    cases, _ = read(kind, *(row.value for row in read_rows(path)))
+    changed = [
+        replace(
+            one,
+            responses=(Response(id="response1", text="a"), Response(id="response2", text="b")),
+            judgments=(replace(judgment("a>b"), left="response1", right="response2"),),
+            ratings=(),
+        )
+        for one in cases
+    ]
+    written, dropped = write(kind, *changed)
+    again, _ = read(kind, *written)
+    assert [len(one.judgments) for one in again] == [1] * len(cases)
+    assert dropped["annotations written anew"] > 0

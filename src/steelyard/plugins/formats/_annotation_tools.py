@@ -1,31 +1,36 @@
-"""Data under names of the user's own choice, as annotation tools keep them: which are the prompt, which the answers."""
+"""Annotation tools: the prompt and the answers among fields with names of the user's choice, and rankings as judgments.
+
+`ToolFormat` is a tool whose record holds both.
+"""
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Kind, Message, Rating, Response, Verdict
-from steelyard.curation.format_support import UNKNOWN
-from steelyard.plugins.formats._fields import (
+from steelyard.curation.format_support import UNKNOWN, count_lost
+from steelyard.plugins.formats._rows import (
     PromptIds,
+    RowFormat,
     answer_text,
     answer_turns,
     as_read,
     count_other_keys,
-    form_of,
     other_meta,
     response_of,
     text_or_list,
     turns_of,
-    with_meta,
     with_prompt,
+    without_absent,
 )
+
+Evidence = TypeVar("Evidence")
 
 
 class Voice(NamedTuple):
@@ -89,7 +94,7 @@ def named_item(
     item_key = lists[0] if lists else None
     if item_key is not None:
         text_key = next(name for name in _ITEM_TEXTS if name in data[item_key][0])
-        responses = _items(data[item_key], text_key, place._replace(path=item_key))
+        responses = read_items(data[item_key], text_key, place._replace(path=item_key))
         others = {name: value for name, value in data.items() if name not in (prompt_key, item_key)}
         return NamedItem(prompt_key, messages, responses, others, item_key, text_key)
     names = [name for name in data if name != prompt_key and (name in ranked or is_answer_name(name))]
@@ -142,7 +147,9 @@ def data_of(
     if form.get("fields"):
         names = {response.id: response.id for response in case.responses}
     if names is None:
-        answers: JsonObject = {form.get("item_key", "items"): _written_items(case, form, dropped)}
+        answers: JsonObject = {
+            form.get("item_key", "items"): written_items(case, form, dropped, form.get("text_key", "body"))
+        }
     else:
         answers = {
             name: text_or_list(answer_turns(response), "assistant", as_list=name in lists)
@@ -152,8 +159,9 @@ def data_of(
     return {prompt_key: prompt, **answers, **form.get("others", {})}
 
 
-def _written_items(case: Case, form: JsonObject, dropped: Counter[str]) -> list[JsonObject]:
-    text_key, row_ids = form.get("text_key", "body"), {str(name): name for name in form.get("ids", ())}
+def written_items(case: Case, form: JsonObject, dropped: Counter[str], text_key: str = "text") -> list[JsonObject]:
+    """Return the responses as items of a list, with the ids that the form records."""
+    row_ids = {str(name): name for name in form.get("ids", ())}
     items: list[JsonObject] = []
     for response in case.responses:
         fields = {"id": row_ids.get(response.id, response.id), text_key: answer_text(response, dropped)}
@@ -170,16 +178,19 @@ def _is_items(value: Any) -> bool:
     )
 
 
-def _items(items: Sequence[JsonObject], text_key: str, place: Place) -> tuple[Response, ...]:
+def read_items(items: Sequence[Any], text_key: str, place: Place, *, noun: str = "item") -> tuple[Response, ...]:
+    """Return the items of a list as responses. Raises RecordError for items without id and text, or of one id."""
     responses = []
     for index, item in enumerate(items):
-        where = place._replace(path=f"{place.path}[{index}]")
-        if not isinstance(item.get(text_key), str) or isinstance(item["id"], bool | float | list | dict | None):
-            raise RecordError("an item without id and text", where=where, allowed=f'{{"id": …, "{text_key}": a text}}')
+        is_item = isinstance(item, dict) and isinstance(item.get(text_key), str)
+        if not is_item or not isinstance(item.get("id"), str | int) or isinstance(item["id"], bool):
+            where = place._replace(path=f"{place.path}[{index}]")
+            problem, allowed = f"an {noun} without id and text", f'{{"id": …, "{text_key}": a text}}'
+            raise RecordError(problem, where=where, allowed=allowed)
         meta = {key: value for key, value in item.items() if key not in ("id", text_key)}
         responses.append(Response(id=str(item["id"]), text=item[text_key], meta=meta or None))
     if len({response.id for response in responses}) < len(responses):
-        raise RecordError("two items of one id", where=place, allowed="unique ids")
+        raise RecordError(f"two {noun}s of one id", where=place, allowed="unique ids")
     return tuple(responses)
 
 
@@ -252,40 +263,86 @@ def _tiers(judgments: Sequence[Judgment]) -> tuple[tuple[str, ...], ...] | None:
     return tuple(tuple(by_wins[number]) for number in sorted(by_wins, reverse=True))
 
 
-class ToolRecord(NamedTuple):
-    """A tool's record: its row, the prompt and answers in its ``data``, and its answers with the evidence in them."""
-
-    row: Row
-    item: NamedItem
-    data: JsonObject
-    answers: JsonObject
-    evidence: ToolEvidence
+def read_again(read: Callable[[], Evidence]) -> Evidence | None:
+    """Return the evidence of annotations as they were read; null where they no longer fit the case."""
+    try:
+        return read()
+    except RecordError:
+        return None
 
 
-def tool_case(
-    record: ToolRecord,
-    kind: str,
-    keys: Sequence[str],
-    fresh: Callable[[Case, Counter[str]], JsonObject],
-    ids: PromptIds,
-) -> Case:
-    """Return the case of a record. Answers that ``fresh`` would write differently are stored with its form."""
-    row, item = record.row, record.item
-    row_id = row.value.get("id")
-    prompt = with_prompt(
-        item.messages, id=ids.take(row, None if row_id is None else str(row_id)), meta=row.others(keys)
-    )
-    case = Case(prompt=prompt, responses=item.responses, **record.evidence._asdict())
-    written = fresh(case, Counter())
-    differing = {key: value for key, value in record.answers.items() if value != written[key]}
-    facts = form_facts(item, record.data) | {"said": differing or None}
-    return replace(case, meta=as_read(kind, id=row_id, **facts, absent=row.absent(keys), null=row.nulls(keys)))
+class ToolFormat(NamedTuple):
+    """A tool whose record holds a prompt with its answers, and all evidence: the differences between such tools.
+
+    ``content_key`` is the key of prompt and answers, ``answer_keys`` those of the evidence, which ``read_answers``
+    reads. ``ranked`` gives the names that the evidence ranks, ``evidence`` its judgments and ratings, ``write`` the
+    evidence of a case under names of fields. ``has_items``: the answers may be items of a list.
+    """
+
+    kind: str
+    content_key: str
+    answer_keys: tuple[str, ...]
+    supports: frozenset[str]
+    matches: Callable[[JsonObject], bool]
+    read_content: Callable[[Row], JsonObject]
+    read_answers: Callable[[Row, str], Any]
+    ranked: Callable[[JsonObject], set[str]]
+    evidence: Callable[[JsonObject, Sequence[Response], Place, Counter[str]], ToolEvidence]
+    write: Callable[[Case, Counter[str], Mapping[str, str]], JsonObject]
+    has_items: bool = False
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Return the keys of a record."""
+        return ("id", self.content_key, *self.answer_keys)
+
+    def format(self) -> RowFormat:
+        """Return the format of the tool's records."""
+        return RowFormat(self.kind, self.keys, self.supports, self.matches, self._parse, self._rows)
+
+    def _parse(self, row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+        """Return the case of a record. Answers that would be written differently are stored with its form."""
+        content = self.read_content(row)
+        answers = {key: self.read_answers(row, key) for key in self.answer_keys}
+        ranked = self.ranked(answers) & content.keys()
+        place = row.at(self.content_key)
+        item = named_item(content, place, warnings, ranked=ranked, has_items=self.has_items)
+        evidence = self.evidence(answers, item.responses, row.place, warnings)
+        row_id, meta = row.value.get("id"), row.others(self.keys)
+        prompt = with_prompt(item.messages, id=ids.take(row, None if row_id is None else str(row_id)), meta=meta)
+        case = Case(prompt=prompt, responses=item.responses, **evidence._asdict())
+        written = self.write(case, Counter(), _own_names(case))
+        differing = {key: value for key, value in answers.items() if value != written[key]}
+        facts = form_facts(item, content) | {"said": differing or None}
+        absent, null = row.absent(self.keys), row.nulls(self.keys)
+        return replace(case, meta=as_read(self.kind, id=row_id, **facts, absent=absent, null=null))
+
+    def _rows(self, case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+        """Yield the record of a case."""
+        count_lost(without_tasks(case), dropped, self.supports)
+        names = _own_names(case)
+        if not form and not self.has_items:
+            names = field_names(case)
+            dropped["response ids that are no field's name"] += sum(old != new for old, new in names.items())
+        content = data_of(case, form, dropped, names=None if self.has_items else names)
+        row = {"id": form["id"] if str(form.get("id")) == case.prompt.id else case.prompt.id}
+        row |= {self.content_key: content, **self._answers(case, form.get("said", {}), names, dropped)}
+        nulls = {key: None for key in form.get("null", ()) if key == "id"}
+        yield without_absent(row, form, always=("id",)) | nulls
+
+    def _answers(
+        self, case: Case, answers_read: JsonObject, names: Mapping[str, str], dropped: Counter[str]
+    ) -> JsonObject:
+        """Return the answers as they were read while they mean what the case holds; else count and write new ones."""
+        if answers_read:
+            answers = self.write(case, Counter(), names) | answers_read
+            place = Place("the row to write")
+            evidence = read_again(lambda: self.evidence(answers, case.responses, place, Counter()))
+            if evidence == (case.judgments, case.ratings):
+                return answers
+            dropped["annotations written anew"] += 1
+        return self.write(case, dropped, names)
 
 
-def tool_row(case: Case, kind: str, keys: Sequence[str], content: JsonObject, dropped: Counter[str]) -> JsonObject:
-    """Return the row of a record in the form that was read: its id, absent and null keys."""
-    form = form_of(case, kind)
-    row = {"id": form["id"] if str(form.get("id")) == case.prompt.id else case.prompt.id, **content}
-    absent = [key for key in form.get("absent", ()) if key == "id" or not row.get(key)]
-    nulls = {key: None for key in form.get("null", ()) if key == "id" or not row.get(key)}
-    return with_meta({key: row[key] for key in row if key not in absent} | nulls, case, keys, dropped)
+def _own_names(case: Case) -> dict[str, str]:
+    return {response.id: response.id for response in case.responses}

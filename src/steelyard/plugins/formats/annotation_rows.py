@@ -1,0 +1,333 @@
+"""Potato and Prodigy: a row an annotator of an item; rows of one item that follow each other are one case.
+
+Potato is written from the page on the ranking schema and the exporters in the repository davidjurgens/potato: an
+annotation is ``{instance_id, user_id, labels: {schema: {rank_order}}}``, best first, ``=`` between equals. The exports
+keep the items in a separate file, so a row is an annotation that has been joined with its item's data under ``item`` (a
+layout of this project, for want of a published one): the prompt and the answers by their names, which are the ranked
+identifiers, or a list of items with ``id`` and ``text``. Potato's own DPO export is ``{prompt, chosen, rejected}``: the
+format ``trl``.
+
+Prodigy is written from the public documentation of its choice interface and its support forum (the tool is not public):
+``{text, options: [{id, text}], accept: [ids], answer}`` with ``_session_id``, ``_annotator_id``, ``_input_hash``,
+``_task_hash`` and ``_timestamp``. With the answer ``accept``, every accepted option is better than every other one;
+where all are accepted, they are ties. ``reject``, ``ignore`` and an empty choice give no verdict: of two options that
+is a judgment that says so, of more it is counted. The judge is the session, or the annotator where there is one.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import combinations, groupby
+
+from msgspec.structs import replace
+
+from steelyard.core.errors import Place, RecordError
+from steelyard.core.plugins import without_settings
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, JsonObject, Judgment, Response
+from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.plugins.formats._annotation_tools import (
+    RankedTiers,
+    Voice,
+    data_of,
+    form_facts,
+    judgments_of,
+    named_item,
+    rankings_of,
+    read_again,
+    read_items,
+    without_people,
+    without_tasks,
+    written_items,
+)
+from steelyard.plugins.formats._conversations import conversation_of
+from steelyard.plugins.formats._rows import (
+    PromptIds,
+    as_read,
+    form_of,
+    question_prompt,
+    split_meta,
+    with_meta,
+    with_prompt,
+)
+
+_BETWEEN, _EQUAL = ",", "="
+_PERSONAL = ("accept", "answer", "_session_id", "_annotator_id", "_timestamp")
+"""The keys of Prodigy's rows that belong to one answer; all others belong to the task."""
+_ANSWERS = ("accept", "reject", "ignore")
+
+
+def _placed(rows: Sequence[JsonObject]) -> Iterator[Row]:
+    return (Row(Place("the row to write"), row) for row in rows)
+
+
+class Potato:
+    """A row an annotator of an item."""
+
+    _kind = "potato"
+    keys = ("instance_id", "user_id", "labels", "item")
+    supports = carrying(
+        "system turns", "earlier turns", "prompt meta", "prompt ids", "response ids", "response meta",
+        "more than two responses", "judgments",
+    )  # fmt: skip
+
+    def matches(self, row: JsonObject) -> bool:
+        """Return whether the row has an instance with its item and labels."""
+        return "instance_id" in row and all(isinstance(row.get(key), dict) for key in ("item", "labels"))
+
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
+        """Yield cases with judgments, one for each run of rows of an instance."""
+        ids = PromptIds(warnings)
+        for _, together in groupby(map(_check, rows), key=lambda row: str(row.value["instance_id"])):
+            group = list(together)
+            first, item = group[0], group[0].value["item"]
+            ranked = _ranked_names(group) & item.keys()
+            answers = named_item(item, first.at("item"), warnings, ranked=ranked, has_items=True)
+            shared, others = split_meta(group, self.keys)
+            row_id = first.value["instance_id"]
+            annotations = [
+                {key: row.value[key] for key in ("user_id", "labels") if key in row.value} | (other or {})
+                for row, other in zip(group, others, strict=True)
+            ]
+            yield Case(
+                prompt=with_prompt(answers.messages, id=ids.take(first, str(row_id)), meta=shared),
+                responses=answers.responses,
+                judgments=tuple(_ranking_judgments(group, [response.id for response in answers.responses], warnings)),
+                meta=as_read(self._kind, id=row_id, **form_facts(answers, item), rows=annotations),
+            )
+
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
+        """Yield the rows of cases: as they were read while they mean the same, else one a ranking.
+
+        A case without judgments is one row without an annotator.
+        """
+        for case in cases:
+            count_lost(without_people(without_tasks(case)), dropped, self.supports)
+            form = form_of(case, self._kind)
+            renamed = case if form else _with_plain_ids(case, dropped)
+            names = [response.id for response in renamed.responses]
+            rows = form.get("rows", ())
+            if not rows or _ranked_again(rows, names) != renamed.judgments:
+                dropped["annotations written anew"] += bool(rows)
+                rows = [_ranking_row(ranked) for ranked in rankings_of(renamed.judgments, dropped)] or [{"labels": {}}]
+            row_id = form.get("id")
+            instance = {"instance_id": row_id if str(row_id) == case.prompt.id else case.prompt.id}
+            for row in rows:
+                yield with_meta(
+                    {**instance, **row, "item": data_of(renamed, form, dropped)}, renamed, self.keys, dropped
+                )
+
+
+def _check(row: Row) -> Row:
+    """Return the row itself. Raises RecordError where it has no instance, no item or no labels."""
+    for key, form in (("instance_id", str | int), ("item", dict), ("labels", dict)):
+        if not isinstance(row.value.get(key), form) or isinstance(row.value[key], bool):
+            allowed = "instance_id: a text or number; item and labels: objects"
+            raise RecordError(f"the row lacks {key!r}", where=row.place, allowed=allowed)
+    return row
+
+
+def _ranked_names(rows: Iterable[Row]) -> set[str]:
+    """Return the identifiers that the rows rank."""
+    orders = (order for row in rows for _, order in _orders(row.value["labels"], Counter()))
+    return {name for order in orders for tier in _tiers(order) for name in tier}
+
+
+def _ranking_judgments(rows: Iterable[Row], names: Collection[str], warnings: Counter[str]) -> Iterator[Judgment]:
+    """Yield the judgments of the rows. Raises RecordError for a ranking of other things than the answers."""
+    for row in rows:
+        user = row.value.get("user_id")
+        for schema, order in _orders(row.value["labels"], warnings):
+            tiers = _tiers(order)
+            ranked = [name for tier in tiers for name in tier]
+            if not set(ranked) <= set(names) or len(set(ranked)) < len(ranked):
+                problem, where = (f"a ranking {order!r} that is not of the answers", row.at(f"labels.{schema}"))
+                allowed = f"an order of {', '.join(names)}, such as B,D=A,C"
+                raise RecordError(problem, where=where, allowed=allowed)
+            judge = UNKNOWN if user is None else str(user)
+            yield from judgments_of(RankedTiers(Voice(judge, "human", schema), tiers))
+
+
+def _ranked_again(rows: Sequence[JsonObject], names: Collection[str]) -> tuple[Judgment, ...] | None:
+    return read_again(lambda: tuple(_ranking_judgments(_placed(rows), names, Counter())))
+
+
+def _orders(labels: JsonObject, warnings: Counter[str]) -> Iterator[tuple[str, str]]:
+    for schema, value in labels.items():
+        order = value.get("rank_order") if isinstance(value, dict) else None
+        if isinstance(order, str):
+            yield schema, order
+        else:
+            warnings["labels that are no ranking"] += 1
+
+
+def _tiers(order: str) -> tuple[tuple[str, ...], ...]:
+    tiers = (tuple(name.strip() for name in tier.split(_EQUAL)) for tier in order.split(_BETWEEN))
+    return tuple(tiers) if order.strip() else ()
+
+
+def _ranking_row(ranked: RankedTiers) -> JsonObject:
+    order = _BETWEEN.join(_EQUAL.join(tier) for tier in ranked.tiers)
+    return {"user_id": ranked.voice.judge, "labels": {ranked.voice.task or "ranking": {"rank_order": order}}}
+
+
+def _with_plain_ids(case: Case, dropped: Counter[str]) -> Case:
+    """Return the case with other ids for the responses whose ids a rank order cannot hold."""
+    new = {
+        response.id: f"response{number}"
+        for number, response in enumerate(case.responses, 1)
+        if _tiers(response.id) != ((response.id,),)
+    }
+    taken = {response.id for response in case.responses}
+    while taken & set(new.values()):
+        new = {old: f"{name}_" for old, name in new.items()}
+    if not new:
+        return case
+    dropped["response ids that cannot stand in a rank order"] += len(new)
+    return replace(
+        case,
+        responses=tuple(replace(item, id=new.get(item.id, item.id)) for item in case.responses),
+        judgments=tuple(
+            replace(item, left=new.get(item.left, item.left), right=new.get(item.right, item.right), shown=None)
+            for item in case.judgments
+        ),
+    )
+
+
+class Prodigy:
+    """A row an annotator's answer to a task."""
+
+    _kind = "prodigy"
+    keys = ("text", "options", *_PERSONAL)
+    supports = carrying("prompt meta", "response ids", "response meta", "more than two responses", "judgments")
+
+    def matches(self, row: JsonObject) -> bool:
+        """Return whether the row has a text with options and an answer, or the hash of a task."""
+        is_task = {"text", "options"} <= row.keys() and isinstance(row["options"], list)
+        return is_task and ("answer" in row or "_task_hash" in row)
+
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
+        """Yield cases with judgments, one for each run of rows of a task."""
+        ids = PromptIds(warnings)
+        for task, together in groupby(rows, key=_task):
+            group = list(together)
+            first = group[0]
+            text, responses = first.text("text"), _options(first)
+            names = [response.id for response in responses]
+            yield Case(
+                prompt=question_prompt(text, id=ids.take(Row(first.place, task)), meta=first.others(self.keys)),
+                responses=responses,
+                judgments=tuple(judgment for row in group for judgment in _judgments(row, names, warnings)),
+                meta=as_read(
+                    self._kind,
+                    ids=[option["id"] for option in first.value["options"] if not isinstance(option["id"], str)],
+                    rows=[{key: row.value[key] for key in _PERSONAL if key in row.value} for row in group],
+                ),
+            )
+
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
+        """Yield the rows of cases: as they were read while they mean the same, else one an annotator or a judgment.
+
+        A case without judgments is a task that nobody has answered.
+        """
+        for case in cases:
+            count_lost(without_people(case), dropped, self.supports)
+            form = form_of(case, self._kind)
+            row_ids = {str(name): name for name in form.get("ids", ())}
+            question = conversation_of(case.prompt.messages, dropped).question
+            options = dict(
+                zip([response.id for response in case.responses], written_items(case, form, dropped), strict=True)
+            )
+            rows = form.get("rows", ())
+            if not rows or _judged_again(rows, list(options)) != case.judgments:
+                dropped["annotations written anew"] += bool(rows)
+                rows = list(_answers(case)) or [{}]
+                shown = {name for row in rows for name in row.get("options", options)}
+                dropped["responses in no judgment"] += len(options.keys() - shown)
+                rows = [
+                    row | {"accept": [row_ids.get(name, name) for name in row["accept"]]} if row else row
+                    for row in rows
+                ]
+            for row in rows:
+                shown_options = [options[name] for name in row.get("options", options)]
+                yield with_meta({"text": question, **row, "options": shown_options}, case, self.keys, dropped)
+
+
+def _task(row: Row) -> JsonObject:
+    return {key: value for key, value in row.value.items() if key not in _PERSONAL}
+
+
+def _options(row: Row) -> tuple[Response, ...]:
+    """Return the options as responses. Raises RecordError for options without id and text, or of one id."""
+    return read_items(row.items("options"), "text", row.at("options"), noun="option")
+
+
+def _judgments(row: Row, names: Sequence[str], warnings: Counter[str]) -> Iterator[Judgment]:
+    """Yield the judgments of an answer. Raises RecordError for an unknown answer or option."""
+    answer = row.value.get("answer")
+    accepted = [str(name) for name in row.items("accept", default=())]
+    if answer is None:
+        return
+    if answer not in _ANSWERS or not set(accepted) <= set(names):
+        problem = f"unknown answer {answer!r}" if answer not in _ANSWERS else "an accepted id that is not an option's"
+        raise RecordError(problem, where=row.place, allowed=f"answer: {', '.join(_ANSWERS)}; accept: ids of options")
+    judges = [str(row.value[key]) for key in ("_session_id", "_annotator_id") if row.value.get(key) is not None]
+    judge: JsonObject = {"judge": (*judges, UNKNOWN)[0], "kind": "human"}
+    others = [name for name in names if name not in accepted]
+    if answer == "accept" and accepted and others:
+        yield from (
+            Judgment(left=better, right=other, verdict="left", **judge) for better in accepted for other in others
+        )
+    elif answer == "accept" and accepted:
+        yield from (
+            Judgment(left=first, right=second, verdict="tie", **judge) for first, second in combinations(accepted, 2)
+        )
+    elif len(names) == 2:
+        reason = "nothing chosen" if answer == "accept" else answer
+        yield Judgment(left=names[0], right=names[1], verdict="none", reason=reason, **judge)
+    else:
+        warnings["tasks without a choice"] += 1
+
+
+def _judged_again(rows: Sequence[JsonObject], names: Sequence[str]) -> tuple[Judgment, ...] | None:
+    return read_again(
+        lambda: tuple(judgment for row in _placed(rows) for judgment in _judgments(row, names, Counter()))
+    )
+
+
+def _answers(case: Case) -> Iterator[JsonObject]:
+    """Yield an annotator's judgments as one answer where that holds them all, else each as a task of two options."""
+    by_judge: defaultdict[str, list[Judgment]] = defaultdict(list)
+    for judgment in case.judgments:
+        by_judge[judgment.judge].append(judgment)
+    names = [response.id for response in case.responses]
+    for judge, judgments in by_judge.items():
+        who = {} if judge == UNKNOWN else {"_session_id": judge}
+        pairs = _ordered_pairs(judgments)
+        whole = {"accept": list(dict.fromkeys(better for better, _ in pairs)), "answer": "accept", **who}
+        read_pairs = _ordered_pairs(_judged_again([whole], names) or ())
+        if len(pairs) == len(judgments) and sorted(read_pairs) == sorted(pairs):
+            yield whole
+            continue
+        for judgment in judgments:
+            pair = [judgment.left, judgment.right]
+            chosen = {"left": [judgment.left], "right": [judgment.right], "tie": pair}.get(judgment.verdict, [])
+            answer = "accept" if chosen else "reject" if judgment.reason == "reject" else "ignore"
+            yield {"accept": chosen, "answer": answer, **who, "options": pair}
+
+
+def _ordered_pairs(judgments: Sequence[Judgment]) -> list[tuple[str, str]]:
+    """Return the (better, worse) pairs of the judgments; verdicts without a better one have none."""
+    ends = {
+        "left": lambda judgment: (judgment.left, judgment.right),
+        "right": lambda judgment: (judgment.right, judgment.left),
+    }
+    return [ends[judgment.verdict](judgment) for judgment in judgments if judgment.verdict in ends]
+
+
+KINDS = {
+    "potato": without_settings(
+        Potato(),
+        "Potato's rankings: an item, and an annotator's labels that rank its answers (``rank_order``: ``B,D=A,C``).",
+    ),
+    "prodigy": without_settings(Prodigy(), "Prodigy's choice tasks: a text, options, and what an annotator accepted."),
+}

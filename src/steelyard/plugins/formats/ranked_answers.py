@@ -1,0 +1,273 @@
+r"""Any number of answers with ranks: NeMo-RL's preference rows and Nectar.
+
+NeMo-RL is written from ``docs/guides/rm.md`` and ``docs/guides/dpo.md`` of NVIDIA-NeMo/RL: the lowest rank is the best,
+and a completion is a list of turns. Equal ranks are a tie. The format holds any number of completions, the trainer
+there takes two. ``task_name`` names the data set, and is the prompt's source here. The binary form (``prompt``,
+``chosen``, ``rejected``, under keys of choice) cannot be told from TRL's and OpenRLHF's: ``trl`` reads and writes it,
+``openrlhf`` does so under other keys.
+
+Nectar is written from the card of the data set berkeley-nest/Nectar: ``prompt`` is ``\n\nHuman: …\n\nAssistant: ``, an
+answer has ``answer``, ``model`` and ``rank`` (1 is best), ``source`` lists where prompt and answers came from. The card
+calls the number of answers ``num_response`` and the files ``num_responses``: either is read. Answers of one rank are
+one tier.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from steelyard.core.errors import RecordError
+from steelyard.core.plugins import without_settings
+from steelyard.core.protocols import Row, is_number
+from steelyard.core.types import Case, JsonObject, Message, Ranking, Response
+from steelyard.curation.format_support import carrying, count_lost
+from steelyard.plugins.formats._conversations import HUMAN, text_of, turns_in
+from steelyard.plugins.formats._ratings import rank_of, tiers_of
+from steelyard.plugins.formats._rows import (
+    OTHER_SHAPE,
+    PromptIds,
+    RowFormat,
+    answer_ids,
+    answer_of,
+    answer_or_none,
+    answer_turns,
+    as_read,
+    as_turns,
+    count_other_keys,
+    field_turns,
+    other_meta,
+    responses_of,
+    turns_of,
+    with_prompt,
+    without_keys,
+)
+
+_COMPLETION_KEYS = ("rank", "completion")
+_ANSWER_KEYS = ("answer", "model", "rank")
+_NUMBERS = ("turns", "num_responses", "num_response")
+_END = "\n\nAssistant: "
+
+
+# NeMo-RL
+
+
+def _matches_completions(row: JsonObject) -> bool:
+    """Return whether the row has a context and completions that have a rank."""
+    items = row.get("completions")
+    return (
+        isinstance(row.get("context"), list)
+        and isinstance(items, list)
+        and all(isinstance(item, dict) and set(_COMPLETION_KEYS) <= item.keys() for item in items)
+    )
+
+
+def _parse_completions(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+    items = row.items("completions")
+    if not items:
+        raise RecordError("no completions", where=row.at("completions"))
+    completions = [_completion(row, index, item, warnings) for index, item in enumerate(items)]
+    answers, ranks = zip(*completions, strict=True)
+    names = answer_ids(answers, warnings)
+    count_other_keys(row.value.get("context"), warnings)
+    ranking = _tiers(names, ranks)
+    read_ranks = list(ranks) if list(ranks) != _tier_numbers(names, ranking) else None
+    return Case(
+        prompt=with_prompt(
+            field_turns(row, "context", role="user"),
+            id=ids.take(row),
+            source=row.optional_text("task_name"),
+            meta=row.others(_NEMO_RL.keys),
+        ),
+        responses=responses_of(names, answers, metas=[without_keys(item, _COMPLETION_KEYS) for item in items]),
+        ranking=ranking,
+        meta=as_read(_NEMO_RL.kind, ranks=read_ranks, null=row.nulls(("task_name",))),
+    )
+
+
+def _completion(row: Row, index: int, item: Any, warnings: Counter[str]) -> tuple[tuple[Message, ...], float]:
+    place = row.at(f"completions[{index}]")
+    if not isinstance(item, dict) or not is_number(item.get("rank")):
+        allowed = '{"rank": 0, "completion": …}'
+        raise RecordError("a completion without a number as its rank", where=place, allowed=allowed)
+    count_other_keys(item.get("completion"), warnings)
+    if not isinstance(item.get("completion"), list):
+        allowed = '[{"role": …, "content": …}]'
+        raise RecordError("a completion that is not a list of turns", where=place, allowed=allowed)
+    return turns_of(item["completion"], place, f"completions[{index}].completion", role="assistant"), item["rank"]
+
+
+def _tiers(names: Sequence[str], ranks: Sequence[float]) -> Ranking:
+    return tiers_of(dict(zip(names, ranks, strict=True)))
+
+
+def _tier_numbers(names: Sequence[str], ranking: Ranking) -> list[float]:
+    """Return the number of each answer's tier, from 0."""
+    ranks = rank_of(ranking, first=0)
+    return [ranks[name] for name in names]
+
+
+def _completion_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row; responses without a rank are left out and counted."""
+    count_lost(case, dropped, _NEMO_RL.supports)
+    ranked = {name for tier in case.ranking or () for name in tier}
+    answers = [response for response in case.responses if response.id in ranked]
+    dropped["unranked responses"] += len(case.responses) - len(answers)
+    if not answers:
+        dropped["prompts without a ranking"] += 1
+        return
+    names = [response.id for response in answers]
+    ranks = _tier_numbers(names, case.ranking or ())
+    read_ranks = form.get("ranks", ranks)
+    ranks = read_ranks if len(read_ranks) == len(names) and _tiers(names, read_ranks) == case.ranking else ranks
+    completions = []
+    for response, rank in zip(answers, ranks, strict=True):
+        fields = {"rank": rank, "completion": as_turns(answer_turns(response))}
+        completions.append(other_meta(response.meta, fields, dropped) | fields)
+    source = {"task_name": case.prompt.source} if case.prompt.source is not None else {}
+    yield {"context": as_turns(case.prompt.messages), "completions": completions, **source}
+
+
+_NEMO_RL = RowFormat(
+    kind="nemo_rl",
+    keys=("context", "completions", "task_name"),
+    supports=carrying(
+        "system turns", "earlier turns", "source", "prompt meta", "answers of several turns", "response meta",
+        "rankings", "ties", "more than two responses",
+    ),
+    matches=_matches_completions,
+    parse=_parse_completions,
+    rows_of=_completion_rows,
+)  # fmt: skip
+
+
+# Nectar
+
+
+def _matches_answers(row: JsonObject) -> bool:
+    """Return whether the row has a prompt with a list of answers that each have a rank."""
+    answers = row.get("answers")
+    return isinstance(row.get("prompt"), str) and isinstance(answers, list) and bool(answers) and all(
+        isinstance(item, dict) and {"answer", "rank"} <= item.keys() for item in answers
+    )  # fmt: skip
+
+
+def _parse_answers(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+    text = row.text("prompt")
+    end = next((end for end in (_END, _END.rstrip(" ")) if text.endswith(end)), "")
+    prompt = turns_in(text.removesuffix(end), HUMAN)
+    items = _check_items(row)
+    answers = [answer_of(item["answer"]) for item in items]
+    names = answer_ids(answers, warnings)
+    ranks = {name: item["rank"] for name, item in zip(names, items, strict=True) if item.get("rank") is not None}
+    ranking = tiers_of(ranks) or None
+    is_plain = ranking is None or (ranks == rank_of(ranking) and all(isinstance(rank, int) for rank in ranks.values()))
+    numbers = {key: row.value[key] for key in _NUMBERS if key in row.value}
+    sources = row.value.get("source")
+    meta = as_read(
+        _NECTAR.kind,
+        end=end if end != _END else None,
+        bare=prompt.bare,
+        ranks=None if is_plain else list(ranks.values()),
+        bare_answers=[place for place, item in enumerate(items) if "rank" not in item],
+        models=[place for place, item in enumerate(items) if item.get("model", ...) is None],
+        numbers=None if numbers == _numbers(prompt.turns, len(items)) else [numbers],
+        source=[sources] if "source" in row.value and sources != [_source(sources)] else None,
+        absent=row.absent(("source",)),
+    )
+    authors, metas = [item.get("model") for item in items], [without_keys(item, _ANSWER_KEYS) for item in items]
+    return Case(
+        prompt=with_prompt(prompt.turns, id=ids.take(row), source=_source(sources), meta=row.others(_NECTAR.keys)),
+        responses=responses_of(names, answers, authors=authors, metas=metas),
+        ranking=ranking,
+        meta=meta,
+    )
+
+
+def _check_items(row: Row) -> Sequence[JsonObject]:
+    items = row.items("answers")
+    for place, item in enumerate(items):
+        where = row.at(f"answers[{place}]")
+        if not isinstance(item, dict) or not isinstance(item.get("answer"), str):
+            raise RecordError("an answer without a text", where=where, allowed='{"answer": …, "model": …, "rank": …}')
+        if not (item.get("model") is None or isinstance(item["model"], str)):
+            raise RecordError("a model that is not a name", where=where, allowed="model: a text")
+        if not (item.get("rank") is None or is_number(item["rank"])):
+            raise RecordError("a rank that is not a number", where=where, allowed="rank: a number, 1 is best")
+    return items
+
+
+def _numbers(turns: Sequence[Message], num_responses: int) -> dict[str, int]:
+    return {"turns": sum(turn.role == "user" for turn in turns), "num_responses": num_responses}
+
+
+def _source(value: Any) -> str | None:
+    """Return the names of the sources as one text."""
+    names = value if isinstance(value, list) else [value]
+    return ", ".join(names) if names and all(isinstance(name, str) for name in names) else None
+
+
+def _source_field(case: Case, form: JsonObject) -> JsonObject:
+    source = case.prompt.source
+    for value in form.get("source", ()):
+        if _source(value) == source:
+            return {"source": value}
+    if source is None and "source" in form.get("absent", ()):
+        return {}
+    return {"source": [source] if source is not None else []}
+
+
+def _answer_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row; a case whose turns would not be read again from a transcript is counted and not written."""
+    text = text_of(case.prompt.messages, HUMAN, form.get("bare", ()))
+    texts = [answer_or_none(response) for response in case.responses]
+    if text is None or None in texts or text.endswith((_END, _END.rstrip(" "))):
+        dropped[OTHER_SHAPE] += 1
+        return
+    count_lost(case, dropped, _NECTAR.supports)
+    row = {"prompt": text + form.get("end", _END), "answers": _written_answers(case, texts, form, dropped)}
+    (numbers,) = form.get("numbers") or [_numbers(case.prompt.messages, len(texts))]
+    yield row | numbers | _source_field(case, form)
+
+
+def _written_answers(
+    case: Case, texts: Sequence[str | None], form: JsonObject, dropped: Counter[str]
+) -> list[JsonObject]:
+    ranks: JsonObject = rank_of(case.ranking or ())
+    ranked = [response.id for response in case.responses if response.id in ranks]
+    read_ranks = dict(zip(ranked, form.get("ranks", ()), strict=False))
+    if read_ranks.keys() == ranks.keys() and tiers_of(read_ranks) == tuple(case.ranking or ()):
+        ranks = read_ranks
+
+    def answer(place: int, response: Response) -> JsonObject:
+        fields: JsonObject = {"answer": texts[place]}
+        if response.author is not None or place in form.get("models", ()):
+            fields["model"] = response.author
+        if response.id in ranks or place not in form.get("bare_answers", ()):
+            fields["rank"] = ranks.get(response.id)
+        return fields | other_meta(response.meta, _ANSWER_KEYS, dropped)
+
+    return [answer(place, response) for place, response in enumerate(case.responses)]
+
+
+_NECTAR = RowFormat(
+    kind="nectar",
+    keys=("prompt", "answers", *_NUMBERS, "source"),
+    supports=carrying(
+        "system turns", "earlier turns", "source", "prompt meta", "authors", "response meta", "rankings", "ties",
+        "more than two responses",
+    ),
+    matches=_matches_answers,
+    parse=_parse_answers,
+    rows_of=_answer_rows,
+)  # fmt: skip
+
+KINDS = {
+    "nectar": without_settings(
+        _NECTAR,
+        "Nectar: a prompt as a transcript that ends where the assistant is to answer, and seven answers ranked by"
+        " GPT-4.",
+    ),
+    "nemo_rl": without_settings(
+        _NEMO_RL, "NeMo-RL's preference rows: a context and any number of completions, each with its rank."
+    ),
+}

@@ -1,0 +1,344 @@
+"""Translations that professionals assessed: MAPLE's scores and the MQM annotations of WMT, several rows a case.
+
+MAPLE is written from the README of the repository amazon-science/preference-driven-mt: one JSON line a translation,
+five to a source sentence; scores go from 1 to 6 on a continuous slider. Consecutive lines of one source make one case.
+Both translators' scores are ratings; ``score`` is their mean: not a rating, but written from them again. The rows do
+not name the direction, and they lack the request to the systems, so a prompt is the bare source.
+
+MQM is written from the README of the repository google/wmt-mqm-human-evaluation and the look of its files: columns
+``system``, ``doc``, ``docSegId`` and ``globalSegId`` (in older files ``doc_id`` and ``seg_id``), ``rater``, ``source``,
+``target``, ``category``, ``severity`` and ``metadata``, with ``<v>`` and ``</v>`` around the error. Consecutive rows of
+one segment make one case: a response for each system, a rating for each rater of it.
+
+An MQM rating's value is minus the sum of the README's weights: 5 a major error, 1 a minor one, 0.1 minor punctuation,
+25 a non-translation, 0 anything else (neutral, no error, the test of attention ``HOTW-test``); 0 is best. A value has
+no lower limit: the newer files have no limit of five errors a segment. The README exempts no other category, so an
+issue of the source weighs as much as any error. Spans are those in the translation, with the category as label and the
+severity as reason; the rest of a row stays in the rating's ``meta``.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from steelyard.core.errors import Place, RecordError
+from steelyard.core.plugins import without_settings
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, JsonObject, Rating, Response
+from steelyard.curation.format_support import carrying, count_lost
+from steelyard.plugins.formats._pairs import PlainTexts, plain_texts
+from steelyard.plugins.formats._ratings import RatingScale, rating_of
+from steelyard.plugins.formats._rows import (
+    OTHER_SHAPE,
+    PromptIds,
+    answer_ids,
+    answer_of,
+    as_read,
+    form_of,
+    group_id,
+    groups_of,
+    question_prompt,
+    responses_of,
+    split_meta,
+    with_meta,
+    with_metas,
+)
+
+_SCALES = {f"score_{rater}": RatingScale("score", (1, 6), rater, "human") for rater in ("annotator_a", "annotator_b")}
+_MAPLE_OPTIONAL = (*_SCALES, "score", "system")
+
+
+class Maple:
+    """One row a translation."""
+
+    _kind = "maple"
+    keys = (*_SCALES, "score", "system", "source", "translation")
+    supports = carrying("prompt meta", "authors", "response meta", "more than two responses")
+
+    def matches(self, row: JsonObject) -> bool:
+        """Return whether the row has a source and a translation with both translators' scores."""
+        return {*_SCALES, "source", "translation"} <= row.keys()
+
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
+        """Yield cases with two ratings a response."""
+        ids = PromptIds(warnings)
+        for group in groups_of(rows, lambda row: row.text("source")):
+            answers = [answer_of(row.text("translation")) for row in group]
+            names = answer_ids(answers, warnings)
+            meta, metas = split_meta(group, self.keys)
+            forms = [_maple_form(row) for row in group]
+            yield Case(
+                prompt=question_prompt(group[0].text("source"), id=group_id(group, ids), meta=meta),
+                responses=responses_of(
+                    names, answers, authors=[row.optional_text("system") for row in group], metas=metas
+                ),
+                ratings=tuple(
+                    rating_of(name, value, scale, warnings)
+                    for name, row in zip(names, group, strict=True)
+                    for key, scale in _SCALES.items()
+                    if (value := row.number(key)) is not None
+                ),
+                meta=as_read(self._kind, forms=forms if any(forms) else []),
+            )
+
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
+        """Yield a row a response of a case of one question, where a response has one of the two scores."""
+        for case in cases:
+            scores, others = _take_scores(case, dropped)
+            plain = plain_texts(case, dropped) if scores else None
+            if plain is None:
+                dropped[OTHER_SHAPE] += not scores
+                continue
+            count_lost(others, dropped, self.supports)
+            forms = form_of(case, self._kind).get("forms") or [{}] * len(case.responses)
+            for response, form in zip(case.responses, forms, strict=True):
+                values = {key: scores.get((response.id, scale.rater)) for key, scale in _SCALES.items()}
+                row = {**values, "score": _mean(values), "system": response.author, "source": plain.question}
+                row = {key: value for key, value in row.items() if value is not None or key in form.get("null", ())}
+                row |= {"translation": plain.texts[response.id]} | form.get("score", {})
+                row = {key: value for key, value in row.items() if key not in form.get("absent", ())}
+                yield with_metas(row, case, response.meta, self.keys, dropped)
+
+
+def _mean(scores: Mapping[str, float | None]) -> float | None:
+    values = [value for value in scores.values() if value is not None]
+    return sum(values) / len(values) if len(values) == len(_SCALES) else None
+
+
+def _maple_form(row: Row) -> JsonObject:
+    """Return the facts that ratings do not hold: null and absent keys, and a ``score`` other than the mean."""
+    form: JsonObject = {"null": row.nulls(_MAPLE_OPTIONAL), "absent": row.absent(("score",))}
+    mean, score = _mean({key: row.number(key) for key in _SCALES}), row.number("score")
+    if score is not None and score != mean:
+        form["score"] = {"score": score}
+    return {key: value for key, value in form.items() if value}
+
+
+def _take_scores(case: Case, dropped: Counter[str]) -> tuple[dict[tuple[str, str | None], float], Case]:
+    """Return the scores by response and rater, and the case with only the other ratings."""
+    scores: dict[tuple[str, str | None], float] = {}
+    others: list[Rating] = []
+    for rating in case.ratings:
+        is_score = (rating.dimension, rating.range, rating.rater, rating.kind) in _SCALES.values()
+        if not is_score or (rating.response, rating.rater) in scores:
+            others.append(rating)
+            continue
+        scores[rating.response, rating.rater] = rating.value
+        dropped["rating details"] += bool(rating.id or rating.task or rating.spans or rating.meta)
+    return scores, replace(case, ratings=tuple(others))
+
+
+_DIMENSION = "mqm"
+_MARKED = ("source", "target")
+_NO_ERROR = {"category": "No-error", "severity": "No-error"}
+_MARKS = re.compile(r"</?v>")
+_WEIGHTS = {"major": 5.0, "minor": 1.0}
+_PUNCTUATION, _PUNCTUATION_WEIGHT = "fluency/punctuation", 0.1
+_NON_TRANSLATION, _NON_TRANSLATION_WEIGHT = "non-translation", 25.0
+_SEGMENTS = ("globalSegId", "seg_id")
+_ERROR = ("category", "severity")
+_NEEDED = ("system", "doc", "rater", "source", "target", *_ERROR)
+
+
+class MarkedText(NamedTuple):
+    """A text without its marks, and the spans between them in its code points."""
+
+    text: str
+    spans: tuple[tuple[int, int], ...]
+    is_whole: bool
+
+
+class Mqm:
+    """One row an error."""
+
+    _kind = "mqm"
+    keys = (*_NEEDED, *_SEGMENTS, "metadata")
+    supports = carrying("source", "prompt meta", "authors", "more than two responses")
+
+    def matches(self, row: JsonObject) -> bool:
+        """Return whether the row has a translation with the rater, and the category and severity of an error."""
+        return set(_NEEDED) <= row.keys() and any(key in row for key in _SEGMENTS)
+
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
+        """Yield cases with a rating for each rater of each translation."""
+        seen: dict[str, Place] = {}
+        for group in groups_of(rows, lambda row: (row.text("doc"), _segment(row))):
+            first = group[0]
+            name = f"{first.value['doc']}/{_segment(first)}"
+            if name in seen:
+                problem = f"segment {name!r} stands at {seen[name]} already"
+                raise RecordError(problem, where=first.place, do="sort the rows by document and segment")
+            seen[name] = first.place
+            yield self._case(name, group, warnings)
+
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
+        """Yield a row an error of a case of one source and translations by different systems."""
+        for case in cases:
+            names = {item.id: item.id if item.author is None else item.author for item in case.responses}
+            rated = [item for item in case.ratings if item.dimension == _DIMENSION and _errors(item)]
+            plain = plain_texts(case, dropped) if rated else None
+            if plain is None or len(set(names.values())) < len(names) or _has_marks(plain):
+                dropped[OTHER_SHAPE] += plain is not None or not rated
+                continue
+            identities = {id(item) for item in rated}
+            others = tuple(item for item in case.ratings if id(item) not in identities)
+            count_lost(replace(case, ratings=others), dropped, self.supports)
+            dropped["responses without a rating"] += len(names.keys() - {item.response for item in rated})
+            dropped["raters"] += sum(item.kind != "human" for item in rated)
+            form = form_of(case, self._kind)
+            key, segment = form.get("segment", (_SEGMENTS[0], case.prompt.id))
+            shared = {"doc": case.prompt.source or "", key: segment}
+            written = list(_error_rows(rated, plain, names))
+            for place in form.get("order") or range(len(written)):
+                yield with_meta(shared | written[place], case, self.keys, dropped)
+
+    def _case(self, name: str, group: Sequence[Row], warnings: Counter[str]) -> Case:
+        first = group[0]
+        for row in group:
+            for key in _NEEDED:
+                row.text(key)
+        source = unmarked(first.value["source"]).text
+        targets: dict[str, str] = {}
+        for row in group:
+            targets.setdefault(row.value["system"], unmarked(row.value["target"]).text)
+        meta, metas = split_meta(group, self.keys)
+        errors: dict[tuple[str, str], list[JsonObject]] = {}
+        places: dict[tuple[str, str], list[int]] = {}
+        for place, (row, other) in enumerate(zip(group, metas, strict=True)):
+            key = (row.value["system"], row.value["rater"])
+            fields = {name: row.value[name] for name in (*_ERROR, "metadata") if name in row.value} | (other or {})
+            texts = {"source": source, "target": targets[key[0]]}
+            errors.setdefault(key, []).append(_error(row.value, fields, texts, warnings))
+            places.setdefault(key, []).append(place)
+        segment_key = next(key for key in _SEGMENTS if key in first.value)
+        return Case(
+            prompt=question_prompt(source, id=name, source=first.value["doc"], meta=meta),
+            responses=tuple(Response(id=system, text=text, author=system) for system, text in targets.items()),
+            ratings=tuple(_rating(*key, errors_of_rating) for key, errors_of_rating in errors.items()),
+            meta=as_read(self._kind, segment=[segment_key, first.value[segment_key]], order=_order(places)),
+        )
+
+
+def _segment(row: Row) -> Any:
+    key = next((key for key in _SEGMENTS if key in row.value), _SEGMENTS[0])
+    value = row.value.get(key)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise RecordError("the row names no segment", where=row.at(key), allowed="a number or a text")
+    return value
+
+
+def _order(places: Mapping[tuple[str, str], Sequence[int]]) -> list[int]:
+    """Return the position of each row of the file among the rows by rating; empty where it is the same order."""
+    by_rating = [place for rating_places in places.values() for place in rating_places]
+    order = sorted(range(len(by_rating)), key=by_rating.__getitem__)
+    return order if order != list(range(len(order))) else []
+
+
+def _has_marks(plain: PlainTexts) -> bool:
+    return any(unmarked(text).text != text for text in (plain.question, *plain.texts.values()))
+
+
+def unmarked(marked: str) -> MarkedText:
+    """Return the text and its spans; ``is_whole`` is false where a mark has no partner."""
+    text, spans, start, at, is_whole = "", [], None, 0, True
+    for mark in _MARKS.finditer(marked):
+        text += marked[at : mark.start()]
+        at = mark.end()
+        if mark[0] == "<v>":
+            is_whole &= start is None
+            start = len(text)
+        elif start is None:
+            is_whole = False
+        else:
+            spans.append((start, len(text)))
+            start = None
+    return MarkedText(text + marked[at:], tuple(spans), is_whole and start is None)
+
+
+def marked(text: str, spans: Sequence[Sequence[int]]) -> str:
+    """Return the text with marks around its spans."""
+    for start, end in sorted(map(tuple, spans), reverse=True):
+        text = f"{text[:start]}<v>{text[start:end]}</v>{text[end:]}"
+    return text
+
+
+def weight(category: str, severity: str) -> float:
+    """Return the penalty of one error: 25 for a non-translation, 5 major, 1 minor, 0.1 minor punctuation, else 0."""
+    kind, degree = category.lower(), severity.lower()
+    if degree not in _WEIGHTS:
+        return 0.0
+    if kind.startswith(_NON_TRANSLATION):
+        return _NON_TRANSLATION_WEIGHT
+    return _PUNCTUATION_WEIGHT if (kind, degree) == (_PUNCTUATION, "minor") else _WEIGHTS[degree]
+
+
+def _error(row: JsonObject, fields: JsonObject, texts: Mapping[str, str], warnings: Counter[str]) -> JsonObject:
+    """Return an error: the row's fields, its spans, and its texts where marks do not restore them."""
+    error: JsonObject = {"row": dict(fields)}
+    for key, text in {key: unmarked(row[key]) for key in _MARKED}.items():
+        warnings["marks without a partner"] += not text.is_whole
+        fits = all(text.text[start:end] == texts[key][start:end] for start, end in text.spans)
+        if text.spans and fits:
+            error[f"{key}_spans"] = [list(span) for span in text.spans]
+        if marked(texts[key], error.get(f"{key}_spans", ())) != row[key]:
+            error[key] = row[key]
+            warnings[f"{key} texts that differ between the rows of one"] += text.text != texts[key]
+    return error
+
+
+def _rating(response: str, rater: str, errors: Sequence[JsonObject]) -> Rating:
+    """Return a rating from all errors that one rater marked: minus the sum of their weights, and their spans."""
+    labels = [(error["row"]["category"], error["row"]["severity"]) for error in errors]
+    spans = tuple(
+        (start, end, category, severity)
+        for error, (category, severity) in zip(errors, labels, strict=True)
+        for start, end in error.get("target_spans", ())
+    )
+    return Rating(
+        response=response,
+        rater=rater,
+        kind="human",
+        dimension=_DIMENSION,
+        # Added to zero, so that a translation without errors has 0 and not -0.
+        value=0.0 - round(sum(weight(*label) for label in labels), 6),
+        spans=spans or None,
+        meta={"errors": list(errors)},
+    )
+
+
+def _errors(rating: Rating) -> list[JsonObject]:
+    """Return the errors of a rating as they were read; else from its spans; none for a bare number."""
+    errors = (rating.meta or {}).get("errors")
+    if isinstance(errors, list):
+        return errors
+    if rating.spans:
+        return [
+            {"row": {"category": label, "severity": reason or ""}, "target_spans": [[start, end]]}
+            for start, end, label, reason in rating.spans
+        ]
+    return [{"row": dict(_NO_ERROR)}] if rating.value == 0 else []
+
+
+def _error_rows(ratings: Iterable[Rating], plain: PlainTexts, names: Mapping[str, str]) -> Iterator[JsonObject]:
+    """Yield a row an error, of the ratings in their order."""
+    for rating in ratings:
+        for error in _errors(rating):
+            texts = {"source": plain.question, "target": plain.texts[rating.response]}
+            texts = {key: error.get(key, marked(text, error.get(f"{key}_spans", ()))) for key, text in texts.items()}
+            yield {"system": names[rating.response], "rater": rating.rater, **texts, **error["row"]}
+
+
+KINDS = {
+    "maple": without_settings(
+        Maple(),
+        "MAPLE: translations of one sentence by several systems, each with the scores of two professional translators.",
+    ),
+    "mqm": without_settings(
+        Mqm(),
+        "MQM annotations of WMT: a row for each error that a rater marked in a translation, with its category and"
+        " severity.",
+    ),
+}
