@@ -35,7 +35,7 @@ def test_a_file_goes_through_the_door(tmp_path):
 
 def test_a_judge_is_asked_about_the_pairs(tmp_path):
     chat = record(tmp_path / "r.jsonl", {"text": "[[A]]"})
-    judge = sy.load_model("judged", {"chat": chat})
+    judge = sy.load_model("llm_judge", {"chat": chat})
     one = sy.Case(prompt=case().prompt, responses=case(responses="ab").responses, ranking=(("a",), ("b",)))
     summary = sy.evaluate(judge, [one], baselines=())
     assert (summary["outcomes"]["tie"], summary["policies"]["half"]["accuracy"]["value"]) == (1, 0.5)

@@ -49,7 +49,7 @@ def evaluate(
     """The summary of an evaluation, as `steelyard evaluate` writes it: accuracy, exact match, categories, baselines.
 
     Each measure is ``{value, low, high, n}`` with a 95 % interval over prompts, null with ``why`` where it has none.
-    A model that is asked (``judged``) is asked about the pairs themselves.
+    A model that is asked (``llm_judge``) is asked about the pairs themselves.
 
     Raises EvidenceError where responses have no score, as the command does, unless ``allow_unscored``.
     """

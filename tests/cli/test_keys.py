@@ -17,8 +17,8 @@ CHAT = "--set model.chat.base_url=URL --set model.chat.model=m --set model.chat.
 VERBS = {
     "judge": "judge cases.jsonl --allow-failed --set chat.base_url=URL --set chat.model=m --set chat.secret=THE_KEY "
     "--set chat.num_tries=1",
-    "evaluate judged": f"evaluate --bench cases.jsonl --model judged {CHAT} --set model.chat.num_tries=1",
-    "score judged": f"score cases.jsonl --model judged {CHAT} --set model.chat.num_tries=1",
+    "evaluate judged": f"evaluate --bench cases.jsonl --model llm_judge {CHAT} --set model.chat.num_tries=1",
+    "score judged": f"score cases.jsonl --model llm_judge {CHAT} --set model.chat.num_tries=1",
     **{
         f"{verb} remote": f"{words} --model remote --set model.url=URL --set model.dialect=openrlhf "
         "--set model.tokenizer=TOKENIZER --set model.secret=THE_KEY --set model.num_tries=1"

@@ -54,7 +54,7 @@ LOADS = {
     "inspect": "inspect cases.jsonl --id p0 --model ./MODEL --tokens",
     "debias": "debias cases.jsonl --tokenizer ./MODEL",
     "judge": "judge cases.jsonl --chat local --set chat.path=MODEL",
-    "judged": "score cases.jsonl --model judged --set model.chat.kind=local --set model.chat.path=MODEL",
+    "llm_judge": "score cases.jsonl --model llm_judge --set model.chat.kind=local --set model.chat.path=MODEL",
     "features": "score cases.jsonl --model features --set model.path=MODEL --set model.train=cases.jsonl",
     "filters": "filters cases.jsonl --judge gpt --model features --set model.path=MODEL --set model.cache=cache",
     "implicit": "score cases.jsonl --model implicit --set model.path=MODEL",

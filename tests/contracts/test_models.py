@@ -60,7 +60,7 @@ def settings_of(kind, folder):
         return {"path": tiny.save_classifier(folder / "model")}
     if kind == "implicit":
         return {"path": tiny.save_base(folder / "policy"), "reference": tiny.save_base(folder / "reference", seed=1)}
-    if kind == "judged":
+    if kind == "llm_judge":
         return {"chat": record(folder / "replies.jsonl", {"contains": ["answer a"], "text": "[[A]]"}, {"text": "hm"})}
     if kind == "panel":
         return {"members": ["markup", tiny.save_classifier(folder / "member")]}

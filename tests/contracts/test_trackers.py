@@ -28,7 +28,7 @@ def kind(request):
 
 
 def test_figures_are_taken_step_by_step_and_after_a_kill(kind, tmp_path):
-    parts = {"folder": tmp_path, "name": "a run", "told": {"epochs": 2, "text": "好" * 600, "none": None}}
+    parts = {"folder": tmp_path, "name": "a run", "run_settings": {"epochs": 2, "text": "好" * 600, "none": None}}
     first = build("trackers", kind, settings_of(kind, tmp_path), **parts, start=0)
     for step in (1, 2, 3):
         first.log(step, FIGURES)
@@ -45,5 +45,5 @@ def test_what_it_writes_stays_in_the_model_s_folder(given, tmp_path):
     kind, setting = given
     (tmp_path / "victim").mkdir()
     with pytest.raises(FileError, match="outside"):
-        build("trackers", kind, {setting: "../victim"}, folder=tmp_path / "out", name="a run", told={}, start=0)
+        build("trackers", kind, {setting: "../victim"}, folder=tmp_path / "out", name="a run", run_settings={}, start=0)
     assert (tmp_path / "victim").is_dir()

@@ -186,7 +186,7 @@ def test_models_that_compare_answers_and_models_that_are_asked_are_left_alone(tm
     assert states(self_tested(built("panel", **panel), CASES, name="panel"))["alone"] == "not applicable"
     scaled = self_tested(built("panel", **panel, combine="scale"), CASES, name="panel")
     assert states(scaled)["alone"] == "passed"
-    asked = built("judged", chat=record(tmp_path / "replies.jsonl", {"text": "[[A]]"}))
+    asked = built("llm_judge", chat=record(tmp_path / "replies.jsonl", {"text": "[[A]]"}))
     assert self_tested(asked, CASES, name="judge")["state"] == "not applicable"
 
 

@@ -47,7 +47,7 @@ def test_pairs_as_positions_in_their_cases():
 def test_pairs_count_as_they_were_judged(bench, tmp_path):
     # It prefers a, and between b and c of the first case it names neither: p 2 of 3 pairs, q 2 of 2.
     with chatting(preferring("answer a")) as server:
-        summary = evaluate([bench], tmp_path / "out", config(at(server)), model="judged").summary
+        summary = evaluate([bench], tmp_path / "out", config(at(server)), model="llm_judge").summary
         assert len(server.questions) == 10
     assert summary["model"] == "m"
     assert summary["outcomes"] == {
@@ -75,7 +75,7 @@ def test_people_are_held_against_each_other_beside_the_judge(tmp_path):
     cases = [case("p", "abc", said, text="one", ranking=(("a",), ("b",), ("c",)))]
     write_cases(tmp_path / "people.jsonl", cases)
     with chatting(preferring("answer a")) as server:
-        found = evaluate([tmp_path / "people.jsonl"], tmp_path / "out", config(at(server)), model="judged").summary
+        found = evaluate([tmp_path / "people.jsonl"], tmp_path / "out", config(at(server)), model="llm_judge").summary
         assert len(server.questions) == 6  # the pairs of the bench, both ways, and nothing more for this
     own = found["measures"]["human_ceiling"]["resolved"]
     # It prefers a to b; of b and c it names neither, which is wrong.
@@ -86,7 +86,7 @@ def test_people_are_held_against_each_other_beside_the_judge(tmp_path):
 
 def test_the_items_hold_what_was_said_of_each_pair(bench, tmp_path):
     with chatting(preferring("answer a")) as server:
-        evaluate([bench], tmp_path / "out", config(at(server)), model="judged")
+        evaluate([bench], tmp_path / "out", config(at(server)), model="llm_judge")
     first, second = rows(tmp_path / "out" / "items.jsonl")
     assert [(one["better"], one["worse"], one["outcome"]) for one in first["outcomes"]] == [
         ("a", "b", "win"), ("a", "c", "win"), ("b", "c", "unreadable")
@@ -98,7 +98,7 @@ def test_the_items_hold_what_was_said_of_each_pair(bench, tmp_path):
 
 def test_a_judge_that_always_says_the_first_is_wrong_half_or_right(bench, tmp_path):
     chat = record(tmp_path / "r.jsonl", {"text": "[[A]]"})
-    summary = evaluate([bench], tmp_path / "out", config(chat), model="judged").summary
+    summary = evaluate([bench], tmp_path / "out", config(chat), model="llm_judge").summary
     assert summary["outcomes"]["tie"] == summary["tied"]["num_pairs"] == 5
     assert [summary["policies"][name]["accuracy"]["value"] for name in ("wrong", "half", "right")] == [0.0, 0.5, 1.0]
     assert summary["judges"]["recorded"]["inconsistent"]["value"] == 1.0
@@ -108,7 +108,7 @@ def test_a_judge_that_always_says_the_first_is_wrong_half_or_right(bench, tmp_pa
 @pytest.mark.parametrize(("text", "reason"), [("rubbish", "unreadable"), ("I'm sorry, I can't.", "refused")])
 def test_rubbish_has_no_headline(bench, tmp_path, text, reason):
     chat = record(tmp_path / "r.jsonl", {"text": text})
-    summary = evaluate([bench], tmp_path / "out", config(chat), model="judged").summary
+    summary = evaluate([bench], tmp_path / "out", config(chat), model="llm_judge").summary
     assert summary["outcomes"][reason] == 5
     assert summary["accuracy"]["value"] is None
     assert summary["exact_match"]["value"] is None
@@ -126,13 +126,13 @@ def test_requests_that_failed_leave_the_run_open(bench, tmp_path):
 
     with chatting(answer) as server:
         with pytest.raises(EvidenceError, match="3 of 5 pairs have no verdict because requests failed"):
-            evaluate([bench], tmp_path / "out", config(at(server)), model="judged")
+            evaluate([bench], tmp_path / "out", config(at(server)), model="llm_judge")
         allowed = config(at(server), allow_unscored=True)
-        summary = evaluate([bench], tmp_path / "bounds", allowed, model="judged").summary
+        summary = evaluate([bench], tmp_path / "bounds", allowed, model="llm_judge").summary
         assert (summary["outcomes"]["failed"], summary["accuracy"]["value"]) == (3, None)
         is_broken = False
         before = len(server.questions)
-        summary = evaluate([bench], tmp_path / "out", config(at(server)), model="judged").summary
+        summary = evaluate([bench], tmp_path / "out", config(at(server)), model="llm_judge").summary
         assert len(server.questions) == before + 6
     assert summary["outcomes"]["failed"] == 0
 
@@ -144,7 +144,7 @@ def test_ratings_are_compared_by_the_same_sum(bench, tmp_path):
         {"text": "[[5]]"},
     ]
     chat = record(tmp_path / "r.jsonl", *lines)
-    summary = evaluate([bench], tmp_path / "out", config(chat, compare="ratings"), model="judged").summary
+    summary = evaluate([bench], tmp_path / "out", config(chat, compare="ratings"), model="llm_judge").summary
     # b and c have equal ratings: that pair is a tie.
     assert (summary["outcomes"]["win"], summary["outcomes"]["tie"]) == (4, 1)
     assert summary["accuracy"]["value"] == pytest.approx(5 / 6)
@@ -155,7 +155,7 @@ def test_the_best_of_more_than_four_cannot_be_asked_for(tmp_path):
     write_cases(tmp_path / "b.jsonl", [case("p", "abcde", ranking=(("a",), tuple("bcde")))])
     chat = record(tmp_path / "r.jsonl", {"text": "[[A]]"})
     with pytest.raises(EvidenceError, match="more than 4 responses"):
-        evaluate([tmp_path / "b.jsonl"], tmp_path / "out", config(chat, compare="best"), model="judged")
+        evaluate([tmp_path / "b.jsonl"], tmp_path / "out", config(chat, compare="best"), model="llm_judge")
 
 
 def rm_bench_case(id):
@@ -177,7 +177,7 @@ def test_rm_bench_takes_verdicts_on_its_nine_pairs(tmp_path):
     chosen = STYLES[-1]
     with chatting(preferring(f"in {chosen}")) as server:
         own = msgspec.structs.replace(config(at(server)), bench_kind="rm_bench")
-        summary = evaluate([tmp_path / "b.jsonl"], tmp_path / "out", own, model="judged").summary
+        summary = evaluate([tmp_path / "b.jsonl"], tmp_path / "out", own, model="llm_judge").summary
     # Right where the better one is in that style and the worse is not: two of nine; the two turned ones are losses.
     assert (summary["outcomes"]["win"], summary["outcomes"]["loss"], summary["outcomes"]["num_pairs"]) == (2, 2, 9)
     assert summary["sections"]["chat"]["value"] == pytest.approx(2 / 9)
@@ -188,7 +188,7 @@ def test_a_bench_of_numbers_refuses_verdicts_before_anything_is_asked(tmp_path):
     with chatting() as server:
         own = msgspec.structs.replace(config(at(server)), bench_kind="rewardbench2")
         with pytest.raises(EvidenceError, match="needs a number for each response"):
-            evaluate([tmp_path / "b.jsonl"], tmp_path / "out", own, model="judged")
+            evaluate([tmp_path / "b.jsonl"], tmp_path / "out", own, model="llm_judge")
         assert server.questions == []
         best = msgspec.structs.replace(config(at(server), compare="best"), bench_kind="rewardbench2")
-        evaluate([tmp_path / "b.jsonl"], tmp_path / "best", best, model="judged")
+        evaluate([tmp_path / "b.jsonl"], tmp_path / "best", best, model="llm_judge")

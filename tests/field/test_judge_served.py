@@ -132,7 +132,7 @@ def test_a_small_judge_on_real_items(chat, bench, tmp_path, judging):
     started = time.monotonic()
     model = {"chat": chat, "judge": judging, "most_cut_off": 1.0}
     config = Evaluation(model=model, baselines=("longer", "random"), num_resamples=200)
-    summary = evaluate([bench], tmp_path / "out", config, model="judged").summary
+    summary = evaluate([bench], tmp_path / "out", config, model="llm_judge").summary
     seconds = time.monotonic() - started
     outcomes = {name: number for name, number in summary["outcomes"].items() if isinstance(number, int)}
     assert outcomes.pop("num_pairs") == NUM_ITEMS == sum(outcomes.values())

@@ -43,7 +43,7 @@ VERBS = {
     "supervise": "supervise few/cases.jsonl --model rm --tau 0.0 --out {}",
     "evaluate": "evaluate --bench new.jsonl --model rm --out {} --set num_resamples=200",
     "judge": "judge parallel.jsonl --chat openai_compatible --out {} --set chat.base_url=URL --set chat.model=served",
-    "judged bench": "evaluate --bench parallel.jsonl --model judged --out {} --set model.chat.kind=openai_compatible"
+    "judged bench": "evaluate --bench parallel.jsonl --model llm_judge --out {} --set model.chat.kind=openai_compatible"
     " --set model.chat.base_url=URL --set model.chat.model=served --set num_resamples=50",
     "filters": "filters parallel.jsonl --judge gpt-4 --out {} --set folds=2 --set repetitions=1"
     " --set human_shares=[0.5]",

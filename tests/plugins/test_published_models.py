@@ -50,7 +50,7 @@ def test_no_row_is_of_no_paper_and_no_name_stands_twice():
 def test_every_adapter_is_a_kind_and_states_fit_the_kinds_of_model():
     for row in published_models():
         if row.kind == "generative":
-            assert (row.adapter, row.state in ("endpoint", "api")) == ("judged", True), row.name
+            assert (row.adapter, row.state in ("endpoint", "api")) == ("llm_judge", True), row.name
             assert (row.state == "api") == (row.hub is None), row.name
             assert style_named(row.settings["judge.style"]).form, row.name
         else:

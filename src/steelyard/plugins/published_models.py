@@ -1,4 +1,4 @@
-"""The models that the papers' tables name: what each is, what scores it here, and what moves its scores unnoticed."""
+"""The models in the papers' tables: the kind of each, the plug-in that scores it, and pitfalls of its scores."""
 
 import tomllib
 from functools import cache
@@ -25,15 +25,15 @@ class PublishedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 @cache
 def published_models() -> tuple[PublishedModel, ...]:
-    """Every row, in the order of the file."""
+    """Return every row, in the order of the file."""
     text = (files("steelyard.plugins.models") / "published.toml").read_text(encoding="utf-8")
     return tuple(msgspec.convert(row, PublishedModel) for row in tomllib.loads(text)["model"])
 
 
 def published_model(name: str) -> PublishedModel | None:
-    """The model of that hub name or name in a table, whatever the letters' case; null for any other."""
-    asked = name.strip("/").casefold()
+    """Return the model of a hub name or a name in a table, in any letter case; null for any other."""
+    wanted = name.strip("/").casefold()
     for row in published_models():
-        if asked in (one.casefold() for one in (row.name, *row.names, row.hub or row.name)):
+        if wanted in (known.casefold() for known in (row.name, *row.names, row.hub or row.name)):
             return row
     return None

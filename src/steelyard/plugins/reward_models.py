@@ -1,4 +1,4 @@
-"""Which reward model a person means by ``--model M``, and how it is built: one rule for every stage that scores."""
+"""Resolve ``--model M`` to a reward model and build it: one rule for every stage that scores."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
@@ -13,7 +13,7 @@ from steelyard.core.errors import FileError, ModelError
 from steelyard.core.plugins import load
 from steelyard.core.protocols import JudgeModel, RewardModel
 from steelyard.core.scores import checked_scores
-from steelyard.core.types import Case, Scores
+from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.atomic import atomic_write
 from steelyard.io.progress import log, track
 from steelyard.io.run_folder import Result, asked_digest
@@ -31,85 +31,87 @@ FOLDER_KIND = "classifier"
 FILE_SETTINGS = ("path", "train", "reference", "tokenizer")
 """Settings of a reward model that name a file or folder: they are inputs of a run, known by content, not by place."""
 HUB_SETTINGS = ("path", "reference", "tokenizer")
-"""Those of them that may be a name on the hub."""
+"""The settings among them that may be a name on the hub."""
 
 
 class ModelChoice(NamedTuple):
-    """A reward model that can be built: its kind, what it is called, its settings, and the files among them.
+    """A reward model that can be built: its kind, its name, its settings, and the files among them.
 
-    ``members`` are the models that it is made of, where it is a panel; ``jury`` is whom it asks, where it is a judge.
+    ``members`` are the models of a panel; ``judges`` are the judges of a judge model, null for other models.
     """
 
     kind: str
     name: str
-    settings: dict[str, Any]
+    settings: JsonObject
     files: dict[str, Path]
     members: "tuple[ModelChoice, ...]" = ()
-    jury: PanelChoice | None = None
+    judges: PanelChoice | None = None
 
     def inputs(self, role: str = "model") -> dict[str, Path]:
-        """The files by role, as a run records its inputs."""
-        own = {f"{role}.{key}": path for key, path in self.files.items()}
+        """Return the files by role, as a run records its inputs."""
+        paths = {f"{role}.{key}": path for key, path in self.files.items()}
         for number, member in enumerate(self.members):
-            own |= member.inputs(f"{role}.members.{number}")
-        return own | (self.jury.inputs(f"{role}.chat") if self.jury else {})
+            paths |= member.inputs(f"{role}.members.{number}")
+        return paths | (self.judges.inputs(f"{role}.chat") if self.judges else {})
 
 
 def choose_model(model: str, settings: Mapping[str, Any] | None = None) -> ModelChoice:
-    """A folder, a name on the hub, or anything with a path separator is a trained model; else a kind of model.
+    """Return a trained model for a folder, a hub name or any path; else the model of a kind.
 
-    A name such as ``owner/name`` that is no folder is asked of the hub. Raises FileError and ModelError for what is
-    neither here nor there, KindError and ConfigError for what does not exist in the room.
+    A name such as ``owner/name`` without a folder is looked up on the hub. Raises FileError and ModelError where it is
+    in neither place, KindError and ConfigError for an unknown kind or setting.
     """
-    given = dict(settings or {})
+    plugin_settings = dict(settings or {})
     if Path(model).is_dir() or os.sep in model or "/" in model:
-        return _chosen(FOLDER_KIND, Path(model).name, given | {"path": str(_located(model))})
-    return _chosen(model, model, given)
+        return _chosen(FOLDER_KIND, Path(model).name, plugin_settings | {"path": str(_located(model))})
+    return _chosen(model, model, plugin_settings)
 
 
 def choose_kind(kind: str, settings: Mapping[str, Any] | None = None) -> ModelChoice:
-    """A kind in ``plugins/models``, whatever folders of its name lie about. Raises as `choose_model` does."""
+    """Return the model of a kind, even where a folder has its name. Raises as `choose_model` does."""
     return _chosen(kind, kind, dict(settings or {}))
 
 
-def _chosen(kind: str, name: str, given: Mapping[str, Any]) -> ModelChoice:
-    resolved = msgspec.to_builtins(resolve_config(load("models", kind).Config, given, where=f"model.{kind}"))
-    jury = _chosen_jury(resolved) if "judges" in resolved else None
-    members = tuple(_chosen_member(one) for one in resolved.get("members", ()))
+def _chosen(kind: str, name: str, settings: Mapping[str, Any]) -> ModelChoice:
+    resolved = msgspec.to_builtins(resolve_config(load("models", kind).Config, settings, where=f"model.{kind}"))
+    judges = _chosen_judges(resolved) if "judges" in resolved else None
+    members = tuple(_chosen_member(member) for member in resolved.get("members", ()))
     if members:
         # As recorded: a member's files are inputs, known by content, like a model's own.
-        resolved["members"] = [_recorded(one, member) for one, member in zip(resolved["members"], members, strict=True)]
+        resolved["members"] = [
+            _recorded(entry, member) for entry, member in zip(resolved["members"], members, strict=True)
+        ]
     files = {key: _file_of(key, resolved.pop(key)) for key in FILE_SETTINGS if resolved.get(key)}
-    return ModelChoice(kind, name, resolved, files, members, jury)
+    return ModelChoice(kind, name, resolved, files, members, judges)
 
 
-def _chosen_jury(resolved: dict[str, Any]) -> PanelChoice:
-    """Whom a judge asks. It stands in the settings as it was resolved, in the place of what was given."""
-    own = {key: resolved.pop(key) for key in ("chat", "judge", "price", "judges", "allow_even")}
-    members = [msgspec.convert(one, PanelMember) for one in own.pop("judges")]
-    chosen = choose_panel(resolved["compare"], members=members, **own)
+def _chosen_judges(resolved: JsonObject) -> PanelChoice:
+    """Return the judges of a judge model; the settings record them as resolved, under ``jury``."""
+    panel = {key: resolved.pop(key) for key in ("chat", "judge", "price", "judges", "allow_even")}
+    members = [msgspec.convert(member, PanelMember) for member in panel.pop("judges")]
+    chosen = choose_panel(resolved["compare"], members=members, **panel)
     resolved["jury"] = chosen.settings()
     return chosen
 
 
-def _chosen_member(member: str | dict[str, Any]) -> ModelChoice:
+def _chosen_member(member: str | JsonObject) -> ModelChoice:
     return choose_model(member) if isinstance(member, str) else choose_model(member["model"], member["settings"])
 
 
-def _recorded(member: str | dict[str, Any], choice: ModelChoice) -> dict[str, Any]:
-    given = {} if isinstance(member, str) else member
-    return {**given, "model": choice.name, "settings": choice.settings}
+def _recorded(member: str | JsonObject, choice: ModelChoice) -> JsonObject:
+    entry = {} if isinstance(member, str) else member
+    return {**entry, "model": choice.name, "settings": choice.settings}
 
 
 def build_model(choice: ModelChoice, *, ledger: Path | None = None) -> RewardModel:
-    """The reward model itself. ``ledger`` is the file in which a judge keeps its replies, null for none."""
+    """Return the reward model. ``ledger`` is the file in which a judge keeps its replies, null for none."""
     module = load("models", choice.kind)
     settings = choice.settings | {key: str(path) for key, path in choice.files.items()}
-    if choice.jury is not None:
+    if choice.judges is not None:
         del settings["jury"]
         config = resolve_config(module.Config, settings, where=f"model.{choice.kind}")
         name = msgspec.structs.asdict(config)["name"]
-        return module.build(config, jury=build_panel(choice.jury, name=name), ledger=ledger)
+        return module.build(config, panel=build_panel(choice.judges, name=name), ledger=ledger)
     config = resolve_config(module.Config, settings, where=f"model.{choice.kind}")
     if choice.members:
         return module.build(config, members=[build_model(member) for member in choice.members])
@@ -117,18 +119,17 @@ def build_model(choice: ModelChoice, *, ledger: Path | None = None) -> RewardMod
 
 
 def scored(model: RewardModel, cases: Sequence[Case], *, name: str, quietly: bool = False) -> Iterator[Scores]:
-    """The model's line for each case, checked. Raises EvidenceError for NaN, infinity or a response left out."""
+    """Yield the model's checked Scores for each case. Raises EvidenceError for NaN, infinity or a missing response."""
     yield from _scored(model, cases if quietly else track(cases, f"scoring with {name}", len(cases)), name)
 
 
 def scored_once(
     model: RewardModel, cases: Iterable[Case], result: Result, *, name: str, part: str = "scores"
 ) -> Iterator[Scores]:
-    """As `scored`, with every line kept in the result folder until the run ends: after a kill the rest is scored.
+    """Yield Scores as `scored` does and store each until the run ends: after a kill only the rest is scored.
 
-    ``cases`` are gone through anew for what was scored before, then taken as the model asks for them. ``part`` tells
-    the files of one run apart. Asserts nothing of the cases but their order: the run's inputs and settings name the
-    file of lines.
+    Stored lines are matched with ``cases`` in order; the model consumes the rest as it needs them. ``part`` names the
+    file among those of one run; its name has a digest of the run's inputs and settings.
     """
     ledger = result.folder / f"scores.{part}.{asked_digest(result.asked)}.part.jsonl"
     done = resumed_lines(ledger, cases)
@@ -186,29 +187,29 @@ def write_scores(
 
 
 def _scored(model: RewardModel, cases: Iterable[Case], name: str) -> Iterator[Scores]:
-    asked, kept = tee(cases)
-    for case, line in zip(kept, model.score(asked), strict=True):
+    to_score, to_check = tee(cases)
+    for case, line in zip(to_check, model.score(to_score), strict=True):
         assert line.prompt == case.prompt.id, "a model must score every case, in order"
         yield checked_scores(case, line, by=f"the model {name!r}")
 
 
 def forget_lines(result: Result) -> None:
-    """Remove the lines that `scored_once` kept, once they stand in the run's own file."""
+    """Remove the lines that `scored_once` stored, once the run's own file has them."""
     for path in result.folder.glob("scores.*.part.jsonl"):
         path.unlink()
 
 
-def _file_of(key: str, given: str) -> Path:
-    """The file or folder of a setting; models and tokenizers may be names on the hub."""
-    if key in HUB_SETTINGS and is_hub_name(given):
-        return hub_folder(given)
-    if not Path(given).exists():
-        raise FileError("there is no such file or folder", where=given, do="check the path")
-    return Path(given)
+def _file_of(key: str, name: str) -> Path:
+    """Return the file or folder of a setting; models and tokenizers may be names on the hub."""
+    if key in HUB_SETTINGS and is_hub_name(name):
+        return hub_folder(name)
+    if not Path(name).exists():
+        raise FileError("there is no such file or folder", where=name, do="check the path")
+    return Path(name)
 
 
 def _located(model: str) -> Path:
-    """The folder of a model. A published one that another kind scores is told so, and nothing is fetched."""
+    """Return the folder of a model. Raises FileError for a published model that another kind scores."""
     known = None if Path(model).exists() else published_models.published_model(model)
     if known is None:
         return _file_of("path", model)
@@ -218,17 +219,17 @@ def _located(model: str) -> Path:
             return hub_folder(model)
         except ModelError as error:
             why = f": {error.problem}"
-    found = f"this is a name on the hub, and no folder here{why}"
-    raise FileError(found, where=model, do=f"download it; then {_how_to_score(known)}")
+    problem = f"this is a name on the hub, and no folder here{why}"
+    raise FileError(problem, where=model, do=f"download it; then {_how_to_score(known)}")
 
 
 def _how_to_score(known: published_models.PublishedModel) -> str:
-    """The arguments that score a published model, once it lies in a folder."""
+    """Return the arguments that score a published model, once it is in a folder."""
     if known.kind == "generative":
-        own = " ".join(f"--set model.{key}={value}" for key, value in known.settings.items())
+        settings = " ".join(f"--set model.{key}={value}" for key, value in known.settings.items())
         chat = f"--set model.chat.model={known.hub or known.name}"
-        return f"ask it as a judge: --model judged {chat} {own}; or `steelyard judge`"
+        return f"ask it as a judge: --model llm_judge {chat} {settings}; or `steelyard judge`"
     if known.adapter == FOLDER_KIND:
         return "--model FOLDER"
-    settings = ["path=FOLDER", *(f"{key}=FOLDER_OF_{value}" for key, value in known.settings.items())]
-    return f"--model {known.adapter} " + " ".join(f"--set model.{one}" for one in settings)
+    assignments = ["path=FOLDER", *(f"{key}=FOLDER_OF_{value}" for key, value in known.settings.items())]
+    return f"--model {known.adapter} " + " ".join(f"--set model.{assignment}" for assignment in assignments)

@@ -62,7 +62,7 @@ def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, forc
         if result.is_finished:
             log(f"{out} is finished already: equal input and settings")
             return read_run(out, Run[ScoreSummary])
-        scorer = build_model(choice, ledger=None if choice.jury is None else result.path(LEDGER_FILE))
+        scorer = build_model(choice, ledger=None if choice.judges is None else result.path(LEDGER_FILE))
         read = tuple(read_cases(cases))
         self_test = self_tested(scorer, read, name=choice.name, is_wanted=config.self_test)
         coverage, reasons = CoverageCounter(), Counter[str]()

@@ -185,7 +185,7 @@ def _score(
     model = None
     if choice:
         # A judge keeps its replies itself: no request is repeated.
-        model = build_model(choice, ledger=result.path(LEDGER_FILE) if choice.jury else None)
+        model = build_model(choice, ledger=result.path(LEDGER_FILE) if choice.judges else None)
         supervisor = supervisor_of_model(choice, model.protocol(), files.train_cases)
     else:
         assert files.scores is not None

@@ -242,7 +242,7 @@ def open_trackers(config: Config, *, folder: Path, settings: Mapping[str, Any], 
     with translate_disk_full(folder):
         for entry in default if config.track is None else config.track:
             kind, own_settings = _kind_of(entry)
-            parts = {"folder": folder, "name": folder.name, "told": shown, "start": start}
+            parts = {"folder": folder, "name": folder.name, "run_settings": shown, "start": start}
             members.append(build("trackers", kind, own_settings, **parts))
     return Trackers(folder, tuple(members))
 

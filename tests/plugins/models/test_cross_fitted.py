@@ -46,7 +46,7 @@ def test_teaching_leaves_the_teacher_as_it_was():
     second = first.fit([ranked(str(number)) for number in range(6)])
     assert next(iter(second.score([ranked("new")]))).scores["a"] == 6.0
     assert list(first.score([ranked("new")])) == before
-    assert first.learnt_from() == {"train": "given", "pairs": None, "folds": 2}
+    assert first.training_protocol() == {"train": "given", "pairs": None, "folds": 2}
 
 
 def test_pairs_stand_by_their_places_in_one_row_of_responses():

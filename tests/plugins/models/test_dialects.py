@@ -1,8 +1,8 @@
 import pytest
 
-from steelyard.plugins.models._dialects import DIALECTS, Item, Malformed, ServedModel, in_order, numbers
+from steelyard.plugins.models._dialects import DIALECTS, Malformed, ServedModel, ServerItem, in_order, numbers
 
-ITEMS = [Item("first", "q", "1"), Item("second", "q", "2")]
+ITEMS = [ServerItem("first", "q", "1"), ServerItem("second", "q", "2")]
 ASKED = ServedModel(model="rm", task=None, adds_marks=False)
 
 
@@ -20,9 +20,9 @@ def test_questions_are_what_the_servers_document():
         "llamafactory": {"model": "rm", "messages": ["first", "second"]},
         "slime": {"prompt": "q", "response": "1", "label": None},  # one answer a question
     }
-    ids = [Item([1, 2], "q", "1"), Item([3], "q", "2")]
+    ids = [ServerItem([1, 2], "q", "1"), ServerItem([3], "q", "2")]
     assert DIALECTS["sglang"].question(ids, ASKED) == {"input_ids": [[1, 2], [3]]}
-    talk = [Item([{"role": "user", "content": "q"}], "q", "1")]
+    talk = [ServerItem([{"role": "user", "content": "q"}], "q", "1")]
     assert DIALECTS["vllm_pooling"].question(talk, ServedModel(None, "classify", adds_marks=True)) == {
         "messages": [{"role": "user", "content": "q"}], "task": "classify",
         "use_activation": False, "activation": False, "add_special_tokens": True,

@@ -7,7 +7,7 @@ from steelyard.core.plugins import build
 
 
 def tracker(folder, start=0):
-    return build("trackers", "jsonl", {}, folder=folder, name="run", told={}, start=start)
+    return build("trackers", "jsonl", {}, folder=folder, name="run", run_settings={}, start=start)
 
 
 def lines(folder):

@@ -5,7 +5,7 @@ import pytest
 from steelyard.core.errors import ConfigError, MissingPartError
 from steelyard.core.plugins import build
 
-PARTS = {"name": "run", "told": {"epochs": 2}, "start": 0}
+PARTS = {"name": "run", "run_settings": {"epochs": 2}, "start": 0}
 IS_THERE = importlib.util.find_spec("mlflow") is not None
 pytestmark = pytest.mark.filterwarnings("ignore")  # of what MLflow itself calls
 

@@ -21,7 +21,7 @@ def events(folder):
 
 
 def tracker(folder, start=0):
-    return build("trackers", "tensorboard", {}, folder=folder, name="run", told={"epochs": 2}, start=start)
+    return build("trackers", "tensorboard", {}, folder=folder, name="run", run_settings={"epochs": 2}, start=start)
 
 
 def test_the_event_file_holds_every_point(tmp_path):

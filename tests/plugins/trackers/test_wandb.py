@@ -5,7 +5,7 @@ import pytest
 from steelyard.core.errors import MissingPartError
 from steelyard.core.plugins import build
 
-PARTS = {"name": "run", "told": {"epochs": 2}, "start": 0}
+PARTS = {"name": "run", "run_settings": {"epochs": 2}, "start": 0}
 
 
 @pytest.mark.skipif(importlib.util.find_spec("wandb") is not None, reason="wandb is installed")

@@ -18,7 +18,7 @@ def no_columns(cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_ri
     return np.zeros((len(cases), 0), dtype=np.int64)
 
 
-class Bench(NamedTuple):
+class Benchmark(NamedTuple):
     """A benchmark, as the protocol of that name in `core.protocols` describes its fields.
 
     ``breakdown``, ``headline`` and ``summarise`` take totals and, optionally, the counts of prompts left out.

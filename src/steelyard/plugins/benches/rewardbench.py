@@ -11,7 +11,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import Plugin
 from steelyard.core.types import Case, JsonObject
-from steelyard.plugins.benches._bench import Bench, check_subset, overall
+from steelyard.plugins.benches._bench import Benchmark, check_subset, overall
 from steelyard.statistics.aggregation import ACCURACY, Groups, estimate, estimate_groups, group_cells, shares
 from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.headline import (
@@ -32,7 +32,7 @@ from steelyard.statistics.headline import (
 from steelyard.statistics.intervals import Estimate
 
 
-class Subset(NamedTuple):
+class WeightedSubset(NamedTuple):
     """A subset, its weight in its section, and its number of prompts.
 
     Weight and number differ for math-prm alone, which weighs as much as all of the code subsets together.
@@ -80,11 +80,11 @@ _ROWS = (
 _NUM_MATH_PROMPTS = 447
 
 
-def _subset(name: str, section: str, weight: int) -> Subset:
-    return Subset(name, section, weight, _NUM_MATH_PROMPTS if name == "math-prm" else weight)
+def _subset(name: str, section: str, weight: int) -> WeightedSubset:
+    return WeightedSubset(name, section, weight, _NUM_MATH_PROMPTS if name == "math-prm" else weight)
 
 
-WEIGHT_SETS: dict[str, tuple[Subset, ...]] = {
+WEIGHT_SETS: dict[str, tuple[WeightedSubset, ...]] = {
     "rewardbench": tuple(_subset(name, section, weight) for name, section, weight, _ in _ROWS),
     "mrewardbench": tuple(_subset(name, section, weight) for name, section, _, weight in _ROWS),
 }
@@ -118,11 +118,11 @@ class MRewardBenchConfig(BaseConfig, frozen=True):
 class LanguagePart(NamedTuple):
     """One language of the bench: its totals and how they sum."""
 
-    own: LanguageTotals
+    language: LanguageTotals
     breakdown: Breakdown
 
 
-def _breakdown(subsets: Sequence[Subset]) -> Callable[..., Breakdown]:
+def _breakdown(subsets: Sequence[WeightedSubset]) -> Callable[..., Breakdown]:
     """Return the breakdown of one language: its sections, each the weighted mean of its subsets, and their plain mean.
 
     Sections and subsets without a prompt are left out.
@@ -146,12 +146,12 @@ def _breakdown(subsets: Sequence[Subset]) -> Callable[..., Breakdown]:
     return breakdown
 
 
-def _section(groups: Groups, subsets: Sequence[Subset]) -> Formula:
+def _section(groups: Groups, subsets: Sequence[WeightedSubset]) -> Formula:
     members, weights = groups.select(*(subset.name for subset in subsets)), [subset.weight for subset in subsets]
     return lambda sums: np.average(shares(sums, members, ACCURACY), axis=-1, weights=weights)
 
 
-def _section_records(totals: Totals, breakdown: Breakdown, subsets: Sequence[Subset]) -> dict[str, JsonObject]:
+def _section_records(totals: Totals, breakdown: Breakdown, subsets: Sequence[WeightedSubset]) -> dict[str, JsonObject]:
     """Return each section with its interval; one with an incomplete subset has no value: it would be another mean."""
     records = {}
     for name in SECTIONS:
@@ -163,7 +163,7 @@ def _section_records(totals: Totals, breakdown: Breakdown, subsets: Sequence[Sub
     return records
 
 
-def _rewardbench(config: RewardBenchConfig) -> Bench:
+def _rewardbench(config: RewardBenchConfig) -> Benchmark:
     """Build RewardBench: the overall value is the plain mean of the four sections."""
     subsets = WEIGHT_SETS[config.weights]
     known = (*(subset.name for subset in subsets), *PRIOR_SETS)
@@ -193,7 +193,7 @@ def _rewardbench(config: RewardBenchConfig) -> Bench:
             summary["overall_with_prior_sets"] = with_prior.record()
         return summary
 
-    return Bench(
+    return Benchmark(
         breakdown,
         headline,
         summarise,
@@ -208,7 +208,7 @@ def _with_prior_sets(sums: Floats, groups: Groups, mean: Formula) -> Floats:
     return (2 * len(SECTIONS) * mean(sums) + prior) / (2 * len(SECTIONS) + 1)
 
 
-def _mrewardbench(config: MRewardBenchConfig) -> Bench:
+def _mrewardbench(config: MRewardBenchConfig) -> Benchmark:
     """Build M-RewardBench: each language sums as RewardBench does; English is kept out of the mean over languages."""
     subsets = WEIGHT_SETS[config.weights]
     breakdown = _breakdown(subsets)
@@ -227,7 +227,7 @@ def _mrewardbench(config: MRewardBenchConfig) -> Bench:
         return Headline("overall", about, *_mean_part(parts, lambda sections: sections.overall), missing)
 
     def language_record(part: LanguagePart) -> JsonObject:
-        totals, sections = part.own.totals, part.breakdown
+        totals, sections = part.language.totals, part.breakdown
         record: JsonObject = {"sections": _section_records(totals, sections, subsets)}
         if sections.missing:
             return record | {"missing": dict(sections.missing)}
@@ -262,12 +262,14 @@ def _mrewardbench(config: MRewardBenchConfig) -> Bench:
             raise EvidenceError(problem, where=file_name, do="convert each language with --language CODE")
         return check_subset(case, [subset.name for subset in subsets], file_name, bench="the benchmark")
 
-    return Bench(breakdown, headline, summarise, source_format="rewardbench", counts_halves=True, normalize=normalize)
+    return Benchmark(
+        breakdown, headline, summarise, source_format="rewardbench", counts_halves=True, normalize=normalize
+    )
 
 
 def _columns(parts: Mapping[str, LanguagePart], choose: Callable[[Breakdown], Formula]) -> Formula:
     """Return a value for each of the 22 columns of Table 9: (…, cell, column) to (…, 22)."""
-    formulas = {name: part.own.lift(choose(part.breakdown)) for name, part in parts.items() if name in LANGUAGES}
+    formulas = {name: part.language.lift(choose(part.breakdown)) for name, part in parts.items() if name in LANGUAGES}
 
     def columns(sums: Floats) -> Floats:
         values = {name: formula(sums) for name, formula in formulas.items()}
@@ -295,7 +297,7 @@ def _drop(totals: Totals, english: LanguagePart, parts: Mapping[str, LanguagePar
 
     def below(choose: Callable[[Breakdown], Part]) -> JsonObject:
         reference = choose(english.breakdown)
-        lifted = Part(english.own.lift(reference.formula), reference.n)
+        lifted = Part(english.language.lift(reference.formula), reference.n)
         return msgspec.to_builtins(drop(totals, lifted, _mean_part(parts, choose)))
 
     sections = {name: below(lambda parts, name=name: parts.sections[name]) for name in SECTIONS}

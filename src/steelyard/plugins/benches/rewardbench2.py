@@ -15,7 +15,7 @@ from steelyard.core.arrays import Floats, Integers
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import without_settings
 from steelyard.core.types import Case, JsonObject, Scores
-from steelyard.plugins.benches._bench import Bench, check_subset, overall
+from steelyard.plugins.benches._bench import Benchmark, check_subset, overall
 from steelyard.statistics.aggregation import estimate
 from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.groups import Cell, prompt_names
@@ -40,7 +40,7 @@ BILLION = 10**9
 SCORE, ITEMS, REF, REF_RIGHT, TIED, TIED_RIGHT, BOTH, PREFERRED, PREFERRED_HARD, MARGIN = range(10)
 
 
-class Margins(NamedTuple):
+class TiesMargins(NamedTuple):
     """Of a prompt of Ties: the range of the right answers' scores, and the lowest of them minus the best wrong one."""
 
     spread: float
@@ -61,7 +61,7 @@ def statistics(cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_ri
     An unscored answer makes its prompt wrong, or right with ``unscored_is_right``.
     """
     table = np.zeros((len(cases), 10), dtype=np.int64)
-    margins: dict[str, dict[str, tuple[int, Margins]]] = defaultdict(dict)
+    margins: dict[str, dict[str, tuple[int, TiesMargins]]] = defaultdict(dict)
     for row, (case, line) in enumerate(zip(cases, lines, strict=True)):
         right, wrong = (_side(case, line, tier) for tier in (0, 1))
         is_scored = not np.isnan([*right, *wrong]).any()
@@ -71,7 +71,7 @@ def statistics(cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_ri
             table[row, SCORE] = _item_score(right, wrong) if is_scored else PARTS * unscored_is_right
             continue
         kind, number = key
-        gaps = _margins(right, wrong) if is_scored else Margins(0.0, 1.0 if unscored_is_right else -1.0)
+        gaps = _margins(right, wrong) if is_scored else TiesMargins(0.0, 1.0 if unscored_is_right else -1.0)
         count, is_right = (REF, REF_RIGHT) if kind == "ref" else (TIED, TIED_RIGHT)
         table[row, [count, is_right]] = 1, gaps.above > 0
         margins[number][kind] = (row, gaps)
@@ -101,11 +101,11 @@ def _item_score(right: Floats, wrong: Floats) -> int:
     return PARTS // num_top if right.max() == top else 0
 
 
-def _margins(right: Floats, wrong: Floats) -> Margins:
-    return Margins(float(right.max() - right.min()), float(right.min() - wrong.max()))
+def _margins(right: Floats, wrong: Floats) -> TiesMargins:
+    return TiesMargins(float(right.max() - right.min()), float(right.min() - wrong.max()))
 
 
-def _joint(tied: Margins, ref: Margins) -> tuple[int, int, int, int]:
+def _joint(tied: TiesMargins, ref: TiesMargins) -> tuple[int, int, int, int]:
     least = min(ref.above, tied.above)
     # The published code divides by the spread and takes tanh: 1 or -1 without one, and 0 where both are 0.
     margin = float(np.sign(least) if tied.spread == 0 else np.tanh(least / tied.spread - 1))
@@ -162,7 +162,7 @@ def _summarise(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> JsonObject:
 
 KINDS = {
     "rewardbench2": without_settings(
-        Bench(
+        Benchmark(
             _breakdown,
             _headline,
             _summarise,

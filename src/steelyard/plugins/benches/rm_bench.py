@@ -8,7 +8,7 @@ from steelyard.core.arrays import Floats, Integers
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import without_settings
 from steelyard.core.types import Case, JsonObject, Scores
-from steelyard.plugins.benches._bench import Bench, check_subset, overall
+from steelyard.plugins.benches._bench import Benchmark, check_subset, overall
 from steelyard.statistics.aggregation import estimate
 from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.groups import Cell
@@ -149,7 +149,7 @@ def _summarise(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> JsonObject:
 
 KINDS = {
     "rm_bench": without_settings(
-        Bench(
+        Benchmark(
             _breakdown,
             _headline,
             _summarise,

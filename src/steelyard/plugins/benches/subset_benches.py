@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from steelyard.core.errors import ConfigError, EvidenceError, choices
 from steelyard.core.plugins import without_settings
 from steelyard.core.types import Case, JsonObject
-from steelyard.plugins.benches._bench import Bench, overall
+from steelyard.plugins.benches._bench import Benchmark, overall
 from steelyard.statistics.aggregation import (
     ACCURACY,
     EXACT_MATCH,
@@ -90,7 +90,7 @@ def _categories(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> Breakdown:
     return Breakdown({name: part(groups.select(name)) for name in groups.names}, part(groups), {})
 
 
-_CASES = Bench(
+_CASES = Benchmark(
     _categories,
     lambda totals, left_out=NONE_LEFT_OUT: mean_accuracy(totals),
     lambda totals, left_out=NONE_LEFT_OUT: {"headline": mean_accuracy(totals).name},
@@ -265,7 +265,7 @@ KINDS = {
         _CASES, "A plain benchmark: any case file with rankings or pairs; its headline is the stage's own."
     ),
     "cheemsbench": without_settings(
-        Bench(
+        Benchmark(
             _cheems_breakdown,
             _cheems_headline,
             _cheems_summary,
@@ -276,7 +276,7 @@ KINDS = {
         "CheemsBench: Open Prompt and Human Instruction, and the mean of accuracy and exact match over both.",
     ),
     "mrewardbench_translation": without_settings(
-        Bench(
+        Benchmark(
             _translation_breakdown,
             _translation_headline,
             _translation_summary,
@@ -288,7 +288,7 @@ KINDS = {
         " between.",
     ),
     "rmb": without_settings(
-        Bench(_rmb_breakdown, _rmb_headline, _rmb_summary, source_format="rmb", normalize=_rmb_case),
+        Benchmark(_rmb_breakdown, _rmb_headline, _rmb_summary, source_format="rmb", normalize=_rmb_case),
         "RMB: helpfulness and harmlessness, each as pairs and as best of N, and the plain mean of the four.",
     ),
 }

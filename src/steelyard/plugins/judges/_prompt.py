@@ -119,9 +119,9 @@ def question(
             texts.task[task].format(number=len(shown)),
             *_languages(prompt, texts, text_language),
             *_criteria(prompt, texts, wording),
-            *([texts.told["reference"]] if prompt.reference else []),
-            texts.told["fair"],
-            texts.told["material"].format(mark=mark),
+            *([texts.instructions["reference"]] if prompt.reference else []),
+            texts.instructions["fair"],
+            texts.instructions["material"].format(mark=mark),
             *_ending(task, texts, wording, labels=labels, num_shown=len(shown)),
         ]
     )
@@ -144,11 +144,15 @@ def _languages(prompt: Prompt, texts: Texts, text_language: TextLanguage) -> lis
     """Return the language of the request and the one expected of answers (M-RewardBench, figure 6)."""
     expected = (prompt.meta or {}).get("answer_language") or prompt.language
     slots = (("question_language", prompt.language), ("answer_language", expected))
-    lines = [texts.told[name].format(language=language_name(str(code), text_language)) for name, code in slots if code]
+    lines = [
+        texts.instructions[name].format(language=language_name(str(code), text_language))
+        for name, code in slots
+        if code
+    ]
     if expected:
         # A code without a script leaves the script open.
-        lines += [texts.told["either_script"]] if language_of(str(expected)) == "chinese" else []
-        lines.append(texts.told["native"])
+        lines += [texts.instructions["either_script"]] if language_of(str(expected)) == "chinese" else []
+        lines.append(texts.instructions["native"])
     return [texts.part["space"].join(lines)] if lines else []
 
 
@@ -157,7 +161,7 @@ def _criteria(prompt: Prompt, texts: Texts, wording: Wording) -> list[str]:
         return []
     points = texts.criteria[criterion_of(prompt)]
     # No numbers in front: a reply that repeats "1." would have a line that reads as a rating.
-    return ["\n".join([texts.told["criteria"], *(f"- {point}" for point in points)])]
+    return ["\n".join([texts.instructions["criteria"], *(f"- {point}" for point in points)])]
 
 
 def _form_texts(texts: Texts, wording: Wording) -> FormTexts:
@@ -169,8 +173,8 @@ def _ending(task: Task, texts: Texts, wording: Wording, *, labels: Sequence[str]
     reason = ("reason_rating" if task == "rating" else "reason") if wording.reason else "no_reason"
     is_forced = task in ("pair", "best") and len(labels) == num_shown
     return [
-        texts.told[reason],
-        *([texts.told["forced"]] if is_forced else []),
+        texts.instructions[reason],
+        *([texts.instructions["forced"]] if is_forced else []),
         _verdict_form(task, texts, wording, labels=labels, num_shown=num_shown),
     ]
 
@@ -184,7 +188,7 @@ def _verdict_form(task: Task, texts: Texts, wording: Wording, *, labels: Sequenc
     if task == "ranking":
         assert form.ranking is not None, "a form that carries rankings"
         return form.ranking
-    label_text = form.best if task == "best" else form.one
+    label_text = form.best if task == "best" else form.pair
     choices = [
         (label_text if place < num_shown else form.tie).format(label=label, small=label.lower())
         for place, label in enumerate(labels)

@@ -34,7 +34,7 @@ class FormTexts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """
 
     choice: str
-    one: str
+    pair: str = msgspec.field(name="one")
     best: str
     tie: str
     answer: str
@@ -44,10 +44,10 @@ class FormTexts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Texts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file of texts: ``task`` by kind of judge, ``told`` by instruction, ``form`` by form, ``part`` by section."""
+    """A file of texts: ``task`` by kind of judge, ``instructions`` by name, ``form`` by form, ``part`` by section."""
 
     task: dict[str, str]
-    told: dict[str, str]
+    instructions: dict[str, str] = msgspec.field(name="told")
     form: dict[str, FormTexts]
     part: dict[str, str]
     criteria: dict[str, tuple[str, ...]]

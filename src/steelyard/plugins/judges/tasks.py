@@ -58,14 +58,14 @@ class PairwiseConfig(OrderedConfig, frozen=True):
 
 
 class BestConfig(OrderedConfig, frozen=True):
-    """Settings of the choice of the best answer; among more than two there is no tie to offer."""
+    """Settings of the choice of the best answer; without a tie among more than two."""
 
     least_odds: float = 0.5
     """With first_token: the least probability of the labels together for a readable verdict."""
 
 
 class RankingConfig(OrderedConfig, frozen=True):
-    """Settings of the ranking. The order is written in brackets, as ``[[B > A = C]]``: there is no other form."""
+    """Settings of the ranking. The order is written in brackets, as ``[[B > A = C]]``, the only form."""
 
     form: Form | None = "brackets"
     """The form of the verdict in the reply; none takes the style's."""
@@ -229,7 +229,9 @@ def _ranking(config: RankingConfig) -> TaskJudge:
         tiers = [_tiers(shown, reply) for shown, reply in zip(orders, replies, strict=True)]
         verdicts = []
         for left, right in combinations(ids, 2):
-            showings = [_ranked_showing(shown, own, left, right) for shown, own in zip(orders, tiers, strict=True)]
+            showings = [
+                _ranked_showing(shown, reading, left, right) for shown, reading in zip(orders, tiers, strict=True)
+            ]
             verdicts.append(combine_orders(left, right, showings))
         return Answer(verdicts=tuple(verdicts))
 

@@ -1,4 +1,4 @@
-"""Models that are fitted to cases and score a prompt by a fit without it: one fit for each fold left out."""
+"""Models that are fitted to cases and score a training prompt by a fit without its fold."""
 
 import hashlib
 import unicodedata
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.text import prompt_text
-from steelyard.core.types import Case, Scores
+from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.cases import read_cases
 from steelyard.io.run_folder import file_hash
 from steelyard.ranking.pairs import UNLISTED, PairChoice, num_beyond_listed, pairs_of
@@ -43,30 +43,30 @@ class CrossFitted(ABC, Generic[Fitted]):
         self.path = Path(train)
         self.num_folds = num_folds
         self.choice: PairChoice | None = choice
-        self.given: tuple[Case, ...] | None = None
+        self.cases: tuple[Case, ...] | None = None
         self.fitted: dict[int | None, Fitted] = {}
 
     @cached_property
     def training(self) -> tuple[Case, ...]:
-        """The training cases."""
-        return tuple(read_cases(self.path)) if self.given is None else self.given
+        """Return the training cases."""
+        return tuple(read_cases(self.path)) if self.cases is None else self.cases
 
     @cached_property
     def folds(self) -> dict[str, int]:
-        """The fold of each training prompt's normalised text: dealt out in the order of their hashes."""
+        """Return the fold of each training prompt's normalised text: folds alternate in the order of the hashes."""
         texts = sorted({normalised(case) for case in self.training}, key=_hash)
         return {text: place % self.num_folds for place, text in enumerate(texts)}
 
     def fit(self, cases: Sequence[Case]) -> Self:
-        """The same model with other training cases; its protocol names no file. What it knows of texts is shared."""
+        """Return the same model with other training cases; its protocol names no file. Features of texts are shared."""
         other = copy(self)
         for name in ("training", "folds"):
             vars(other).pop(name, None)
-        other.given, other.fitted = tuple(cases), {}
+        other.cases, other.fitted = tuple(cases), {}
         return other
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
-        """One Scores a case, in order; a case's scores depend on no other case that is scored."""
+        """Yield one Scores a case, in order; a case's scores do not depend on the other scored cases."""
         remaining = iter(cases)
         while batch := list(islice(remaining, _CASES_AT_A_TIME)):
             for case, scores in zip(batch, self._score_batch(batch), strict=True):
@@ -75,65 +75,65 @@ class CrossFitted(ABC, Generic[Fitted]):
                 )
 
     def cut_responses(self, case: Case) -> tuple[str, ...]:
-        """The responses of a scored case that were read in part; most such models read any length."""
+        """Return the responses of a scored case that were read in part; most such models read any length."""
         return ()
 
-    def learnt_from(self) -> dict[str, Any]:
-        """The part of the protocol about the training cases: their hash, their pairs, the folds."""
-        train = file_hash(self.path) if self.given is None else "given"
+    def training_protocol(self) -> JsonObject:
+        """Return the protocol of the training cases: their hash, their pairs, the folds."""
+        train = file_hash(self.path) if self.cases is None else "given"
         added = sum(num_beyond_listed(case, pairs_of(case, self.choice)) for case in self.training if self.choice)
         return {"train": train, "pairs": self.choice, "folds": self.num_folds} | ({UNLISTED: added} if added else {})
 
     @abstractmethod
     def fit_fold(self, cases: Sequence[Case], pairs: FlatPairs) -> Fitted:
-        """A model of the cases' pairs, of which there is at least one."""
+        """Return a model of the cases' pairs, at least one."""
 
     @abstractmethod
     def rate(self, fitted: Fitted, cases: Sequence[Case]) -> list[float]:
-        """One score a response of all cases, in order; there is at least one."""
+        """Return one score a response of all cases, in order; there is at least one."""
 
     def _score_batch(self, cases: Sequence[Case]) -> list[dict[str, float | None]]:
-        found: list[dict[str, float | None]] = [{} for _ in cases]
-        # None where the prompt is no training prompt: then nothing has to be left out.
+        scores: list[dict[str, float | None]] = [{} for _ in cases]
+        # None for prompts outside the training cases: they need no fold left out.
         left_out = [self.folds.get(normalised(case)) for case in cases]
         for fold in sorted(set(left_out), key=str):
-            members = [index for index, its_own in enumerate(left_out) if its_own == fold]
-            own = [cases[index] for index in members]
-            scores = iter(self.rate(self._model_without(fold), own) if any(case.responses for case in own) else ())
+            members = [index for index, case_fold in enumerate(left_out) if case_fold == fold]
+            group = [cases[index] for index in members]
+            values = iter(self.rate(self._model_without(fold), group) if any(case.responses for case in group) else ())
             for index in members:
-                found[index] = {response.id: next(scores) for response in cases[index].responses}
-        return found
+                scores[index] = {response.id: next(values) for response in cases[index].responses}
+        return scores
 
     def _model_without(self, fold: int | None) -> Fitted:
         if fold not in self.fitted:
-            kept = [case for case in self.training if fold is None or self.folds[normalised(case)] != fold]
-            pairs = flat_pairs(kept, self.choice)
+            cases = [case for case in self.training if fold is None or self.folds[normalised(case)] != fold]
+            pairs = flat_pairs(cases, self.choice)
             if not pairs.weight:
                 raise EvidenceError(
-                    f"{len(kept)} training cases (the fold of the scored prompt left out) have no ordered pair",
+                    f"{len(cases)} training cases (the fold of the scored prompt left out) have no ordered pair",
                     where=str(self.path),
                     do="give more training cases",
                 )
-            self.fitted[fold] = self.fit_fold(kept, pairs)
+            self.fitted[fold] = self.fit_fold(cases, pairs)
         return self.fitted[fold]
 
 
 def flat_pairs(cases: Sequence[Case], choice: PairChoice | None) -> FlatPairs:
-    """The pairs of all cases, by positions in one long row of their responses."""
-    found = FlatPairs([], [], [], [])
+    """Return the pairs of all cases, by positions among their concatenated responses."""
+    flat = FlatPairs([], [], [], [])
     first = 0
     for number, case in enumerate(cases):
         for pair in pairs_of(case, choice):
-            found.better.append(first + pair.better)
-            found.worse.append(first + pair.worse)
-            found.weight.append(pair.weight)
-            found.case.append(number)
+            flat.better.append(first + pair.better)
+            flat.worse.append(first + pair.worse)
+            flat.weight.append(pair.weight)
+            flat.case.append(number)
         first += len(case.responses)
-    return found
+    return flat
 
 
 def normalised(case: Case) -> str:
-    """The prompt's text without differences of case, width and spacing, which do not make it another prompt."""
+    """Return the prompt's text without differences of case, width and spacing, which do not make another prompt."""
     return " ".join(unicodedata.normalize("NFKC", prompt_text(case)).casefold().split())
 
 

@@ -18,7 +18,7 @@ class Malformed(Exception):  # noqa: N818 - the reply is malformed, the program 
     """A reply that is not of the dialect."""
 
 
-class Item(NamedTuple):
+class ServerItem(NamedTuple):
     """One answer as it is sent: whole (tokens, text or messages), and prompt and answer apart."""
 
     content: Content
@@ -44,7 +44,7 @@ class Dialect(NamedTuple):
     path: str
     sends: tuple[Send, ...]
     marks: Literal["asked", "always", "never"]
-    question: Callable[[Sequence[Item], ServedModel], JsonObject]
+    question: Callable[[Sequence[ServerItem], ServedModel], JsonObject]
     read: Callable[[Any, int], list[list[float]]]
     is_by_case: bool = False
     is_single: bool = False
@@ -54,7 +54,7 @@ def _model_name(served: ServedModel) -> JsonObject:
     return {} if served.model is None else {"model": served.model}
 
 
-def _vllm_question(items: Sequence[Item], served: ServedModel) -> JsonObject:
+def _vllm_question(items: Sequence[ServerItem], served: ServedModel) -> JsonObject:
     first = items[0].content
     is_conversation = isinstance(first, list) and bool(first) and isinstance(first[0], dict)
     content = {"messages": first} if is_conversation else {"input": [item.content for item in items]}
@@ -64,35 +64,35 @@ def _vllm_question(items: Sequence[Item], served: ServedModel) -> JsonObject:
     return _model_name(served) | content | task | raw | {"add_special_tokens": served.adds_marks}
 
 
-def _embedding_question(items: Sequence[Item], served: ServedModel) -> JsonObject:
+def _embedding_question(items: Sequence[ServerItem], served: ServedModel) -> JsonObject:
     return _model_name(served) | {"input": [item.content for item in items]}
 
 
-def _sglang_question(items: Sequence[Item], served: ServedModel) -> JsonObject:
+def _sglang_question(items: Sequence[ServerItem], served: ServedModel) -> JsonObject:
     key = "text" if isinstance(items[0].content, str) else "input_ids"
     return {key: [item.content for item in items]}
 
 
-def _tei_question(items: Sequence[Item], served: ServedModel) -> JsonObject:
+def _tei_question(items: Sequence[ServerItem], served: ServedModel) -> JsonObject:
     # A list of two texts would be one pair: each text is wrapped, so that it is one of a batch.
     return {"inputs": [[item.content] for item in items], "raw_scores": True, "truncate": False}
 
 
-def _rerank_question(items: Sequence[Item], served: ServedModel) -> JsonObject:
+def _rerank_question(items: Sequence[ServerItem], served: ServedModel) -> JsonObject:
     texts = [item.answer for item in items]
     return {"query": items[0].prompt, "texts": texts, "raw_scores": True, "truncate": False, "return_text": False}
 
 
-def _openrlhf_question(items: Sequence[Item], served: ServedModel) -> JsonObject:
+def _openrlhf_question(items: Sequence[ServerItem], served: ServedModel) -> JsonObject:
     queries = [item.content for item in items]
     return {"query": queries, "prompts": [item.prompt for item in items], "labels": [""] * len(items)}
 
 
-def _llamafactory_question(items: Sequence[Item], served: ServedModel) -> JsonObject:
+def _llamafactory_question(items: Sequence[ServerItem], served: ServedModel) -> JsonObject:
     return {"model": served.model or "reward", "messages": [item.content for item in items]}
 
 
-def _slime_question(items: Sequence[Item], served: ServedModel) -> JsonObject:
+def _slime_question(items: Sequence[ServerItem], served: ServedModel) -> JsonObject:
     return {"prompt": items[0].prompt, "response": items[0].answer, "label": None}
 
 

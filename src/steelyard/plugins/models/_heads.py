@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from steelyard.core.errors import ModelError
+from steelyard.core.types import JsonObject
 from steelyard.networks.headed_network import ReadPlaces
 
 # Where the prompt ends and the answer begins in Llama 3's template. The published pattern also has the two line feeds
@@ -31,14 +32,14 @@ class LinearHead(nn.Module):
         self.weight = nn.Parameter(torch.zeros(1, width))
 
     def forward(self, read: Float[Tensor, "row place width"]) -> Float[Tensor, " row"]:
-        """One reward a row."""
+        """Return one reward a row."""
         return nn.functional.linear(read[:, 0], self.weight)[:, 0]
 
 
 class ValueHead(nn.Module):
     """reward = summary(h): linear, or layers with ReLU between and a linear one at the end."""
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
+    def __init__(self, settings: JsonObject) -> None:
         super().__init__()
         width, inner = settings["hidden_size"], settings.get("vhead_num_neurons", 1024)
         if settings.get("vhead_layer_type", "mlp") == "linear":
@@ -51,7 +52,7 @@ class ValueHead(nn.Module):
         self.summary = nn.Sequential(*layers, nn.Linear(inner, 1))
 
     def forward(self, read: Float[Tensor, "row place width"]) -> Float[Tensor, " row"]:
-        """One reward a row."""
+        """Return one reward a row."""
         return self.summary(read[:, 0])[:, 0]
 
 
@@ -69,7 +70,7 @@ class AttributeHead(nn.Module):
         self.is_weighted = is_weighted
 
     def forward(self, read: Float[Tensor, "row place width"]) -> Float[Tensor, " row"]:
-        """One reward a row."""
+        """Return one reward a row."""
         means = self.score(read[:, 0])[:, 0::2]
         weights = self.weights(read[:, 0]) if self.is_weighted else self.fixed
         return (means * weights).sum(dim=-1)
@@ -88,8 +89,8 @@ def turn_reader(tokenizer: Any, *, where: str) -> ReadPlaces:
     """
     known = tokenizer.get_vocab()
     if absent := [mark for mark in re.findall(r"<\|.*?\|>", TURN_MARK) if mark not in known]:
-        found = f"its tokenizer has no {', '.join(absent)}, which the gate reads at"
-        raise ModelError(found, where=where, allowed="models on Llama 3 with its own template")
+        problem = f"its tokenizer has no {', '.join(absent)}, which the gate reads at"
+        raise ModelError(problem, where=where, allowed="models on Llama 3 with its own template")
     pattern = tuple(tokenizer(TURN_MARK, add_special_tokens=False).input_ids)
 
     def read(ids: Sequence[int]) -> tuple[int, ...] | None:
@@ -112,7 +113,7 @@ class Gate(nn.Module):
         self.is_relu_between = is_relu_between
 
     def forward(self, prompt: Float[Tensor, "row width"]) -> Float[Tensor, "row objective"]:
-        """One weight an objective; a row's weights sum to the scale."""
+        """Return one weight an objective; a row's weights sum to the scale."""
         values = prompt
         for index, layer in enumerate(self.layers):
             values = layer(values)
@@ -132,13 +133,13 @@ class GatedHead(nn.Module):
         self.num_quantiles = num_quantiles
 
     def forward(self, read: Float[Tensor, "row place width"]) -> Float[Tensor, " row"]:
-        """One reward a row; the first place is the prompt's end, the second the answer's."""
+        """Return one reward a row; the first place is the prompt's end, the second the answer's."""
         quantiles = self.regression_layer(read[:, 1]).unflatten(-1, (-1, self.num_quantiles))
         objectives = quantiles.mean(dim=-1) @ self.reward_transform_matrix
         return (self.gating(read[:, 0]) * objectives).sum(dim=-1)
 
 
-def armorm_head(settings: Mapping[str, Any]) -> GatedHead:
+def armorm_head(settings: JsonObject) -> GatedHead:
     """Return the head of a published ``config.json``; absent settings are the published file's defaults."""
     width, num_objectives = settings["hidden_size"], settings.get("num_objectives", 19)
     inner = settings.get("gating_hidden_dim", 1024)
@@ -148,7 +149,7 @@ def armorm_head(settings: Mapping[str, Any]) -> GatedHead:
     return GatedHead(width, gate, num_objectives=num_objectives)
 
 
-def qrm_head(settings: Mapping[str, Any], *, where: str) -> GatedHead:
+def qrm_head(settings: JsonObject, *, where: str) -> GatedHead:
     """Return the head of a published ``config.json``. Raises ModelError where it names no number of quantiles."""
     if "num_quantiles" not in settings:
         raise ModelError("its config.json has no num_quantiles", where=where, allowed="the layout of QRM-Llama3.1-8B")

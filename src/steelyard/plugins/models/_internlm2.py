@@ -11,6 +11,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from steelyard.core.errors import ConfigError, ModelError
+from steelyard.core.types import JsonObject
 from steelyard.networks.headed_network import Family, HeadedModel
 from steelyard.networks.loading import fill, local_folder, quiet, read_config, stored_weights
 from steelyard.networks.pretrained import Precision, load_pretrained
@@ -39,8 +40,8 @@ def internlm2_reward(config: DecoderConfig) -> HeadedModel:
         raise ModelError("is no InternLM2 with a reward_token_id in its config.json", where=config.path)
     limit = settings["max_position_embeddings"]
     if config.max_length >= limit:
-        found = f"max_length={config.max_length}: beyond the positions it was made for, a score depends on its batch"
-        raise ConfigError(found, where=config.path, allowed=f"below {limit}")
+        problem = f"max_length={config.max_length}: beyond the positions it was made for, a score depends on its batch"
+        raise ConfigError(problem, where=config.path, allowed=f"below {limit}")
     tokenizer = fast_tokenizer(folder)
     stored = stored_weights(folder, lambda name: not name.endswith("inv_freq"))
     head = LinearHead(settings["hidden_size"])
@@ -51,20 +52,20 @@ def internlm2_reward(config: DecoderConfig) -> HeadedModel:
 
 
 def fast_tokenizer(folder: Path) -> Any:
-    """The tokenizer of ``tokenizer.json``. Raises ModelError where there is none."""
+    """Return the tokenizer of ``tokenizer.json``. Raises ModelError where there is none."""
     from transformers import PreTrainedTokenizerFast
 
     if not (folder / "tokenizer.json").is_file():
-        found = "its tokenizer is code that comes with the model, and such code is not run"
-        raise ModelError(found, where=str(folder), do="put the same tokenizer there as tokenizer.json")
+        problem = "its tokenizer is code that comes with the model, and such code is not run"
+        raise ModelError(problem, where=str(folder), do="put the same tokenizer there as tokenizer.json")
     with quiet():
         return load_pretrained(PreTrainedTokenizerFast, folder)
 
 
 def llama_from_internlm2(
-    settings: dict[str, Any], stored: dict[str, Tensor], *, dtype: Precision, where: Path
+    settings: JsonObject, stored: dict[str, Tensor], *, dtype: Precision, where: Path
 ) -> nn.Module:
-    """The decoder as Llama's. Raises ModelError for weights that are missing or left over."""
+    """Return the decoder as Llama's. Raises ModelError for weights that are missing or left over."""
     import torch
     from transformers import LlamaConfig, LlamaModel
 
@@ -77,37 +78,37 @@ def llama_from_internlm2(
     weights = _renamed(stored, settings)
     missing, extra = model.load_state_dict(weights, strict=False)
     if missing or extra:
-        found = f"lacks {', '.join(missing[:3])}" if missing else f"has weights of another family: {extra[0]}"
-        raise ModelError(found, where=str(where), do="check the download")
+        problem = f"lacks {', '.join(missing[:3])}" if missing else f"has weights of another family: {extra[0]}"
+        raise ModelError(problem, where=str(where), do="check the download")
     return model.to(getattr(torch, dtype)).eval()
 
 
-def _rope(settings: dict[str, Any]) -> dict[str, Any]:
+def _rope(settings: JsonObject) -> JsonObject:
     scaling = settings.get("rope_scaling") or {}
     kind = scaling.get("type", scaling.get("rope_type", "default"))
     made = {"rope_type": kind, "rope_theta": float(settings["rope_theta"])}
     return made | ({"factor": float(scaling["factor"])} if "factor" in scaling else {})
 
 
-def _renamed(stored: dict[str, Tensor], settings: dict[str, Any]) -> dict[str, Tensor]:
-    found: dict[str, Tensor] = {}
+def _renamed(stored: dict[str, Tensor], settings: JsonObject) -> dict[str, Tensor]:
+    renamed: dict[str, Tensor] = {}
     for name, value in stored.items():
         inner = name.removeprefix("model.")
         if inner == "tok_embeddings.weight":
-            found["embed_tokens.weight"] = value
+            renamed["embed_tokens.weight"] = value
         elif inner.endswith(".attention.wqkv.weight"):
             place = inner.removesuffix("attention.wqkv.weight") + "self_attn"
-            for one, part in zip("qkv", _split(value, settings), strict=True):
-                found[f"{place}.{one}_proj.weight"] = part
+            for letter, part in zip("qkv", _split(value, settings), strict=True):
+                renamed[f"{place}.{letter}_proj.weight"] = part
         else:
             number = ".".join(inner.split(".")[:2]) + "."
             part = inner.removeprefix(number).removesuffix(".weight")
-            found[f"{number}{_OF_A_LAYER[part]}.weight" if part in _OF_A_LAYER else inner] = value
-    return found
+            renamed[f"{number}{_OF_A_LAYER[part]}.weight" if part in _OF_A_LAYER else inner] = value
+    return renamed
 
 
-def _split(fused: Tensor, settings: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values, which are stored by groups: a group's queries, then its key, then its value."""
+def _split(fused: Tensor, settings: JsonObject) -> tuple[Tensor, Tensor, Tensor]:
+    """Return queries, keys and values, which are stored by groups: a group's queries, then its key, then its value."""
     groups, width = settings["num_key_value_heads"], settings["hidden_size"]
     size = width // settings["num_attention_heads"]
     by_group = fused.view(groups, -1, size, width)

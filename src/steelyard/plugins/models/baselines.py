@@ -1,13 +1,13 @@
 """Baselines that score responses by their surface: what a benchmark's labels owe to order, length, markup or chance."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.plugins import NoSettings, Plugin
 from steelyard.core.seeds import derived_seeds
 from steelyard.core.text import num_characters, num_markdown_marks
-from steelyard.core.types import Case, Response, Scores
+from steelyard.core.types import Case, JsonObject, Response, Scores
 
 
 class RandomConfig(BaseConfig, frozen=True):
@@ -17,14 +17,14 @@ class RandomConfig(BaseConfig, frozen=True):
     """Another seed is another draw."""
 
 
-class Baseline(NamedTuple):
+class SurfaceBaseline(NamedTuple):
     """A RewardModel that is a function of the case: ``values`` gives a finite number for each response, in order.
 
     ``compares_answers``: the number of a response depends on the other responses of its case, or on their order.
     """
 
     values: Callable[[Case], Sequence[float]]
-    description: dict[str, Any]
+    description: JsonObject
     compares_answers: bool = False
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
@@ -34,28 +34,30 @@ class Baseline(NamedTuple):
             scores: dict[str, float | None] = dict(zip(names, self.values(case), strict=True))
             yield Scores(prompt=case.prompt.id, language=case.prompt.language, scores=scores)
 
-    def protocol(self) -> dict[str, Any]:
+    def protocol(self) -> JsonObject:
         """Return the name, and the unit or the seed."""
         return self.description
 
 
-def _by_response(name: str, unit: str, measure: Callable[[Response], float]) -> Callable[[NoSettings], Baseline]:
+def _by_response(name: str, unit: str, measure: Callable[[Response], float]) -> Callable[[NoSettings], SurfaceBaseline]:
     """Return the builder of a baseline that scores each response by itself."""
 
-    def build(_: NoSettings) -> Baseline:
-        return Baseline(lambda case: [measure(response) for response in case.responses], {"model": name, "unit": unit})
+    def build(_: NoSettings) -> SurfaceBaseline:
+        return SurfaceBaseline(
+            lambda case: [measure(response) for response in case.responses], {"model": name, "unit": unit}
+        )
 
     return build
 
 
-def _first(_: NoSettings) -> Baseline:
+def _first(_: NoSettings) -> SurfaceBaseline:
     """Return the baseline of positions: 0 for the first response of a case, -1 for the second, and so on."""
-    return Baseline(
+    return SurfaceBaseline(
         lambda case: [-float(place) for place in range(len(case.responses))], {"model": "first"}, compares_answers=True
     )
 
 
-def _random(config: RandomConfig) -> Baseline:
+def _random(config: RandomConfig) -> SurfaceBaseline:
     """Return the baseline of uniform scores in [0, 1), which depend on the seed and the ids, never on the order."""
 
     def values(case: Case) -> list[float]:
@@ -63,7 +65,7 @@ def _random(config: RandomConfig) -> Baseline:
         seeds = derived_seeds(config.seed, names, [response.id for response in case.responses])
         return [seed / 2**63 for seed in seeds]
 
-    return Baseline(values, {"model": "random", "seed": config.seed})
+    return SurfaceBaseline(values, {"model": "random", "seed": config.seed})
 
 
 KINDS = {

@@ -9,7 +9,7 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ModelError
 from steelyard.core.self_tests import SelfTest
-from steelyard.core.types import Case, OverLength, Scores
+from steelyard.core.types import Case, JsonObject, OverLength, Scores
 from steelyard.io.progress import log
 from steelyard.io.run_folder import STARTED_FILE
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from steelyard.networks.conversation import Rendering
     from steelyard.networks.manifest import Manifest
 
-_DEFAULTS: dict[str, Any] = {"strip": False}
+_DEFAULTS: JsonObject = {"strip": False}
 _TRAINED_SETTINGS = ("strip", "max_length", "over_length")
 
 
@@ -87,7 +87,7 @@ class Classifier:
         """Return one Scores a case, in order."""
         yield from self.scorer.score(cases)
 
-    def protocol(self) -> dict[str, Any]:
+    def protocol(self) -> JsonObject:
         """Return template, special tokens, strip, length, number type and kernel."""
         from steelyard.networks.manifest import protocol_of
 
@@ -138,7 +138,7 @@ class ModelReading(NamedTuple):
 
     tokenizer: Any
     rendering: "Rendering"
-    protocol: dict[str, Any]
+    protocol: JsonObject
 
 
 def reading_of(config: Config) -> ModelReading:
@@ -170,7 +170,7 @@ def rendering_of(config: Config, manifest: "Manifest | None", tokenizer: Any) ->
     from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template
 
     settings = (("strip", config.strip), ("max_length", config.max_length), ("over_length", config.over_length))
-    chosen: dict[str, Any] = {name: value for name, value in settings if value is not None}
+    chosen: JsonObject = {name: value for name, value in settings if value is not None}
     if manifest is None or config.chat_template is not None:
         template = choose_template(tokenizer, config.chat_template, model=config.path)
         chosen |= {"template": template, "special_tokens": choose_special_tokens(tokenizer, template)}
@@ -180,7 +180,7 @@ def rendering_of(config: Config, manifest: "Manifest | None", tokenizer: Any) ->
     return msgspec.structs.replace(manifest.rendering, **chosen)
 
 
-def _differing(rendering: "Rendering", dtype: str, manifest: "Manifest") -> dict[str, dict[str, Any]]:
+def _differing(rendering: "Rendering", dtype: str, manifest: "Manifest") -> dict[str, JsonObject]:
     """Return by setting the value of training and the one in use, where the two differ."""
     trained = manifest.rendering
     pairs = {
@@ -191,6 +191,6 @@ def _differing(rendering: "Rendering", dtype: str, manifest: "Manifest") -> dict
     return {name: {"trained": before, "used": now} for name, (before, now) in pairs.items() if before != now}
 
 
-def _differences(differing: dict[str, dict[str, Any]]) -> str:
+def _differences(differing: dict[str, JsonObject]) -> str:
     parts = [f"{name} {values['trained']}, now {values['used']}" for name, values in differing.items()]
     return f"{'; '.join(parts)}. The run records it; such scores are not those of the model's own protocol"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from steelyard.core.arrays import Floats
 from steelyard.core.errors import ConfigError
 from steelyard.core.seeds import generator
-from steelyard.core.types import Case
+from steelyard.core.types import Case, JsonObject
 from steelyard.networks.settings import FeatureSettings
 from steelyard.plugins.models._cross_fitted import CrossFitted, FlatPairs, bradley_terry, normalised
 from steelyard.ranking.pairs import PairChoice
@@ -19,19 +19,11 @@ Positions = NDArray[np.int64]
 
 
 class Config(FeatureSettings, frozen=True):
-    """``path`` is the backbone's folder, a decoder in Hugging Face format; ``train`` is the case file to learn from.
+    """Settings of the backbone, its features and the heads on them.
 
-    ``layers`` are numbers from 1 to the depth, empty for five from a third of the depth to the last; the backbone is
-    cut above the deepest. ``poolings``: the ``last`` token, the mean over the ``response``, over ``all`` tokens, the
-    ``max`` over the response. Each layer and pooling, standardised by coordinate, has a head; ``head`` is their
-    ``ensemble`` (the mean of their standardised scores), or ``nested``: the one layer, pooling and regularisation that
-    does best on ``inner_folds`` of the training prompts. ``inverse_regularisation`` is scikit-learn's C, for features
-    scaled to unit length; several are for ``nested`` only.
-
-    ``chat_template``: a built-in name or a Jinja file; null is the tokenizer's own, or ``plain`` where it has none.
-    What is longer than ``max_length`` tokens is read to there. ``cache`` is the folder in which features are kept, null
-    for one in the user's home. A case whose prompt occurs in the training cases is scored by a model that has not seen
-    the prompt, as by ``ngram``.
+    Each layer and pooling, standardised by coordinate, has a head; ``head`` is their ``ensemble`` (the mean of their
+    standardised scores), or ``nested``: the layer, pooling and regularisation that does best on ``inner_folds`` of the
+    training prompts. A case whose prompt occurs in the training cases is scored by a fit without that prompt.
     """
 
     train: str = ""
@@ -57,13 +49,13 @@ class Labelled(NamedTuple):
     weight: Floats
     fold: Positions
 
-    def chosen(self, keep: NDArray[np.bool_]) -> "Labelled":
-        """These pairs only."""
+    def select(self, keep: NDArray[np.bool_]) -> "Labelled":
+        """Return the features with these pairs only."""
         return Labelled(self.features, self.better[keep], self.worse[keep], self.weight[keep], self.fold[keep])
 
 
 class HeadSettings(NamedTuple):
-    """Which heads: ``ensemble`` (all, one C) or ``nested`` (the best one by inner folds, of all places and Cs)."""
+    """The heads: ``ensemble`` (all, one C) or ``nested`` (the best by inner folds, of all places and Cs)."""
 
     head: Literal["ensemble", "nested"]
     inverse_regularisation: tuple[float, ...]
@@ -75,7 +67,7 @@ class Heads(NamedTuple):
     weights: Floats
 
     def score(self, features: Table) -> Floats:
-        """One score a response, from features of shape (response, place, coordinate)."""
+        """Return one score a response, from features of shape (response, place, coordinate)."""
         # A place at a time: the whole table in double precision could be larger than memory.
         scores = np.zeros(len(features))
         for place in np.flatnonzero(self.weights.any(axis=1)):
@@ -93,12 +85,12 @@ class FeatureModel(CrossFitted[Heads]):
 
         self.library = Library(config)
 
-    def protocol(self) -> dict[str, Any]:
-        """The backbone by its hash, how it reads a text, the heads, and the training cases by their hash."""
+    def protocol(self) -> JsonObject:
+        """Return the hash of the backbone, its reading of text, the heads, and the hash of the training cases."""
         config = self.config
         return {
             "model": "features",
-            **self.learnt_from(),
+            **self.training_protocol(),
             **self.library.protocol(),
             "head": config.head,
             "inverse_regularisation": list(config.inverse_regularisation),
@@ -106,15 +98,15 @@ class FeatureModel(CrossFitted[Heads]):
         }
 
     def rate(self, fitted: Heads, cases: Sequence[Case]) -> list[float]:
-        """One score a response, in order."""
+        """Return one score a response, in order."""
         return fitted.score(self.library.features(cases)).tolist()
 
     def cut_responses(self, case: Case) -> tuple[str, ...]:
-        """Those whose conversation is longer than the limit."""
+        """Return the responses whose conversation is longer than the limit."""
         return tuple(response.id for response in case.responses if self.library.is_cut(case, response))
 
     def fit_fold(self, cases: Sequence[Case], pairs: FlatPairs) -> Heads:
-        """The heads of the cases' pairs."""
+        """Return the heads of the cases' pairs."""
         numbers: dict[str, int] = {}
         prompt = np.array([numbers.setdefault(normalised(case), len(numbers)) for case in cases])
         labelled = Labelled(
@@ -128,13 +120,13 @@ class FeatureModel(CrossFitted[Heads]):
         return fit_heads(labelled, HeadSettings(config.head, config.inverse_regularisation))
 
     def _inner_folds(self, num_prompts: int) -> Any:
-        """The inner fold of each prompt, in order of first appearance."""
+        """Return the inner fold of each prompt, in order of first appearance."""
         folds = np.arange(num_prompts) % self.config.inner_folds
         return generator(0, "inner folds").permutation(folds)
 
 
 def build(config: Config) -> FeatureModel:
-    """The model. Raises ConfigError without a backbone or training cases, and for settings that make no sense."""
+    """Return the model. Raises ConfigError without a backbone or training cases, and for invalid settings."""
     if not config.train:
         raise ConfigError(
             "the features model needs training cases",
@@ -157,7 +149,7 @@ def _check_regularisation(values: Sequence[float], head: str) -> None:
 
 
 def fit_heads(labelled: Labelled, settings: HeadSettings) -> Heads:
-    """The heads of the pairs. The scores of an ensemble are in standard deviations of the training margins."""
+    """Return the heads of the pairs. An ensemble's scores are in standard deviations of the training margins."""
     if settings.head == "nested":
         place, strength = _best(labelled, settings)
         return Heads(_alone(labelled, place, _head(labelled, place, strength)))
@@ -177,7 +169,7 @@ def _alone(labelled: Labelled, place: int, weights: Floats) -> Floats:
 
 
 def _best(labelled: Labelled, settings: HeadSettings) -> tuple[int, float]:
-    """The place and C with the greatest likelihood of the inner folds, each predicted from the others."""
+    """Return the place and C with the greatest likelihood of the inner folds, each predicted from the others."""
     candidates = [
         (place, strength)
         for place in range(labelled.features.shape[1])
@@ -192,21 +184,21 @@ def _inner_loss(labelled: Labelled, place: int, strength: float) -> float:
     loss = 0.0
     for fold in np.unique(labelled.fold):
         is_out = labelled.fold == fold
-        held_out = labelled.chosen(is_out)
-        margin = _differences(held_out, place) @ _head(labelled.chosen(~is_out), place, strength)
+        held_out = labelled.select(is_out)
+        margin = _differences(held_out, place) @ _head(labelled.select(~is_out), place, strength)
         loss += float(held_out.weight @ np.logaddexp(0, -margin))
     return loss
 
 
 def _head(labelled: Labelled, place: int, strength: float) -> Floats:
-    """The weights of one place for raw features.
+    """Return the weights of one place for raw features.
 
     Each coordinate is divided by its deviation among the responses of the pairs: in middle layers a few coordinates
     are a thousand times the others. Then by the root of their number, so that C means the same for every width.
     """
     taken = labelled.features[np.union1d(labelled.better, labelled.worse), place].astype(np.float64)
     deviation = taken.std(axis=0)
-    # What is constant up to rounding says nothing, and would be blown up.
+    # Coordinates that are constant up to rounding carry no information, and scaling would amplify the rounding.
     varies = deviation > 1e-6 * np.maximum(np.abs(taken).max(axis=0), 1e-30)
     scale = np.where(varies, 1 / np.where(varies, deviation, 1.0), 0.0) / np.sqrt(taken.shape[1])
     differences = _differences(labelled, place) * scale

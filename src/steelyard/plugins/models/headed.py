@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from steelyard.core.errors import ModelError
 from steelyard.core.plugins import Plugin
+from steelyard.core.types import JsonObject
 from steelyard.networks.settings import DecoderConfig
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ CARD_TEMPLATE = _TURNS % ("\\", " ")
 MISTRAL_TEMPLATE = _TURNS % ("/", "{{ eos_token }}") + "{{ eos_token }}"
 _REWARD_ID = 0
 _Weights = Mapping[str, "Tensor"]
-_MakeHead = Callable[[Mapping[str, Any], _Weights], "nn.Module"]
+_MakeHead = Callable[[JsonObject, _Weights], "nn.Module"]
 
 
 class CheemsrmConfig(DecoderConfig, frozen=True):
@@ -55,7 +56,7 @@ def _model(
     read: "Callable[[Any], ReadPlaces] | None" = None,
     before: "Callable[[Any, Rendering], tuple[int, ...]] | None" = None,
     template: str | None = None,
-    protocol: "Callable[[nn.Module], Mapping[str, Any]] | None" = None,
+    protocol: "Callable[[nn.Module], JsonObject] | None" = None,
 ) -> "HeadedModel":
     """Load a family's folder. Raises ModelError for a checkpoint of another layout.
 
@@ -83,7 +84,7 @@ def _model(
     return HeadedModel(config, family, backbone, tokenizer=tokenizer, rendering=rendering)
 
 
-def _named(*prefixes: str, strip: str = "") -> Callable[[Path], dict[str, "Tensor"]]:
+def _stored_weights(*prefixes: str, strip: str = "") -> Callable[[Path], dict[str, "Tensor"]]:
     """Return a reader of the weights whose names begin so, without the prefix ``strip``."""
 
     def weights(folder: Path) -> dict[str, "Tensor"]:
@@ -95,7 +96,7 @@ def _named(*prefixes: str, strip: str = "") -> Callable[[Path], dict[str, "Tenso
     return weights
 
 
-def _linear(settings: Mapping[str, Any], _: _Weights) -> "nn.Module":
+def _linear(settings: JsonObject, _: _Weights) -> "nn.Module":
     from steelyard.plugins.models._heads import LinearHead
 
     return LinearHead(settings["hidden_size"])
@@ -117,7 +118,7 @@ def _armorm(config: DecoderConfig) -> "HeadedModel":
     def read(tokenizer: Any) -> "ReadPlaces":
         return turn_reader(tokenizer, where=config.path)
 
-    return _model(config, "armorm", lambda settings, _: armorm_head(settings), _named(*_GATE), read=read)
+    return _model(config, "armorm", lambda settings, _: armorm_head(settings), _stored_weights(*_GATE), read=read)
 
 
 def _qrm(config: DecoderConfig) -> "HeadedModel":
@@ -131,10 +132,10 @@ def _qrm(config: DecoderConfig) -> "HeadedModel":
     def read(tokenizer: Any) -> "ReadPlaces":
         return turn_reader(tokenizer, where=config.path)
 
-    def head(settings: Mapping[str, Any], _: _Weights) -> "nn.Module":
+    def head(settings: JsonObject, _: _Weights) -> "nn.Module":
         return qrm_head(settings, where=config.path)
 
-    return _model(config, "qrm", head, _named(*_GATE), read=read)
+    return _model(config, "qrm", head, _stored_weights(*_GATE), read=read)
 
 
 def _grm(config: DecoderConfig) -> "HeadedModel":
@@ -145,7 +146,7 @@ def _grm(config: DecoderConfig) -> "HeadedModel":
     """
     from steelyard.plugins.models._heads import ValueHead
 
-    return _model(config, "grm", lambda settings, _: ValueHead(settings), _named("v_head.", strip="v_head."))
+    return _model(config, "grm", lambda settings, _: ValueHead(settings), _stored_weights("v_head.", strip="v_head."))
 
 
 def _urm(config: DecoderConfig) -> "HeadedModel":
@@ -161,13 +162,13 @@ def _urm(config: DecoderConfig) -> "HeadedModel":
     """
     from steelyard.plugins.models._heads import HELPSTEER_WEIGHTS, attribute_head
 
-    def protocol(head: "nn.Module") -> dict[str, Any]:
+    def protocol(head: "nn.Module") -> JsonObject:
         return {"weights": "learned" if head.is_weighted else list(HELPSTEER_WEIGHTS)}
 
-    def make_head(settings: Mapping[str, Any], weights: _Weights) -> "nn.Module":
+    def make_head(settings: JsonObject, weights: _Weights) -> "nn.Module":
         return attribute_head(settings["hidden_size"], weights)
 
-    return _model(config, "urm", make_head, _named("score.", "weights."), protocol=protocol)
+    return _model(config, "urm", make_head, _stored_weights("score.", "weights."), protocol=protocol)
 
 
 def _cheemsrm(config: CheemsrmConfig) -> "HeadedModel":
@@ -183,7 +184,7 @@ def _cheemsrm(config: CheemsrmConfig) -> "HeadedModel":
         config,
         "cheemsrm",
         _linear,
-        _named("v_head.", strip="v_head."),
+        _stored_weights("v_head.", strip="v_head."),
         before=_second_mark if config.as_published else None,
         protocol=lambda _: {"as_published": config.as_published},
     )
@@ -205,7 +206,7 @@ def _eurus_rm(config: EurusConfig) -> "HeadedModel":
     the text from the model card's example, which prints ``[\INST]`` where Mistral's template has ``[/INST]``.
     """
     template = {"card": CARD_TEMPLATE, "mistral": MISTRAL_TEMPLATE}[config.marks]
-    weights = _named("regression_head.", strip="regression_head.")
+    weights = _stored_weights("regression_head.", strip="regression_head.")
     return _model(config, "eurus_rm", _linear, weights, template=template)
 
 

@@ -16,7 +16,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.scores import TOO_LONG
 from steelyard.core.self_tests import SelfTest
-from steelyard.core.types import Case, OverLength, Scores
+from steelyard.core.types import Case, JsonObject, OverLength, Scores
 
 if TYPE_CHECKING:
     from steelyard.networks.answer_tokens import AnswerRow
@@ -89,7 +89,7 @@ class Implicit:
         """Return one Scores a case, in order."""
         yield from self.scorer.score(cases)
 
-    def protocol(self) -> dict[str, Any]:
+    def protocol(self) -> JsonObject:
         """Return the reference, the rule, β, template, length and number type."""
         from steelyard.networks.manifest import protocol_of
 
@@ -110,9 +110,9 @@ class Implicit:
         answers = [self._answer(row) for case in cases for row in self.answers.rows(case)]
         rows = tuple(answer.row for answer in answers if answer.unscored is None)
         if self.is_published:
-            found = "the published rule puts a mark of its own in front and behind"
-            yield SelfTest(name="beginning_mark", state="not applicable", remark=found)
-            yield SelfTest(name="last_token", state="not applicable", remark=found)
+            problem = "the published rule puts a mark of its own in front and behind"
+            yield SelfTest(name="beginning_mark", state="not applicable", remark=problem)
+            yield SelfTest(name="last_token", state="not applicable", remark=problem)
         else:
             yield from text_tests(self.tokenizer, self.rendering, [rows], cases[0])
         yield SelfTest(name="trained_head", state="not applicable", remark="a policy's rewards come from no head")
@@ -126,9 +126,9 @@ class Implicit:
         figures = {"largest_reward": largest, "num_answers": len(rows)}
         if largest > 0:
             return SelfTest(name=name, state="passed", figures=figures)
-        found = "policy and reference are the same model: every reward is 0"
+        problem = "policy and reference are the same model: every reward is 0"
         do = "name the model before its DPO training"
-        return SelfTest(name=name, state="failed", figures=figures, remark=found, do=do)
+        return SelfTest(name=name, state="failed", figures=figures, remark=problem, do=do)
 
     def lengths(self, case: Case) -> list[int]:
         """Return the number of tokens of each answer with its prompt; 0 for an answer of several turns."""
@@ -191,11 +191,11 @@ class Implicit:
 def build(config: Config) -> Implicit:
     """Return the policy, with its reference, loaded.
 
-    Raises ConfigError for settings that contradict each other, ModelError for what is no causal language model.
+    Raises ConfigError for settings that contradict each other, ModelError for a folder without a causal language model.
     """
     if config.reference is not None and config.reduction == "norm":
-        found = "reduction='norm' with a reference: a difference of norms is no ratio of probabilities"
-        raise ConfigError(found, where="model.reduction", allowed="sum, avg")
+        problem = "reduction='norm' with a reference: a difference of norms is no ratio of probabilities"
+        raise ConfigError(problem, where="model.reduction", allowed="sum, avg")
     if not config.beta > 0:
         raise ConfigError(f"beta={config.beta}", where="model.beta", allowed="above 0")
     return Implicit(config)
@@ -232,6 +232,6 @@ def _check_manifest(manifest: "Manifest | None", config: Config, reduction: str)
         how = "without a reference" if policy.is_reference_free else base
         raise ModelError(f"a policy that was trained {how}", where=config.path)
     if reduction != policy.reduction or config.protocol != "template":
-        found = f"a policy that was trained on the {policy.reduction} of its answers' log-probabilities"
+        problem = f"a policy that was trained on the {policy.reduction} of its answers' log-probabilities"
         do = f"say --set model.reduction={policy.reduction} --set model.protocol=template"
-        raise ModelError(found, where=config.path, do=do)
+        raise ModelError(problem, where=config.path, do=do)

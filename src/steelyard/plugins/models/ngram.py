@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.text import response_text
-from steelyard.core.types import Case
+from steelyard.core.types import Case, JsonObject
 from steelyard.plugins.models._cross_fitted import CrossFitted, FlatPairs, bradley_terry
 from steelyard.ranking.pairs import PairChoice
 
 
 class Config(BaseConfig, frozen=True):
-    """``train`` is the case file to learn from; ``inverse_regularisation`` is scikit-learn's C.
+    """Settings of the n-grams and their fit.
 
-    A case whose prompt occurs in the training cases is scored by a model that has not seen the prompt: the training
-    prompts are divided into ``folds`` by a hash of their text, and the case's own fold is left out.
+    A case whose prompt occurs in the training cases is scored by a fit without that prompt: the training prompts are
+    divided into ``folds`` by a hash of their text, and the case's fold is left out.
     """
 
     train: str = ""
@@ -49,18 +49,18 @@ class FittedNgrams(NamedTuple):
 
 
 class NgramModel(CrossFitted[FittedNgrams]):
-    """Scores by fitted models, one for each fold that had to be left out, fitted when first needed."""
+    """Scores by fits, one for each fold that is left out, computed when first needed."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config.train, config.folds, config.pairs)
         self.config = config
 
-    def protocol(self) -> dict[str, Any]:
+    def protocol(self) -> JsonObject:
         """Return the features, the regularisation and the training cases by their hash."""
         config = self.config
         return {
             "model": "ngram",
-            **self.learnt_from(),
+            **self.training_protocol(),
             "ngrams": [1, config.longest],
             "min_documents": config.min_documents,
             "max_features": config.max_features,

@@ -3,26 +3,23 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from statistics import fmean, pstdev
-from typing import Any, Literal
+from typing import Literal
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.core.protocols import RewardModel
 from steelyard.core.self_tests import ComparesAnswers
-from steelyard.core.types import Case, Scores
+from steelyard.core.types import Case, JsonObject, Scores
 
 _CASES_AT_A_TIME = 64
 
 
 class Member(BaseConfig, frozen=True):
-    """One model of the panel: what one would write after ``--model``, its settings, and its scale for ``scale``.
-
-    ``mean`` and ``deviation`` are of its scores on some sample, so that its scores become z-scores of that sample.
-    """
+    """One model of the panel: the value of ``--model``, its settings, and its scale for ``combine=scale``."""
 
     model: str
     """A trained model's folder, or a kind of model."""
-    settings: dict[str, Any] = {}  # noqa: RUF012 - msgspec copies it
+    settings: JsonObject = {}  # noqa: RUF012 - msgspec copies it
     """Settings of the model's kind."""
     mean: float = 0.0
     """With scale: the mean of its scores on some sample."""
@@ -31,11 +28,11 @@ class Member(BaseConfig, frozen=True):
 
 
 class Config(BaseConfig, frozen=True):
-    """How the members' scores are combined; each has the same weight.
+    """The combination of the members' scores; each has the same weight.
 
     ``rank``: the share of the case's other answers that an answer beats, a tie counting half: from 0 to 1. ``z``: the
-    z-score among the case's own answers, 0 where all are equal. Both say nothing of one case's answers against
-    another's. ``scale``: the z-score by each member's given mean and deviation, comparable across cases.
+    z-score among the answers of the case, 0 where all are equal. Neither compares answers of different cases.
+    ``scale``: the z-score by each member's mean and deviation in the settings, comparable across cases.
     """
 
     members: tuple[str | Member, ...] = ()
@@ -45,39 +42,39 @@ class Config(BaseConfig, frozen=True):
 
 
 class Model:
-    """Scores by the members' mean. An answer that one member leaves unscored is unscored, with that member's reason."""
+    """Scores by the members' mean. An answer that a member leaves unscored is unscored, with that member's reason."""
 
     def __init__(self, config: Config, members: Sequence[RewardModel]) -> None:
         self.combine = config.combine
-        self.named = [Member(model=one) if isinstance(one, str) else one for one in config.members]
+        self.settings = [Member(model=name) if isinstance(name, str) else name for name in config.members]
         self.members = members
         self.compares_answers = config.combine != "scale" or any(
-            isinstance(one, ComparesAnswers) and one.compares_answers for one in members
+            isinstance(member, ComparesAnswers) and member.compares_answers for member in members
         )
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
-        """One Scores a case, in order."""
+        """Yield one Scores a case, in order."""
         waiting = iter(cases)
         while window := list(islice(waiting, _CASES_AT_A_TIME)):
             lines = zip(*(member.score(window) for member in self.members), strict=True)
             for case, of_members in zip(window, lines, strict=True):
                 yield self._combined(case, of_members)
 
-    def protocol(self) -> dict[str, Any]:
-        """How the members are combined, and each member's own protocol."""
+    def protocol(self) -> JsonObject:
+        """Return how the members are combined, and each member's protocol."""
         members = [member.protocol() for member in self.members]
-        scales = [[one.mean, one.deviation] for one in self.named] if self.combine == "scale" else None
+        scales = [[member.mean, member.deviation] for member in self.settings] if self.combine == "scale" else None
         return {"model": "panel", "combine": self.combine, "members": members, "scales": scales}
 
     def _combined(self, case: Case, lines: Sequence[Scores]) -> Scores:
         unscored: dict[str, str] = {}
-        for member, line in zip(self.named, lines, strict=True):
+        for member, line in zip(self.settings, lines, strict=True):
             for name, reason in line.unscored.items():
                 unscored.setdefault(name, f"{member.model}: {reason}")
         names = [response.id for response in case.responses if response.id not in unscored]
         scaled = [
             self._scaled(member, [float(line.scores[name] or 0.0) for name in names])
-            for member, line in zip(self.named, lines, strict=True)
+            for member, line in zip(self.settings, lines, strict=True)
         ]
         means = dict(zip(names, map(fmean, zip(*scaled, strict=True)), strict=True))
         return Scores(
@@ -97,26 +94,26 @@ class Model:
 
 
 def shares_beaten(scores: Sequence[float]) -> list[float]:
-    """For each score the share of the others that it beats, a tie counting half; 0.5 where there are no others."""
+    """Return for each score the share of the others that it beats, a tie counting half; 0.5 for a single score."""
     others = len(scores) - 1
     if others < 1:
         return [0.5] * len(scores)
     beaten = [sum((score > other) + 0.5 * (score == other) for other in scores) - 0.5 for score in scores]
-    return [one / others for one in beaten]
+    return [number / others for number in beaten]
 
 
 def z_scores(scores: Sequence[float]) -> list[float]:
-    """Each score's distance from the mean in standard deviations (of all, not of a sample); 0 where all are equal."""
+    """Return each score's distance from the mean in population standard deviations; 0 where all are equal."""
     deviation = pstdev(scores) if scores else 0.0
     return [(score - fmean(scores)) / deviation if deviation else 0.0 for score in scores]
 
 
 def build(config: Config, members: Sequence[RewardModel] = ()) -> Model:
-    """The panel of models that are built already. Raises ConfigError for less than two, and for no deviation."""
+    """Return the panel of built models. Raises ConfigError for fewer than two, and for no deviation."""
     if len(config.members) < 2 or len(members) != len(config.members):
-        found = f"a panel of {len(config.members)} models"
+        problem = f"a panel of {len(config.members)} models"
         raise ConfigError(
-            found, where="model.members", do="""name two or more: --set 'model.members=["longer","random"]'"""
+            problem, where="model.members", do="""name two or more: --set 'model.members=["longer","random"]'"""
         )
     for member in config.members:
         if isinstance(member, Member) and not member.deviation > 0:

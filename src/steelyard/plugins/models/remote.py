@@ -16,7 +16,7 @@ from steelyard.core.text import prompt_text, response_text
 from steelyard.core.types import Case, JsonObject, Message, Response, Scores
 from steelyard.io.http import HttpReply, RequestLimits, post
 from steelyard.io.settings import check_address, read_key
-from steelyard.plugins.models._dialects import DIALECTS, Content, Dialect, Item, Malformed, Send, ServedModel
+from steelyard.plugins.models._dialects import DIALECTS, Content, Dialect, Malformed, Send, ServedModel, ServerItem
 
 if TYPE_CHECKING:
     from steelyard.networks.conversation import Rendering
@@ -134,12 +134,12 @@ class Renderer:
             "max_length": rendering.max_length,
         }
 
-    def item(self, case: Case, response: Response) -> Item | Unsent:
+    def item(self, case: Case, response: Response) -> ServerItem | Unsent:
         """Return the item of an answer, or why it cannot be sent."""
         content = self._content(case, response)
         if isinstance(content, Unsent):
             return content
-        return Item(content, prompt_text(case), response_text(response))
+        return ServerItem(content, prompt_text(case), response_text(response))
 
     def _content(self, case: Case, response: Response) -> Content | Unsent:
         answer = response.messages or (Message(role="assistant", content=response.text or ""),)
@@ -172,12 +172,12 @@ class Renderer:
         return text
 
 
-class Slot(NamedTuple):
+class RequestSlot(NamedTuple):
     """An item with its case's position in the window and its response's id."""
 
     case: int
     response: str
-    item: Item
+    item: ServerItem
 
 
 class Remote:
@@ -225,14 +225,14 @@ class Remote:
 
     def _scores(self, cases: Sequence[Case]) -> Iterator[Scores]:
         results: list[dict[str, float | str]] = [{} for _ in cases]
-        slots: list[Slot] = []
+        slots: list[RequestSlot] = []
         for place, case in enumerate(cases):
             for response in case.responses:
                 item = self.renderer.item(case, response)
                 if isinstance(item, Unsent):
                     results[place][response.id] = item.reason
                 else:
-                    slots.append(Slot(place, response.id, item))
+                    slots.append(RequestSlot(place, response.id, item))
         batches = self._batches(slots)
         with ThreadPoolExecutor(self.config.workers) as pool:
             for batch, values in zip(batches, pool.map(self._rewards, batches), strict=True):
@@ -240,9 +240,9 @@ class Remote:
                     results[slot.case][slot.response] = value
         yield from (_case_scores(case, values) for case, values in zip(cases, results, strict=True))
 
-    def _batches(self, slots: Sequence[Slot]) -> list[list[Slot]]:
+    def _batches(self, slots: Sequence[RequestSlot]) -> list[list[RequestSlot]]:
         size = 1 if self.send == "messages" or self.dialect.is_single else self.config.batch_size
-        batches: list[list[Slot]] = []
+        batches: list[list[RequestSlot]] = []
         for slot in slots:
             is_full = not batches or len(batches[-1]) == size
             if is_full or (self.dialect.is_by_case and batches[-1][0].case != slot.case):
@@ -250,7 +250,7 @@ class Remote:
             batches[-1].append(slot)
         return batches
 
-    def _rewards(self, batch: Sequence[Slot]) -> list[float | str]:
+    def _rewards(self, batch: Sequence[RequestSlot]) -> list[float | str]:
         """Return a number or a reason for each item; where the server refuses a batch, each item is sent alone."""
         reply = post(self.url, self.dialect.question([slot.item for slot in batch], self.served), self.limits)
         if reply.reason is None:
@@ -269,7 +269,7 @@ class Remote:
         if reply.reason == "unreachable" and not self.was_answered:
             raise ModelError(f"no server answers{detail}", where=self.url, do="start it, or check model.url")
 
-    def _read(self, value: Any, batch: Sequence[Slot]) -> list[float | str]:
+    def _read(self, value: Any, batch: Sequence[RequestSlot]) -> list[float | str]:
         try:
             rows = self.dialect.read(value, len(batch))
         except Malformed:

@@ -91,7 +91,7 @@ def evaluate(
             evaluated = _with_scores(source, result, scores, train_cases, workers)
         else:
             assert choice is not None, "a model or scores"
-            evaluated = _with_judge(source, result, choice) if choice.jury else _with_model(source, result, choice)
+            evaluated = _with_judge(source, result, choice) if choice.judges else _with_model(source, result, choice)
         forget_lines(result)
         result.summary = {"bench": config.bench_kind} | evaluated.named | summarise(evaluated.evaluation)
         result.counts = _counts(evaluated.evaluation, cases.warnings | overlap)

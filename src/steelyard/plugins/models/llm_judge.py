@@ -1,15 +1,15 @@
-"""A language model that is asked: its verdicts on pairs, its best of four, or its ratings, alone or as a panel."""
+"""A language model as a judge: its verdicts on pairs, its best of four, or its ratings, alone or as a panel."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from steelyard.core.comparison import Answer, Comparison
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.types import Case, Meta, Scores
+from steelyard.core.types import Case, JsonObject, Meta, Scores
 from steelyard.io.ledger import open_ledger
 from steelyard.judging.asking import answers_of, ask_panel
 from steelyard.judging.panel import JudgePanel, PanelMember
@@ -20,11 +20,9 @@ _CASES_AT_A_TIME = 64
 
 
 class Config(BaseConfig, frozen=True):
-    """``chat`` has the chat's ``kind`` and settings, ``judge`` the style and settings of the way of asking.
+    """Settings of a judge or a panel of judges.
 
-    ``compare``: every pair in both orders, the ``best`` of two to four answers, or ``ratings`` from 1 to 10. ``judges``
-    are the members of a panel, each with its ``chat`` and ``judge``. The score of an answer is its rating, or the share
-    of its comparisons that it won, a tie counting half.
+    The score of an answer is its rating, or the share of its comparisons that it won, a tie counting half.
     """
 
     compare: Literal["pairs", "best", "ratings"] = "pairs"
@@ -47,70 +45,69 @@ class Config(BaseConfig, frozen=True):
     """The seed of the orders that are drawn."""
 
 
-class Judged:
-    """A JudgeModel. Unscored: ``unreadable``, ``refused``, ``cut off``, ``failed``, or why nothing could be asked."""
+class LlmJudge:
+    """A JudgeModel. Unscored: ``unreadable``, ``refused``, ``cut off``, ``failed``, or why no question is possible."""
 
-    def __init__(self, config: Config, jury: JudgePanel, ledger: Path | None) -> None:
+    def __init__(self, config: Config, panel: JudgePanel, ledger: Path | None) -> None:
         self.config = config
-        self.jury = jury
+        self.panel = panel
         self.ledger = ledger
-        self.name = jury.name
+        self.name = panel.name
         self.compares_pairs = config.compare == "pairs"
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
-        """One Scores a case, in order."""
+        """Yield one Scores a case, in order."""
         waiting = iter(cases)
         while window := list(islice(waiting, _CASES_AT_A_TIME)):
             for case, answers in zip(window, self._answers(window, None, quietly=True), strict=True):
-                yield scores_of(
-                    case, [one[self.name] for one in answers], why=refusal_reason(case, self.config.compare)
-                )
+                combined = [answer[self.name] for answer in answers]
+                yield scores_of(case, combined, why=refusal_reason(case, self.config.compare))
 
     def answers(
         self, cases: Sequence[Case], pairs: Sequence[Sequence[tuple[int, int]]] | None = None
     ) -> Iterator[tuple[Mapping[str, Answer], ...]]:
-        """Everything is asked first, through the ledger; then the answers are read case by case."""
+        """Send every question first, through the ledger; then yield the answers case by case."""
         return self._answers(cases, pairs, quietly=False)
 
-    def protocol(self) -> dict[str, Any]:
-        """Whom it asks, and how."""
-        return self.jury.protocol()
+    def protocol(self) -> JsonObject:
+        """Return the judges and their settings."""
+        return self.panel.protocol()
 
     def _answers(
         self, cases: Sequence[Case], pairs: Sequence[Sequence[tuple[int, int]]] | None, *, quietly: bool
     ) -> Iterator[tuple[Mapping[str, Answer], ...]]:
-        chosen = [None] * len(cases) if pairs is None else pairs
+        pairs_by_case = [None] * len(cases) if pairs is None else pairs
 
         def planned() -> Iterator[tuple[Comparison, ...]]:
-            for case, own in zip(cases, chosen, strict=True):
-                yield plan_comparisons(case, self.config.compare, seed=self.config.seed, pairs=own)
+            for case, case_pairs in zip(cases, pairs_by_case, strict=True):
+                yield plan_comparisons(case, self.config.compare, seed=self.config.seed, pairs=case_pairs)
 
         with open_ledger(self.ledger) as ledger:
             ask_panel(
-                self.jury,
+                self.panel,
                 lambda: chain.from_iterable(planned()),
                 ledger,
                 most_cut_off=self.config.most_cut_off,
                 quietly=quietly,
             )
-            for own in planned():
-                yield tuple(answers_of(self.jury, one, ledger) for one in own)
+            for comparisons in planned():
+                yield tuple(answers_of(self.panel, comparison, ledger) for comparison in comparisons)
 
 
 def scores_of(case: Case, answers: Sequence[Answer], *, why: str | None) -> Scores:
-    """A number for each response from what the judges say together; ``why`` nothing was asked, null if it was."""
+    """Return a number for each response from the combined answers, or ``why`` no question was possible."""
     names = [response.id for response in case.responses]
-    ratings = [one for answer in answers for one in answer.ratings]
+    ratings = [rating for answer in answers for rating in answer.ratings]
     if why is not None:
         shares, reasons = dict.fromkeys(names), dict.fromkeys(names, why)
     elif ratings:
-        shares = {one.response: one.value for one in ratings}
-        reasons = {one.response: one.outcome or "unreadable" for one in ratings if one.value is None}
+        shares = {rating.response: rating.value for rating in ratings}
+        reasons = {rating.response: rating.outcome or "unreadable" for rating in ratings if rating.value is None}
     else:
-        shares, reasons = shares_won(names, [one for answer in answers for one in answer.verdicts])
+        shares, reasons = shares_won(names, [verdict for answer in answers for verdict in answer.verdicts])
     return Scores(prompt=case.prompt.id, language=case.prompt.language, scores={**shares}, unscored={**reasons})
 
 
-def build(config: Config, jury: JudgePanel, ledger: Path | None = None) -> Judged:
-    """The judges, who are built already; ``ledger`` is where their replies are kept, null for nowhere."""
-    return Judged(config, jury, ledger)
+def build(config: Config, panel: JudgePanel, ledger: Path | None = None) -> LlmJudge:
+    """Return the model of judges that are built already; ``ledger`` is the file of their replies, null for none."""
+    return LlmJudge(config, panel, ledger)

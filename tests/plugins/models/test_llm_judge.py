@@ -10,7 +10,7 @@ from strategies import case
 
 def model(chat, *, ledger=None, **settings):
     return build_model(
-        choose_model("judged", {"chat": chat, "judge": {"prompt_language": "en"}, **settings}), ledger=ledger
+        choose_model("llm_judge", {"chat": chat, "judge": {"prompt_language": "en"}, **settings}), ledger=ledger
     )
 
 
@@ -79,14 +79,14 @@ def test_a_panel_of_judges(tmp_path):
         {"chat": record(tmp_path / f"{name}.jsonl", {"text": text}) | {"name": name}, "judge": {"orders": "one"}}
         for name, text in (("x", "[[A]]"), ("y", "[[B]]"), ("z", "[[A]]"))
     ]
-    choice = choose_model("judged", {"judges": judges, "name": "three"})
+    choice = choose_model("llm_judge", {"judges": judges, "name": "three"})
     assert sorted(choice.inputs()) == [f"model.chat.{number}.path" for number in range(3)]
     panel = build_model(choice)
     assert panel.name == "three"
     (answers,) = panel.answers([case(responses="ab")])
     assert answers[0]["three"].verdicts[0].outcome == answers[0]["x"].verdicts[0].outcome
     with pytest.raises(ConfigError, match="an even number"):
-        choose_model("judged", {"judges": judges[:2]})
+        choose_model("llm_judge", {"judges": judges[:2]})
 
 
 def test_other_answers_models_do_not_compare(tmp_path):
