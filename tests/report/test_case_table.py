@@ -1,13 +1,13 @@
 import msgspec
 
 from steelyard.io.terminal_text import plain
-from steelyard.report.case_table import ItemList, Row, list_lines, list_record, row_of, table_lines
-from steelyard.report.opened import open_case
+from steelyard.report.case_analysis import analyze_case
+from steelyard.report.case_table import ItemList, ItemRow, item_row, list_lines, list_record, table_lines
 from strategies import case
 
 ROWS = (
-    Row("p1", "zh", 5, 15, 2, 3, "天空为什么是\n蓝色的？"),
-    Row("p2[b]\t", None, 2, 0, 0, None, "why " * 30),
+    ItemRow("p1", "zh", 5, 15, 2, 3, "天空为什么是\n蓝色的？"),
+    ItemRow("p2[b]\t", None, 2, 0, 0, None, "why " * 30),
 )
 
 
@@ -25,9 +25,9 @@ def listing(rows=ROWS, **fields):
 
 def test_a_row_counts_what_the_case_holds():
     one = case("p", "abc", ["a>b", "b>a", "a>c"], language="en", text="Why?")
-    assert row_of(open_case(one)) == Row("p", "en", 3, 3, 2, 2, "Why?")
-    assert row_of(open_case(case("p", "ab"))).tiers is None
-    assert row_of(open_case(case("p", "ab", ranking=(("a",), ("b",))))).tiers == 2
+    assert item_row(analyze_case(one)) == ItemRow("p", "en", 3, 3, 2, 2, "Why?")
+    assert item_row(analyze_case(case("p", "ab"))).tiers is None
+    assert item_row(analyze_case(case("p", "ab", ranking=(("a",), ("b",))))).tiers == 2
 
 
 def test_the_table_has_columns_where_they_fit():

@@ -1,30 +1,35 @@
-"""What CASES or RUN stands for: the case files behind it, its scores, its model, and how it took the judgments."""
+"""The sources of a case: the case files behind CASES or RUN, scores, model, and the rule for judgments."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import resolve_config
-from steelyard.core.errors import ConfigError, FileError, UserError, choices
+from steelyard.core.errors import ConfigError, EvidenceError, FileError, Place, UserError, choices
 from steelyard.core.plugins import build
-from steelyard.core.types import Case, Run
+from steelyard.core.scores import checked_scores
+from steelyard.core.types import Case, JsonObject, Run, Scores
 from steelyard.io.cases import read_cases
 from steelyard.io.rows import read_rows
 from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, file_hash, read_run
+from steelyard.io.score_files import placed_lines
 from steelyard.plugins.reward_models import FOLDER_KIND, ModelChoice, choose_model
 from steelyard.ranking.judgment_table import EVERYTHING, Aggregate, Only, parse_only
+from steelyard.report.item_judgments import CaseScores
+from steelyard.report.summary_readers import Item
 
 _WRITTEN_SUFFIXES = (".jsonl", ".parquet")
 _READ_SUFFIXES = (*_WRITTEN_SUFFIXES, ".json")
 _NO_CASES = ("model", "scores", "tokenizer", "run")
+Line = TypeVar("Line", Scores, Item)
 
 
 class Rule(BaseConfig, frozen=True):
-    """Which judgments count, and whether those on one pair vote first: as in `resolve`."""
+    """The judgments that count, and whether those on one pair vote first: as in `resolve`."""
 
     only: Only = EVERYTHING
     """The judgments that count."""
@@ -33,31 +38,31 @@ class Rule(BaseConfig, frozen=True):
 
     def __str__(self) -> str:
         admitted = msgspec.structs.asdict(self.only)
-        told = [f"only {key}={name}" for key, names in admitted.items() for name in names]
-        told += ["majority vote on each pair"] if self.aggregate == "majority" else []
-        return ", ".join(["CHEEMS algorithm 1", *told])
+        parts = [f"only {key}={name}" for key, names in admitted.items() for name in names]
+        parts += ["majority vote on each pair"] if self.aggregate == "majority" else []
+        return ", ".join(["CHEEMS algorithm 1", *parts])
 
 
 def choose_rule(only: Sequence[str], aggregate: str | None) -> Rule | None:
-    """The rule that is asked for in the words of the command line; null where none is. Raises ConfigError."""
+    """Return the rule that the options of the command line set, null where none is set. Raises ConfigError."""
     if not only and aggregate is None:
         return None
-    known = get_args(Aggregate)
-    if aggregate is not None and aggregate not in known:
-        raise ConfigError(f"--aggregate {aggregate!r}", allowed=choices(aggregate, known))
+    rules = get_args(Aggregate)
+    if aggregate is not None and aggregate not in rules:
+        raise ConfigError(f"--aggregate {aggregate!r}", allowed=choices(aggregate, rules))
     settings = {"only": parse_only(only), "aggregate": aggregate or "none"}
     return resolve_config(Rule, settings, where="inspect")
 
 
 class CaseFile(NamedTuple):
-    """A file of cases, what it is to the run, and the benchmark whose raw rows it has where it is no case file."""
+    """A file of cases, its role in the run, and the benchmark whose raw rows it has, null for a case file."""
 
     path: Path
     role: str
     bench: Any = None
 
     def cases(self) -> Iterator[Case]:
-        """The cases one by one. Raises RecordError or FileError for a file that is broken."""
+        """Yield the cases one by one. Raises RecordError or FileError for a file that is broken."""
         if self.bench is None:
             yield from read_cases(self.path)
             return
@@ -66,11 +71,11 @@ class CaseFile(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What was found behind CASES or RUN.
+    """The sources behind CASES or RUN.
 
-    ``listed`` are the files whose items are listed, ``others`` those where an id is looked for after them. ``items``
-    are the results of an evaluation. ``protocol`` is how the run says that its model reads. ``remarks`` tell what was
-    not as it should be.
+    ``listed`` are the files whose items are listed, ``others`` those where an id is looked up after them. ``items``
+    are the results of an evaluation. ``protocol`` is how the model of the run reads. ``remarks`` name files that are
+    gone or have changed.
     """
 
     name: Path
@@ -79,13 +84,13 @@ class Target(NamedTuple):
     scores: tuple[Path, ...] = ()
     items: Path | None = None
     model: ModelChoice | None = None
-    protocol: dict[str, Any] | None = None
+    protocol: JsonObject | None = None
     rule: Rule = Rule()
     remarks: tuple[str, ...] = ()
 
 
 def look_up(path: Path) -> Target:
-    """What stands behind a case file or a finished run.
+    """Return the sources behind a case file or a finished run.
 
     Raises FileError for a folder without a finished run, and for a run whose cases are nowhere any more.
     """
@@ -97,12 +102,12 @@ def look_up(path: Path) -> Target:
     written, gone = _written(path, run)
     read, changed = _read(path, run, is_checked=not written)
     if not written and not read:
-        told = "; ".join([*gone, *changed]) or "it neither wrote nor read any"
-        beside = f" --scores {path / 'scores.jsonl'}" if "scores.jsonl" in run.outputs else ""
+        reasons = "; ".join([*gone, *changed]) or "it neither wrote nor read any"
+        scores = f" --scores {path / 'scores.jsonl'}" if "scores.jsonl" in run.outputs else ""
         raise FileError(
-            f"no cases are known of this run ({run.stage}): {told}",
+            f"no cases are known of this run ({run.stage}): {reasons}",
             where=str(path),
-            do=f"name the case file: steelyard inspect CASES{beside}",
+            do=f"name the case file: steelyard inspect CASES{scores}",
         )
     is_one = bool(written) and written[0].path.stem == "cases"
     model, moved = _model(path, run)
@@ -120,7 +125,7 @@ def look_up(path: Path) -> Target:
 
 
 def _written(folder: Path, run: Run) -> tuple[tuple[CaseFile, ...], list[str]]:
-    """The case files that the run wrote, ``cases`` first, and what is said of those that are gone."""
+    """Return the case files that the run wrote, ``cases`` first, and remarks on those that are gone."""
     names = sorted(
         (name for name in run.outputs if name.endswith(_WRITTEN_SUFFIXES)), key=lambda name: name[:6] != "cases."
     )
@@ -131,34 +136,34 @@ def _written(folder: Path, run: Run) -> tuple[tuple[CaseFile, ...], list[str]]:
 
 
 def _read(folder: Path, run: Run, *, is_checked: bool) -> tuple[tuple[CaseFile, ...], list[str]]:
-    """The case files that the run read, and what is said of those that are gone or, where that is checked, changed."""
-    found, remarks = [], []
-    for role, given in run.inputs.items():
-        if role.partition(".")[0] in _NO_CASES or not given.path.endswith(_READ_SUFFIXES):
+    """Return the case files that the run read, and remarks on those that are gone or, if checked, changed."""
+    files, remarks = [], []
+    for role, source in run.inputs.items():
+        if role.partition(".")[0] in _NO_CASES or not source.path.endswith(_READ_SUFFIXES):
             continue
-        path, is_same = _located(folder, Path(given.path), given.sha256 if is_checked else None)
+        path, is_same = _located(folder, Path(source.path), source.sha256 if is_checked else None)
         if path is None:
-            remarks.append(f"{given.path}, which {run.stage} read as {role}, is gone")
+            remarks.append(f"{source.path}, which {run.stage} read as {role}, is gone")
             continue
         if not is_same:
             remarks.append(f"{path} has CHANGED since {run.stage} read it")
         bench = None if _holds_cases(path) else _bench(run, role)
         if bench is not None or _holds_cases(path):
             unchecked = "" if is_checked else ", as it is now"
-            found.append(CaseFile(path, f"read by {run.stage} as {role}{unchecked}", bench))
-    return tuple(found), remarks
+            files.append(CaseFile(path, f"read by {run.stage} as {role}{unchecked}", bench))
+    return tuple(files), remarks
 
 
-def _located(folder: Path, given: Path, sha256: str | None) -> tuple[Path | None, bool]:
-    """Where the file is now, also where run and input were moved together; and whether it has the hash, if any."""
-    places = (given, folder.parent / given.parent.name / given.name, folder.parent / given.name)
+def _located(folder: Path, path: Path, sha256: str | None) -> tuple[Path | None, bool]:
+    """Return where the file is now, also if run and input were moved together, and whether it has the hash, if any."""
+    places = (path, folder.parent / path.parent.name / path.name, folder.parent / path.name)
     there = [place for place in dict.fromkeys(places) if place.is_file()]
     same = next((place for place in there if sha256 is None or file_hash(place) == sha256), None)
     return (same, True) if same else (next(iter(there), None), False)
 
 
 def _holds_cases(path: Path) -> bool:
-    """Whether the first record looks like a case: other files of a run are passed over."""
+    """Return whether the first record looks like a case: other files of a run are passed over."""
     try:
         first = next(read_rows(path)).value
     except (UserError, StopIteration):
@@ -167,7 +172,7 @@ def _holds_cases(path: Path) -> bool:
 
 
 def _bench(run: Run, role: str) -> Any:
-    """The benchmark that read raw rows under this role; null for other inputs, and for one that reads cases only."""
+    """Return the benchmark that read raw rows under this role; null for other inputs, and if it reads cases only."""
     if run.stage != "evaluate" or not role.startswith("bench"):
         return None
     bench = build("benches", run.config["bench_kind"], run.config["bench"])
@@ -175,17 +180,17 @@ def _bench(run: Run, role: str) -> Any:
 
 
 def _model(folder: Path, run: Run) -> tuple[ModelChoice | None, list[str]]:
-    """The model that the run trained or scored with, and what is said of one that is gone."""
+    """Return the model that the run trained or scored with, and a remark on one that is gone."""
     if run.stage == "train":
         return choose_model(str(folder)), []
     kind = run.config.get("kind") if run.stage == "score" else run.config.get("model_kind")
-    given = run.inputs.get("model.path")
-    if kind is None or given is None:
+    source = run.inputs.get("model.path")
+    if kind is None or source is None:
         return None, []
-    places = (Path(given.path), folder.parent / Path(given.path).name)
+    places = (Path(source.path), folder.parent / Path(source.path).name)
     path = next((place for place in places if place.exists()), None)
     if path is None:
-        return None, [f"{given.path}, the model of the run, is gone: --model FOLDER shows what another one reads"]
+        return None, [f"{source.path}, the model of the run, is gone: --model FOLDER shows what another one reads"]
     return ModelChoice(kind, path.name, dict(run.config["model"]), {"path": path}), []
 
 
@@ -199,5 +204,36 @@ def _rule(folder: Path, run: Run) -> Rule:
 
 
 def is_folder_model(model: ModelChoice) -> bool:
-    """Whether the model is a trained one in a folder: those can say what they read."""
+    """Return whether the model is a trained one in a folder, whose tokens can be shown."""
     return model.kind == FOLDER_KIND
+
+
+def find_scores(path: Path, case: Case, items: Path | None = None) -> tuple[CaseScores | None, str]:
+    """Return the scores of the case with its line of ``items``, and a sentence that names both places, or the problem.
+
+    Raises RecordError, with the line, for a file that is broken, and FileError for one that is not there.
+    """
+    match = _line_of(path, case, Scores)
+    if match is None:
+        return None, f"scores: {path} has no line for this item"
+    place, line = match
+    try:
+        scores = checked_scores(case, line, by="it")
+    except EvidenceError as error:
+        return None, f"scores: {place} does NOT FIT this item: {error.problem}"
+    outcome = None if items is None else _line_of(items, case, Item)
+    sentence = f"scores: {place}" + (f"; its result: {outcome[0]}" if outcome else "")
+    return CaseScores(str(path), scores, outcome[1] if outcome else None), sentence
+
+
+def _line_of(path: Path, case: Case, kind: type[Line]) -> tuple[Place, Line] | None:
+    """Return the line of this prompt and language; one without a language counts where no line names it."""
+    other: tuple[Place, Line] | None = None
+    for place, line in placed_lines(path, kind):
+        if line.prompt != case.prompt.id:
+            continue
+        if line.language == case.prompt.language:
+            return place, line
+        if line.language is None:
+            other = other or (place, line)
+    return other

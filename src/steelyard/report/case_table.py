@@ -1,9 +1,10 @@
-"""The table of items in a terminal: ids whole, so that they can be copied; two lines an item where it is narrow."""
+"""The table of items in a terminal: ids are whole, so that they can be copied; narrow terminals get a list."""
 
 import shlex
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from steelyard.core.types import JsonObject
 from steelyard.io.terminal_text import (
     EMPTY,
     INDENT,
@@ -18,7 +19,7 @@ from steelyard.io.terminal_text import (
     width_of,
 )
 from steelyard.ranking.judgment_table import NO_LANGUAGE
-from steelyard.report.opened import Opened
+from steelyard.report.case_analysis import CaseAnalysis
 
 _PREVIEW = 400
 _LEAST_PREVIEW = 16
@@ -27,8 +28,8 @@ _HEADS = ("answers", "judgments", "conflicts", "tiers")
 _GAP = "  "
 
 
-class Row(NamedTuple):
-    """One item: ``conflicts`` are judgments that its tiers do not keep; ``tiers`` is null where it has no ranking."""
+class ItemRow(NamedTuple):
+    """One item: ``conflicts`` are judgments that contradict its tiers; ``tiers`` is null where it has no ranking."""
 
     id: str
     language: str | None
@@ -40,13 +41,13 @@ class Row(NamedTuple):
 
 
 class ItemList(NamedTuple):
-    """One page of items: ``num_found`` of ``num_items`` are wanted, and the first here is number ``first`` of them.
+    """One page of items: ``num_found`` of ``num_items`` match, and the first here is number ``first`` of them.
 
-    ``opened_by`` is the command that opens one when ``--id`` is added. ``looked_up`` says what was read where.
+    ``opened_by`` is the command that opens one when ``--id`` is added. ``looked_up`` names the files that were read.
     """
 
     opened_by: str
-    rows: tuple[Row, ...]
+    rows: tuple[ItemRow, ...]
     num_items: int
     num_found: int
     first: int
@@ -55,27 +56,27 @@ class ItemList(NamedTuple):
 
 
 def list_lines(items: ItemList, width: int) -> list[Line]:
-    """How to open an item, what was read, the table, and where it goes on, in lines of at most ``width`` cells."""
+    """Return how to open an item, what was read, the table and the next page, in lines of at most ``width`` cells."""
     last = items.first + len(items.rows) - 1
     of_all = "" if items.num_found == items.num_items else f"; {items.num_items:,} in all"
     counted = f"items {items.first:,} to {last:,} of {items.num_found:,}{of_all}" if items.rows else f"no item{of_all}"
     further = [f"more: --page {items.next_page}"] if items.next_page is not None else []
     return [
         *text_lines(f"open one: {_command(items)}", width, style="good"),
-        *(line for one in items.looked_up for line in text_lines(one, width, style="quiet")),
+        *(line for sentence in items.looked_up for line in text_lines(sentence, width, style="quiet")),
         EMPTY,
         *(table_lines(items.rows, width) if items.rows else []),
         *joined_lines([counted, *further], width),
     ]
 
 
-def list_record(items: ItemList) -> dict[str, Any]:
-    """The page of items as one record."""
+def list_record(items: ItemList) -> JsonObject:
+    """Return the page of items as one record."""
     return {**items._asdict(), "rows": [row._asdict() for row in items.rows], "open_one": _command(items)}
 
 
 def _command(items: ItemList) -> str:
-    """A command that works as it stands, for the first item of the page."""
+    """Return a command that works when pasted, for the first item of the page."""
     if not items.rows:
         return f"{items.opened_by} --id ID"
     row = items.rows[0]
@@ -84,23 +85,23 @@ def _command(items: ItemList) -> str:
     return f"{items.opened_by} --id {shlex.quote(row.id)}{language}"
 
 
-def row_of(opened: Opened) -> Row:
-    """The row of an opened case; the preview is the last thing that was asked."""
-    case = opened.case
-    asked = [message.content for message in case.prompt.messages if message.role != "system"]
-    return Row(
+def item_row(analysis: CaseAnalysis) -> ItemRow:
+    """Return the row of a case; the preview is the last message of the prompt."""
+    case = analysis.case
+    messages = [message.content for message in case.prompt.messages if message.role != "system"]
+    return ItemRow(
         id=case.prompt.id,
         language=case.prompt.language,
         responses=len(case.responses),
         judgments=len(case.judgments),
-        conflicts=opened.num_conflicting,
-        tiers=len(opened.ranking) if opened.ranking else None,
-        preview=asked[-1][:_PREVIEW] if asked else "",
+        conflicts=analysis.num_conflicting,
+        tiers=len(analysis.ranking) if analysis.ranking else None,
+        preview=messages[-1][:_PREVIEW] if messages else "",
     )
 
 
-def table_lines(rows: Sequence[Row], width: int) -> list[Line]:
-    """The rows in lines of at most ``width`` cells, in columns where those and some of the prompt fit."""
+def table_lines(rows: Sequence[ItemRow], width: int) -> list[Line]:
+    """Return the rows in lines of at most ``width`` cells, in columns where these and some of the prompt fit."""
     ids = [visible_line(row.id) for row in rows]
     languages = [visible_line(row.language or "-") for row in rows]
     columns = [["id", *ids], ["lang", *languages], *map(list, zip(_HEADS, *map(_counted, rows), strict=True))]
@@ -122,17 +123,17 @@ def table_lines(rows: Sequence[Row], width: int) -> list[Line]:
     return lines
 
 
-def _preview(row: Row, width: int) -> str:
+def _preview(row: ItemRow, width: int) -> str:
     return clipped(" ".join(visible_line(row.preview).split()), width)
 
 
-def _counted(row: Row) -> tuple[str, ...]:
-    """The numbers in the order of their titles."""
+def _counted(row: ItemRow) -> tuple[str, ...]:
+    """Return the numbers in the order of their titles."""
     numbers = (row.responses, row.judgments, row.conflicts, row.tiers)
     return tuple("-" if number is None else str(number) for number in numbers)
 
 
-def _stacked(row: Row, width: int) -> list[Line]:
+def _stacked(row: ItemRow, width: int) -> list[Line]:
     counted = [f"{title} {number}" for title, number in zip(_TITLES, _counted(row), strict=True)]
     return [
         *text_lines(row.id, width, style="title"),

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.core.types import Case, Judgment, Ranking, Response
-from steelyard.report.graphs import Edge, graph_edges, num_conflicting
+from steelyard.report.case_analysis import PairEdge, graph_edges, num_conflicting
 from steelyard.report.summary_readers import Item
 
 Key = tuple[str, str | None]
@@ -76,12 +76,12 @@ def _places(numbers: Sequence[int], size: int) -> npt.NDArray[np.int64]:
     return places
 
 
-def edges_of(known: Known) -> tuple[Edge, ...]:
+def edges_of(known: Known) -> tuple[PairEdge, ...]:
     """The judgments on the prompt as a graph; those that two files share are taken once."""
     return graph_edges(_judgments(known))
 
 
-def index_line(known: Known, edges: Sequence[Edge]) -> list[Any]:
+def index_line(known: Known, edges: Sequence[PairEdge]) -> list[Any]:
     """A line of the table: id, language, category, preview, outcomes, responses, judgments and conflicting ones.
 
     An outcome is ``[pairs, correct, tied, exact, unscored]``, or null.
@@ -102,7 +102,7 @@ def index_line(known: Known, edges: Sequence[Edge]) -> list[Any]:
     ]
 
 
-def detail(known: Known, edges: Sequence[Edge]) -> dict[str, Any]:
+def detail(known: Known, edges: Sequence[PairEdge]) -> dict[str, Any]:
     """Everything of one prompt for the drill-down, with short keys left out where there is nothing."""
     prompt = known.cases[0][1].prompt if known.cases else None
     return {
@@ -119,7 +119,7 @@ def detail(known: Known, edges: Sequence[Edge]) -> dict[str, Any]:
     }
 
 
-def is_of_interest(known: Known, edges: Sequence[Edge]) -> bool:
+def is_of_interest(known: Known, edges: Sequence[PairEdge]) -> bool:
     """Whether a person will want to open it: a model errs on it, or its judgments conflict."""
     errs = any(one is not None and one.num_correct < one.num_pairs for one in known.outcomes)
     return errs or num_conflicting(edges) > 0

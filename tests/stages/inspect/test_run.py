@@ -26,8 +26,8 @@ def model(tmp_path_factory):
 
 def test_an_item_is_opened_with_where_it_was_found(cases):
     page = inspect_item(cases, "p1")
-    assert page.opened.case.prompt.id == "p1"
-    assert page.opened.num_conflicting == 2
+    assert page.analysis.case.prompt.id == "p1"
+    assert page.analysis.num_conflicting == 2
     assert page.looked_up == (f"item: case 2 of {cases} (the case file)",)
     assert page.rule == "CHEEMS algorithm 1"
 
@@ -38,7 +38,7 @@ def test_of_a_run_its_own_rule_counts_and_its_other_files_are_named(cases, tmp_p
     own = tmp_path / "resolved" / "cases.jsonl"
     assert page.looked_up[:2] == (f"item: case 2 of {own} (written by resolve)", f"not looked at: {cases}")
     assert page.rule == "CHEEMS algorithm 1, majority vote on each pair"
-    assert page.opened.tiers == page.opened.case.ranking == (("a", "b"),)
+    assert page.analysis.tiers == page.analysis.case.ranking == (("a", "b"),)
 
 
 def test_an_item_that_only_the_input_has_is_found_there(cases, tmp_path):
@@ -65,7 +65,7 @@ def test_a_run_s_own_model_shows_its_tokens_when_asked(cases, tmp_path, model):
     assert page.tokens == ()
     assert "tokens: --tokens shows what the model model reads" in page.looked_up
     page = inspect_item(tmp_path / "scored", "p1", Beside(with_tokens=True))
-    one = page.opened.case
+    one = page.analysis.case
     own = encode(tiny.tokenizer(), Rendering(template=tiny.CHATML, strip=False), one, one.responses[1]).ids
     assert [number for piece in page.tokens[1].pieces for number in piece.ids] == list(own)
     assert page.looked_up[-1] == f"tokens: those that the model in {model} reads"

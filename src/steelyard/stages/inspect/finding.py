@@ -12,9 +12,9 @@ from steelyard.core.types import Case, Message
 from steelyard.io.progress import track
 from steelyard.io.terminal_text import visible_line
 from steelyard.ranking.judgment_table import NO_LANGUAGE
+from steelyard.report.case_analysis import analyze_case
 from steelyard.report.case_sources import CaseFile, Rule
-from steelyard.report.case_table import Row, row_of
-from steelyard.report.opened import open_case
+from steelyard.report.case_table import ItemRow, item_row
 
 _MOST_NEAREST = 5
 _MOST_COMPARED = 50_000
@@ -44,7 +44,7 @@ class Found(NamedTuple):
 class Listing(NamedTuple):
     """One page of items; ``num_found`` of ``num_items`` in all are wanted."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ItemRow, ...]
     num_items: int
     num_found: int
 
@@ -81,7 +81,7 @@ def list_items(files: Sequence[CaseFile], wanted: Wanted, rule: Rule) -> Listing
     for name, number in (("limit", wanted.limit), ("page", wanted.page)):
         if number < 1:
             raise ConfigError(f"--{name} {number}", allowed="1 or more")
-    rows: list[Row] = []
+    rows: list[ItemRow] = []
     first = (wanted.page - 1) * wanted.limit
     num_items = num_found = 0
     for case in (case for file in files for case in track(file.cases(), f"reading {file.path.name}")):
@@ -89,7 +89,7 @@ def list_items(files: Sequence[CaseFile], wanted: Wanted, rule: Rule) -> Listing
         if not _is_wanted(case, wanted):
             continue
         if first <= num_found < first + wanted.limit:
-            rows.append(row_of(open_case(case, only=rule.only, aggregate=rule.aggregate)))
+            rows.append(item_row(analyze_case(case, only=rule.only, aggregate=rule.aggregate)))
         num_found += 1
     num_pages = max(1, math.ceil(num_found / wanted.limit))
     if wanted.page > num_pages:

@@ -13,11 +13,10 @@ from steelyard.core.errors import ConfigError
 from steelyard.core.types import Case, Meta
 from steelyard.networks.answer_tokens import ShownAnswer, shown_answers
 from steelyard.plugins.reward_models import ModelChoice, choose_model
-from steelyard.report.case_scores import find_scores
-from steelyard.report.case_sources import Rule, Target, is_folder_model, look_up
+from steelyard.report.case_analysis import analyze_case
+from steelyard.report.case_sources import Rule, Target, find_scores, is_folder_model, look_up
 from steelyard.report.case_table import ItemList
 from steelyard.report.item_page import ItemPage
-from steelyard.report.opened import open_case
 from steelyard.stages.inspect.finding import Wanted, find_item, list_items
 
 _PROTOCOL = ("template_hash", "special_tokens", "strip", "max_length", "over_length")
@@ -76,7 +75,7 @@ def inspect_item(path: Path, item: str, beside: Beside = _NOTHING, *, language: 
         *target.remarks,
     ]
     return ItemPage(
-        opened=open_case(found.case, only=rule.only, aggregate=rule.aggregate),
+        analysis=analyze_case(found.case, only=rule.only, aggregate=rule.aggregate),
         looked_up=tuple(looked_up),
         rule=str(rule),
         scored=tuple(scored for scored, _ in (*own, *given) if scored is not None),
