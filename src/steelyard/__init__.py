@@ -1,6 +1,6 @@
 """Steelyard (杆秤): build and evaluate reward models in any language.
 
-The Python door. Names are loaded when they are first used, so that ``import steelyard`` stays quick.
+The Python API. Names are imported on first use, so that ``import steelyard`` is fast.
 """
 
 import importlib
@@ -50,7 +50,7 @@ _NO_TELEMETRY = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "WANDB_ERROR_REPORTING": "false",
 }
-# Before any library is imported that would report on its use. Who wants a report sets the variable.
+# Set before any library is imported that would send usage reports. A user who wants them sets the variable.
 for _name, _value in _NO_TELEMETRY.items():
     os.environ.setdefault(_name, _value)
 

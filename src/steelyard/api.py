@@ -1,20 +1,20 @@
-"""The Python door: the verbs on values in memory, for notebooks and for code that calls Steelyard."""
+"""The Python API: the verbs on values in memory, for notebooks and other programs."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 from steelyard.core.config import resolve_config
 from steelyard.core.plugins import build
 from steelyard.core.protocols import RewardModel
-from steelyard.core.types import Case, Scores
+from steelyard.core.types import Case, JsonObject, Scores
 
 
 def resolve(
     cases: Sequence[Case], *, only: Sequence[str] = (), aggregate: Literal["none", "majority"] = "none"
 ) -> tuple[Case, ...]:
-    """The cases with conflict-free rankings (CHEEMS, algorithm 1); ``only=["kind=human"]`` picks the evidence.
+    """Return the cases with conflict-free rankings (CHEEMS, algorithm 1); ``only=["kind=human"]`` selects judgments.
 
-    Raises RecordError for a case that does not hold together.
+    Raises RecordError for an inconsistent case.
     """
     from steelyard.core.checks import check_case
     from steelyard.ranking.judgment_table import Only, parse_only
@@ -24,15 +24,15 @@ def resolve(
     return resolve_cases([check_case(case) for case in cases], only=evidence, aggregate=aggregate)[0]
 
 
-def load_model(model: str, settings: Mapping[str, Any] | None = None) -> RewardModel:
-    """The folder of a trained model, or a kind such as ``longer``, ready to score. Raises ModelError and KindError."""
+def load_model(model: str, settings: JsonObject | None = None) -> RewardModel:
+    """Load a model: the folder of a trained one, or a kind such as ``longer``. Raises ModelError and KindError."""
     from steelyard.plugins.reward_models import build_model, choose_model
 
     return build_model(choose_model(model, settings))
 
 
 def score(model: RewardModel, cases: Sequence[Case]) -> tuple[Scores, ...]:
-    """One Scores for each case, in order."""
+    """Score the cases: one Scores per case, in order."""
     from steelyard.plugins.reward_models import scored
 
     return tuple(scored(model, cases, name="the model", quietly=True))
@@ -45,13 +45,13 @@ def evaluate(
     baselines: Sequence[str] = ("longer", "random"),
     allow_unscored: bool = False,
     seed: int = 0,
-) -> dict[str, Any]:
-    """The summary of an evaluation, as `steelyard evaluate` writes it: accuracy, exact match, categories, baselines.
+) -> JsonObject:
+    """Evaluate a model and return the summary of `steelyard evaluate`: accuracy, exact match, categories, baselines.
 
-    Each measure is ``{value, low, high, n}`` with a 95 % interval over prompts, null with ``why`` where it has none.
-    A model that is asked (``llm_judge``) is asked about the pairs themselves.
+    Each measure is ``{value, low, high, n}`` with a 95 % interval over prompts, null with ``why`` where undefined.
+    A judge (``llm_judge``) compares the pairs directly.
 
-    Raises EvidenceError where responses have no score, as the command does, unless ``allow_unscored``.
+    Raises EvidenceError if responses have no score, unless ``allow_unscored``.
     """
     from steelyard.core.protocols import JudgeModel
     from steelyard.evaluation.batches import refuse_unscored
@@ -61,14 +61,16 @@ def evaluate(
     from steelyard.evaluation.summary import evaluation_of, summarise
 
     config = Config(baselines=tuple(baselines), seed=seed)
-    beside = {name: score(load_model(name, {"seed": seed} if name == "random" else None), cases) for name in baselines}
+    baseline_scores = {
+        name: score(load_model(name, {"seed": seed} if name == "random" else None), cases) for name in baselines
+    }
     bench = build("benches", "cases")
     if isinstance(model, JudgeModel):
         lines, judged = ask(model, cases, bench_columns(cases, config.pairs, config.exact_rule), seed=seed)
         if not allow_unscored:
             refuse_failed(judged)
-        return summarise(evaluation_of(cases, lines, bench, config, baselines=beside, judged=judged))
-    evaluation = evaluation_of(cases, score(model, cases), bench, config, baselines=beside)
+        return summarise(evaluation_of(cases, lines, bench, config, baselines=baseline_scores, judged=judged))
+    evaluation = evaluation_of(cases, score(model, cases), bench, config, baselines=baseline_scores)
     if not allow_unscored:
         refuse_unscored(evaluation.questions.columns, evaluation.scores)
     return summarise(evaluation)

@@ -31,7 +31,7 @@ def test_the_file_has_ordinary_permissions(tmp_path):
 def test_a_full_disk_is_said_and_leaves_the_old_file(tmp_path):
     path = tmp_path / "f.txt"
     write_text(path, "old")
-    with pytest.raises(OutputError, match="the disk is full: what stood there before is untouched"), atomic_write(path):
+    with pytest.raises(OutputError, match="the disk is full; the previous file is unchanged"), atomic_write(path):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert path.read_text() == "old"
     assert [item.name for item in tmp_path.iterdir()] == ["f.txt"]

@@ -9,7 +9,7 @@ import pytest
 
 from many_processes import alone
 from steelyard.io.atomic import write_text
-from steelyard.io.interrupts import InterruptedRun, deferred, interruptible, kept_work
+from steelyard.io.interrupts import InterruptedRun, deferred, interruptible, resumable_work
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -70,12 +70,12 @@ def test_a_signal_that_is_ignored_stays_so():
 
 
 def test_what_is_kept_is_told(tmp_path):
-    assert kept_work(None) == "stopped; nothing was written: the same command begins anew"
+    assert resumable_work(None) == "stopped; nothing was written: the same command starts over"
     out = tmp_path / "out"
     for name in ("started.json", "a/run.json", "b/run.json", "c/started.json"):
         write_text(out / name, "{}")
-    assert kept_work(out).startswith(f"stopped; {out} keeps 2 finished stages: the same command goes on")
+    assert resumable_work(out).startswith(f"stopped; {out} keeps 2 finished stages: the same command continues")
     write_text(out / "c" / "checkpoint.pt", "")
-    assert "keeps 2 finished stages and the last checkpoint: the same" in kept_work(out)
+    assert "keeps 2 finished stages and the last checkpoint: the same" in resumable_work(out)
     write_text(out / "scores.cases.0123.part.jsonl", "")
-    assert "the last checkpoint and every score so far" in kept_work(out)
+    assert "the last checkpoint and every score so far" in resumable_work(out)

@@ -24,7 +24,7 @@ FULL = Reply(
 
 def test_what_is_kept_comes_back_after_reopening(tmp_path):
     with open_ledger(tmp_path / "l.sqlite") as ledger:
-        ledger.keep(FULL)
+        ledger.add(FULL)
         assert (ledger.has("r1"), ledger.has("r2"), len(ledger)) == (True, False, 1)
     with open_ledger(tmp_path / "l.sqlite") as ledger:
         assert ledger.reply("r1") == FULL
@@ -35,9 +35,9 @@ def test_what_is_kept_comes_back_after_reopening(tmp_path):
 def test_a_ledger_that_a_users_error_ends_stays_if_it_holds_a_reply(tmp_path, replies):
     def use():
         with open_ledger(tmp_path / "l.sqlite") as ledger:
-            ledger.keep(Reply(request="r2", failure="failed", detail="timeout: 5 s"))
+            ledger.add(Reply(request="r2", failure="failed", detail="timeout: 5 s"))
             for one in replies:
-                ledger.keep(one)
+                ledger.add(one)
             raise FileError("broken later")
 
     with pytest.raises(FileError, match="later"):
@@ -47,19 +47,19 @@ def test_a_ledger_that_a_users_error_ends_stays_if_it_holds_a_reply(tmp_path, re
 
 def test_a_failure_is_no_reply_and_is_forgiven_by_one(tmp_path):
     with open_ledger(tmp_path / "l.sqlite") as ledger:
-        ledger.keep(Reply(request="r1", failure="failed", detail="http_500: busy"))
-        ledger.keep(Reply(request="r1", failure="failed", detail="timeout: 3 s"))
-        ledger.keep(Reply(request="r2", failure="failed", detail="timeout: 5 s"))
+        ledger.add(Reply(request="r1", failure="failed", detail="http_500: busy"))
+        ledger.add(Reply(request="r1", failure="failed", detail="timeout: 3 s"))
+        ledger.add(Reply(request="r2", failure="failed", detail="timeout: 5 s"))
         assert (ledger.has("r1"), len(ledger), ledger.failures()) == (False, 0, {"timeout": 2})
         assert ledger.reply("r1") == Reply(request="r1", failure="failed", detail="timeout: 3 s")
-        ledger.keep(FULL)
+        ledger.add(FULL)
         assert (ledger.has("r1"), ledger.failures()) == (True, {"timeout": 1})
 
 
 def test_refusals_and_cut_replies_are_answers(tmp_path):
     with open_ledger(None) as ledger:
-        ledger.keep(Reply(request="r1", failure="refused"))
-        ledger.keep(Reply(request="r2", text="so far", failure="cut off"))
+        ledger.add(Reply(request="r1", failure="refused"))
+        ledger.add(Reply(request="r2", text="so far", failure="cut off"))
         assert len(ledger) == 2
         assert ledger.reply("r2").text == "so far"
 
@@ -71,7 +71,7 @@ def test_what_was_never_asked_has_failed():
 
 def test_there_is_one_writer(tmp_path):
     with open_ledger(tmp_path / "l.sqlite") as ledger:
-        ledger.keep(FULL)
+        ledger.add(FULL)
         with pytest.raises(OutputError, match="another run"), open_ledger(tmp_path / "l.sqlite"):
             pass
     with open_ledger(tmp_path / "l.sqlite") as ledger:
@@ -93,7 +93,7 @@ def test_what_was_kept_survives_a_kill(tmp_path):
         from steelyard.io.ledger import open_ledger
         with open_ledger(Path({str(path)!r})) as ledger:
             for number in range(5):
-                ledger.keep(Reply(request=str(number), text="x"))
+                ledger.add(Reply(request=str(number), text="x"))
             print("kept", flush=True)
             time.sleep(60)
     """)
@@ -124,9 +124,9 @@ def test_a_ledger_that_was_removed_ends_the_asking_at_the_next_reply(tmp_path):
 
     def ask():
         with open_ledger(path) as ledger:
-            ledger.keep(FULL)
+            ledger.add(FULL)
             path.unlink()
-            ledger.keep(FULL)
+            ledger.add(FULL)
 
     with pytest.raises(OutputError, match="was removed"):
         ask()

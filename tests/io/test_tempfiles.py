@@ -160,7 +160,7 @@ def test_no_verb_reads_a_device_for_ever(words, tmp_path):
 
 
 def test_what_is_no_file_is_not_replaced(fifo):
-    with pytest.raises(OutputError, match="no file that could be replaced"):
+    with pytest.raises(OutputError, match="not a regular file, so it cannot be replaced"):
         write_text(fifo, "text")
     assert fifo.is_fifo()
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.core.checks import check_case
-from steelyard.core.comparison import Answer, GivenRating, PairVerdict, Showing
+from steelyard.core.comparison import Answer, PairVerdict, ResponseRating, Showing
 from steelyard.judging.planning import add_verdicts, plan_comparisons, refusal_reason
 from strategies import case, cases, judgment
 
@@ -102,8 +102,8 @@ def test_of_a_panel_every_reply_is_signed_by_its_member():
 def test_ratings_are_written_and_missing_ones_are_not():
     answer = Answer(
         ratings=(
-            GivenRating(response="a", value=7.0),
-            GivenRating(response="b", value=None, outcome="refused"),
+            ResponseRating(response="a", value=7.0),
+            ResponseRating(response="b", value=None, outcome="refused"),
         )
     )
     found = add_verdicts(case(responses="ab"), [{"m": answer}], by="m")

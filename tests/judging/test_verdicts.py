@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference_measures import reference_estimate
-from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, GivenRating, PairVerdict, Showing
+from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, PairVerdict, ResponseRating, Showing
 from steelyard.judging.verdicts import (
     VerdictCounter,
     combine_orders,
@@ -153,8 +153,8 @@ def test_a_judge_that_always_says_the_first_is_seen_at_once():
 
 def test_ratings_are_told_by_value_and_missing_ones_by_reason():
     counter = VerdictCounter()
-    ratings = [GivenRating(response=str(place), value=value) for place, value in enumerate([10.0, 2.0, 10.0])]
-    ratings.append(GivenRating(response="z", value=None, outcome="cut off"))
+    ratings = [ResponseRating(response=str(place), value=value) for place, value in enumerate([10.0, 2.0, 10.0])]
+    ratings.append(ResponseRating(response="z", value=None, outcome="cut off"))
     counter.add(prompt(), {"m": Answer(ratings=tuple(ratings))})
     found = msgspec.to_builtins(counter.summaries(seed=0))["m"]
     assert (found["ratings"], found["outcomes"]) == ({"2": 1, "10": 2}, {"cut off": 1})

@@ -79,10 +79,10 @@ def test_on_a_full_disk_the_old_checkpoint_stays_whole(in_small_disk, tmp_path):
     """A disk of 600 kB holds one checkpoint of 360 kB, and never the next beside it."""
     done = in_small_disk("600k", tmp_path / "copy", "-c", WEIGHTS.format(disk=str(tmp_path / "disk")))
     assert done.stdout.splitlines() == [
-        "refused 2 the disk is full: what stood there before is untouched",
+        "refused 2 the disk is full; the previous file is unchanged",
         "kept 1 1.0",
         "left ['checkpoint.pt']",
-        "refused the disk is full: what stood there before is untouched",
+        "refused the disk is full; the previous file is unchanged",
     ], done.stderr
 
 

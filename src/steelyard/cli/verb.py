@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 
 from steelyard.core.errors import ConfigError, UserError
 from steelyard.core.peer_names import PEER_NAMES
-from steelyard.io.interrupts import InterruptedRun, interruptible, kept_work
+from steelyard.io.interrupts import InterruptedRun, interruptible, resumable_work
 from steelyard.io.progress import log
 from steelyard.io.tempfiles import copy_pipe, is_pipe
 
@@ -41,7 +41,7 @@ class Verb(TyperCommand):
             number = error.number if isinstance(error, InterruptedRun) else signal.SIGINT
             out = ctx.params.get("out")
             if os.environ.get("RANK", "0") == "0":
-                log(kept_work(out if isinstance(out, Path) else None))
+                log(resumable_work(out if isinstance(out, Path) else None))
             raise SystemExit(128 + number) from error
 
     def _with_copied_pipes(self, ctx: Any) -> Any:

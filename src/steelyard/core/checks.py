@@ -1,4 +1,4 @@
-"""What a case must satisfy beyond its types: unique ids, references that point at something, numbers that are some."""
+"""Constraints on a case beyond its types: unique ids, references to existing responses, finite numbers."""
 
 import math
 from collections.abc import Iterable
@@ -10,25 +10,25 @@ from steelyard.core.types import Case, Rating
 
 
 def check_case(case: Case) -> Case:
-    """The case itself, if it holds together. Raises RecordError naming the first thing that does not."""
+    """Return the case if it is consistent. Raises RecordError naming the first violation."""
     check_frame(case)
     _check_judgments(case, {response.id for response in case.responses})
     return case
 
 
 def check_frame(case: Case) -> Case:
-    """All of `check_case` but which responses the judgments name: whoever looks those up finds out without it."""
+    """Run `check_case` without the lookup of judged responses, for callers that look them up themselves."""
     ids = [response.id for response in case.responses]
     known = set(ids)
     if len(known) < len(ids):
         _refuse("responses", f"response id {repeated(ids)!r} is given twice", "ids that are unique within a case")
-    is_broken = [(response.text is None) == (response.messages is None) for response in case.responses]
-    if True in is_broken:
-        path = f"responses[{is_broken.index(True)}]"
+    is_invalid = [(response.text is None) == (response.messages is None) for response in case.responses]
+    if True in is_invalid:
+        path = f"responses[{is_invalid.index(True)}]"
         _refuse(path, "needs either text or messages, and not both", "one of the two")
-    given_ids = [judgment.id for judgment in case.judgments if judgment.id is not None]
-    if given_ids and len(set(given_ids)) < len(given_ids):
-        _refuse("judgments", f"judgment id {repeated(given_ids)!r} is given twice", "ids that are unique")
+    judgment_ids = [judgment.id for judgment in case.judgments if judgment.id is not None]
+    if judgment_ids and len(set(judgment_ids)) < len(judgment_ids):
+        _refuse("judgments", f"judgment id {repeated(judgment_ids)!r} is given twice", "ids that are unique")
     for index, rating in enumerate(case.ratings):
         _check_known(f"ratings[{index}].response", (rating.response,), known)
         _check_rating(f"ratings[{index}]", rating)
@@ -46,9 +46,9 @@ def _check_judgments(case: Case, known: set[str]) -> None:
     judgments = case.judgments
     if not judgments:
         return
-    # All at once, without a loop in Python; only where something is wrong is it looked for.
-    left, right = [one.left for one in judgments], [one.right for one in judgments]
-    shown = chain.from_iterable([one.shown for one in judgments if one.shown])
+    # All at once, without a loop in Python; the loop below runs only to name the first violation.
+    left, right = [judgment.left for judgment in judgments], [judgment.right for judgment in judgments]
+    shown = chain.from_iterable([judgment.shown for judgment in judgments if judgment.shown])
     if known.issuperset(left) and known.issuperset(right) and known.issuperset(shown) and all(map(ne, left, right)):
         return
     for index, judgment in enumerate(judgments):
@@ -87,5 +87,5 @@ def _check_known(path: str, names: Iterable[str], known: set[str]) -> None:
             _refuse(path, f"names response {name!r}, which the case does not have", listed(sorted(known)))
 
 
-def _refuse(path: str, found: str, allowed: str) -> None:
-    raise RecordError(f"{path}: {found}", allowed=allowed)
+def _refuse(path: str, problem: str, allowed: str) -> None:
+    raise RecordError(f"{path}: {problem}", allowed=allowed)

@@ -1,6 +1,6 @@
-"""What a language model is asked and answers, and what a judge is asked and says: values that cross rooms and floors.
+"""Comparisons, the questions and replies of language models, and the answers of judges.
 
-A judge turns a comparison into questions, a chat turns each question into a reply, and the judge reads the replies.
+A judge turns a comparison into questions, a chat turns each question into a reply, and the judge parses the replies.
 """
 
 from typing import Literal, get_args
@@ -8,19 +8,19 @@ from typing import Literal, get_args
 from steelyard.core.types import Message, Prompt, Record, Response, Verdict
 
 Failure = Literal["refused", "cut off", "failed"]
-"""Why a chat has no whole text: the model declined, its text ended at the token limit, or no answer came at all."""
+"""Why a reply has no complete text: the model declined, the text reached the token limit, or no answer arrived."""
 
 Outcome = Literal["left", "right", "tie", "unreadable", "refused", "cut off", "failed"]
-"""What became of a pair that a judge was asked about: a verdict, or one of the reasons for none."""
+"""The outcome of a compared pair: a verdict, or the reason for its absence."""
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 VERDICTS: tuple[Verdict, ...] = ("left", "right", "tie")
 
 
 class Question(Record, frozen=True, kw_only=True):
-    """What a language model is asked. ``alternatives``: how many likely first tokens are wanted with log-probabilities.
+    """A question to a language model. ``max_tokens`` limits the reply; a reply that reaches it is cut off.
 
-    ``max_tokens`` is the longest reply; a reply that reaches it is cut off.
+    ``alternatives``: the number of likely first tokens to return with their log-probabilities.
     """
 
     messages: tuple[Message, ...]
@@ -29,25 +29,25 @@ class Question(Record, frozen=True, kw_only=True):
 
 
 class Request(Record, frozen=True, kw_only=True):
-    """A question under the id by which its reply is known: equal questions to equal chats have equal ids."""
+    """A question with the id of its reply: equal questions to equal chats have equal ids."""
 
     id: str
     question: Question
 
 
 class Alternative(Record, frozen=True, kw_only=True):
-    """A token that could have come first, and its natural log-probability."""
+    """A candidate for the first token and its natural log-probability."""
 
     token: str
     logprob: float
 
 
 class Reply(Record, frozen=True, kw_only=True):
-    """The answer to a request, or why there is none.
+    """The reply to a request, or the reason for its absence.
 
-    ``text`` is null unless the model wrote something; of a reply that was cut off it is what there is. ``detail`` says
-    more of a failure. ``first_token`` is null where the server gives no log-probabilities. Tokens are as the server
-    counts them, null where it does not; ``odd_usage`` says which numbers of it are impossible and were left out.
+    ``text`` is null unless the model wrote something; a reply that was cut off has its beginning. ``detail`` explains a
+    failure. ``first_token`` is null if the server returns no log-probabilities. Token counts are the server's, or null;
+    ``odd_usage`` names impossible counts that were dropped.
     """
 
     request: str
@@ -62,14 +62,14 @@ class Reply(Record, frozen=True, kw_only=True):
 
 
 class Comparison(Record, frozen=True, kw_only=True):
-    """A prompt and k responses in the order in which a judge is to see them first."""
+    """A prompt and k responses in the order in which a judge sees them first."""
 
     prompt: Prompt
     responses: tuple[Response, ...]
 
 
 class Showing(Record, frozen=True, kw_only=True):
-    """What one reply says of two responses: ``left`` and ``right`` are those of the pair, not places on the page."""
+    """The outcome of one reply about a pair: ``left`` and ``right`` refer to the pair, not to positions shown."""
 
     shown: tuple[str, ...]
     outcome: Outcome
@@ -77,10 +77,10 @@ class Showing(Record, frozen=True, kw_only=True):
 
 
 class PairVerdict(Record, frozen=True, kw_only=True):
-    """What a judge says of two responses, from all orders in which it saw them.
+    """A judge's verdict on two responses, combined over all orders of presentation.
 
-    ``is_inconsistent``: it spoke differently in another order, which makes a tie. ``showings`` are the single replies;
-    of a panel there are ``members`` instead, what each of them said by its name.
+    ``is_inconsistent``: the verdicts differ between orders, which makes a tie. ``showings`` are the single replies; a
+    panel has ``members`` instead, the outcome of each member by its name.
     """
 
     left: str
@@ -93,12 +93,12 @@ class PairVerdict(Record, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> Verdict:
-        """The outcome as it is written in a judgment: every reason for none is ``none``."""
+        """Return the outcome as a judgment's verdict: every reason for a missing verdict becomes ``none``."""
         return self.outcome if self.outcome in ("left", "right", "tie") else "none"
 
 
-class GivenRating(Record, frozen=True, kw_only=True):
-    """The number that a judge gives one response, or null with the outcome that says why."""
+class ResponseRating(Record, frozen=True, kw_only=True):
+    """A judge's number for one response, or null with the outcome that explains it."""
 
     response: str
     value: float | None
@@ -107,7 +107,7 @@ class GivenRating(Record, frozen=True, kw_only=True):
 
 
 class Answer(Record, frozen=True, kw_only=True):
-    """What a judge says of one comparison: verdicts on pairs, or a number for each response."""
+    """A judge's answer to one comparison: verdicts on pairs, or a number for each response."""
 
     verdicts: tuple[PairVerdict, ...] = ()
-    ratings: tuple[GivenRating, ...] = ()
+    ratings: tuple[ResponseRating, ...] = ()

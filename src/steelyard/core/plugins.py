@@ -1,4 +1,4 @@
-"""Plug-in lookup: a room is a package and a kind is a file in it or an entry of a file's ``KINDS`` table.
+"""Plug-in lookup: a room is a package of plug-ins; a kind is a file in it or an entry of a file's ``KINDS`` table.
 
 A plug-in file has a frozen ``Config`` and ``build(config, …)``; a file of several kinds has a module-level dictionary
 ``KINDS`` of `Plugin` values instead. Nothing is registered anywhere else. A dotted kind (``my_lab.my_model``) is a
@@ -23,11 +23,11 @@ _TABLE = re.compile(r"^KINDS\b[^\n]*?= (\{[^\n]*\}|\{\n.*?^\})", re.MULTILINE | 
 
 
 class NoSettings(Config, frozen=True):
-    """Nothing to set."""
+    """A configuration without settings."""
 
 
 class Plugin(NamedTuple):
-    """One kind: the type of its settings, the function that builds it from them, and what it is in one line."""
+    """One kind: the type of its settings, the function that builds it, and a description in one line."""
 
     Config: type[Config]
     build: Callable[..., Any]

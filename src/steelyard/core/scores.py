@@ -1,4 +1,4 @@
-"""What a line of scores must satisfy: every response of its case, a finite number or null with a reason."""
+"""Constraints on a line of scores: for every response of its case a finite number, or null with a reason."""
 
 import math
 from collections.abc import Iterable
@@ -9,21 +9,21 @@ from steelyard.core.types import Case, Scores
 
 NO_REASON = "no reason given"
 TOO_LONG = "too long"
-"""Why a response has no score that is longer than the model's limit."""
+"""The reason of a response that exceeds the model's length limit."""
 
 
 def is_too_long(reason: str) -> bool:
-    """Whether a reason says that the response is over the limit, of the model or of a member of a panel."""
+    """Return whether the reason is the length limit, of the model or of a member of a panel."""
     return reason == TOO_LONG or reason.endswith(f": {TOO_LONG}")
 
 
 def checked_scores(case: Case, line: Scores, *, by: str) -> Scores:
-    """The line with a reason for each null. Raises EvidenceError for anything that is no score of this case.
+    """Return the line with a reason for each null. Raises EvidenceError unless it scores exactly this case.
 
-    NaN and infinity are refused: whatever compares with them would look like an answer.
+    NaN and infinity are errors: comparisons with them would look like results.
     """
     wanted = [response.id for response in case.responses]
-    if _is_plain(line, wanted):
+    if _is_complete(line, wanted):
         if list(line.scores) == wanted and (line.prompt, line.language) == case.key:
             return line
         scores = {name: line.scores[name] for name in wanted}
@@ -58,8 +58,8 @@ def _refuse_misfit(case: Case, line: Scores, wanted: list[str], by: str) -> None
             raise EvidenceError(f"{by} gives response {name!r} of {prompt} a score and a reason for having none")
 
 
-def _is_plain(line: Scores, wanted: list[str]) -> bool:
-    """Whether a line has a finite number for each response, and nothing else: nearly all have."""
+def _is_complete(line: Scores, wanted: list[str]) -> bool:
+    """Return whether the line has just a finite number for each response, the usual case."""
     if line.unscored or line.cut or line.scores.keys() != set(wanted):
         return False
     values = line.scores.values()

@@ -1,7 +1,7 @@
-"""The words of the house: one frozen value for each noun, and the case file's columns in the order they are written.
+"""The records of a case file, its scores and a run: one frozen value for each noun, fields in the order written.
 
-Every collection is a tuple and every value is frozen: raw evidence is never edited, a stage makes new values.
-Absent optional keys mean null. Unknown keys are errors here; a foreign format keeps its own in the nearest ``meta``.
+Every collection is a tuple and every value is frozen: raw evidence is never edited, a stage creates new values.
+Absent optional keys mean null. Unknown keys are errors; fields of a foreign format are stored in the nearest ``meta``.
 """
 
 from typing import Any, Generic, Literal, TypeVar
@@ -11,12 +11,12 @@ import msgspec
 Verdict = Literal["left", "right", "tie", "none"]
 Kind = Literal["human", "llm", "model"]
 JsonObject = dict[str, Any]
-"""A JSON object whose keys another party decides: a server, a file format, the settings of a plug-in."""
+"""A JSON object whose keys are defined elsewhere: by a server, a file format, the settings of a plug-in."""
 Meta = JsonObject
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """What every value written to disk is: frozen, keyword-only, strict about its keys."""
+    """The base of every value written to disk: frozen, keyword-only, strict about its keys."""
 
 
 class Message(Record, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class Message(Record, frozen=True, kw_only=True):
 
 
 class Prompt(Record, frozen=True, kw_only=True):
-    """What was asked: the conversation up to the turn that is to be answered.
+    """The conversation up to the turn that the responses answer.
 
     ``category`` goes from the first tier down; empty means uncategorised. ``language`` is a BCP 47 or FLORES code.
     """
@@ -43,7 +43,7 @@ class Prompt(Record, frozen=True, kw_only=True):
 
 
 class Response(Record, frozen=True, kw_only=True):
-    """One answer: ``text``, or ``messages`` where the answer has several turns; never both."""
+    """One response: ``text``, or ``messages`` if it has several turns; never both."""
 
     id: str
     text: str | None = None
@@ -53,10 +53,10 @@ class Response(Record, frozen=True, kw_only=True):
 
 
 class Judgment(Record, frozen=True, kw_only=True):
-    """One verdict on two responses, as raw evidence: free to contradict others, never edited.
+    """One verdict on two responses. Raw evidence: it may contradict others and is never edited.
 
-    ``none`` means unreadable, refused or failed (``reason`` says which): counted, never guessed.
-    ``shown`` lists response ids in the order in which the judge saw them; null when unknown.
+    ``none`` means unreadable, refused or failed (``reason`` says which); it is counted, never guessed.
+    ``shown`` lists the response ids in the order in which the judge saw them; null if unknown.
     """
 
     left: str
@@ -73,7 +73,7 @@ class Judgment(Record, frozen=True, kw_only=True):
 
 
 class Rating(Record, frozen=True, kw_only=True):
-    """One number that a rater gave one response. ``range`` is (lowest, highest) of the scale.
+    """A rater's number for one response. ``range`` is (lowest, highest) of the scale.
 
     A span is ``(start, end, label, reason)``, counted in Unicode code points of the raw text.
     """
@@ -91,7 +91,7 @@ class Rating(Record, frozen=True, kw_only=True):
 
 
 class Pair(Record, frozen=True, kw_only=True):
-    """An explicit training or test pair, where tiers cannot say it: a weight, a margin, what debiasing left."""
+    """An explicit training or test pair, where tiers do not suffice: with a weight or margin, or left by debiasing."""
 
     better: str
     worse: str
@@ -104,7 +104,7 @@ Ranking = tuple[tuple[str, ...], ...]
 
 
 class Case(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """One prompt with all that is known of it: a line of a case file. Every top-level key is always written."""
+    """One prompt with its responses and evidence: a line of a case file. Every top-level key is always written."""
 
     format: Literal[1] = 1
     prompt: Prompt
@@ -117,22 +117,22 @@ class Case(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     @property
     def key(self) -> tuple[str, str | None]:
-        """What identifies the case: parallel items in several languages share ``prompt.id``."""
+        """Return the identity of the case: parallel items in several languages share ``prompt.id``."""
         return (self.prompt.id, self.prompt.language)
 
 
 OverLength = Literal["unscored", "left", "right", "refuse"]
-"""What becomes of an answer that is longer than a model's limit, in training, scoring and evaluation alike.
+"""The rule for responses over a model's length limit, in training, scoring and evaluation.
 
-``unscored``: it gets no score and its pairs are left out of training, both counted; ``left`` and ``right``: it is cut
-on that side, counted; ``refuse``: the command stops.
+``unscored``: no score, and its pairs are left out of training, both counted; ``left`` and ``right``: truncated on that
+side, counted; ``refuse``: the command stops.
 """
 
 
 class Scores(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What a reward model said of one case: a line of ``scores.jsonl``. A null score has its reason in ``unscored``.
+    """The scores of one case: a line of ``scores.jsonl``. A null score has its reason in ``unscored``.
 
-    ``cut``: the responses that the model read in part, since they are longer than its limit; their scores count.
+    ``cut``: the responses that were truncated to the model's length limit; their scores count.
     """
 
     prompt: str
@@ -143,7 +143,7 @@ class Scores(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Counts(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """How many went in, how many were used, how many were dropped by which rule. ``noted`` counts without dropping."""
+    """Numbers of items read, used, and dropped by each rule. ``noted`` counts observations without dropping."""
 
     num_in: int = 0
     num_used: int = 0
@@ -156,7 +156,7 @@ class Counts(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Input(Record, frozen=True, kw_only=True):
-    """A file that a run read: where it lay, and the hash of its content."""
+    """An input file of a run: its path, and the hash of its content."""
 
     path: str
     sha256: str
@@ -166,7 +166,7 @@ SummaryT = TypeVar("SummaryT")
 
 
 class Run(Record, Generic[SummaryT], frozen=True, kw_only=True, omit_defaults=False):
-    """The record of one stage, written last: that ``run.json`` exists means that the stage finished.
+    """The record of one stage, written last: ``run.json`` exists only if the stage finished.
 
     ``Run[ResolveSummary]`` decodes the summary of a known stage; ``Run[Meta]`` leaves it a dictionary.
     """

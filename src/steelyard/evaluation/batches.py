@@ -34,7 +34,7 @@ from steelyard.evaluation.questions import check_comparable, laid_out
 from steelyard.evaluation.summary import Evaluation, HeadlineColumns, headline_columns, unscored_report
 from steelyard.io.atomic import atomic_write
 from steelyard.io.run_folder import Result
-from steelyard.io.score_files import Scored
+from steelyard.io.score_files import ScoredCase
 from steelyard.plugins.reward_models import build_model, scored
 
 _CASES_AT_A_TIME = 1024
@@ -85,7 +85,7 @@ class Part(NamedTuple):
     """How many of these scores leave out a language that their case has."""
 
 
-def evaluate_batch(source: Source, scored_cases: Sequence[Scored], judged: Judged | None = None) -> Part:
+def evaluate_batch(source: Source, scored_cases: Sequence[ScoredCase], judged: Judged | None = None) -> Part:
     """Evaluate one batch of scored cases. ``judged``: what a judge said of all its pairs."""
     cases, lines = [own.case for own in scored_cases], [own.scores for own in scored_cases]
     columns = source.columns(cases)
@@ -122,7 +122,7 @@ def _built(config: bytes, train_cases: Path | None) -> Source:
     return Source(BenchCases((), bench), bench, own, baselines)
 
 
-def evaluate_scored(source: Source, scored_cases: Iterable[Scored]) -> Iterator[Part]:
+def evaluate_scored(source: Source, scored_cases: Iterable[ScoredCase]) -> Iterator[Part]:
     """Evaluate scored cases batch by batch, as they come."""
     return (evaluate_batch(source, batch) for batch in _batched(scored_cases, attrgetter("case")))
 

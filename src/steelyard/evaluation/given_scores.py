@@ -13,7 +13,7 @@ from steelyard.core.errors import Place, RecordError, choices
 from steelyard.core.types import Case, Prompt, Response, Scores
 from steelyard.io.cases import decode_case
 from steelyard.io.lines import LineBatch, read_batches
-from steelyard.io.score_files import Scored, checked_line, decode_scores, placed_lines
+from steelyard.io.score_files import ScoredCase, checked_line, decode_scores, placed_lines
 
 _CASES_AT_A_TIME = 1024
 _Key = tuple[str, str | None]
@@ -26,7 +26,7 @@ class AlignmentError(Exception):
 class CheckedScores(NamedTuple):
     """Cases with their scores, and how many of the lines left out a language that their case has."""
 
-    scored: list[Scored]
+    scored: list[ScoredCase]
     num_without_language: int
 
 
@@ -39,7 +39,7 @@ class SideBySide(NamedTuple):
     def checked(self, bench: Any) -> CheckedScores:
         """Decode the cases, which the bench prepares, and check their scores. Raises AlignmentError for another key."""
         name = Path(self.cases.file).name
-        scored: list[Scored] = []
+        scored: list[ScoredCase] = []
         num_without_language = 0
         for number, given, score_number, score_line in zip(*self.cases[1:], *self.scores[1:], strict=True):
             case = bench.normalize(decode_case(given, Place(self.cases.file, number)), name)
@@ -48,7 +48,7 @@ class SideBySide(NamedTuple):
             if line.prompt != case.prompt.id or line.language not in (None, case.prompt.language):
                 raise AlignmentError
             num_without_language += line.language != case.prompt.language
-            scored.append(Scored(case, checked_line(case, line, place)))
+            scored.append(ScoredCase(case, checked_line(case, line, place)))
         return CheckedScores(scored, num_without_language)
 
 
@@ -84,7 +84,7 @@ class _Waiting:
         return taken
 
 
-def join_given_scores(cases: Iterable[Case], path: Path) -> Iterator[Scored]:
+def join_given_scores(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:
     """Yield each case with its line of the scores file, in the order of the cases.
 
     Lines in the order of the cases are not kept; others wait until their case comes. A line's language may be left out
@@ -108,7 +108,7 @@ def join_given_scores(cases: Iterable[Case], path: Path) -> Iterator[Scored]:
         if key != case.key:
             joined_without_language.add(identifier)
         place, line = waiting.pop(key)
-        yield Scored(case, checked_line(case, line, place))
+        yield ScoredCase(case, checked_line(case, line, place))
     if waiting or next(lines, None) is not None:
         _refuse(path, cases)
 

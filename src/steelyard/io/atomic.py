@@ -1,4 +1,4 @@
-"""Writing so that nobody ever sees half a file: a temporary name beside the target, flushed, then renamed."""
+"""Atomic writing: a temporary file in the folder of the target, flushed, then renamed. No reader sees half a file."""
 
 import errno
 import glob
@@ -16,12 +16,12 @@ from steelyard.io.locks import is_held, lock
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
-    """A binary file that takes the place of ``path`` when the block ends well, and vanishes when it does not.
+    """Open a binary file that replaces ``path`` when the block succeeds and is removed when it fails.
 
-    Raises OutputError where the path is a folder, a pipe or a device, and where the disk is full.
+    Raises OutputError if the path is a folder, a pipe or a device, and if the disk is full.
     """
     if path.exists() and not path.is_file():
-        raise OutputError("this is no file that could be replaced", where=str(path), do="name a new file")
+        raise OutputError("not a regular file, so it cannot be replaced", where=str(path), do="name a new file")
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
@@ -35,7 +35,7 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
         Path(name).unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise OutputError(
-                "the disk is full: what stood there before is untouched",
+                "the disk is full; the previous file is unchanged",
                 where=str(path),
                 do="free some space, and run the same command again",
             ) from error
@@ -43,14 +43,14 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
 
 
 def sweep_parts(path: Path) -> None:
-    """Remove what killed processes left of ``path``, beside it; what a living one writes is locked, and stays."""
+    """Remove the temporary files of ``path`` that killed processes left; files locked by a running process stay."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         if part.is_symlink() or not is_held(part):
             remove(part)
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a folder with all in it, or a link, which is not followed."""
+    """Remove a file, a folder with its content, or a link, which is not followed."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -58,13 +58,13 @@ def remove(path: Path) -> None:
 
 
 def move_into_place(source: Path, path: Path) -> None:
-    """Rename a finished file to its name, with the permissions of an ordinary file rather than a temporary one's."""
+    """Rename a finished file to its name, with the permissions of an ordinary file instead of a temporary one."""
     source.chmod(0o666 & ~_umask())
     source.replace(path)
 
 
 def write_text(path: Path, text: str) -> None:
-    """A whole text file, atomically, in UTF-8."""
+    """Write a text file atomically, in UTF-8."""
     with atomic_write(path) as file:
         file.write(text.encode())
 

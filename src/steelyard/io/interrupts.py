@@ -1,4 +1,4 @@
-"""Ctrl-C and requests to end: the first is answered in order, with a word on what is kept; the second ends at once."""
+"""Ctrl-C and other stop signals: the first stops in order and reports what can be resumed; the second ends at once."""
 
 import os
 import signal
@@ -13,18 +13,18 @@ from steelyard.io.progress import log
 from steelyard.io.run_folder import RUN_FILE, STARTED_FILE
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-_SECONDS_OF_ONE_REQUEST = 3.0
-"""So long after the first signal a launched process takes further ones as the same request."""
-_KEPT = {
+_SECONDS_OF_ONE_STOP = 3.0
+"""Signals that follow the first within this time are the same request, in a process started by torchrun."""
+_RESUMABLE = {
     "checkpoint.pt": "the last checkpoint",
     "replies.sqlite": "every reply so far",
     "scores.*.part.jsonl": "every score so far",
 }
-"""What a stage goes on from after it was stopped, by the file that holds it."""
+"""What a stage resumes from, by the file that holds it."""
 
 
 class InterruptedRun(KeyboardInterrupt):
-    """A run that was asked to end by the signal of this number."""
+    """A run was stopped by the signal of this number."""
 
     def __init__(self, number: int = signal.SIGINT) -> None:
         self.number = number
@@ -44,40 +44,40 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[Callable[[], int]]:
-    """Note the first signal of each kind instead; the function gives its number, or 0 while there was none."""
+    """Record the first signal of each kind instead of raising; the function returns its number, or 0."""
     received = [0]
 
-    def note(number: int) -> None:
+    def record(number: int) -> None:
         received[0] = number
         log("stopping after this step; once more ends at once, without a checkpoint")
 
-    with _answered(note):
+    with _answered(record):
         yield lambda: received[0]
 
 
-def kept_work(folder: Path | None) -> str:
-    """Say what a stopped run left in its ``--out`` folder, and what the same command does with it."""
-    again = "the same command begins anew"
+def resumable_work(folder: Path | None) -> str:
+    """Describe what a stopped run left in its ``--out`` folder and what the same command does with it."""
+    again = "the same command starts over"
     if folder is None or not folder.is_dir():
         return f"stopped; nothing was written: {again}"
     finished = sorted(path.parent.name for path in folder.glob(f"*/{RUN_FILE}"))
     started = [path.parent for path in (folder / STARTED_FILE, *folder.glob(f"*/{STARTED_FILE}")) if path.is_file()]
-    kept = [words for pattern, words in _KEPT.items() if any(any(place.glob(pattern)) for place in started)]
+    parts = [words for pattern, words in _RESUMABLE.items() if any(any(place.glob(pattern)) for place in started)]
     if finished:
-        kept.insert(0, f"{len(finished)} finished stages")
-    if not kept:
+        parts.insert(0, f"{len(finished)} finished stages")
+    if not parts:
         return f"stopped; nothing of {folder} is finished: {again}"
-    return f"stopped; {folder} keeps {' and '.join(kept)}: the same command goes on from there"
+    return f"stopped; {folder} keeps {' and '.join(parts)}: the same command continues from there"
 
 
 def _is_launched() -> bool:
-    """Whether torchrun started this process: it sends on what the terminal has sent to both."""
+    """Return whether torchrun started this process: it forwards signals that the terminal also sent here."""
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
 @contextmanager
 def _answered(act: Callable[[int], None]) -> Iterator[None]:
-    """Call ``act`` at the first signal. Signals that are ignored (``nohup``) stay so; only the main thread has any."""
+    """Call ``act`` at the first signal. Ignored signals (``nohup``) stay ignored; only the main thread gets signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -91,7 +91,7 @@ def _answered(act: Callable[[int], None]) -> Iterator[None]:
             if not _is_launched():
                 signal.signal(number, signal.SIG_DFL)
             act(number)
-        elif time.monotonic() - first[number] > _SECONDS_OF_ONE_REQUEST:
+        elif time.monotonic() - first[number] > _SECONDS_OF_ONE_STOP:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 

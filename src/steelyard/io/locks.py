@@ -1,6 +1,6 @@
-"""Locks that end with their process: one run at a time writes to a folder, and what a killed run left is recognised.
+"""Locks that end with their process: one run at a time writes to a folder, and leftovers of killed runs are detected.
 
-The kernel holds them (``flock``), so that no kill leaves a lock behind. On file systems without them nothing is locked.
+The kernel holds the locks (``flock``), so that a kill releases them. A file system without ``flock`` has no locks.
 """
 
 import errno
@@ -18,10 +18,10 @@ _UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS, errno.E
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Hold the folder, which is made if it is not there, as the only process that writes to it.
+    """Lock the folder, which is created if absent, as its only writing process.
 
-    Raises OutputError at once, with the number of the other process, where one holds it. Afterwards a folder that
-    holds nothing else is removed, and so are its parents that were made for it.
+    Raises OutputError at once, with the id of the other process, if one holds it. An empty folder is removed
+    afterwards, and so are the parents that were created for it.
     """
     made = [folder, *(parent for parent in folder.parents if not parent.exists())]
     folder.mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,7 @@ def only_writer(folder: Path) -> Iterator[None]:
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield
     finally:
-        # Removed while it is held: whoever waits with the old file open looks whether it is still the folder's.
+        # Removed while it is locked: a process that opened the old file checks whether it is still the folder's.
         path.unlink(missing_ok=True)
         os.close(descriptor)
         _remove_empty(made)
@@ -40,7 +40,7 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def held(path: Path | str) -> Iterator[None]:
-    """Hold a file or folder that this process has just made: nobody sweeps it away meanwhile."""
+    """Lock a file or folder that this process has just created, so that no other process removes it as a leftover."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         lock(descriptor)
@@ -50,7 +50,7 @@ def held(path: Path | str) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether a living process holds the file or folder. What is gone is held by none."""
+    """Return whether a running process holds the file or folder; false if it does not exist."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Talk to the person: progress bars and remarks on stderr, so that stdout stays clean for results."""
+"""Progress bars and messages on stderr; stdout carries results only."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -15,31 +15,31 @@ from steelyard.io.terminal_text import visible, visible_line
 Item = TypeVar("Item")
 
 _SECONDS_BETWEEN_LINES = 30.0
-_SECONDS_WORTH_A_LINE = 2.0
+_MIN_SECONDS_FOR_LAST_LINE = 2.0
 
 
 class Bar(Protocol):
-    """A progress bar that is open."""
+    """An open progress bar."""
 
     def advance(self, steps: float = 1, *, note: str = "", seconds_left: float | None = None) -> None:
-        """Move on by so many steps; ``note`` stands behind the bar (a loss, an accuracy).
+        """Advance by ``steps``; ``note`` is shown after the bar (a loss, an accuracy).
 
-        ``seconds_left``: what is left by whoever knows better than the steps done so far.
+        ``seconds_left``: the remaining time, where the caller can estimate it better than from the steps so far.
         """
         ...
 
 
 def log(text: str) -> None:
-    """One remark to the person."""
+    """Write one message to stderr."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(visible(text), markup=False)
 
 
 @contextmanager
 def bar(title: str, total: int | None = None) -> Iterator[Bar]:
-    """A progress bar with the time left; where stderr is no terminal, a line now and then, and none for quick work."""
+    """Show a progress bar with the time left; where stderr is not a terminal, a line every half minute."""
     console, title = Console(stderr=True, highlight=False), visible_line(title)
     if not console.is_terminal:
-        lines = _Lines(title, total)
+        lines = _LogLines(title, total)
         yield lines
         lines.end()
         return
@@ -49,29 +49,29 @@ def bar(title: str, total: int | None = None) -> Iterator[Bar]:
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[left]}"),
-        _Note(),
+        _NoteColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        yield _Drawn(progress, title, total)
+        yield _TerminalBar(progress, title, total)
 
 
 def format_duration(seconds: float) -> str:
-    """A length of time in the unit that fits."""
+    """Format a duration in the unit that fits."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def track(items: Iterable[Item], title: str, total: int | None = None) -> Iterator[Item]:
-    """The items, with a progress bar that moves as they are taken."""
+    """Yield the items and advance a progress bar as they are consumed."""
     with bar(title, total) as open_bar:
         for item in items:
             yield item
             open_bar.advance()
 
 
-class _Note(ProgressColumn):
-    """The note, which alone is cut where the terminal is narrow: what stands before it is worth more."""
+class _NoteColumn(ProgressColumn):
+    """The note, the only column that is truncated in a narrow terminal."""
 
     def __init__(self) -> None:
         super().__init__(table_column=Column(no_wrap=False))
@@ -80,7 +80,7 @@ class _Note(ProgressColumn):
         return Text(visible_line(task.fields["note"]), no_wrap=True, overflow="ellipsis")
 
 
-class _Drawn:
+class _TerminalBar:
     """A bar on a terminal."""
 
     def __init__(self, progress: Progress, title: str, total: int | None) -> None:
@@ -93,28 +93,28 @@ class _Drawn:
         self._progress.update(self._task, left="" if left is None else f"{format_duration(left)} left")
 
 
-class _Lines:
-    """Progress as lines, for logs: after half a minute, and every half minute from then on."""
+class _LogLines:
+    """Progress as lines, for logs: one every half minute."""
 
     def __init__(self, title: str, total: int | None) -> None:
         self._title, self._total = title, total
         self._done, self._note, self._left = 0.0, "", None
-        self._started = self._said = time.monotonic()
+        self._started = self._last_line = time.monotonic()
 
     def advance(self, steps: float = 1, *, note: str = "", seconds_left: float | None = None) -> None:
         self._done += steps
         self._note = note
         self._left = seconds_left
-        if time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
-            self._say(is_last=False)
+        if time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
+            self._write(is_last=False)
 
     def end(self) -> None:
-        if time.monotonic() - self._started >= _SECONDS_WORTH_A_LINE:
-            self._say(is_last=True)
+        if time.monotonic() - self._started >= _MIN_SECONDS_FOR_LAST_LINE:
+            self._write(is_last=True)
 
-    def _say(self, *, is_last: bool) -> None:
-        self._said = time.monotonic()
-        elapsed = self._said - self._started
+    def _write(self, *, is_last: bool) -> None:
+        self._last_line = time.monotonic()
+        elapsed = self._last_line - self._started
         left = self._left
         if left is None and self._total and self._done:
             left = elapsed * (self._total - self._done) / self._done

@@ -1,4 +1,4 @@
-"""Result folders: one run each, ``run.json`` written last; an equal run is not repeated, another not overwritten."""
+"""Run folders: one run each, ``run.json`` written last; an equal run is skipped, a different one not overwritten."""
 
 import hashlib
 import platform
@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 import msgspec
 
 from steelyard.core.errors import FileError, OutputError, UserError
-from steelyard.core.types import Counts, Input, Meta, Record, Run
+from steelyard.core.types import Counts, Input, JsonObject, Meta, Record, Run
 from steelyard.io.atomic import atomic_write, remove
 from steelyard.io.lines import check_regular
 from steelyard.io.locks import LOCK_FILE, only_writer
@@ -20,14 +20,14 @@ from steelyard.io.locks import LOCK_FILE, only_writer
 RUN_FILE = "run.json"
 STARTED_FILE = "started.json"
 _UNFINISHED = ("scores.*.part.jsonl", "checkpoint.pt")
-"""What stages keep to go on after a kill; another run must not take it up."""
+"""Files from which a stage continues after a kill; a different run must not use them."""
 _PACKAGES = ("steelyard", "numpy", "torch", "transformers", "scikit-learn")
 
 
 def file_hash(path: Path) -> str:
-    """The SHA-256 of a file's bytes; of a folder, of its files' names and hashes.
+    """Return the SHA-256 of a file's bytes, or of the names and hashes of a folder's files.
 
-    Raises FileError if it is absent, a pipe or device, or may not be read.
+    Raises FileError if it is absent, a pipe or device, or not readable.
     """
     digest = hashlib.sha256()
     if path.is_dir():
@@ -60,8 +60,8 @@ def read_run(folder: Path, kind: Any = Run[Meta]) -> Any:
     """
     path = folder / RUN_FILE
     if not path.is_file():
-        found = "this is a file" if folder.is_file() else "this folder holds no finished run"
-        raise FileError(found, where=str(folder), do="name the --out folder of a stage")
+        problem = "this is a file" if folder.is_file() else "this folder holds no finished run"
+        raise FileError(problem, where=str(folder), do="name the --out folder of a stage")
     try:
         run = msgspec.json.decode(path.read_bytes(), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -80,39 +80,38 @@ def path_inside(folder: Path, name: str) -> Path:
     """Return ``folder / name``. Raises FileError for a name that, links resolved, is not below the folder."""
     path = folder / name
     root = folder.resolve()
-    # No resolved path may be asked of a name with a NUL.
+    # Path.resolve raises ValueError for a name with a NUL.
     if "\0" in name or root not in path.resolve().parents:
         raise FileError(f"the name {name!r} lies outside its folder", where=str(folder), allowed="names of files in it")
     return path
 
 
-class Asked(Record, frozen=True, kw_only=True):
-    """What a run was asked to do: two runs that were asked the same give the same."""
+class RunRequest(Record, frozen=True, kw_only=True):
+    """Stage, settings, seed and inputs of a run. Equal requests have equal results."""
 
     stage: str
-    config: dict[str, Any]
+    config: JsonObject
     seed: int | None
     inputs: dict[str, Input]
 
-    def equals(self, other: "Asked") -> bool:
-        """Whether both were asked the same of the same content; where the inputs lie does not count."""
-        mine, theirs = ([(role, given.sha256) for role, given in asked.inputs.items()] for asked in (self, other))
-        return (self.stage, self.config, self.seed, mine) == (other.stage, other.config, other.seed, theirs)
+    def equals(self, other: "RunRequest") -> bool:
+        """Return whether both are equal; inputs are compared by content, not by path."""
+        return self._key() == other._key()
 
+    def digest(self) -> str:
+        """Return 12 hexadecimal digits that identify the request, for the names of unfinished files."""
+        return hashlib.sha256(msgspec.json.encode(self._key(), order="sorted")).hexdigest()[:12]
 
-def asked_digest(asked: Asked) -> str:
-    """What tells two runs' unfinished work apart: 12 hexadecimal digits of what they were asked, of which content."""
-    inputs = [(role, given.sha256) for role, given in asked.inputs.items()]
-    told = msgspec.json.encode([asked.stage, asked.config, asked.seed, inputs], order="sorted")
-    return hashlib.sha256(told).hexdigest()[:12]
+    def _key(self) -> list[Any]:
+        return [self.stage, self.config, self.seed, [(role, file.sha256) for role, file in self.inputs.items()]]
 
 
 class Result:
-    """A stage's result folder while the stage runs: what it is given, and what it will say of itself at the end."""
+    """The run folder of a running stage: its request, and the counts, summary and outputs for its record."""
 
-    def __init__(self, folder: Path, asked: Asked) -> None:
+    def __init__(self, folder: Path, request: RunRequest) -> None:
         self.folder = folder
-        self.asked = asked
+        self.request = request
         self.counts = Counts()
         self.summary: Any = {}
         self.outputs: list[str] = []
@@ -120,7 +119,7 @@ class Result:
         self.started = time.monotonic()
 
     def path(self, name: str) -> Path:
-        """Where an output file or folder goes; it is hashed into ``run.json`` at the end."""
+        """Return the path of an output file or folder; its hash goes into ``run.json`` at the end."""
         if name not in self.outputs:
             self.outputs.append(name)
         return path_inside(self.folder, name)
@@ -130,133 +129,135 @@ class Result:
 def result_folder(
     folder: Path, stage: str, *, config: Any, inputs: Mapping[str, Path], seed: int | None = None, force: bool = False
 ) -> Iterator[Result]:
-    """The result folder of one run of a stage; ``run.json`` is written when the block ends well.
+    """Open the folder of one run of a stage; ``run.json`` is written when the block ends without an error.
 
-    ``inputs`` go by role (``{"cases": path}``). ``is_finished`` is true when the folder holds a run with equal inputs
-    and config: nothing is to be done then. Raises OutputError when it holds another run or anything else; ``force``
-    first removes what a run left there, and nothing else. After a kill the same call goes on in the same folder. While
-    another process writes there, the call is refused.
+    ``inputs`` are paths by role (``{"cases": path}``). ``is_finished`` is true if the folder already holds a run of an
+    equal request: then there is nothing to do. ``force`` first removes the files of an earlier run, and nothing else.
+    After a kill the same call continues in the same folder. Raises OutputError if the folder holds another run or
+    other files, and while another process writes there.
     """
     if folder.exists() and not folder.is_dir():
         raise OutputError("--out names a file", where=str(folder), allowed="a folder that is new or empty")
-    # Where a run is finished nothing is written; where another is under way, it is told before anything is hashed.
+    # A finished run is only read. Another running process is reported before any input is hashed.
     is_to_write = force or not (folder / RUN_FILE).is_file()
     with only_writer(folder) if is_to_write else nullcontext():
         _check_apart(folder, inputs)
         hashed = {role: Input(path=str(path), sha256=file_hash(path)) for role, path in inputs.items()}
-        asked = Asked(stage=stage, config=_as_read(config), seed=seed, inputs=hashed)
-        result = Result(folder, asked)
-        result.is_finished = not force and _is_finished(folder, asked)
+        request = RunRequest(stage=stage, config=_as_read(config), seed=seed, inputs=hashed)
+        result = Result(folder, request)
+        result.is_finished = not force and _is_finished(folder, request)
         if result.is_finished:
             yield result
             return
-        _claim(folder, asked, force=force)
+        _claim(folder, request, force=force)
         try:
             yield result
             _write_run(result)
         except BaseException as error:
             if isinstance(error, UserError):
-                _give_back(folder)
-            _renew_claim(folder, asked)
+                _release(folder)
+            _renew_claim(folder, request)
             raise
 
 
 def _check_apart(folder: Path, inputs: Mapping[str, Path]) -> None:
-    """With ``--force`` a run that reads from its own folder would remove what it is about to read."""
+    """Raise OutputError if an input lies in the output folder: ``--force`` would remove it before it is read."""
     for role, path in inputs.items():
         if folder.is_dir() and folder.resolve() in (path.resolve(), *path.resolve().parents):
             raise OutputError(f"--out holds the {role} that the run reads", where=str(folder), do="name another --out")
 
 
-def _as_read(config: Any) -> dict[str, Any]:
-    """The config as ``run.json`` gives it back: tuples as lists, so that equal configs compare equal."""
+def _as_read(config: Any) -> JsonObject:
+    """Return the config as decoded from ``run.json``: tuples as lists, so that equal configs compare equal."""
     return msgspec.json.decode(msgspec.json.encode(config))
 
 
-def _is_finished(folder: Path, asked: Asked) -> bool:
+def _is_finished(folder: Path, request: RunRequest) -> bool:
     if not (folder / RUN_FILE).is_file():
         return False
     before = read_run(folder)
-    if not asked.equals(_asked_of(before)):
-        raise _other_run("another run", asked, _asked_of(before), folder)
+    if not request.equals(_request_of(before)):
+        raise _other_run("another run", request, _request_of(before), folder)
     return True
 
 
-def _asked_of(run: Run) -> Asked:
-    return Asked(stage=run.stage, config=run.config, seed=run.seed, inputs=run.inputs)
+def _request_of(run: Run) -> RunRequest:
+    return RunRequest(stage=run.stage, config=run.config, seed=run.seed, inputs=run.inputs)
 
 
-def _other_run(what: str, asked: Asked, before: Asked, folder: Path) -> OutputError:
-    told = _difference(asked, before)
+def _other_run(what: str, request: RunRequest, before: RunRequest, folder: Path) -> OutputError:
+    difference = _difference(request, before)
     return OutputError(
-        f"holds {what} ({before.stage}) with other inputs or settings{f': {told}' if told else ''}",
+        f"holds {what} ({before.stage}) with other inputs or settings{f': {difference}' if difference else ''}",
         where=str(folder),
         do="name another --out, or say --force to replace it",
     )
 
 
-def _difference(asked: Asked, before: Asked) -> str:
-    """What tells the two apart, where they are runs of one stage: settings with both values, inputs by role."""
-    if asked.stage != before.stage:
+def _difference(request: RunRequest, before: RunRequest) -> str:
+    """Describe the difference between two requests of one stage: settings with both values, inputs by role."""
+    if request.stage != before.stage:
         return ""
-    keys = [key for key in {**asked.config, **before.config} if asked.config.get(key) != before.config.get(key)]
-    told = [f"{key} {_told(before.config.get(key))} there, {_told(asked.config.get(key))} here" for key in keys]
-    roles = {**asked.inputs, **before.inputs}
-    told += [f"another {role}" for role in roles if _sha256(asked, role) != _sha256(before, role)]
-    return "; ".join(told)
+    keys = [key for key in {**request.config, **before.config} if request.config.get(key) != before.config.get(key)]
+    parts = [
+        f"{key} {_as_json(before.config.get(key))} there, {_as_json(request.config.get(key))} here" for key in keys
+    ]
+    roles = {**request.inputs, **before.inputs}
+    parts += [f"another {role}" for role in roles if _sha256(request, role) != _sha256(before, role)]
+    return "; ".join(parts)
 
 
-def _told(value: Any) -> str:
+def _as_json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _sha256(asked: Asked, role: str) -> str | None:
-    given = asked.inputs.get(role)
-    return None if given is None else given.sha256
+def _sha256(request: RunRequest, role: str) -> str | None:
+    file = request.inputs.get(role)
+    return None if file is None else file.sha256
 
 
-def _claim(folder: Path, asked: Asked, *, force: bool) -> None:
+def _claim(folder: Path, request: RunRequest, *, force: bool) -> None:
     started = folder / STARTED_FILE
     if force:
         _remove_run(folder)
     elif started.is_file():
         before = _read_started(started)
-        if not asked.equals(before):
-            raise _other_run("an unfinished run", asked, before, folder)
+        if not request.equals(before):
+            raise _other_run("an unfinished run", request, before, folder)
     elif any(item.name != LOCK_FILE for item in folder.iterdir()):
         raise OutputError("the folder holds files of something else", where=str(folder), do="name a new --out folder")
     _sweep(folder)
-    _write_started(folder, asked)
+    _write_started(folder, request)
 
 
-def _write_started(folder: Path, asked: Asked) -> None:
+def _write_started(folder: Path, request: RunRequest) -> None:
     with atomic_write(folder / STARTED_FILE) as file:
-        file.write(msgspec.json.encode(asked))
+        file.write(msgspec.json.encode(request))
 
 
-def _renew_claim(folder: Path, asked: Asked) -> None:
-    """Claim a folder again that was removed while the run wrote there, so that the same call finds its own files."""
+def _renew_claim(folder: Path, request: RunRequest) -> None:
+    """Claim a folder again that was removed during the run, so that the same call can continue with its files."""
     names = {item.name for item in folder.iterdir()} if folder.is_dir() else set[str]()
     if STARTED_FILE not in names and names - {LOCK_FILE}:
-        _write_started(folder, asked)
+        _write_started(folder, request)
 
 
-def _read_started(path: Path) -> Asked:
+def _read_started(path: Path) -> RunRequest:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Asked)
+        return msgspec.json.decode(path.read_bytes(), type=RunRequest)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        do = "say --force to begin anew, or name another --out"
+        do = "say --force to start again, or name another --out"
         raise FileError(f"not the record of an unfinished run ({error})", where=str(path), do=do) from error
 
 
-def _give_back(folder: Path) -> None:
-    """Leave no trace of a call that was refused before it wrote anything: the corrected call finds its place free."""
+def _release(folder: Path) -> None:
+    """Remove the claim of a call that failed before it wrote anything: the corrected call can use the folder."""
     if folder.is_dir() and {item.name for item in folder.iterdir()} <= {STARTED_FILE, LOCK_FILE}:
         (folder / STARTED_FILE).unlink(missing_ok=True)
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what a killed run of the same call was writing when it was killed."""
+    """Remove the partial files of a killed run of the same request."""
     for pattern in (".*.part", ".saving-*"):
         for path in folder.glob(pattern):
             remove(path)
@@ -270,13 +271,13 @@ def _remove_run(folder: Path) -> None:
 
 
 def _write_run(result: Result) -> None:
-    asked = result.asked
+    request = result.request
     _check_outputs(result)
     run = Run(
-        stage=asked.stage,
-        config=asked.config,
-        seed=asked.seed,
-        inputs=asked.inputs,
+        stage=request.stage,
+        config=request.config,
+        seed=request.seed,
+        inputs=request.inputs,
         outputs={name: file_hash(result.folder / name) for name in sorted(result.outputs)},
         versions=installed_versions(),
         counts=result.counts,
@@ -289,7 +290,7 @@ def _write_run(result: Result) -> None:
 
 
 def _check_outputs(result: Result) -> None:
-    """Raises OutputError for an output that somebody else removed: outputs made after that alone are no result."""
+    """Raise OutputError if an output was removed during the run: the remaining ones are not a whole result."""
     for name in sorted(result.outputs):
         if not (result.folder / name).exists():
             raise OutputError(
@@ -300,11 +301,11 @@ def _check_outputs(result: Result) -> None:
 
 
 def installed_versions() -> dict[str, str]:
-    """The versions of Python and of the packages that numbers depend on, as far as they are installed."""
-    found = {"python": platform.python_version()}
+    """Return the versions of Python and of the installed packages that results depend on."""
+    versions = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

@@ -1,4 +1,4 @@
-"""``scores.jsonl``: its lines with their places, checked against their cases, and both files read in step."""
+"""Score files (``scores.jsonl``): lines with their places, checked against their cases, and both files read in step."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,19 +16,19 @@ _Key = tuple[str, str | None]
 Line = TypeVar("Line", bound=msgspec.Struct)
 
 
-class Scored(NamedTuple):
-    """A case and its line of scores, checked against it."""
+class ScoredCase(NamedTuple):
+    """A case and its line of scores, which was checked against it."""
 
     case: Case
     scores: Scores
 
 
-def read_scored(cases: Iterable[Case], path: Path) -> Iterator[Scored]:
-    """Each case with its line of the scores file, in the order of the cases.
+def read_scored(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:
+    """Yield each case with its line of the score file, in the order of the cases.
 
-    The lines should be in that order, as `score` writes them; lines that are not are kept until their case comes.
-    Raises RecordError, with file and line, for a case without a line, a line without a case, one given twice, or one
-    that does not score its case's responses; the languages must be equal too.
+    `score` writes the lines in that order; a line that comes earlier than its case waits in memory. Raises RecordError,
+    with file and line, for a case without a line, a line without a case, a repeated line, or a line that does not
+    score its case's responses. The languages must be equal too.
     """
     waiting: dict[_Key, tuple[Place, Scores]] = {}
     lines = placed_lines(path, Scores)
@@ -40,8 +40,8 @@ def read_scored(cases: Iterable[Case], path: Path) -> Iterator[Scored]:
             if placed is None:
                 raise _missing(case, path, waiting)
             _keep(placed, waiting)
-        place, given = waiting.pop(case.key)
-        yield Scored(case, checked_line(case, given, place))
+        place, line = waiting.pop(case.key)
+        yield ScoredCase(case, checked_line(case, line, place))
     left = next(iter(waiting.values()), None) or next(lines, None)
     if left is not None:
         raise RecordError(
@@ -53,31 +53,31 @@ def read_scored(cases: Iterable[Case], path: Path) -> Iterator[Scored]:
 
 
 def resumed_lines(path: Path, cases: Iterable[Case]) -> list[Scores]:
-    """The lines of an unfinished file that score the first cases, in order; the file is cut behind the last good one.
+    """Return the lines of an unfinished file that score the first cases, and truncate the file after the last good one.
 
-    A line that was being written when its writer was killed, and all behind it, will be scored again.
+    A line that was cut off by a kill, and every line after it, is scored again.
     """
     if not path.is_file():
         return []
-    found: list[Scores] = []
+    lines: list[Scores] = []
     end = 0
     with path.open("r+b") as file:
-        for line, case in zip(file, cases, strict=False):
+        for encoded, case in zip(file, cases, strict=False):
             try:
-                given = _decoder.decode(line)
-                checked = checked_scores(case, given, by="the line")
+                line = _decoder.decode(encoded)
+                checked = checked_scores(case, line, by="the line")
             except (msgspec.DecodeError, UnicodeDecodeError, EvidenceError):
                 break
-            if not line.endswith(b"\n") or (given.prompt, given.language) != case.key:
+            if not encoded.endswith(b"\n") or (line.prompt, line.language) != case.key:
                 break
-            found.append(checked)
-            end += len(line)
+            lines.append(checked)
+            end += len(encoded)
         file.truncate(end)
-    return found
+    return lines
 
 
 def placed_lines(path: Path, kind: type[Line]) -> Iterator[tuple[Place, Line]]:
-    """The lines of a file of scores or of results, each with its place. Raises RecordError for one that is broken."""
+    """Yield the lines of a file of scores or item results with their places. Raises RecordError for a broken line."""
     decoder = msgspec.json.Decoder(kind)
     for batch in read_batches(path):
         for number, line in zip(batch.numbers, batch.lines, strict=True):
@@ -86,7 +86,7 @@ def placed_lines(path: Path, kind: type[Line]) -> Iterator[tuple[Place, Line]]:
 
 
 def decode_scores(line: bytes, place: Place) -> Scores:
-    """One line of a file of scores. Raises RecordError or FileError with the place for one that is broken."""
+    """Decode one line of a score file. Raises RecordError or FileError with its place if it is broken."""
     return _decoded(line, place, _decoder)
 
 
@@ -103,10 +103,10 @@ def _decoded(line: bytes, place: Place, decoder: msgspec.json.Decoder[Line]) -> 
     return read
 
 
-def checked_line(case: Case, given: Scores, place: Place) -> Scores:
-    """The line, which scores this case. Raises RecordError, with its place, where it does not."""
+def checked_line(case: Case, line: Scores, place: Place) -> Scores:
+    """Return the line if it scores this case. Raises RecordError with its place otherwise."""
     try:
-        return checked_scores(case, given, by="the line")
+        return checked_scores(case, line, by="the line")
     except EvidenceError as error:
         raise RecordError(error.problem, where=place, allowed=error.allowed) from error
 
@@ -115,14 +115,14 @@ def _keep(placed: tuple[Place, Scores], waiting: dict[_Key, tuple[Place, Scores]
     place, line = placed
     key = (line.prompt, line.language)
     if key in waiting:
-        found = f"prompt id {line.prompt!r}, language {line.language!r}, has its scores at {waiting[key][0]} already"
-        raise RecordError(found, where=place)
+        problem = f"prompt id {line.prompt!r}, language {line.language!r}, has its scores at {waiting[key][0]} already"
+        raise RecordError(problem, where=place)
     waiting[key] = placed
 
 
 def _missing(case: Case, path: Path, waiting: dict[_Key, tuple[Place, Scores]]) -> RecordError:
-    found = f"no line scores prompt id {case.prompt.id!r}, language {case.prompt.language!r}"
+    problem = f"no line scores prompt id {case.prompt.id!r}, language {case.prompt.language!r}"
     others = sorted(str(language) for prompt, language in waiting if prompt == case.prompt.id)
     if others:
-        return RecordError(f"{found}; it is scored in language {', '.join(others)}", where=str(path))
-    return RecordError(found, where=str(path), do="score the same case file: steelyard score")
+        return RecordError(f"{problem}; it is scored in language {', '.join(others)}", where=str(path))
+    return RecordError(problem, where=str(path), do="score the same case file: steelyard score")

@@ -1,7 +1,7 @@
 """Case files as Parquet, and foreign tables: Parquet files and Hugging Face datasets saved to disk.
 
-Inside a Parquet case file every ``meta`` and the keyed maps are JSON text: Arrow has no column type for free-form keys.
-What JSON cannot say (a number that is none, bytes, dates) is refused where it stands: else it would be read as null.
+In a Parquet case file every ``meta`` and ``spans`` is JSON text: Arrow has no column type for free-form keys. A value
+that JSON cannot represent (NaN, bytes, dates) is an error; otherwise it would be read as null.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,28 +14,28 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from steelyard.core.errors import FileError, Place, RecordError
-from steelyard.core.types import Case
+from steelyard.core.types import Case, JsonObject
 from steelyard.io.atomic import atomic_write
 from steelyard.io.lines import bounded_memory, check_readable
 from steelyard.io.run_folder import path_inside
 
 _ROWS_AT_A_TIME = 1024
-_MOST_BATCH_BYTES = 2 * 2**30
+_MAX_BATCH_BYTES = 2 * 2**30
 _JSON_COLUMNS = ("meta", "spans")
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether the name says Parquet."""
+    """Return whether the file name ends in ``.parquet``."""
     return path.suffix == ".parquet"
 
 
 def is_saved_dataset(path: Path) -> bool:
-    """Whether the folder is what ``datasets.Dataset.save_to_disk`` leaves."""
+    """Return whether the folder was written by ``datasets.Dataset.save_to_disk``."""
     return path.is_dir() and (path / "state.json").is_file() and any(path.glob("*.arrow"))
 
 
-def read_table(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a foreign Parquet file or of a dataset saved to disk. Raises FileError if it is broken."""
+def read_table(path: Path) -> Iterator[JsonObject]:
+    """Yield the rows of a foreign Parquet file or of a dataset saved to disk. Raises FileError if it is broken."""
     import pyarrow
     import pyarrow.ipc
     import pyarrow.parquet
@@ -52,11 +52,11 @@ def read_table(path: Path) -> Iterator[dict[str, Any]]:
         raise FileError(f"not a readable table ({error})", where=str(path)) from error
 
 
-def _bounded_rows(batches: Iterable[Any], path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of batches. Raises FileError for a batch that would take more memory than any honest one."""
+def _bounded_rows(batches: Iterable[Any], path: Path) -> Iterator[JsonObject]:
+    """Yield the rows of batches. Raises FileError for a batch that takes more than 2 GiB when decoded."""
     remaining = iter(batches)
     while True:
-        with bounded_memory(str(path), limit=_MOST_BATCH_BYTES):
+        with bounded_memory(str(path), limit=_MAX_BATCH_BYTES):
             batch = next(remaining, None)
             rows = None if batch is None else batch.to_pylist()
         if rows is None:
@@ -64,8 +64,8 @@ def _bounded_rows(batches: Iterable[Any], path: Path) -> Iterator[dict[str, Any]
         yield from rows
 
 
-def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a Parquet case file, with their JSON columns unpacked and nulls left out.
+def read_parquet(path: Path) -> Iterator[JsonObject]:
+    """Yield the rows of a Parquet case file with JSON columns decoded and nulls left out.
 
     Raises RecordError, with the row and the column, for a value that a case cannot hold.
     """
@@ -77,8 +77,8 @@ def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
         yield unpacked
 
 
-def write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> int:
-    """Writes cases as a Parquet case file and returns how many it holds."""
+def write_parquet(path: Path, rows: Iterable[JsonObject]) -> int:
+    """Write cases as a Parquet case file; return their number."""
     import pyarrow
     import pyarrow.parquet
 
@@ -95,7 +95,7 @@ class _Shard(msgspec.Struct):
 
 
 class _State(msgspec.Struct):
-    """What ``state.json`` of a saved dataset says of its files."""
+    """The list of data files in ``state.json`` of a saved dataset."""
 
     shards: list[_Shard] = msgspec.field(name="_data_files")
 
@@ -120,7 +120,7 @@ def _packed(value: Any, key: str = "") -> Any:
 
 
 class _UnfitError(Exception):
-    """A value that JSON has no word for."""
+    """A value that JSON cannot represent."""
 
 
 def _unpacked(value: Any, key: str = "") -> Any:
@@ -136,7 +136,7 @@ def _unpacked(value: Any, key: str = "") -> Any:
 
 
 def _unfit(value: Any, row: Place, path: str, key: str = "") -> Iterator[RecordError]:
-    """What a case cannot hold in a row that was not unpacked, each with its column."""
+    """Yield an error for each value of a row that a case cannot hold, with its column."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _unfit(inner, row, f"{path}.{name}".lstrip("."), name)
@@ -151,13 +151,13 @@ def _unfit(value: Any, row: Place, path: str, key: str = "") -> Iterator[RecordE
         yield RecordError(f"no JSON text ({error})", where=row._replace(path=path), allowed="JSON text, or null")
     except _UnfitError:
         is_number = isinstance(value, float)
-        found = f"the value is {value}" if is_number else f"a value of type {type(value).__name__}"
+        problem = f"the value is {value}" if is_number else f"a value of type {type(value).__name__}"
         allowed = "a finite number, or null" if is_number else "texts, numbers and lists, as in a .jsonl case file"
-        yield RecordError(found, where=row._replace(path=path), allowed=allowed)
+        yield RecordError(problem, where=row._replace(path=path), allowed=allowed)
 
 
 def _schema() -> Any:
-    """The Arrow schema of a case file, read off the types, so that the two cannot drift apart."""
+    """Derive the Arrow schema of a case file from the record types, so that the two cannot diverge."""
     import pyarrow
 
     return pyarrow.schema([(name, _arrow_type(inner, name)) for name, inner in _columns(Case)])
@@ -170,15 +170,15 @@ def _columns(record: type[msgspec.Struct]) -> list[tuple[str, Any]]:
 def _arrow_type(annotation: Any, name: str) -> Any:
     import pyarrow
 
-    given = [inner for inner in get_args(annotation) if inner is not type(None)]
+    arguments = [inner for inner in get_args(annotation) if inner is not type(None)]
     if name in _JSON_COLUMNS:
         return pyarrow.string()
     if get_origin(annotation) in (UnionType, Union):
-        return _arrow_type(given[0], name)
+        return _arrow_type(arguments[0], name)
     if get_origin(annotation) is tuple:
-        return pyarrow.list_(_arrow_type(given[0], name))
+        return pyarrow.list_(_arrow_type(arguments[0], name))
     if get_origin(annotation) is Literal:
-        return pyarrow.int64() if isinstance(given[0], int) else pyarrow.string()
+        return pyarrow.int64() if isinstance(arguments[0], int) else pyarrow.string()
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
         return pyarrow.struct([(inner, _arrow_type(kind, inner)) for inner, kind in _columns(annotation)])
     return {str: pyarrow.string(), float: pyarrow.float64()}[annotation]

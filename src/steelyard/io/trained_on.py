@@ -1,7 +1,7 @@
-"""What a model was trained on, kept in its folder as hashes: prompts can be recognised when their file is gone.
+"""Hashes of a model's training prompts, stored in its folder: overlap can be detected when the file is gone.
 
-``trained_on.hashes`` is a line of JSON that counts them and names the languages, then 16 bytes for each first user turn
-(whatever its case, width and spacing) and 16 for each prompt id, sorted. Texts cannot be read back from it.
+``trained_on.hashes`` is a line of JSON with counts and languages, then 16 bytes for each first user turn (normalised
+for case, width and spacing) and 16 for each prompt id, sorted. Texts cannot be recovered from it.
 """
 
 import hashlib
@@ -21,22 +21,22 @@ _HASH_BYTES = 16
 
 
 class TrainedOn(NamedTuple):
-    """The prompts of a training: hashes of first turns and of ids, and the languages ("" where a prompt names none)."""
+    """Training prompts: hashes of first turns and of ids, and the languages ("" for a prompt without one)."""
 
     texts: frozenset[bytes]
     ids: frozenset[bytes]
     languages: frozenset[str]
 
     def has_text(self, case: Case) -> bool:
-        """Whether a training prompt began as this one does."""
+        """Return whether a training prompt has the same first turn."""
         return _hash(root_text(case)) in self.texts
 
     def has_id(self, case: Case) -> bool:
-        """Whether a training prompt had this one's id."""
+        """Return whether a training prompt has the same id."""
         return _hash(case.prompt.id) in self.ids
 
     def union(self, other: "TrainedOn") -> "TrainedOn":
-        """What either was trained on."""
+        """Return the prompts of both."""
         return TrainedOn(self.texts | other.texts, self.ids | other.ids, self.languages | other.languages)
 
 
@@ -48,7 +48,7 @@ class _Header(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 def trained_on(cases: Iterable[Case]) -> TrainedOn:
-    """The hashes of a training's cases."""
+    """Hash the training cases."""
     texts: set[bytes] = set()
     ids: set[bytes] = set()
     languages: set[str] = set()
@@ -60,19 +60,19 @@ def trained_on(cases: Iterable[Case]) -> TrainedOn:
 
 
 def write_trained_on(path: Path, cases: Iterable[Case], *, base: Path) -> None:
-    """Write the hashes beside a model; what the model in ``base`` was trained on, where it says so, is in them too."""
-    found = trained_on(cases)
+    """Write the hashes into a model folder, with those of the ``base`` model's training where it has them."""
+    prompts = trained_on(cases)
     before = read_trained_on(base)
     if before is not None:
-        found = found.union(before)
-    header = _Header(num_texts=len(found.texts), num_ids=len(found.ids), languages=tuple(sorted(found.languages)))
+        prompts = prompts.union(before)
+    header = _Header(num_texts=len(prompts.texts), num_ids=len(prompts.ids), languages=tuple(sorted(prompts.languages)))
     with atomic_write(path) as file:
         file.write(msgspec.json.encode(header) + b"\n")
-        file.write(b"".join((*sorted(found.texts), *sorted(found.ids))))
+        file.write(b"".join((*sorted(prompts.texts), *sorted(prompts.ids))))
 
 
 def read_trained_on(folder: Path) -> TrainedOn | None:
-    """The hashes in a model's folder; null where it has none. Raises FileError for a file that is cut off or none."""
+    """Return the hashes in a model folder, or null without any. Raises FileError if the file is broken or cut off."""
     path = folder / TRAINED_ON_FILE
     if not path.is_file():
         return None

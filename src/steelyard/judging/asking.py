@@ -93,7 +93,7 @@ class _ReplyStore:
 
     def add(self, reply: Reply, question: Question) -> None:
         """Store the reply. Raises ModelError where further requests would be futile."""
-        self.ledger.keep(reply)
+        self.ledger.add(reply)
         self.num_failed += reply.failure == "failed"
         self.num_answered += reply.failure != "failed"
         # A question about the first token alone ends there by design.

@@ -16,7 +16,7 @@ from steelyard.core.scores import checked_scores
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.atomic import atomic_write
 from steelyard.io.progress import log, track
-from steelyard.io.run_folder import Result, asked_digest
+from steelyard.io.run_folder import Result
 from steelyard.io.score_files import resumed_lines
 from steelyard.judging.panel import (
     PanelChoice,
@@ -131,7 +131,7 @@ def scored_once(
     Stored lines are matched with ``cases`` in order; the model consumes the rest as it needs them. ``part`` names the
     file among those of one run; its name has a digest of the run's inputs and settings.
     """
-    ledger = result.folder / f"scores.{part}.{asked_digest(result.asked)}.part.jsonl"
+    ledger = result.folder / f"scores.{part}.{result.request.digest()}.part.jsonl"
     done = resumed_lines(ledger, cases)
     num_cases = len(cases) if isinstance(cases, Sized) else None
     if done:

@@ -86,7 +86,7 @@ def _train(result: Result, inputs: "TrainingInputs", config: Config, world: "Wor
     if config.preflight and checkpoint is None:
         log(trainer.check())
         log(first_tokens(examples[trainer.plan[0].slots[0].prompt], inputs.tokenizer))
-    shown = {**result.asked.config, "num_pairs": inputs.train.num_pairs, "num_prompts": len(examples)}
+    shown = {**result.request.config, "num_pairs": inputs.train.num_pairs, "num_prompts": len(examples)}
     with (
         trainer.cached_features() as is_cached,
         run_callbacks(trainer, result.folder, start=checkpoint, settings=shown, is_cached=is_cached) as callbacks,

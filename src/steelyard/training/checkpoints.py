@@ -174,7 +174,7 @@ def translate_disk_full(path: Path) -> Iterator[None]:
         if not _is_disk_full(error):
             raise
         raise OutputError(
-            "the disk is full: what stood there before is untouched",
+            "the disk is full; the previous file is unchanged",
             where=str(path),
             do="free some space, and run the same command again: it continues from the last checkpoint",
         ) from error

@@ -26,7 +26,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from steelyard.core.errors import UserError
 from steelyard.io.progress import log
-from steelyard.io.run_folder import Asked, Result, result_folder
+from steelyard.io.run_folder import Result, RunRequest, result_folder
 from steelyard.networks.devices import LOCAL, World, best_device
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
 
@@ -136,7 +136,7 @@ def shared_folder(
     Only the first process reads inputs and writes; what the others record of the run is dropped.
     """
     if not world.is_first:
-        result = Result(folder, Asked(stage=stage, config={}, seed=seed, inputs={}))
+        result = Result(folder, RunRequest(stage=stage, config={}, seed=seed, inputs={}))
         is_finished = world.from_first(None)
         if is_finished is None:
             raise UserError("the first process has ended with an error, and reports it")

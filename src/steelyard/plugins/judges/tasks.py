@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
-from steelyard.core.comparison import Answer, Comparison, GivenRating, Outcome, PairVerdict, Question, Reply, Showing
+from steelyard.core.comparison import Answer, Comparison, Outcome, PairVerdict, Question, Reply, ResponseRating, Showing
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import Plugin
 from steelyard.core.types import JsonObject
@@ -274,15 +274,15 @@ def _rating(config: JudgeConfig) -> TaskJudge:
     return TaskJudge("rating", 1, 1, wording, arrange, lambda number: (), answer, {"judge": "rating"})
 
 
-def _rate(name: str, reply: Reply) -> GivenRating:
+def _rate(name: str, reply: Reply) -> ResponseRating:
     """Return the rating of one response, or the reason why there is none: no number stands for a failure."""
     missing = _failure(reply)
     if missing is None:
         reading = read_rating(reply.text or "")
         if reading.value is not None:
-            return GivenRating(response=name, value=float(reading.value))
+            return ResponseRating(response=name, value=float(reading.value))
         missing = _unreadable(reply.text or "", reading.detail)
-    return GivenRating(response=name, value=None, outcome=missing.outcome, detail=missing.detail)
+    return ResponseRating(response=name, value=None, outcome=missing.outcome, detail=missing.detail)
 
 
 KINDS = {

@@ -32,7 +32,7 @@ from steelyard.evaluation.summary import Evaluation, coverage_counter, summarise
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.progress import bar, log, track
 from steelyard.io.run_folder import Result, read_run, result_folder
-from steelyard.io.score_files import Scored
+from steelyard.io.score_files import ScoredCase
 from steelyard.plugins.reward_models import (
     ModelChoice,
     build_model,
@@ -181,7 +181,7 @@ def _with_model(source: Source, result: Result, choice: ModelChoice) -> _Evaluat
     model = build_model(choice)
     self_test = self_tested(model, cases, name=choice.name, is_wanted=source.config.self_test)
     lines = scored_once(model, cases, result, name=choice.name)
-    evaluation = join_parts(source, result, evaluate_scored(source, map(Scored, cases, lines)))
+    evaluation = join_parts(source, result, evaluate_scored(source, map(ScoredCase, cases, lines)))
     return _Evaluated(evaluation, {"model": choice.name, "protocol": model.protocol(), "self_test": self_test})
 
 
@@ -196,7 +196,7 @@ def _with_judge(source: Source, result: Result, choice: ModelChoice) -> _Evaluat
     self_test = self_tested(judge, cases, name=judge.name, is_wanted=source.config.self_test)
     if not source.config.allow_unscored:
         refuse_failed(judged)
-    part = evaluate_batch(source, list(map(Scored, cases, lines)), judged)
+    part = evaluate_batch(source, list(map(ScoredCase, cases, lines)), judged)
     evaluation = join_parts(source, result, [part], judged)
     return _Evaluated(evaluation, {"model": judge.name, "protocol": judge.protocol(), "self_test": self_test})
 
