@@ -19,10 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from peers.published_metric import accuracy_and_exact_match
 
-from steelyard.statistics.aggregation import ACCURACY, means, share_difference
+from steelyard.statistics.aggregation import ACCURACY, means
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.pair_counts import prompt_statistics, statistics_table
+from steelyard.statistics.significance import share_difference
 
 RESULTS = Path(__file__).parent / "results" / "metrics.json"
 NUM_RESAMPLES, NUM_CATEGORIES, NUM_RESPONSES = 1000, 8, 5

@@ -13,7 +13,7 @@ from steelyard.statistics.aggregation import estimate, means
 from steelyard.statistics.bootstrap import resample
 from steelyard.statistics.pair_counts import statistics_table
 from steelyard.statistics.significance import compare
-from steelyard.statistics.standings import draw_headlines
+from steelyard.statistics.standings import HeadlineBootstrap
 from strategies import case
 
 STYLES = ("concise", "detailed", "markdown")
@@ -139,6 +139,6 @@ def test_a_model_beside_itself_and_beside_its_opposite_has_a_width():
     headline = build("benches", "cases").headline(
         resample(items_of(questions, answered(questions, scored(cases, 1.0)), num_resamples=1), seed=0)
     )
-    drawn = draw_headlines(questions.layout, tables, headline.formula, num_resamples=100, seed=0)
+    drawn = HeadlineBootstrap(questions.layout, headline.formula, 100, 0).draw(tables)
     check(drawn.minus(0, 1, 20).estimate.record())
     assert drawn.minus(0, 1, 20).estimate.value == 1.0

@@ -22,7 +22,7 @@ from steelyard.statistics.bootstrap import Items, cell_sums, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.intervals import interval
 from steelyard.statistics.significance import holm
-from steelyard.statistics.standings import Drawn
+from steelyard.statistics.standings import Headlines
 
 NUM_RESAMPLES, AT_A_TIME, NUM_MODELS, CONCENTRATION = 1000, 100, 6, 15.0
 SIZES = [(n, c) for n, c in product((20, 60, 200), (1, 10, 30, 50)) if c <= n]
@@ -79,7 +79,7 @@ def right_pairs(setting, share, rng, size):
 def drawn_columns(setting, columns, num_resamples, seed):
     """The mean over categories of each column of right pairs: of the prompts, and of every resample; and its evidence.
 
-    These are the calls of `aggregation.estimate`, and of `standings.draw_headlines`, for many columns at once.
+    These are the calls of `aggregation.estimate`, and of `standings.HeadlineBootstrap`, for many columns at once.
     """
     pairs = np.full((setting.num_prompts, 1), setting.num_pairs)
     totals = resample(Items(setting.layout, np.concatenate([pairs, columns], axis=1), num_resamples), seed=seed)
@@ -129,7 +129,7 @@ def family_error(setting, num_replications, seed=0):
         for place in range(AT_A_TIME):
             discordance = np.zeros((NUM_MODELS, NUM_MODELS))
             discordance[tuple(np.transpose(two))] = apart[:, place]
-            models = Drawn(values[place::AT_A_TIME], drawn[place::AT_A_TIME].T, discordance, evidence)
+            models = Headlines(values[place::AT_A_TIME], drawn[place::AT_A_TIME].T, discordance, evidence)
             found = [models.minus(one, other, 1) for one, other in two]
             errors += min(holm([one.p for one in found])) < 0.05
             hits += sum(one.estimate.low <= 0 <= one.estimate.high for one in found)

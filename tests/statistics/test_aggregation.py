@@ -24,12 +24,12 @@ from steelyard.statistics.aggregation import (
     macro,
     mean_over_groups,
     means,
-    share_difference,
     shares,
 )
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.significance import share_difference
 
 few_scores = st.sampled_from([0.0, 0.5, 1.0])
 benches = st.lists(

@@ -28,10 +28,10 @@ def test_length_by_hand():
     better, worse = np.array([100, 89, 0, 10, 7, 0]), np.array([95, 100, 10, 0, 7, 0])
     columns = counted(length_columns(better, worse), NUM_LENGTH)
     found = longer(columns)
-    assert found.given.tolist() == [1, 0, 1, 0, 0, 0, 2]
+    assert found.total.tolist() == [1, 0, 1, 0, 0, 0, 2]
     assert found.preferred.tolist() == [1, 0, 0, 0, 0, 0, 1]
     assert equal_length(columns) == 2
-    assert (overall(found).preferred[0], overall(found).given[0]) == (2, 4)
+    assert (overall(found).preferred[0], overall(found).total[0]) == (2, 4)
     assert overall(found).share[0] == 0.5
 
 
@@ -41,15 +41,15 @@ def test_positions_by_hand():
     shown = np.array([3, 3, 3, 3, 2, 9])
     columns = counted(position_columns(better, worse, shown), NUM_POSITION)
     found = earlier(columns)
-    share = {pair: (found.preferred[at], found.given[at]) for at, pair in enumerate(POSITION_PAIRS) if found.given[at]}
+    share = {pair: (found.preferred[at], found.total[at]) for at, pair in enumerate(POSITION_PAIRS) if found.total[at]}
     assert share == {(3, 0, 2): (2, 3), (3, 1, 2): (0, 1), (2, 0, 1): (0, 1)}
-    assert (found.preferred[-1], found.given[-1]) == (1, 1)  # of nine shown
+    assert (found.preferred[-1], found.total[-1]) == (1, 1)  # of nine shown
     assert overall(found).share[0] == 3 / 6
-    assert (found.given > 0).sum() == 4
+    assert (found.total > 0).sum() == 4
     # Place 0 of a triple: 2 of 3; place 1: 0 of 1; place 2: 1 of 3 against place 0, and 1 of 1 against place 1.
     places = by_place(columns, 3)
     assert places.preferred.tolist() == [2, 0, 2]
-    assert places.given.tolist() == [3, 1, 4]
+    assert places.total.tolist() == [3, 1, 4]
 
 
 lengths = st.integers(0, 300)
@@ -65,8 +65,8 @@ def test_lengths_fall_into_their_bins(pairs):
         inside = [
             one > other for one, other in pairs if one != other and above < abs(one - other) / max(one, other) <= up_to
         ]
-        assert (found.given[index], found.preferred[index]) == (len(inside), sum(inside))
-    assert found.given.sum() + equal_length(columns) == len(pairs)
+        assert (found.total[index], found.preferred[index]) == (len(inside), sum(inside))
+    assert found.total.sum() + equal_length(columns) == len(pairs)
 
 
 @given(st.lists(st.permutations(range(4)), max_size=30), st.integers(2, 4))
@@ -77,4 +77,4 @@ def test_what_is_shown_twice_in_both_orders_has_no_bias(orders, size):
     worse = np.concatenate([places[:, 1], size - 1 - places[:, 1]])
     columns = counted(position_columns(better, worse, np.full(len(better), size)), NUM_POSITION)
     total = overall(earlier(columns))
-    assert 2 * total.preferred[0] == total.given[0]
+    assert 2 * total.preferred[0] == total.total[0]

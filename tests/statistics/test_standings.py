@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.headline import mean_accuracy
-from steelyard.statistics.standings import draw_headlines, groups_of, rank_shares, standings
+from steelyard.statistics.standings import HeadlineBootstrap, letter_groups, rank_shares, standings
 
 
 def table(right):
@@ -41,15 +41,15 @@ def test_letters_by_hand():
     accuracy = np.array([0.5, 0.9, 0.7, 0.8])
     differs = np.zeros((4, 4), dtype=bool)
     differs[1, 0] = differs[1, 2] = differs[3, 0] = True  # 0.9 beats 0.5 and 0.7; 0.8 beats 0.5
-    assert groups_of(accuracy, differs) == ("c", "a", "bc", "ab")
-    assert groups_of(accuracy, np.zeros((4, 4), dtype=bool)) == ("a", "a", "a", "a")
-    assert groups_of(np.array([0.5]), np.zeros((1, 1), dtype=bool)) == ("a",)
+    assert letter_groups(accuracy, differs) == ("c", "a", "bc", "ab")
+    assert letter_groups(accuracy, np.zeros((4, 4), dtype=bool)) == ("a", "a", "a", "a")
+    assert letter_groups(np.array([0.5]), np.zeros((1, 1), dtype=bool)) == ("a",)
 
 
 def test_many_models_have_many_letters():
     number = 28
     accuracy = np.arange(number, 0, -1.0)
-    letters = groups_of(accuracy, np.triu(np.ones((number, number), dtype=bool), 1))
+    letters = letter_groups(accuracy, np.triu(np.ones((number, number), dtype=bool), 1))
     assert letters[:2] == ("a", "b")
     assert letters[26:] == ("(27)", "(28)")
 
@@ -57,7 +57,7 @@ def test_many_models_have_many_letters():
 def test_far_models_are_told_apart_and_near_ones_are_not():
     rng = np.random.default_rng(0)
     tables = [table(rng.random(400) < share) for share in (0.5, 0.9, 0.89)]
-    found = standings(layout(400), tables, accuracy(400), num_resamples=2000, seed=0)
+    found = standings(HeadlineBootstrap(layout(400), accuracy(400), 2000, 0), tables)
     assert found.ranks == ((3, 3), (1, 2), (1, 2))
     assert found.groups == ("b", "a", "a")
     assert found.rank_shares[0] == pytest.approx([0, 0, 1])
@@ -72,10 +72,10 @@ def test_equal_models_share_their_ranks_and_parts_change_nothing(monkeypatch):
     from steelyard.statistics import standings as module
 
     tables = [table([1, 0, 1, 1]), table([1, 0, 1, 1])]
-    whole = standings(layout(4), tables, accuracy(4), num_resamples=50, seed=1)
+    whole = standings(HeadlineBootstrap(layout(4), accuracy(4), 50, 1), tables)
     assert whole.rank_shares == pytest.approx(np.full((2, 2), 0.5))
     monkeypatch.setattr(module, "_NUMBERS_AT_A_TIME", 60)
-    parts = standings(layout(4), tables, accuracy(4), num_resamples=50, seed=1)
+    parts = standings(HeadlineBootstrap(layout(4), accuracy(4), 50, 1), tables)
     assert parts.rank_shares == pytest.approx(whole.rank_shares)
     assert parts.ranks == whole.ranks == ((1, 2), (1, 2))
 
@@ -91,7 +91,7 @@ def test_any_formula_of_the_columns_ranks_and_each_model_is_asked_for_its_own():
     def formula(sums):
         return sums[..., 4].sum(axis=-1) / sums[..., 0].sum(axis=-1)
 
-    found = standings(layout(200), tables, formula, num_resamples=400, seed=0)
+    found = standings(HeadlineBootstrap(layout(200), formula, 400, 0), tables)
     assert found.ranks == ((3, 3), (2, 2), (1, 1))
     assert found.value == pytest.approx([own[:, 4].mean() for own in tables])
 
@@ -99,7 +99,7 @@ def test_any_formula_of_the_columns_ranks_and_each_model_is_asked_for_its_own():
 def test_a_headline_drawn_for_many_is_that_of_each_alone():
     rng = np.random.default_rng(1)
     tables = [table(rng.random(60) < share) for share in (0.3, 0.8)]
-    beside = draw_headlines(layout(60), tables, accuracy(60), num_resamples=4000, seed=0)
+    beside = HeadlineBootstrap(layout(60), accuracy(60), 4000, 0).draw(tables)
     for place, own in enumerate(tables):
         parts = [own[start::2, 1].astype(np.float64) for start in (0, 1)]
         drawn = [np.mean([rng.choice(part, len(part)).mean() for part in parts]) for _ in range(4000)]

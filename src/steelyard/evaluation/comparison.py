@@ -16,7 +16,7 @@ from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.prompt_means import paired_mean
 from steelyard.statistics.significance import compare, holm, significant_ranks
-from steelyard.statistics.standings import Drawing, bounded_p, draw_headlines
+from steelyard.statistics.standings import HeadlineBootstrap
 
 LEVEL = 0.05
 """Differences with a corrected p-value below it are significant."""
@@ -148,7 +148,7 @@ def _compare_headlines(beside: Beside, pairs: Sequence[tuple[int, int]], *, num_
     if headline.name == "accuracy":
         return _Headline(headline.name, headline.about, {}, None)
     tables = [own.statistics for own in beside.evaluated]
-    drawn = draw_headlines(beside.layout, tables, headline.formula, num_resamples=num_resamples, seed=seed)
+    drawn = HeadlineBootstrap(beside.layout, headline.formula, num_resamples, seed).draw(tables)
     differences = [drawn.minus(first, second, headline.n) for first, second in pairs]
     corrected = holm([difference.p for difference in differences])
     records = tuple(
@@ -211,10 +211,10 @@ def _bounded(
     """Return corrected p-values with the pairs counted right that the worse model alone has no score for."""
     unscored = [own.unscored for own in beside.evaluated]
     if any(own.pairs for own in unscored):
-        drawing = Drawing(beside.layout, ranking_of(beside).formula, num_resamples, seed)
+        bootstrap = HeadlineBootstrap(beside.layout, ranking_of(beside).formula, num_resamples, seed)
         tables = [own.statistics for own in beside.evaluated]
-        drawn = drawing.draw(tables)
-        bounds = [bounded_p(drawing, tables, unscored, pair, drawn) for pair in pairs]
+        headlines = bootstrap.draw(tables)
+        bounds = [bootstrap.bounded_p(tables, unscored, pair, headlines) for pair in pairs]
         p_values = [max(both) for both in zip(p_values, bounds, strict=True)]
     return holm(p_values)
 

@@ -8,7 +8,7 @@ from steelyard.evaluation.alike import bench_hashes
 from steelyard.evaluation.evaluations import Beside, has_headline
 from steelyard.evaluation.headlines import ranking_of
 from steelyard.evaluation.measures.coverage import unlike_coverage
-from steelyard.statistics.standings import Standings, standings
+from steelyard.statistics.standings import HeadlineBootstrap, Standings, standings
 
 HALF_POINTS = "half_points"
 """The group of values in which a tie or a failure is half a point."""
@@ -126,12 +126,9 @@ def rank_models(
     """Rank evaluations by the headline of their bench. ``partial``: by name, why an evaluation is not among them."""
     headline = ranking_of(beside)
     ranks = standings(
-        beside.layout,
+        HeadlineBootstrap(beside.layout, headline.formula, num_resamples, seed),
         [own.statistics for own in beside.evaluated],
-        headline.formula,
-        num_resamples=num_resamples,
-        seed=seed,
-        unscored=[own.unscored for own in beside.evaluated],
+        [own.unscored for own in beside.evaluated],
     )
     runs = [own.run for own in beside.evaluated]
     rows = [_row(beside, ranks, index, name) for index, name in enumerate(names)]

@@ -22,9 +22,10 @@ from steelyard.evaluation.questions import (
     questions_of,
     values_of,
 )
-from steelyard.statistics.aggregation import ACCURACY, means, share_difference
+from steelyard.statistics.aggregation import ACCURACY, means
 from steelyard.statistics.bootstrap import resample
 from steelyard.statistics.pair_counts import PromptStatistics, count_unscored, with_policy
+from steelyard.statistics.significance import share_difference
 
 
 class HeadlineColumns(NamedTuple):

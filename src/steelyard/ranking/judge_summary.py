@@ -241,7 +241,7 @@ def _quality(totals: Summed) -> JudgeQuality:
     sums = totals.point
     # All measures in one call: the resamples are summed once.
     flat = estimate_shares(totals, lambda columns: _concatenate([measure(columns) for measure in _MEASURES.values()]))
-    ends = np.cumsum([measure(sums).given.shape[-1] for measure in _MEASURES.values()]).tolist()
+    ends = np.cumsum([measure(sums).total.shape[-1] for measure in _MEASURES.values()]).tolist()
     starts = [0, *ends[:-1]]
     estimates = {name: flat[start:end] for name, start, end in zip(_MEASURES, starts, ends, strict=True)}
     conflict_ratio, conflict_ratio_of_strict = estimates["conflict"]

@@ -1,4 +1,4 @@
-"""How a bench sums: its sections, the number over them, and what of the published bench is absent."""
+"""The headline of a bench: its sections, the number over them, and the published parts that are missing."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -15,24 +15,24 @@ from steelyard.statistics.intervals import UNBOUNDED, Estimate
 from steelyard.statistics.pair_counts import PAIRS, PROMPTS
 
 Formula = Callable[[Floats], Floats]
-"""A value from sums by cell: (…, cell, column) to (…), of the prompts and of every resample alike."""
+"""A value from sums by cell, of the prompts or of every resample: (…, cell, column) to (…)."""
 LeftOut = Mapping[Cell, int]
-"""How many prompts of the bench's files have no comparable pair, by cell: present, but not in the sums."""
+"""The number of prompts in the bench's files without a comparable pair, by cell: present, but not in the sums."""
 NONE_LEFT_OUT: LeftOut = {}
 
 
 class Part(NamedTuple):
-    """One number of a bench and how many prompts or pairs stand behind it."""
+    """One number of a bench; ``n`` is the number of prompts or pairs that it is computed from."""
 
     formula: Formula
     n: float
 
 
 class Breakdown(NamedTuple):
-    """Prompts of one language by the arithmetic of their bench: of what is present, whether or not that is all.
+    """The numbers of one language by the arithmetic of its bench, over the prompts present, complete or not.
 
-    ``overall`` is the number over ``sections``. ``missing``: every subset whose number of prompts is not the published
-    one, with both numbers.
+    ``overall`` is the number over ``sections``. ``missing``: every subset whose number of prompts differs from the
+    published one, with both numbers.
     """
 
     sections: Mapping[str, Part]
@@ -41,10 +41,10 @@ class Breakdown(NamedTuple):
 
 
 class Headline(NamedTuple):
-    """``name``: under which the estimate stands in a summary; ``about``: what it is the mean of.
+    """The headline of a bench. ``name``: its key in a summary; ``about``: what it is the mean of.
 
-    ``n`` prompts or pairs stand behind the value of ``formula``. ``missing``: what keeps the headline away, part by
-    part, with the reason; then the formula is not used.
+    ``n`` is the number of prompts or pairs behind the value of ``formula``. ``missing``: the parts without which there
+    is no headline, with the reason; the formula is then not used.
     """
 
     name: str
@@ -54,14 +54,14 @@ class Headline(NamedTuple):
     missing: Mapping[str, str] = {}
 
     def record(self, totals: Totals) -> dict[str, Any]:
-        """The part of a summary: the name as ``headline`` with the estimate under it; or null, and ``missing``."""
+        """Return its part of a summary: ``headline``, the name, and the estimate under it; or null, and ``missing``."""
         if self.missing:
             return {"headline": None, "missing": dict(self.missing)}
         return {"headline": self.name, self.name: estimate(totals, self.formula, self.n).record()}
 
 
 def mean_accuracy(totals: Totals) -> Headline:
-    """The headline of a bench that has none of its own: accuracy, the mean over first-tier categories."""
+    """Return the headline of a bench without a published one: accuracy, the mean over first-tier categories."""
     categories = by_category(totals.cells)
     about = "the mean over first-tier categories; a tied score is wrong"
     return Headline(
@@ -70,7 +70,7 @@ def mean_accuracy(totals: Totals) -> Headline:
 
 
 def mean_of_sections(sections: Mapping[str, Part]) -> Formula:
-    """The plain mean of sections."""
+    """Return the plain mean of sections."""
     formulas = [part.formula for part in sections.values()]
     return lambda sums: np.mean([formula(sums) for formula in formulas], axis=0)
 
@@ -78,7 +78,7 @@ def mean_of_sections(sections: Mapping[str, Part]) -> Formula:
 def num_prompts(
     totals: Totals, name_of: Callable[[Cell], str | None], left_out: LeftOut = NONE_LEFT_OUT
 ) -> Counter[str | None]:
-    """How many prompts there are under each name, those without a comparable pair included."""
+    """Count the prompts under each name, including those without a comparable pair."""
     counts = Counter[str | None]()
     for cell, number in zip(totals.cells, totals.point[:, PROMPTS].tolist(), strict=True):
         counts[name_of(cell)] += int(number)
@@ -88,12 +88,12 @@ def num_prompts(
 
 
 def subset_of(cell: Cell) -> str | None:
-    """The name of a cell's subset."""
+    """Return the subset of a cell."""
     return cell.subset
 
 
 def missing_parts(counts: Mapping[str | None, int], published: Mapping[str, int]) -> dict[str, str]:
-    """Every part that has another number of prompts than the published one, with both numbers."""
+    """Return every part whose number of prompts differs from the published one, with both numbers."""
     return {
         name: f"{counts.get(name, 0):,} prompts, published with {number:,}"
         for name, number in published.items()
@@ -102,30 +102,30 @@ def missing_parts(counts: Mapping[str | None, int], published: Mapping[str, int]
 
 
 class LanguageTotals(NamedTuple):
-    """The totals of one language with its prompts that are left out; ``place``: its cells' positions among all."""
+    """The totals of one language and its prompts that are left out; ``place``: the positions of its cells among all."""
 
     totals: Totals
     left_out: LeftOut
     place: list[int]
 
     def lift(self, formula: Formula) -> Formula:
-        """A formula of this language's sums as one of the sums of all languages."""
+        """Return a formula of this language's sums as one of the sums of all languages."""
         return lambda sums: formula(sums[..., self.place, :])
 
 
 def by_language(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> dict[str, LanguageTotals]:
-    """The totals of each language, in the order of their codes; cells without a language belong to none."""
-    found = {}
+    """Return the totals of each language, in the order of their codes; cells without a language are left out."""
+    languages = {}
     for name in sorted({cell.language for cell in totals.cells if cell.language is not None}):
         place = [index for index, cell in enumerate(totals.cells) if cell.language == name]
-        found[name] = LanguageTotals(
+        languages[name] = LanguageTotals(
             totals.select(place), {cell: n for cell, n in left_out.items() if cell.language == name}, place
         )
-    return found
+    return languages
 
 
 class Drop(Record, frozen=True, kw_only=True):
-    """How far a value lies below its reference: ``absolute``, and ``relative`` to the reference; above 0 is lower."""
+    """How far a value lies below its reference, ``absolute`` and ``relative`` to the reference."""
 
     absolute: Estimate
     relative: Estimate

@@ -46,10 +46,6 @@ class PairedMean(NamedTuple):
     difference: Estimate
     p: float | None
 
-    def record(self) -> dict[str, Any]:
-        """Return the difference as it is written."""
-        return {"difference": self.difference.record(), "p": self.p}
-
 
 def mean_of(values: Floats, scale: Scale = UNBOUNDED) -> Ratio:
     """Return the mean over the prompts that have a value; NaN is none."""

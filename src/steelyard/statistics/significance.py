@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steelyard.core.arrays import Booleans, Floats, Integers
-from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, by_category, macro, share_difference
-from steelyard.statistics.bootstrap import Items, resample
+from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, Share, by_category, macro
+from steelyard.statistics.bootstrap import Items, difference_items, resample
 from steelyard.statistics.groups import Layout
-from steelyard.statistics.intervals import Estimate, difference
+from steelyard.statistics.intervals import Difference, Estimate, difference
 from steelyard.statistics.pair_counts import EXACT, NUM_COLUMNS, PAIRS
 
 _POWER_AND_LEVEL = 1.959964 + 0.841621
@@ -51,6 +51,24 @@ class Trend(NamedTuple):
     def record(self) -> dict[str, Any]:
         """Return the trend as it is written."""
         return {"per_doubling": self.per_doubling.record(), "p": self.p, "sizes": list(self.sizes)}
+
+
+def share_difference(both: Items, share: Share, *, seed: int) -> Difference:
+    """Return a measure (mean over categories) of the first model minus the second's; their columns are side by side.
+
+    Prompts are drawn once for both (a paired bootstrap). Asserts that both have the same denominators.
+    """
+    items = difference_items(both, shared=[share.denominator], compared=[share.numerator])
+    totals = resample(items, seed=seed)
+    categories = by_category(totals.cells)
+    gain, distance = Share(1, 0), Share(2, 0)
+    return difference(
+        float(macro(totals.point, categories, gain)),
+        np.asarray(macro(totals.resampled, categories, gain)),
+        totals.point[:, 0].sum(),
+        totals.evidence(categories.members),
+        discordance=float(macro(totals.point, categories, distance)),
+    )
 
 
 def compare(layout: Layout, first: Integers, second: Integers, *, num_resamples: int, seed: int) -> Comparison:
