@@ -28,6 +28,22 @@ def test_the_difference_is_that_of_the_means_over_categories():
     assert found.accuracy.n == 12
 
 
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=12))
+@settings(deadline=None)
+def test_exchanging_the_models_changes_the_sign_alone(rows):
+    first, second = (table(column) for column in zip(*rows, strict=True))
+    forward, backward = (
+        compare(layout(len(rows), "ab"), *tables, num_resamples=50, seed=0)
+        for tables in ((first, second), (second, first))
+    )
+    for measure in ("accuracy", "exact_match"):
+        difference, opposite = getattr(forward, measure), getattr(backward, measure)
+        assert (difference.low, difference.value, difference.high) == (
+            pytest.approx(-opposite.high), pytest.approx(-opposite.value), pytest.approx(-opposite.low)
+        )  # fmt: skip
+    assert forward.p_accuracy == pytest.approx(backward.p_accuracy)
+
+
 def test_a_model_against_itself_differs_in_nothing():
     own = table([0, 1, 2, 3] * 5)
     found = compare(layout(20), own, own, num_resamples=100, seed=0)

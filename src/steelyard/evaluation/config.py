@@ -51,7 +51,7 @@ class Config(BaseConfig, frozen=True):
     matched_ratio: float = MATCHED_RATIO
     """The largest ratio of lengths of two answers that count as equally long."""
     num_resamples: Positive = 1000
-    """The number of bootstrap resamples of prompts."""
+    """The number of bootstrap resamples of prompts; differences to baselines have as many as `compare`."""
     seed: int = 0
     """The seed of the resamples and of the random baseline."""
 

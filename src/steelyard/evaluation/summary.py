@@ -25,7 +25,7 @@ from steelyard.evaluation.questions import (
 from steelyard.statistics.aggregation import ACCURACY, means
 from steelyard.statistics.bootstrap import resample
 from steelyard.statistics.pair_counts import PromptStatistics, count_unscored, with_policy
-from steelyard.statistics.significance import share_difference
+from steelyard.statistics.significance import NUM_RESAMPLES, share_difference
 
 
 class HeadlineColumns(NamedTuple):
@@ -221,7 +221,7 @@ def _baseline(given: Evaluation, model: PromptStatistics, score: Floats, *, with
     seed, num_resamples = given.config.seed, given.config.num_resamples
     measured = means(resample(items_of(given.questions, own, num_resamples=num_resamples), seed=seed))
     del measured["by_language"]
-    both = items_of(given.questions, model, own, num_resamples=num_resamples)
+    both = items_of(given.questions, model, own, num_resamples=NUM_RESAMPLES)
     difference = share_difference(both, ACCURACY, seed=seed).estimate
     return measured | {"difference": (difference.withheld() if withheld else difference).record()}
 

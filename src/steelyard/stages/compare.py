@@ -11,13 +11,14 @@ from steelyard.evaluation.comparison import ComparisonSummary, compare_models
 from steelyard.evaluation.evaluations import read_beside
 from steelyard.io.progress import log
 from steelyard.io.run_folder import read_run, result_folder
+from steelyard.statistics.significance import NUM_RESAMPLES
 
 
 class Config(BaseConfig, frozen=True):
     """How often prompts are resampled."""
 
-    num_resamples: Positive = 10_000
-    """The number of bootstrap resamples of prompts; more show smaller p-values."""
+    num_resamples: Positive = NUM_RESAMPLES
+    """The number of bootstrap resamples of prompts."""
     seed: int = 0
     """The seed of the resamples."""
 

@@ -91,6 +91,14 @@ class Difference(NamedTuple):
     p: float
     error: float
 
+    def reversed(self) -> "Difference":
+        """Return the second mean minus the first."""
+        value, low, high = self.estimate.value, self.estimate.low, self.estimate.high
+        if value is None or low is None or high is None:
+            return self
+        # 0.0 - x, because -0.0 would be written with its sign.
+        return self._replace(estimate=replace(self.estimate, value=0.0 - value, low=0.0 - high, high=0.0 - low))
+
 
 def one_sample(num_units: float) -> Evidence:
     """Return the effective sample of a plain mean over units that are resampled together, with replacement."""

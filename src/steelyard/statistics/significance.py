@@ -7,11 +7,13 @@ import numpy as np
 
 from steelyard.core.arrays import Booleans, Floats, Integers
 from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, Share, by_category, macro
-from steelyard.statistics.bootstrap import Items, difference_items, resample
+from steelyard.statistics.bootstrap import Items, cell_sums, difference_items, resample
 from steelyard.statistics.groups import Layout
 from steelyard.statistics.intervals import Difference, Estimate, difference
 from steelyard.statistics.pair_counts import EXACT, NUM_COLUMNS, PAIRS
 
+NUM_RESAMPLES = 10_000
+"""The resamples of a paired difference, equal in every stage so that one difference has one interval."""
 _POWER_AND_LEVEL = 1.959964 + 0.841621
 """The normal quantiles of a two-sided level of 5 % and of a power of 80 %."""
 
@@ -56,19 +58,28 @@ class Trend(NamedTuple):
 def share_difference(both: Items, share: Share, *, seed: int) -> Difference:
     """Return a measure (mean over categories) of the first model minus the second's; their columns are side by side.
 
-    Prompts are drawn once for both (a paired bootstrap). Asserts that both have the same denominators.
+    Prompts are drawn once for both (a paired bootstrap). With the models exchanged, the interval changes its sign and
+    the p-value is the same. Asserts that both have the same denominators.
     """
     items = difference_items(both, shared=[share.denominator], compared=[share.numerator])
+    gains = items.statistics[:, 1]
+    # The draws depend on the order of the distinct rows, and thus on the sign of the gains. Drawing the better model
+    # minus the other makes them independent of the order of the models.
+    sums = cell_sums(items.layout, gains[:, None])[:, 0]
+    is_reversed = next((total < 0 for total in (sums.sum(), *sums) if total), False)
+    if is_reversed:
+        np.negative(gains, out=gains)
     totals = resample(items, seed=seed)
     categories = by_category(totals.cells)
     gain, distance = Share(1, 0), Share(2, 0)
-    return difference(
+    tested = difference(
         float(macro(totals.point, categories, gain)),
         np.asarray(macro(totals.resampled, categories, gain)),
         totals.point[:, 0].sum(),
         totals.evidence(categories.members),
         discordance=float(macro(totals.point, categories, distance)),
     )
+    return tested.reversed() if is_reversed else tested
 
 
 def compare(layout: Layout, first: Integers, second: Integers, *, num_resamples: int, seed: int) -> Comparison:
