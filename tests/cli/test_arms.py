@@ -1,5 +1,5 @@
 from steelyard.cli.arms import arm_lines, difference_lines, with_interval
-from steelyard.recipes.arms import Against, Arm
+from steelyard.recipes.experiments import Arm, ArmDifference
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.significance import Comparison
 
@@ -7,12 +7,12 @@ NOTHING = Estimate(None, None, None, 0)
 
 
 def arm(name, estimate):
-    return Arm(name, 1000.0, 20.0, 30, estimate, NOTHING, (0.4, 0.6))
+    return Arm(name, 1000.0, 20.0, 30, estimate, NOTHING, (0.4, 0.6), 0.1414)
 
 
 def difference(p):
     own = Estimate(0.25, 0.125, 0.5, 9)
-    return Against("b", "a", Comparison(own, own, p, p, 1, 0, 0.1), p)
+    return ArmDifference("b", "a", Comparison(own, own, p, p, 1, 0, 0.1), p)
 
 
 def test_the_columns_of_arms_stand_below_each_other():

@@ -17,7 +17,7 @@ VERBS = sorted(name.rstrip("_").replace("_", "-") for name in verb_names())
 TOO_LONG = "runs for minutes: `make demo` does it"
 UNCERTAIN = "a model of random weights can certify no precision, and is refused, as it should be"
 MANY = "trains some fifteen models: tests/recipes/test_ablate.py and test_sweep.py run small ones"
-STUDY = "trains some forty models: tests/stages/filters runs small ones"
+STUDY = "trains some forty models: tests/stages/test_filter_study.py runs small ones"
 SERVER = "asks a language model on a server"
 NOT_RUN = {
     "steelyard demo": TOO_LONG,

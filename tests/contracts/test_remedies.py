@@ -23,7 +23,7 @@ from steelyard.core.plugins import kinds, load
 from steelyard.io.cases import read_cases
 from steelyard.networks.conversation import Rendering, encode
 from steelyard.networks.loading import load_tokenizer
-from steelyard.recipes.callables import stage_call, stage_verbs
+from steelyard.recipes.recipe import stage_call, stage_verbs
 
 BY_NAME = ("evaluate", "score", "supervise", "judge", "filters", "train", "convert", "resolve")
 """Verbs that build plug-ins by name."""
@@ -66,8 +66,9 @@ def verbs():
 def settings():
     """By verb its settings; and by the table that a kind has in them (``model``, ``judge``, ``chat``) those of all."""
     configs = {verb: stage_call(verb, where="").config_type for verb in stage_verbs()}
-    more = {"inspect": "Settings"} | dict.fromkeys(("convert", "judge", "filters"), "Config")
+    more = dict.fromkeys(("inspect", "convert", "judge"), "Config")
     configs |= {name: getattr(import_module(f"steelyard.stages.{name}"), own) for name, own in more.items()}
+    configs["filters"] = configs.pop("filter-study")
     tables = {"model": "models", "judge": "judges", "chat": "chats"}
     own = {verb: fields(config) for verb, config in configs.items()}
     own["convert"] |= set().union(*(fields(load("formats", kind).Config) for kind in kinds("formats")))

@@ -4,12 +4,96 @@ import numpy as np
 import pytest
 
 import tiny
+from steelyard.core.errors import UserError
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import read_run
-from steelyard.recipes.ablate import ablate
-from steelyard.recipes.ablations import Ablation
-from steelyard.recipes.experiments import run_name
+from steelyard.recipes.ablate import Ablation, ablate, ablation_recipe, arms_of, read_ablation
+from steelyard.recipes.experiments import evaluation_name
 from toy_prompts import toy_prompts
+
+TABLE_4 = Ablation(benches=("test.jsonl",), model="base", human="human.jsonl", llm="llm.jsonl", supervisors=("longer",))
+
+
+def reads(recipe, name):
+    return [reference.text for _, reference in recipe.step(name).references()]
+
+
+def test_the_arms_of_table_4_read_what_they_should(tmp_path):
+    recipe = ablation_recipe(TABLE_4, tmp_path / "a.toml")
+    assert arms_of(TABLE_4) == (
+        "human", "llm", "llm_debiased", "llm_supervised", "llm_both", "all", "llm_supervised_by_longer"
+    )  # fmt: skip
+    assert reads(recipe, "human.1.model") == ["human.resolved/cases.jsonl", "base"]
+    assert reads(recipe, "llm_debiased.1.model")[0] == "llm.debiased/cases.jsonl"
+    # The supervisor of a seed is that seed's human reward model; debiasing follows supervision, then both are joined.
+    assert reads(recipe, "llm.1.supervised") == ["llm.resolved/cases.jsonl", "human.1.model"]
+    assert reads(recipe, "llm.1.both") == ["llm.1.supervised/cases.jsonl"]
+    assert reads(recipe, "all.1.merged") == ["human.resolved/cases.jsonl", "llm.1.both/cases.jsonl"]
+    assert reads(recipe, "all.1.model")[0] == "all.1.merged/cases.jsonl"
+    assert recipe.step("llm.1.supervised_by_longer").inputs["model"].text == "longer"
+    assert {recipe.step(f"{arm}.{seed}.model").config.seed for arm in arms_of(TABLE_4) for seed in (0, 1, 2)} == {
+        0,
+        1,
+        2,
+    }
+    assert all(reads(recipe, evaluation_name(arm, 2)) == ["test.jsonl", f"{arm}.2.model"] for arm in arms_of(TABLE_4))
+
+
+def test_training_files_and_shares_of_one(tmp_path):
+    asked = Ablation(
+        benches=("t",), model="m", training={"一": "a.jsonl", "b": "b.jsonl"}, scaled="b", scaling=(0.25, 1.0),
+        train={"epochs": 1}, num_threads=1,
+    )  # fmt: skip
+    recipe = ablation_recipe(asked, tmp_path / "a.toml")
+    assert arms_of(asked) == ("一", "b", "b_25%", "b_100%")
+    assert recipe.step("b_25%.2.part").config.parts == {"kept": 0.25, "rest": 0.75}
+    assert recipe.step("b_25%.2.part").config.seed == 2
+    assert reads(recipe, "b_25%.2.model")[0] == "b_25%.2.part/kept.jsonl"
+    assert reads(recipe, "b_100%.2.model")[0] == "b.jsonl"
+    assert recipe.step("一.0.model").config.epochs == 1
+    assert recipe.step("一.0.model").num_threads == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("model='m'", "Object missing required field `benches`"),
+        ("model='m'\nbenches=['t']", "nothing to compare"),
+        ("model='m'\nbenches=['t']\ntraining={a='a'}", "nothing to compare"),
+        ("model='m'\nbenches=['t']\nhuman='h'", "human without llm"),
+        ("model='m'\nbenches=['t']\nhuman='h'\nllm='l'\nseeds=[0,0,1]", "2 seeds\n  allowed: 3 different or more"),
+        ("model='m'\nbenches=['t']\nhumans='h'", "unknown setting 'humans'\n  allowed: did you mean 'human'"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(tmp_path, text, found):
+    path = tmp_path / "a.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=found):
+        read_ablation(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"scaling": (1.5,)}, "scaling by 1.5"),
+        ({"scaling": (0.5,), "scaled": "humans"}, "no file of 'humans'"),
+        ({"train": {"epoch": 2}}, r"unknown setting 'epoch'\n  allowed: did you mean 'epochs'"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(tmp_path, change, found):
+    import msgspec
+
+    with pytest.raises(UserError, match=found):
+        ablation_recipe(msgspec.structs.replace(TABLE_4, **change), tmp_path / "a.toml")
+
+
+def test_settings_given_stand_over_the_files(tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_text(
+        "model='m'\nbenches=['t']\nhuman='h'\nllm='l'\n[train]\nepochs=3\ndtype='bfloat16'", encoding="utf-8"
+    )
+    found = read_ablation(path, {"train": {"epochs": 1}, "seeds": [4, 5, 6]})
+    assert (found.train, found.seeds) == ({"epochs": 1, "dtype": "bfloat16"}, (4, 5, 6))
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +116,7 @@ def test_data_that_teach_the_opposite_end_below_by_an_interval_without_zero(abla
     _, _, _, found = ablated
     right, wrong = found.arms
     assert (right.accuracy.value, wrong.accuracy.value) == (1.0, 0.0)
-    (difference,) = found.against
+    (difference,) = found.differences
     assert (difference.first, difference.second) == ("wrong", "right")
     assert difference.comparison.accuracy.high < 0
     assert difference.p_corrected < 0.01
@@ -42,8 +126,8 @@ def test_data_that_teach_the_opposite_end_below_by_an_interval_without_zero(abla
 def test_an_arm_is_the_mean_of_its_seeds(ablated):
     asked, _, out, found = ablated
     for arm in found.arms:
-        values = [read_run(out / run_name(arm.name, seed)).summary["accuracy"]["value"] for seed in asked.seeds]
-        assert list(arm.by_seed) == values
+        values = [read_run(out / evaluation_name(arm.name, seed)).summary["accuracy"]["value"] for seed in asked.seeds]
+        assert list(arm.accuracy_by_seed) == values
         assert arm.accuracy.value == pytest.approx(np.mean(values))
         assert arm.spread == pytest.approx(np.std(values, ddof=1))
 

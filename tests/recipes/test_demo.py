@@ -3,7 +3,7 @@ import pytest
 from steelyard.core.errors import OutputError
 from steelyard.io.cases import read_cases
 from steelyard.ranking.resolution import resolve_cases
-from steelyard.recipes.demo import Share, demo, right_by_key
+from steelyard.recipes.demo import PairShare, demo, right_by_key
 from strategies import case
 
 SMALL = {
@@ -73,4 +73,4 @@ def test_right_by_key_counts_ordered_pairs():
     # The ranking orders a over b, a over c; the key says b > a > c: one of the two is right.
     ranked = case(responses="abc", ranking=(("a",), ("b", "c")))
     gold = case(responses="abc", ranking=(("b",), ("a",), ("c",)))
-    assert right_by_key([ranked], [gold]) == Share(1, 2)
+    assert right_by_key([ranked], [gold]) == PairShare(1, 2)

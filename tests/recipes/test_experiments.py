@@ -1,15 +1,21 @@
+import numpy as np
 import pytest
 
 from steelyard.core.errors import ConfigError
 from steelyard.recipes.experiments import (
+    Arm,
     Experiment,
+    MeasuredArms,
+    compare_arms,
+    draw_share,
+    evaluation_name,
     model_name,
     percent,
     read_experiment,
-    run_name,
-    share_of,
     trained_and_evaluated,
 )
+from steelyard.statistics.groups import Cell, Label, layout_of
+from steelyard.statistics.intervals import Estimate
 
 
 def test_settings_given_stand_over_those_of_the_file_key_by_key(tmp_path):
@@ -22,7 +28,7 @@ def test_settings_given_stand_over_those_of_the_file_key_by_key(tmp_path):
 def test_an_arm_is_trained_and_then_evaluated_with_its_own_settings_and_seed():
     asked = Experiment(benches=("t",), train={"epochs": 3, "seed": 9}, evaluate={"pairs": "tiers"}, num_threads=2)
     stages = trained_and_evaluated("一", 5, cases="c.jsonl", model="m", experiment=asked, settings={"epochs": 1})
-    assert list(stages) == [model_name("一", 5), run_name("一", 5)] == ["一.5.model", "一.5.evaluated"]
+    assert list(stages) == [model_name("一", 5), evaluation_name("一", 5)] == ["一.5.model", "一.5.evaluated"]
     trained, evaluated = stages.values()
     assert trained["config"] == {"epochs": 1, "seed": 5}
     assert evaluated["config"] == {"baselines": [], "pairs": "tiers", "seed": 0}
@@ -30,8 +36,8 @@ def test_an_arm_is_trained_and_then_evaluated_with_its_own_settings_and_seed():
 
 
 def test_a_share_is_a_split_of_its_own_seed_and_the_whole_is_the_file():
-    assert share_of("c.jsonl", 1, 0, name="all") == ({}, "c.jsonl")
-    stages, cases = share_of("c.jsonl", 0.125, 3, name=percent(0.125))
+    assert draw_share("c.jsonl", 1, 0, name="all") == ({}, "c.jsonl")
+    stages, cases = draw_share("c.jsonl", 0.125, 3, name=percent(0.125))
     assert cases == "12.5%.3.part/kept.jsonl"
     assert stages["12.5%.3.part"]["config"] == {"parts": {"kept": 0.125, "rest": 0.875}, "seed": 3}
 
@@ -39,4 +45,26 @@ def test_a_share_is_a_split_of_its_own_seed_and_the_whole_is_the_file():
 @pytest.mark.parametrize("share", [0, -0.5, 1.5])
 def test_what_is_no_share_is_refused(share):
     with pytest.raises(ConfigError, match="scaling by"):
-        share_of("c.jsonl", share, 0, name="x")
+        draw_share("c.jsonl", share, 0, name="x")
+
+
+def arm(name):
+    return Arm(
+        name=name, num_prompts=10.0, num_pairs=20.0, num_weights=30, accuracy=Estimate(0.5, 0.4, 0.6, 9),
+        exact_match=Estimate(0.3, 0.2, 0.4, 9), accuracy_by_seed=(0.4, 0.5, 0.6), spread=0.1,
+    )  # fmt: skip
+
+
+def table(right):
+    return np.array([(1, one, 1, one) for one in right], dtype=np.int64)
+
+
+def test_differences_are_paired_and_corrected_for_their_number():
+    layout = layout_of([Label(f"p{index}", Cell("one")) for index in range(40)])
+    tables = {"good": table([1] * 40), "bad": table([0] * 40), "same": table([1] * 40)}
+    measured = MeasuredArms(tuple(map(arm, tables)), tables, layout)
+    better, equal = compare_arms(measured, [("good", "bad"), ("good", "same")])
+    assert (better.first, better.second, better.comparison.accuracy.value) == ("good", "bad", 1.0)
+    assert better.p_corrected == pytest.approx(min(1, 2 * better.comparison.p_accuracy))
+    assert equal.p_corrected == 1.0
+    assert equal.record()["accuracy"]["value"] == 0

@@ -4,9 +4,9 @@ import tiny
 from recipe_files import SMALL, small_recipe
 from steelyard.core.errors import ConfigError, EvidenceError, KindError, UserError
 from steelyard.io.cases import write_cases
-from steelyard.recipes.ablations import Ablation, ablation_recipe
+from steelyard.recipes.ablate import Ablation, ablation_recipe
 from steelyard.recipes.preconditions import check_recipe
-from steelyard.recipes.recipes import read_recipe
+from steelyard.recipes.recipe import read_recipe
 from strategies import case
 
 

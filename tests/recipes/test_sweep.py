@@ -3,10 +3,82 @@ import json
 import pytest
 
 import tiny
+from steelyard.core.errors import UserError
 from steelyard.io.cases import write_cases
-from steelyard.recipes.sweep import sweep
-from steelyard.recipes.sweeps import Backbone, Sweep
+from steelyard.recipes.experiments import evaluation_name
+from steelyard.recipes.sweep import Backbone, Sweep, points_of, read_sweep, run_sweep, sweep_recipe
 from toy_prompts import toy_prompts
+
+FILE = """
+training = "train.jsonl"
+benches = ["test.jsonl"]
+shares = [0.5, 1.0]
+train.epochs = 1
+
+[[models]]
+name = "小"
+model = "small"
+start = "pretrained"
+
+[[models]]
+name = "大"
+model = "some-lab/large"
+"""
+
+
+def written(tmp_path, text=FILE):
+    path = tmp_path / "sweep.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def reads(recipe, name):
+    return [reference.text for _, reference in recipe.step(name).references()]
+
+
+def test_every_model_is_trained_on_every_share_with_every_setting(tmp_path):
+    path = written(tmp_path, "vary.learning_rate = [1e-5, 3e-5]\n" + FILE)
+    asked = read_sweep(path)
+    names = [point.name for point in points_of(asked)]
+    assert len(names) == len(set(names)) == 8
+    assert names[:3] == ["小_learning_rate=1e-05_50%", "小_learning_rate=1e-05_100%", "小_learning_rate=3e-05_50%"]
+    recipe = sweep_recipe(asked, path)
+    step = recipe.step("大_learning_rate=3e-05_50%.2.model")
+    assert (step.config.learning_rate, step.config.epochs, step.config.seed) == (3e-5, 1, 2)
+    # A share of a seed is drawn once for all models.
+    assert reads(recipe, step.name) == ["50%.2.part/kept.jsonl", "some-lab/large"]
+    assert reads(recipe, "小_learning_rate=1e-05_100%.0.model") == ["train.jsonl", "small"]
+    assert reads(recipe, evaluation_name("小_learning_rate=1e-05_50%", 1)) == [
+        "test.jsonl", "小_learning_rate=1e-05_50%.1.model"
+    ]  # fmt: skip
+    assert sum(one.call.verb == "split" for one in recipe.steps) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"shares": [1.0], "models": [{"name": "a", "model": "m"}]}, "a sweep of one training"),
+        ({"seeds": [0, 1]}, "2 seeds\n  allowed: 3 different or more"),
+        ({"shares": [0.5, 0.5]}, "2 trainings named '小_50%'"),
+        ({"models": [{"name": "a/b", "model": "m"}]}, "a training named 'a/b_50%'"),
+        ({"vary": {"learning_rate": []}}, "a setting in vary without values"),
+        ({"models": [{"nam": "a", "model": "m"}]}, "nam"),
+        ({"model": "m"}, "unknown setting 'model'\n  allowed: did you mean 'models'"),
+    ],
+)
+def test_what_compares_nothing_is_refused(tmp_path, change, found):
+    with pytest.raises(UserError, match=found):
+        read_sweep(written(tmp_path), change)
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [({"shares": [0.0, 1.0]}, "scaling by 0.0"), ({"vary": {"epoch": [1, 2]}}, "unknown setting 'epoch'")],
+)
+def test_settings_that_cannot_be_are_named(tmp_path, change, found):
+    path = written(tmp_path)
+    with pytest.raises(UserError, match=found):
+        sweep_recipe(read_sweep(path, change), path)
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +97,7 @@ def swept(tmp_path_factory):
     )  # fmt: skip
     path = folder / "sweep.toml"
     path.write_text("", encoding="utf-8")
-    return asked, path, folder / "out", sweep(asked, path, folder / "out")
+    return asked, path, folder / "out", run_sweep(asked, path, folder / "out")
 
 
 def test_each_point_is_trained_on_its_share(swept):
@@ -40,10 +112,10 @@ def test_each_point_is_trained_on_its_share(swept):
 
 def test_growth_is_the_difference_over_the_doublings_between_two_shares(swept):
     _, _, _, found = swept
-    assert [(one.name, one.by) for one in found.grown] == [("a", "pairs"), ("b", "pairs")]
+    assert [(one.name, one.by) for one in found.growth] == [("a", "pairs"), ("b", "pairs")]
     small, large = found.arms[:2]
-    assert found.grown[0].trend.per_doubling.value == pytest.approx((large.accuracy.value - small.accuracy.value) / 3)
-    assert found.grown[0].trend.sizes == (4, 32)
+    assert found.growth[0].trend.per_doubling.value == pytest.approx((large.accuracy.value - small.accuracy.value) / 3)
+    assert found.growth[0].trend.sizes == (4, 32)
 
 
 def test_starts_of_one_size_are_held_against_each_other(swept):
@@ -59,5 +131,5 @@ def test_the_table_and_the_plot_are_written_and_a_second_run_only_adds_them(swep
     ]  # fmt: skip
     assert (out / "sweep.svg").read_text("utf-8").startswith("<svg")
     before = {run: run.stat().st_mtime_ns for run in out.glob("*/run.json")}
-    assert sweep(asked, path, out) == found
+    assert run_sweep(asked, path, out) == found
     assert {run: run.stat().st_mtime_ns for run in before} == before

@@ -1,9 +1,9 @@
-from steelyard.report.scaling import Mark, scaling_figure
+from steelyard.report.scaling import ScalingPoint, scaling_figure
 from steelyard.statistics.intervals import Estimate
 
 
 def mark(series, start, share, weights):
-    return Mark(series, start, share, 100 * share, weights, Estimate(0.6, 0.5, 0.7, 10), (0.55, 0.65))
+    return ScalingPoint(series, start, share, 100 * share, weights, Estimate(0.6, 0.5, 0.7, 10), (0.55, 0.65))
 
 
 def sizes(figure):

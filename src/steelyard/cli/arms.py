@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from steelyard.recipes.arms import Against, Arm
-    from steelyard.recipes.recipes import Recipe
+    from steelyard.recipes.experiments import Arm, ArmDifference
+    from steelyard.recipes.recipe import Recipe
     from steelyard.statistics.intervals import Estimate
 
 
 def planned_lines(recipe: "Recipe", folder: Path) -> Iterator[str]:
     """A line for each stage with its state. Raises what a stage would refuse later."""
-    from steelyard.recipes.plan import check_files, plan
     from steelyard.recipes.preconditions import check_recipe
+    from steelyard.recipes.run import check_files, plan
 
     check_files(recipe, folder)
     check_recipe(recipe, folder)
@@ -32,7 +32,7 @@ def arm_lines(arms: Sequence["Arm"]) -> Iterator[str]:
         )
 
 
-def difference_lines(against: Iterable["Against"]) -> Iterator[str]:
+def difference_lines(against: Iterable["ArmDifference"]) -> Iterator[str]:
     """The differences; a star where one is beyond doubt after correction."""
     for one in against:
         beyond = " *" if one.p_corrected < 0.05 else ""

@@ -23,9 +23,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steelyard.core.arrays import Floats, Integers
+from steelyard.core.arrays import Booleans, Floats, Integers
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Record
 from steelyard.curation.supervised import ScoredBatch, compare_with_people
@@ -47,7 +46,7 @@ class LabelledVerdicts(NamedTuple):
 
     prompt: Integers
     margin: Floats
-    is_right: NDArray[np.bool_]
+    is_right: Booleans
 
 
 class TauPoint(Record, frozen=True, kw_only=True):
@@ -101,7 +100,7 @@ def survey_margins(batches: Iterable[ScoredBatch], *, human_ties: HumanTies) -> 
     margins: list[Floats] = []
     prompts: list[str] = []
     labelled_margins: list[Floats] = []
-    is_right: list[NDArray[np.bool_]] = []
+    is_right: list[Booleans] = []
     num_scores = num_unscored = 0
     for batch in batches:
         margins.append(batch.margin[batch.table.verdicts.is_strict])
@@ -225,7 +224,7 @@ def calibrate(
     return TauCalibration(min((taus[index] for index in certified), default=None), points)
 
 
-def is_kept(margin: Floats, tau: float) -> NDArray[np.bool_]:
+def is_kept(margin: Floats, tau: float) -> Booleans:
     """Return which verdicts the policy ``agree`` keeps at tau."""
     return (margin > 0) & (margin >= tau)
 
@@ -271,7 +270,7 @@ def _certified(p_values: Sequence[float], risk: float, num_starts: int) -> set[i
     return certified
 
 
-def _by_prompt(labelled: LabelledVerdicts, chosen: NDArray[np.bool_]) -> Floats:
+def _by_prompt(labelled: LabelledVerdicts, chosen: Booleans) -> Floats:
     """Return the share of each prompt's verdicts that are chosen."""
     _, place = np.unique(labelled.prompt, return_inverse=True)
     return np.bincount(place, chosen) / np.bincount(place)

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.core.arrays import Integers
+from steelyard.core.arrays import Booleans, Integers
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.text import num_markdown_marks
 from steelyard.core.types import Case, Record, Response, Scores
@@ -73,8 +73,8 @@ class PairSurvey(NamedTuple):
     group: Integers
     priority: NDArray[np.uint64]
     prompt: Integers
-    is_matched: NDArray[np.bool_]
-    is_longer: NDArray[np.bool_]
+    is_matched: Booleans
+    is_longer: Booleans
     margin: NDArray[np.float64]
     groups: tuple[tuple[str, ...], ...]
     pairs_of_case: Integers
@@ -189,7 +189,7 @@ def is_matched(pair: IndexedPair, lengths: Sequence[float], closeness: float) ->
     return abs(better - worse) <= closeness * max(better, worse)
 
 
-def balance_sides(side: Integers, group: Integers, priorities: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def balance_sides(side: Integers, group: Integers, priorities: NDArray[np.uint64]) -> Booleans:
     """Return which pairs stay: in each group the smaller side, as many of the larger side, and pairs of neither side.
 
     Of the larger side those of lowest priority number stay, and of equal numbers the earlier.

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from steelyard.core.arrays import Floats, Integers
+from steelyard.core.arrays import Booleans, Floats, Integers
 from steelyard.core.types import Case, Counts, Judgment, Kind, Pair, Record, Scores, Verdict
 from steelyard.curation.supervision import KEPT, RULES, SupervisionRule, agree, cut_cycles, margins_of, pair_weights
 from steelyard.ranking.judgment_table import (
@@ -71,8 +70,8 @@ class AgreementWithPeople(NamedTuple):
 
     graph: Integers
     margin: Floats
-    is_right: NDArray[np.bool_]
-    is_tied: NDArray[np.bool_]
+    is_right: Booleans
+    is_tied: Booleans
 
 
 def with_margins(cases: Sequence[Case], scores: Sequence[Scores], only: Only) -> ScoredBatch:

@@ -1,1 +1,1 @@
-"""Floor 5: compositions of stages."""
+"""Compositions of stages: `recipe` (reading), `preconditions`, `run`, `experiments`, `ablate`, `sweep`, `demo`."""

@@ -1,51 +1,51 @@
-"""The demo: the recipe of that name, and how far its rankings agree with the answer key that only a simulation has."""
+"""The demo: the recipe of that name, and the agreement of its rankings with the simulation's answer key."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from steelyard.core.types import Case, Run
+from steelyard.core.types import Case, JsonObject, Run
 from steelyard.io.cases import read_cases
 from steelyard.ranking.pairs import pairs_of
-from steelyard.recipes.recipes import find_recipe, read_recipe
+from steelyard.recipes.recipe import find_recipe, read_recipe
 from steelyard.recipes.run import run
 
 
-class Share(NamedTuple):
-    """So many of ``total``."""
+class PairShare(NamedTuple):
+    """``number`` of ``total`` pairs."""
 
     number: int
     total: int
 
 
 class Demo(NamedTuple):
-    """What the demo did: the run of each of the recipe's stages, and where the page is.
+    """The run of each stage of the recipe, and the page.
 
     ``right_by_key``: of the pairs that the resolved rankings order, those ordered as in the answer key.
     """
 
     runs: dict[str, Run]
-    right_by_key: Share
+    right_by_key: PairShare
     page: Path
 
 
-def demo(out: Path, settings: Mapping[str, Any] | None = None, *, seed: int = 0, redo_from: str | None = None) -> Demo:
-    """Simulate, resolve, make a backbone, train, evaluate beside baselines, report; finished stages are skipped.
+def demo(out: Path, settings: JsonObject | None = None, *, seed: int = 0, redo_from: str | None = None) -> Demo:
+    """Simulate, resolve, make a backbone, train, evaluate with baselines, report; finished stages are skipped.
 
-    ``settings`` (stage, then key) stand over the recipe's. Raises OutputError where a folder holds a run of others.
+    ``settings`` (stage, then key) override the recipe's. Raises OutputError where a folder holds a run of others.
     """
-    done = run(read_recipe(find_recipe("demo"), settings, seed=seed), out, redo_from=redo_from)
-    runs = {one.name: one.run for one in done}
+    completed = run(read_recipe(find_recipe("demo"), settings, seed=seed), out, redo_from=redo_from)
+    runs = {stage.name: stage.run for stage in completed}
     ranked, gold = (out / name for name in ("resolved/cases.jsonl", "simulated/gold.jsonl"))
     return Demo(runs, right_by_key(read_cases(ranked), read_cases(gold)), out / "report" / "report.html")
 
 
-def right_by_key(ranked: Iterable[Case], gold: Iterable[Case]) -> Share:
-    """How many of the pairs across tiers are ordered so in the answer key, whose cases come in the same order."""
+def right_by_key(ranked: Iterable[Case], gold: Iterable[Case]) -> PairShare:
+    """Count the pairs across tiers that the answer key orders alike; its cases come in the same order."""
     number, total = 0, 0
     for case, key in zip(ranked, gold, strict=True):
         true = {(key.responses[pair.better].id, key.responses[pair.worse].id) for pair in pairs_of(key, "tiers")}
         pairs = pairs_of(case, "tiers")
         number += sum((case.responses[pair.better].id, case.responses[pair.worse].id) in true for pair in pairs)
         total += len(pairs)
-    return Share(number, total)
+    return PairShare(number, total)

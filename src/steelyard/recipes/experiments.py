@@ -1,23 +1,36 @@
-"""What every experiment of trainings has: its file, its seeds, and the stages of an arm as a recipe has them."""
+"""Experiments of trainings: their file, the stages of an arm and a seed, and arms measured on the same prompts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
+import numpy as np
+from msgspec.structs import replace
 
+from steelyard.core.arrays import Integers
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
-from steelyard.core.types import Meta
+from steelyard.core.types import JsonObject, Meta, Record, Run
+from steelyard.evaluation.evaluations import read_beside
+from steelyard.io.atomic import atomic_write
+from steelyard.io.run_folder import read_run
 from steelyard.io.settings import read_toml
+from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, by_category, estimate_macro
+from steelyard.statistics.bootstrap import Items, resample
+from steelyard.statistics.groups import Layout
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.significance import Comparison, compare, holm
 
+NUM_RESAMPLES = 2000
 _FEWEST_SEEDS = 3
-Tables = dict[str, dict[str, Any]]
+Tables = dict[str, JsonObject]
+"""Stages by name, as tables of a recipe."""
 
 
 class Experiment(BaseConfig, frozen=True, kw_only=True):
-    """What every experiment's file says: the test files, the seeds, and settings of `train` and `evaluate`."""
+    """The settings of every experiment: test files, seeds, and settings of `train` and `evaluate`."""
 
     benches: tuple[str, ...]
     """The test files, as `[KIND=]FILE`."""
@@ -36,10 +49,8 @@ class Experiment(BaseConfig, frozen=True, kw_only=True):
 ExperimentType = TypeVar("ExperimentType", bound=Experiment)
 
 
-def read_experiment(
-    kind: type[ExperimentType], path: Path, settings: Mapping[str, Any] | None = None
-) -> ExperimentType:
-    """The experiment in a file; ``settings`` stand over its own, a table's keys one by one.
+def read_experiment(kind: type[ExperimentType], path: Path, settings: JsonObject | None = None) -> ExperimentType:
+    """Return the experiment of a file; ``settings`` override its own, a table key by key.
 
     Raises ConfigError for an unknown setting or fewer than three different seeds: one seed shows no effect.
     """
@@ -47,34 +58,33 @@ def read_experiment(
     for key, value in (settings or {}).items():
         both = isinstance(value, dict) and isinstance(content.get(key), dict)
         content[key] = content[key] | value if both else value
-    found = resolve_config(kind, content, where=str(path))
-    if len(set(found.seeds)) < _FEWEST_SEEDS:
-        raise ConfigError(
-            f"{len(set(found.seeds))} seeds", where=f"{path} at seeds", allowed=f"{_FEWEST_SEEDS} different or more"
-        )
-    return found
+    experiment = resolve_config(kind, content, where=str(path))
+    num_seeds = len(set(experiment.seeds))
+    if num_seeds < _FEWEST_SEEDS:
+        raise ConfigError(f"{num_seeds} seeds", where=f"{path} at seeds", allowed=f"{_FEWEST_SEEDS} different or more")
+    return experiment
 
 
 def model_name(arm: str, seed: int) -> str:
-    """The stage that trains an arm with a seed."""
+    """Return the name of the stage that trains an arm with a seed."""
     return f"{arm}.{seed}.model"
 
 
-def run_name(arm: str, seed: int) -> str:
-    """The stage that evaluates an arm trained with a seed."""
+def evaluation_name(arm: str, seed: int) -> str:
+    """Return the name of the stage that evaluates an arm trained with a seed."""
     return f"{arm}.{seed}.evaluated"
 
 
 def trained_and_evaluated(
-    arm: str, seed: int, *, cases: str, model: str, experiment: Experiment, settings: Mapping[str, Any] | None = None
+    arm: str, seed: int, *, cases: str, model: str, experiment: Experiment, settings: JsonObject | None = None
 ) -> Tables:
-    """The two stages of an arm and a seed. ``settings`` of the training stand over the experiment's own."""
+    """Return the two stages of an arm and a seed. ``settings`` of the training override the experiment's."""
     threads = {} if experiment.num_threads is None else {"num_threads": experiment.num_threads}
-    config = experiment.train | dict(settings or {}) | {"seed": seed}
+    config = experiment.train | (settings or {}) | {"seed": seed}
     trained = model_name(arm, seed)
     return {
         trained: {"verb": "train", "cases": cases, "model": model, "config": config, **threads},
-        run_name(arm, seed): {
+        evaluation_name(arm, seed): {
             "verb": "evaluate",
             "benches": list(experiment.benches),
             "model": trained,
@@ -85,12 +95,15 @@ def trained_and_evaluated(
 
 
 def percent(share: float) -> str:
-    """A share as it stands in names: 0.25 is 25%."""
+    """Return a share as part of a name: 25% for 0.25."""
     return f"{100 * share:g}%"
 
 
-def share_of(file: str, share: float, seed: int, *, name: str) -> tuple[Tables, str]:
-    """The stage that draws a share of a file's prompts, and where it lies. Raises ConfigError for what is no share."""
+def draw_share(file: str, share: float, seed: int, *, name: str) -> tuple[Tables, str]:
+    """Return the stage that draws a share of a file's prompts, and its output.
+
+    Raises ConfigError for a share outside its range.
+    """
     if not 0 < share <= 1:
         raise ConfigError(f"scaling by {share}", where="scaling", allowed="shares above 0, at most 1")
     if share == 1:
@@ -98,3 +111,100 @@ def share_of(file: str, share: float, seed: int, *, name: str) -> tuple[Tables, 
     stage = f"{name}.{seed}.part"
     parts = {"kept": share, "rest": 1 - share}
     return {stage: {"verb": "split", "cases": file, "config": {"parts": parts, "seed": seed}}}, f"{stage}/kept.jsonl"
+
+
+class Arm(Record, frozen=True):
+    """One arm over all its seeds: sizes of its training, its measures, and the standard deviation over seeds.
+
+    Accuracy and exact match are those of a seed drawn at random: statistics are summed over seeds before prompts are
+    redrawn. ``num_prompts`` and ``num_pairs`` are means over the trainings; ``spread`` is of the accuracy.
+    """
+
+    name: str
+    num_prompts: float
+    num_pairs: float
+    num_weights: int
+    accuracy: Estimate
+    exact_match: Estimate
+    accuracy_by_seed: tuple[float, ...]
+    spread: float
+
+
+class ArmDifference(NamedTuple):
+    """An arm minus another, paired by prompt over the same seeds."""
+
+    first: str
+    second: str
+    comparison: Comparison
+    p_corrected: float
+
+    def record(self) -> JsonObject:
+        """Return the difference as it is written, with the fields of the comparison."""
+        arms = {"first": self.first, "second": self.second}
+        return {**arms, **self.comparison.record(), "p_corrected": self.p_corrected}
+
+
+class MeasuredArms(NamedTuple):
+    """All arms, their statistics summed over seeds (shape (prompt, 4) each), and the layout of the prompts."""
+
+    arms: tuple[Arm, ...]
+    statistics: Mapping[str, Integers]
+    layout: Layout
+
+
+def read_arms(names: Sequence[str], seeds: Sequence[int], out: Path) -> MeasuredArms:
+    """Read the arms that were trained and evaluated below ``out``. Raises as reading evaluations together does."""
+    evaluations = read_beside([out / evaluation_name(arm, seed) for arm in names for seed in seeds])
+    evaluated = evaluations.evaluated
+    groups = [evaluated[start : start + len(seeds)] for start in range(0, len(evaluated), len(seeds))]
+    statistics = {
+        arm: np.sum([evaluation.statistics for evaluation in group], axis=0)
+        for arm, group in zip(names, groups, strict=True)
+    }
+    arms = tuple(
+        _arm(
+            arm,
+            statistics[arm],
+            evaluations.layout,
+            trained=[read_run(out / model_name(arm, seed)) for seed in seeds],
+            evaluated=[evaluation.run for evaluation in group],
+        )
+        for arm, group in zip(names, groups, strict=True)
+    )
+    return MeasuredArms(arms, statistics, evaluations.layout)
+
+
+def compare_arms(measured: MeasuredArms, pairs: Sequence[tuple[str, str]]) -> tuple[ArmDifference, ...]:
+    """Return the first arm minus the second of each pair, corrected for the number of pairs (Holm)."""
+    tables = measured.statistics
+    comparisons = [
+        compare(measured.layout, tables[first], tables[second], num_resamples=NUM_RESAMPLES, seed=0)
+        for first, second in pairs
+    ]
+    corrected = holm([comparison.p_accuracy for comparison in comparisons])
+    rows = zip(pairs, comparisons, corrected, strict=True)
+    return tuple(ArmDifference(*pair, comparison, p) for pair, comparison, p in rows)
+
+
+def _arm(name: str, table: Integers, layout: Layout, *, trained: Sequence[Run], evaluated: Sequence[Run]) -> Arm:
+    totals = resample(Items(layout, table, NUM_RESAMPLES), seed=0)
+    categories = by_category(totals.cells)
+    # A share is the same of sums over seeds; only n counts each prompt once per seed.
+    accuracy, exact = (estimate_macro(totals, categories, share) for share in (ACCURACY, EXACT_MATCH))
+    by_seed = tuple(run.summary["accuracy"]["value"] for run in evaluated)
+    return Arm(
+        name=name,
+        num_prompts=float(np.mean([run.summary["num_prompts"] for run in trained])),
+        num_pairs=float(np.mean([run.summary["num_pairs"] for run in trained])),
+        num_weights=trained[0].summary["num_weights"],
+        accuracy=replace(accuracy, n=accuracy.n // len(evaluated)),
+        exact_match=replace(exact, n=exact.n // len(evaluated)),
+        accuracy_by_seed=by_seed,
+        spread=float(np.std(by_seed, ddof=1)),
+    )
+
+
+def write_table(table: JsonObject, path: Path) -> None:
+    """Write an experiment's table as indented JSON."""
+    with atomic_write(path) as file:
+        file.write(msgspec.json.format(msgspec.json.encode(table), indent=2) + b"\n")

@@ -1,27 +1,116 @@
-"""Running a recipe: each stage in its own folder, what is finished skipped, what was done told at the end."""
+"""Run a recipe: each stage in its own folder. Finished stages are skipped; a plan tells the state of each stage."""
 
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from steelyard.core.errors import FileError, UserError
-from steelyard.core.types import Run
+from steelyard.core.types import Counts, JsonObject, Record, Run
 from steelyard.io.atomic import atomic_write
 from steelyard.io.locks import only_writer
 from steelyard.io.progress import log
-from steelyard.recipes.plan import check_files, plan, resolved_path
+from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, file_hash, path_inside, read_run
 from steelyard.recipes.preconditions import check_recipe
-from steelyard.recipes.recipes import Recipe, Reference, Step
+from steelyard.recipes.recipe import Recipe, Reference, Step
 
 OVERVIEW_FILE = "overview.json"
+State = Literal["finished", "to run", "to go on", "differs", "waits"]
+_MOST_NAMED = 12
 
 
-class Done(NamedTuple):
-    """One stage after a run: whether it ran now or was finished before, how long now, and its record."""
+class PlannedStage(NamedTuple):
+    """One stage with its state, and the reason for it.
+
+    ``finished``: it will be skipped. ``to go on``: it was killed. ``differs``: the folder holds a run of other settings
+    or inputs, and only ``--from`` replaces it. ``waits``: it has run, and depends on a stage that will run before it.
+    """
+
+    step: Step
+    folder: Path
+    state: State
+    why: str
+    run: Run | None
+
+
+def plan(recipe: Recipe, out: Path, redone: Sequence[str] = ()) -> tuple[PlannedStage, ...]:
+    """Return every stage in order, without changes to ``out``; stages in ``redone`` run in any case."""
+    planned: dict[str, PlannedStage] = {}
+    for step in recipe.steps:
+        planned[step.name] = _planned(step, recipe, out, planned, is_redone=step.name in redone)
+    return tuple(planned.values())
+
+
+def check_files(recipe: Recipe, out: Path) -> None:
+    """Raises FileError for an input that neither exists nor is written by another stage.
+
+    Also for a stage's folder that is a link out of ``out``.
+    """
+    for step in recipe.steps:
+        path_inside(out, step.name)
+        for key, reference in step.references():
+            is_file = step.call.inputs[key].accepts != "name"
+            path = recipe.locate(reference, out)
+            if is_file and reference.stage is None and not path.exists():
+                raise FileError(
+                    f"there is no file {reference.text!r}",
+                    where=f"{recipe.path} at stages.{step.name}.{key}",
+                    allowed=f"a file beside the recipe, or what a stage writes: {_written_by(recipe)}",
+                )
+
+
+def _written_by(recipe: Recipe) -> str:
+    """Return the stages' folders; of the many of an experiment only the first."""
+    first = ", ".join(f"{step.name}/…" for step in recipe.steps[:_MOST_NAMED])
+    more = len(recipe.steps) - _MOST_NAMED
+    return f"{first} and {more} more" if more > 0 else first
+
+
+def _planned(
+    step: Step, recipe: Recipe, out: Path, before: dict[str, PlannedStage], *, is_redone: bool
+) -> PlannedStage:
+    folder = out / step.name
+    run = read_run(folder) if (folder / RUN_FILE).is_file() else None
+    if is_redone:
+        return PlannedStage(step, folder, "to run", "requested by --from", run)
+    if run is None:
+        is_killed = (folder / STARTED_FILE).is_file()
+        return PlannedStage(step, folder, "to go on" if is_killed else "to run", "killed" if is_killed else "", None)
+    changing = [
+        reference.stage
+        for _, reference in step.references()
+        if reference.stage and before[reference.stage].state != "finished"
+    ]
+    if changing:
+        return PlannedStage(step, folder, "waits", f"for {', '.join(dict.fromkeys(changing))}", run)
+    why = _difference(run, step, recipe, out)
+    return PlannedStage(step, folder, "differs" if why else "finished", why, run)
+
+
+def _difference(run: Run, step: Step, recipe: Recipe, out: Path) -> str:
+    """Return how the recorded run differs from the recipe's stage; empty where it does not."""
+    if run.stage.split(".")[0] != step.call.verb:
+        return f"the folder holds a run of {run.stage}"
+    config: JsonObject = msgspec.json.decode(msgspec.json.encode(step.config))
+    # Under the name of an input a run records that input, not the setting of that name.
+    comparable = config.keys() & run.config.keys() - step.call.inputs.keys()
+    changed = [key for key in config if key in comparable and run.config[key] != config[key]]
+    if changed:
+        return f"other settings: {', '.join(changed)}"
+    known = {recorded.sha256 for recorded in run.inputs.values()}
+    for key, reference in step.references():
+        path = recipe.locate(reference, out)
+        # A name that is not a path (a kind of model, a hub name) has no content to compare.
+        if path.is_file() and file_hash(path) not in known:
+            return f"another content of {key}: {reference.text}"
+    return ""
+
+
+class CompletedStage(NamedTuple):
+    """One stage after a run: whether it was finished before, its seconds in this run, and its record."""
 
     name: str
     verb: str
@@ -31,11 +120,31 @@ class Done(NamedTuple):
     run: Run
 
 
-def run(recipe: Recipe, out: Path, *, redo_from: str | None = None) -> tuple[Done, ...]:
+class StageOverview(Record, frozen=True, kw_only=True):
+    """One stage in ``overview.json``: ``seconds`` in this run, and when it ran; its outputs with sizes in bytes."""
+
+    name: str
+    verb: str
+    was_finished: bool
+    seconds: float
+    seconds_when_run: float
+    counts: Counts
+    wrote: dict[str, int]
+
+
+class Overview(Record, frozen=True, kw_only=True):
+    """The stages of a recipe that have completed: ``overview.json``."""
+
+    recipe: str
+    about: str
+    stages: tuple[StageOverview, ...]
+
+
+def run(recipe: Recipe, out: Path, *, redo_from: str | None = None) -> tuple[CompletedStage, ...]:
     """Run every stage that is not finished, and write ``overview.json`` after each.
 
-    ``redo_from`` names a stage that runs again, with every stage that reads what it writes. Raises FileError for a file
-    that is not there before anything runs, and whatever a stage raises, after saying which it was.
+    ``redo_from`` names a stage that runs again, with every stage that depends on it. Raises FileError for a missing
+    input before anything runs, and the error of a stage after logging its name.
     """
     redone = () if redo_from is None else recipe.after(redo_from)
     check_files(recipe, out)
@@ -44,55 +153,58 @@ def run(recipe: Recipe, out: Path, *, redo_from: str | None = None) -> tuple[Don
         return tuple(_run_steps(recipe, out, redone))
 
 
-def _run_steps(recipe: Recipe, out: Path, redone: Sequence[str]) -> list[Done]:
-    finished = {one.step.name for one in plan(recipe, out, redone) if one.state == "finished"}
-    done: list[Done] = []
+def _run_steps(recipe: Recipe, out: Path, redone: Sequence[str]) -> list[CompletedStage]:
+    finished = {stage.step.name for stage in plan(recipe, out, redone) if stage.state == "finished"}
+    completed: list[CompletedStage] = []
     for number, step in enumerate(recipe.steps, 1):
         log(f"{number}/{len(recipe.steps)} {step.name}: {step.call.verb}")
         started = time.monotonic()
         record = _run_step(step, recipe, out, force=step.name in redone)
         seconds = 0.0 if step.name in finished else round(time.monotonic() - started, 3)
-        done.append(Done(step.name, step.call.verb, step.name in finished, seconds, out / step.name, record))
-        _write_overview(recipe, out, done)
-    return done
+        was_finished = step.name in finished
+        completed.append(CompletedStage(step.name, step.call.verb, was_finished, seconds, out / step.name, record))
+        _write_overview(recipe, out, completed)
+    return completed
 
 
 def _run_step(step: Step, recipe: Recipe, out: Path, *, force: bool) -> Run:
-    inputs = {key: _given(step, key, recipe, out) for key in step.inputs}
+    inputs = {key: _argument(step, key, recipe, out) for key in step.inputs}
     try:
         with _threads(step.num_threads):
             return step.call.function(**inputs, out=out / step.name, config=step.config, force=force)
     except UserError:
-        log(f"stopped at {step.name}; what was finished before it stays")
+        log(f"stopped at {step.name}; stages finished before it stay")
         if not force and (out / step.name).exists():
-            log(f"to replace what {out / step.name} holds, and all that follows from it: --from {step.name}")
+            log(f"to replace {out / step.name} and all stages that depend on it: --from {step.name}")
         raise
 
 
-def _given(step: Step, key: str, recipe: Recipe, out: Path) -> Any:
-    """An input as the stage takes it: a path, several paths, or a name. Raises FileError for what was not written."""
+def _argument(step: Step, key: str, recipe: Recipe, out: Path) -> Any:
+    """Return an input as the stage takes it: a path, several paths, or a name."""
     value = step.inputs[key]
-    accepts = step.call.parameters[key].accepts
-    found = [_path(one, step, key, recipe, out) for one in ((value,) if isinstance(value, Reference) else value)]
+    accepts = step.call.inputs[key].accepts
+    references = (value,) if isinstance(value, Reference) else value
+    paths = [_path(reference, step, key, recipe, out) for reference in references]
     if accepts == "files":
-        return found
-    (path,) = found
+        return paths
+    (path,) = paths
     return str(path) if accepts == "name" else path
 
 
 def _path(reference: Reference, step: Step, key: str, recipe: Recipe, out: Path) -> Path | str:
-    path = resolved_path(reference, recipe, out)
+    """Return the path of an input, or its text. Raises FileError for an output that its stage did not write."""
+    path = recipe.locate(reference, out)
     if reference.stage is not None and not path.exists():
         wrote = ", ".join(f"{reference.stage}/{item.name}" for item in sorted((out / reference.stage).iterdir()))
-        found = f"the stage {reference.stage!r} wrote no {reference.text!r}"
-        raise FileError(found, where=f"{recipe.path} at stages.{step.name}.{key}", allowed=wrote)
-    # A name that is no path stays as it is: a path would lose a hub name's form.
+        problem = f"the stage {reference.stage!r} wrote no {reference.text!r}"
+        raise FileError(problem, where=f"{recipe.path} at stages.{step.name}.{key}", allowed=wrote)
+    # A name that is not a path stays as it is: a path would lose a hub name's form.
     return path if path.exists() else reference.text
 
 
 @contextmanager
 def _threads(number: int | None) -> Iterator[None]:
-    """Torch on so many threads: in a tiny network, two wait for each other longer than they work."""
+    """Bound torch's threads: in a tiny network two threads wait for each other longer than they compute."""
     if number is None:
         yield
         return
@@ -106,29 +218,29 @@ def _threads(number: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _write_overview(recipe: Recipe, out: Path, done: Sequence[Done]) -> None:
+def _write_overview(recipe: Recipe, out: Path, completed: Sequence[CompletedStage]) -> None:
     with atomic_write(out / OVERVIEW_FILE) as file:
-        file.write(msgspec.json.format(msgspec.json.encode(overview(recipe, done)), indent=2) + b"\n")
+        file.write(msgspec.json.format(msgspec.json.encode(overview(recipe, completed)), indent=2) + b"\n")
 
 
-def overview(recipe: Recipe, done: Sequence[Done]) -> dict[str, Any]:
-    """What ran, how long it took, what went in and out, and what each stage wrote with sizes in bytes."""
-    return {
-        "recipe": recipe.path.name,
-        "about": recipe.about,
-        "stages": [
-            {
-                "name": one.name,
-                "verb": one.verb,
-                "was_finished": one.was_finished,
-                "seconds": one.seconds,
-                "seconds_when_run": one.run.seconds,
-                "counts": msgspec.to_builtins(one.run.counts),
-                "wrote": {name: _size(one.folder / name) for name in one.run.outputs},
-            }
-            for one in done
-        ],
-    }
+def overview(recipe: Recipe, completed: Sequence[CompletedStage]) -> Overview:
+    """Return the completed stages with their times, counts and outputs."""
+    return Overview(
+        recipe=recipe.path.name,
+        about=recipe.about,
+        stages=tuple(
+            StageOverview(
+                name=stage.name,
+                verb=stage.verb,
+                was_finished=stage.was_finished,
+                seconds=stage.seconds,
+                seconds_when_run=stage.run.seconds,
+                counts=stage.run.counts,
+                wrote={name: _size(stage.folder / name) for name in stage.run.outputs},
+            )
+            for stage in completed
+        ),
+    )
 
 
 def _size(path: Path) -> int:

@@ -1,80 +1,185 @@
-"""Running a sweep: every training as one recipe, then how accuracy grows with data and with weights."""
+"""Sweeps: backbones (CHEEMS, Figure 7), shares of the data (Figure 6), and settings, each with each, as one recipe.
 
-from collections import defaultdict
+Then the growth of accuracy with data and with weights.
+"""
+
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from steelyard.core.types import Meta
-from steelyard.io.atomic import atomic_write, write_text
-from steelyard.recipes.arms import NUM_RESAMPLES, Against, Arm, Measured, differences, read_arms
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import ConfigError
+from steelyard.core.types import JsonObject
+from steelyard.io.atomic import write_text
+from steelyard.recipes.experiments import (
+    NUM_RESAMPLES,
+    Arm,
+    ArmDifference,
+    Experiment,
+    MeasuredArms,
+    Tables,
+    compare_arms,
+    draw_share,
+    percent,
+    read_arms,
+    read_experiment,
+    trained_and_evaluated,
+    write_table,
+)
+from steelyard.recipes.recipe import Recipe, build_recipe
 from steelyard.recipes.run import run
-from steelyard.recipes.sweeps import Point, Sweep, points_of, sweep_recipe
 from steelyard.statistics.significance import Trend, trend
 
 TABLE_FILE, PLOT_FILE = "sweep.json", "sweep.svg"
 _ALIKE = 0.02
-"""Two backbones whose numbers of weights differ by no more than this share are of one size."""
+"""Two backbones are of one size if their numbers of weights differ by at most this share."""
 
 
-class Grown(NamedTuple):
-    """How accuracy grows along one line: ``by`` pairs of the data, or weights of the model."""
+class Backbone(BaseConfig, frozen=True, kw_only=True):
+    """A model to start from: a folder beside the file, or a name on the hub.
+
+    ``start`` names its earlier training in a word (``pretrained``, ``instruct``): backbones with one start are one line
+    in the plot by size.
+    """
+
+    name: str
+    """The name in tables and figures."""
+    model: str
+    """A folder relative to the file, or a name on the hub."""
+    start: str = ""
+    """How the model was trained before, in a word: pretrained, instruct. Equal words are one line in the plot."""
+
+
+class Sweep(Experiment, frozen=True, kw_only=True):
+    """The settings of a sweep. Files are case files, searched beside the sweep's file.
+
+    Every model is trained on every share of the ``training`` prompts with every combination of the settings in
+    ``vary`` (a list of values for each key of `train`), once per seed, and evaluated on the ``benches``.
+    """
+
+    training: str
+    models: tuple[Backbone, ...]
+    shares: tuple[float, ...] = (1.0,)
+    vary: dict[str, tuple[Any, ...]] = msgspec.field(default_factory=dict)
+
+
+class SweepPoint(NamedTuple):
+    """One training of a sweep, for all seeds."""
+
+    backbone: Backbone
+    share: float
+    settings: JsonObject
+
+    @property
+    def series(self) -> str:
+        """The name of the model and its settings, which all shares have in common."""
+        return "_".join([self.backbone.name, *(f"{key}={value}" for key, value in self.settings.items())])
+
+    @property
+    def name(self) -> str:
+        """The arm's name."""
+        return f"{self.series}_{percent(self.share)}"
+
+
+def read_sweep(path: Path, settings: JsonObject | None = None) -> Sweep:
+    """Return the sweep of a file; ``settings`` override its own. Raises ConfigError for one that compares nothing."""
+    sweep = read_experiment(Sweep, path, settings)
+    where = str(path)
+    if any(not values for values in sweep.vary.values()):
+        raise ConfigError("a setting in vary without values", where=where, do="give each a list of values")
+    names = [point.name for point in points_of(sweep)]
+    if len(names) < 2:
+        raise ConfigError(
+            "a sweep of one training", where=where, do="give two models, two shares, or two values in vary"
+        )
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise ConfigError(f"{times} trainings named {name!r}", where=where, do="give each model, share, value once")
+        if "/" in name:
+            raise ConfigError(f"a training named {name!r}", where=where, allowed="names without /: they name folders")
+    return sweep
+
+
+def points_of(sweep: Sweep) -> tuple[SweepPoint, ...]:
+    """Return every training: models first, then settings, then shares."""
+    combinations_of_settings = [dict(zip(sweep.vary, values, strict=True)) for values in product(*sweep.vary.values())]
+    return tuple(
+        SweepPoint(backbone, share, settings)
+        for backbone, settings, share in product(sweep.models, combinations_of_settings, sweep.shares)
+    )
+
+
+def sweep_recipe(sweep: Sweep, path: Path) -> Recipe:
+    """Return the sweep as one recipe. A share of a seed is drawn once for all models. Raises as recipes do."""
+    stages: Tables = {}
+    for point, seed in product(points_of(sweep), sweep.seeds):
+        drawn, cases = draw_share(sweep.training, point.share, seed, name=percent(point.share))
+        stages |= drawn
+        stages |= trained_and_evaluated(
+            point.name, seed, cases=cases, model=point.backbone.model, experiment=sweep, settings=point.settings
+        )
+    return build_recipe({"about": sweep.about, "stages": stages}, path)
+
+
+class Growth(NamedTuple):
+    """The growth of accuracy along one line: ``by`` pairs of the data, or weights of the model."""
 
     name: str
     by: str
     trend: Trend
 
-    def record(self) -> dict[str, Any]:
-        """The line as it is written."""
+    def record(self) -> JsonObject:
+        """Return the line as it is written."""
         return {"name": self.name, "by": self.by, **self.trend.record()}
 
 
-class Swept(NamedTuple):
-    """The whole table. ``points`` and ``arms`` stand in the same order."""
+class SweepResult(NamedTuple):
+    """The arm of each point, in the same order, the growth of each line, and differences between starts."""
 
-    points: tuple[Point, ...]
+    points: tuple[SweepPoint, ...]
     arms: tuple[Arm, ...]
-    grown: tuple[Grown, ...]
-    starts: tuple[Against, ...]
+    growth: tuple[Growth, ...]
+    starts: tuple[ArmDifference, ...]
 
-    def record(self) -> dict[str, Any]:
-        """The table as it is written."""
+    def record(self) -> JsonObject:
+        """Return the table as it is written."""
         return {
-            "arms": [_described(point) | arm.record() for point, arm in zip(self.points, self.arms, strict=True)],
-            "growth": [one.record() for one in self.grown],
-            "starts": [one.record() for one in self.starts],
+            "arms": [
+                _describe(point) | msgspec.to_builtins(arm) for point, arm in zip(self.points, self.arms, strict=True)
+            ],
+            "growth": [growth.record() for growth in self.growth],
+            "starts": [difference.record() for difference in self.starts],
             "correction": "Holm, over the differences between starts",
         }
 
 
-def sweep(asked: Sweep, path: Path, out: Path) -> Swept:
+def run_sweep(sweep: Sweep, path: Path, out: Path) -> SweepResult:
     """Train and evaluate every point with every seed, and write ``sweep.json`` and ``sweep.svg``.
 
-    Finished stages are skipped: after a kill, or with a further model, share or seed, the same folder goes on. Raises
-    what the stages raise.
+    Finished stages are skipped: after a kill, or with another model, share or seed, the run continues in the same
+    folder. Raises the errors of the stages.
     """
-    run(sweep_recipe(asked, path), out)
-    points = points_of(asked)
-    measured = read_arms([point.name for point in points], asked.seeds, out)
-    found = Swept(
-        points, measured.arms, tuple(_growth(points, measured)), differences(measured, _starts(points, measured))
-    )
-    with atomic_write(out / TABLE_FILE) as file:
-        file.write(msgspec.json.format(msgspec.json.encode(found.record()), indent=2) + b"\n")
-    write_text(out / PLOT_FILE, _drawn(found))
-    return found
+    run(sweep_recipe(sweep, path), out)
+    points = points_of(sweep)
+    measured = read_arms([point.name for point in points], sweep.seeds, out)
+    starts = compare_arms(measured, _pairs_of_starts(points, measured))
+    result = SweepResult(points, measured.arms, tuple(_growth(points, measured)), starts)
+    write_table(result.record(), out / TABLE_FILE)
+    write_text(out / PLOT_FILE, _draw(result))
+    return result
 
 
-def _described(point: Point) -> Meta:
+def _describe(point: SweepPoint) -> JsonObject:
     backbone = point.backbone
-    return {"model": backbone.name, "start": backbone.start, "share": point.share, "settings": dict(point.settings)}
+    return {"model": backbone.name, "start": backbone.start, "share": point.share, "settings": point.settings}
 
 
-def _growth(points: Sequence[Point], measured: Measured) -> Iterator[Grown]:
-    """A line of pairs for each series of shares, and one of weights for each start, over the largest share."""
+def _growth(points: Sequence[SweepPoint], measured: MeasuredArms) -> Iterator[Growth]:
+    """Yield a line of pairs for each series of shares, and one of weights for each start, at the largest share."""
     by_series: dict[str, list[int]] = defaultdict(list)
     by_start: dict[str, list[int]] = defaultdict(list)
     largest = max(point.share for point in points)
@@ -83,37 +188,47 @@ def _growth(points: Sequence[Point], measured: Measured) -> Iterator[Grown]:
         if point.share == largest:
             settings = [f"{key}={value}" for key, value in point.settings.items()]
             by_start["_".join([point.backbone.start or "all", *settings])].append(index)
-    for name, own in by_series.items():
-        yield from _line(name, "pairs", own, [measured.arms[index].num_pairs for index in own], measured)
-    for name, own in by_start.items():
-        yield from _line(name, "weights", own, [measured.arms[index].num_weights for index in own], measured)
+    for name, indices in by_series.items():
+        arms = [measured.arms[index] for index in indices]
+        yield from _line(name, "pairs", arms, [arm.num_pairs for arm in arms], measured)
+    for name, indices in by_start.items():
+        arms = [measured.arms[index] for index in indices]
+        yield from _line(name, "weights", arms, [arm.num_weights for arm in arms], measured)
 
 
-def _line(name: str, by: str, own: Sequence[int], sizes: Sequence[float], measured: Measured) -> Iterator[Grown]:
+def _line(name: str, by: str, arms: Sequence[Arm], sizes: Sequence[float], measured: MeasuredArms) -> Iterator[Growth]:
     if len(set(sizes)) < 2:
         return
-    tables = [measured.statistics[measured.arms[index].name] for index in own]
-    yield Grown(name, by, trend(measured.layout, tables, sizes, num_resamples=NUM_RESAMPLES, seed=0))
+    tables = [measured.statistics[arm.name] for arm in arms]
+    yield Growth(name, by, trend(measured.layout, tables, sizes, num_resamples=NUM_RESAMPLES, seed=0))
 
 
-def _starts(points: Sequence[Point], measured: Measured) -> list[tuple[str, str]]:
-    """Pairs of models of one size, share and settings that were trained differently before."""
-    found = []
-    for (first, one), (second, other) in combinations(zip(points, measured.arms, strict=True), 2):
-        is_one_size = abs(one.num_weights - other.num_weights) <= _ALIKE * max(one.num_weights, other.num_weights)
+def _pairs_of_starts(points: Sequence[SweepPoint], measured: MeasuredArms) -> list[tuple[str, str]]:
+    """Return pairs of models of one size, share and settings with different starts, the later one first."""
+    pairs = []
+    for (first, arm), (second, later) in combinations(zip(points, measured.arms, strict=True), 2):
+        is_one_size = abs(arm.num_weights - later.num_weights) <= _ALIKE * max(arm.num_weights, later.num_weights)
         is_alike = first.share == second.share and first.settings == second.settings
         if is_one_size and is_alike and first.backbone.start != second.backbone.start:
-            found.append((other.name, one.name))
-    return found
+            pairs.append((later.name, arm.name))
+    return pairs
 
 
-def _drawn(found: Swept) -> str:
+def _draw(result: SweepResult) -> str:
     import vl_convert
 
-    from steelyard.report.scaling import Mark, scaling_figure
+    from steelyard.report.scaling import ScalingPoint, scaling_figure
 
-    marks = [
-        Mark(point.series, point.backbone.start, point.share, arm.num_pairs, arm.num_weights, arm.accuracy, arm.by_seed)
-        for point, arm in zip(found.points, found.arms, strict=True)
+    rows = [
+        ScalingPoint(
+            point.series,
+            point.backbone.start,
+            point.share,
+            arm.num_pairs,
+            arm.num_weights,
+            arm.accuracy,
+            arm.accuracy_by_seed,
+        )
+        for point, arm in zip(result.points, result.arms, strict=True)
     ]
-    return vl_convert.vegalite_to_svg(scaling_figure(marks))
+    return vl_convert.vegalite_to_svg(scaling_figure(rows))

@@ -1,21 +1,23 @@
-"""The figure of an ablation: each arm's accuracy with its interval, and every seed beside it. It stands alone."""
+"""The figure of an ablation: each arm's accuracy with its interval, and the accuracy of every seed."""
 
 from collections.abc import Sequence
-from typing import Any
 
+from steelyard.core.types import JsonObject
 from steelyard.statistics.intervals import Estimate
 
 _INK, _SEED, _FONT = "#1f6f6b", "#b5812f", "Noto Sans, Noto Sans CJK SC, sans-serif"
 Row = tuple[str, Estimate, Sequence[float]]
 
 
-def ablation_figure(rows: Sequence[Row]) -> dict[str, Any]:
-    """A Vega-Lite specification from the arms in order: name, accuracy over all seeds, accuracy of each seed."""
+def ablation_figure(rows: Sequence[Row]) -> JsonObject:
+    """Return a Vega-Lite specification from the arms in order: name, accuracy over all seeds, accuracy of each seed."""
     order = [name for name, _, _ in rows]
     y = {"field": "arm", "type": "nominal", "sort": order, "title": None, "axis": {"labelLimit": 260}}
     axis = {"format": ".0%", "title": "accuracy: 95 % interval over prompts; small marks are seeds"}
     x = {"type": "quantitative", "scale": {"zero": False}, "axis": axis}
-    means = [{"arm": name, "value": own.value, "low": own.low, "high": own.high} for name, own, _ in rows]
+    means = [
+        {"arm": name, "value": accuracy.value, "low": accuracy.low, "high": accuracy.high} for name, accuracy, _ in rows
+    ]
     seeds = [{"arm": name, "value": value} for name, _, by_seed in rows for value in by_seed]
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",

@@ -1,15 +1,20 @@
 """The figure of a study of filters: precision by coverage, and the accuracy of what is learnt, arm by arm."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+import msgspec
+
+from steelyard.core.types import JsonObject
+from steelyard.curation.filter_trials import ShareTrial
+from steelyard.curation.filtering import FilterPrecision, PrecisionStudy
 
 _INK, _FONT = "#1f6f6b", "Noto Sans, Noto Sans CJK SC, sans-serif"
 
 
-def filtering_figure(precision: Mapping[str, Any] | None, downstream: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A Vega-Lite specification from the study's record: a panel for precision, and one a share of people's prompts."""
-    panels = [] if precision is None else [_precision_panel(precision["filters"])]
-    panels += [_arms_panel(record) for record in downstream]
+def filtering_figure(precision: PrecisionStudy | None, trials: Sequence[ShareTrial]) -> JsonObject:
+    """Return a Vega-Lite specification: a panel of precision, and one for each share of people's prompts."""
+    panels = [] if precision is None else [_precision_panel(precision.filters)]
+    panels += [_arms_panel(trial) for trial in trials]
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "background": "white",
@@ -18,8 +23,8 @@ def filtering_figure(precision: Mapping[str, Any] | None, downstream: Sequence[M
     }
 
 
-def _precision_panel(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    points = [{"filter": row["filter"], "coverage": row["coverage"], **row["precision"]} for row in rows]
+def _precision_panel(rows: Sequence[FilterPrecision]) -> JsonObject:
+    points = [{"filter": row.filter, "coverage": row.coverage, **msgspec.to_builtins(row.precision)} for row in rows]
     y = {
         "type": "quantitative",
         "scale": {"zero": False},
@@ -52,8 +57,8 @@ def _precision_panel(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _arms_panel(record: Mapping[str, Any]) -> dict[str, Any]:
-    rows = [{"arm": row["arm"], **row["accuracy"]} for row in record["arms"]]
+def _arms_panel(trial: ShareTrial) -> JsonObject:
+    rows = [{"arm": arm.arm, **msgspec.to_builtins(arm.accuracy)} for arm in trial.arms]
     y = {"field": "arm", "type": "nominal", "sort": [row["arm"] for row in rows], "title": None}
     x = {
         "type": "quantitative",
@@ -63,7 +68,7 @@ def _arms_panel(record: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "width": 480,
         "height": 26 * len(rows),
-        "title": f"people's labels on {record['human_prompts']:.0f} prompts",
+        "title": f"people's labels on {trial.human_prompts:.0f} prompts",
         "data": {"values": rows},
         "encoding": {"y": {**y, "axis": {"labelLimit": 260}}},
         "layer": [

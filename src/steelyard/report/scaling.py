@@ -1,18 +1,19 @@
-"""The figure of a sweep: accuracy by the pairs trained on, and by the number of weights. It stands alone."""
+"""The figure of a sweep: accuracy by the number of training pairs, and by the number of weights."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
+from steelyard.core.types import JsonObject
 from steelyard.statistics.intervals import Estimate
 
 _FONT = "Noto Sans, Noto Sans CJK SC, sans-serif"
 _COLOURS = ["#1f6f6b", "#b5812f", "#7a3b69", "#3d5a98", "#a23e2a", "#5d7a1f", "#444444", "#c06c9b"]
 
 
-class Mark(NamedTuple):
-    """One arm: the line it belongs to, its sizes, its accuracy over all seeds, and that of each seed."""
+class ScalingPoint(NamedTuple):
+    """One arm: its line, its sizes, its accuracy over all seeds, and that of each seed."""
 
     series: str
     start: str
@@ -23,17 +24,17 @@ class Mark(NamedTuple):
     by_seed: Sequence[float]
 
 
-def scaling_figure(marks: Sequence[Mark]) -> dict[str, Any]:
-    """A Vega-Lite specification: a panel by pairs where shares differ, one by weights where sizes do, else by name."""
+def scaling_figure(points: Sequence[ScalingPoint]) -> JsonObject:
+    """Return a Vega-Lite specification: by pairs where shares differ, by weights where sizes do, else by name."""
     panels = []
-    if len({mark.share for mark in marks}) > 1:
-        panels.append(_panel(marks, "num_pairs", "pairs trained on (log scale)", colour="series"))
-    if len({mark.num_weights for mark in marks}) > 1:
-        largest = max(mark.share for mark in marks)
-        biggest = [mark for mark in marks if mark.share == largest]
+    if len({point.share for point in points}) > 1:
+        panels.append(_panel(points, "num_pairs", "pairs trained on (log scale)", colour="series"))
+    if len({point.num_weights for point in points}) > 1:
+        largest = max(point.share for point in points)
+        biggest = [point for point in points if point.share == largest]
         panels.append(_panel(biggest, "num_weights", "weights of the model (log scale)", colour="start"))
     if not panels:
-        panels.append(_panel(marks, "series", "training", colour="series"))
+        panels.append(_panel(points, "series", "training", colour="series"))
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "background": "white",
@@ -47,11 +48,11 @@ def scaling_figure(marks: Sequence[Mark]) -> dict[str, Any]:
     }
 
 
-def _panel(marks: Sequence[Mark], size: str, title: str, *, colour: str) -> dict[str, Any]:
-    shown = [mark._asdict() | msgspec.structs.asdict(mark.accuracy) for mark in marks]
+def _panel(points: Sequence[ScalingPoint], size: str, title: str, *, colour: str) -> JsonObject:
+    shown = [point._asdict() | msgspec.structs.asdict(point.accuracy) for point in points]
     rows = [{key: row[key] for key in ("series", "start", size, "value", "low", "high")} for row in shown]
-    seeds = [{**row, "value": value} for row, mark in zip(rows, marks, strict=True) for value in mark.by_seed]
-    x: dict[str, Any] = {"field": size, "title": title, "type": "nominal"}
+    seeds = [{**row, "value": value} for row, point in zip(rows, points, strict=True) for value in point.by_seed]
+    x: JsonObject = {"field": size, "title": title, "type": "nominal"}
     if size != "series":
         axis_of_x = {"format": ".3~s", "values": sorted({row[size] for row in rows}), "labelOverlap": "greedy"}
         x |= {"type": "quantitative", "scale": {"type": "log", "padding": 12, "nice": False}, "axis": axis_of_x}
@@ -64,34 +65,34 @@ def _panel(marks: Sequence[Mark], size: str, title: str, *, colour: str) -> dict
         "scale": {"domain": names, "range": [_COLOURS[index % len(_COLOURS)] for index in range(len(names))]},
         "legend": {"title": None, "labelLimit": 260, "orient": "bottom", "columns": 2} if names != [""] else None,
     }
-    own = {"x": x, "color": paint}
+    encoding = {"x": x, "color": paint}
     whole = {"data": {"values": rows}}
     return {
         "width": 420,
         "height": 300,
         "layer": [
-            whole | {"mark": {"type": "line", "opacity": 0.7}, "encoding": own | {"y": {"field": "value", **y}}},
+            whole | {"mark": {"type": "line", "opacity": 0.7}, "encoding": encoding | {"y": {"field": "value", **y}}},
             whole
             | {
                 "mark": _band(size),
-                "encoding": own | {"y": {"field": "low", **y}, "y2": {"field": "high"}},
+                "encoding": encoding | {"y": {"field": "low", **y}, "y2": {"field": "high"}},
             },
             {
                 "data": {"values": seeds},
                 "mark": {"type": "tick", "orient": "horizontal", "thickness": 1.5, "size": 12, "opacity": 0.8},
-                "encoding": own | {"y": {"field": "value", **y}},
+                "encoding": encoding | {"y": {"field": "value", **y}},
             },
             whole
             | {
                 "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-                "encoding": own | {"y": {"field": "value", **y}},
+                "encoding": encoding | {"y": {"field": "value", **y}},
             },
         ],
     }
 
 
-def _band(size: str) -> dict[str, Any]:
-    """The intervals: a band along an axis of sizes, bars beside names."""
+def _band(size: str) -> JsonObject:
+    """Return the mark of intervals: a band along an axis of sizes, bars for names."""
     return (
         {"type": "rule", "strokeWidth": 3, "opacity": 0.45} if size == "series" else {"type": "area", "opacity": 0.14}
     )

@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.core.arrays import Booleans
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.text import num_characters, response_text
 from steelyard.core.types import Case, Counts, Pair, Record, Response, Run, Scores
@@ -37,7 +37,6 @@ from steelyard.statistics.unit_bootstrap import share_of
 
 _DEFAULT = Config()
 _DOWNSAMPLED = "downsampled"
-Flags = NDArray[np.bool_]
 ValueT = TypeVar("ValueT")
 
 
@@ -153,7 +152,7 @@ def read_with_scores(cases: Path, scores: Path | None) -> Iterator[tuple[Case, S
         yield case, None
 
 
-def _choose_pairs(survey: PairSurvey, config: Config, *, where: str) -> Flags:
+def _choose_pairs(survey: PairSurvey, config: Config, *, where: str) -> Booleans:
     """Return which pairs stay. Raises EvidenceError where there is nothing to balance, or no pair would stay."""
     if not len(survey.side):
         raise EvidenceError("no case has a pair", where=where, do="rank the cases first: steelyard resolve")
@@ -167,7 +166,7 @@ def _choose_pairs(survey: PairSurvey, config: Config, *, where: str) -> Flags:
     return stays
 
 
-def _write(result: Result, cases: Path, config: Config, stays: Flags) -> int:
+def _write(result: Result, cases: Path, config: Config, stays: Booleans) -> int:
     """Write the cases with the pairs that stay. Returns how many cases had pairs and have none left."""
     stays_next = iter(stays.tolist())
     num_without = 0
@@ -188,7 +187,7 @@ def _listed(case: Case, indexed: tuple[IndexedPair, ...], config: Config) -> tup
     return listed_pairs(case, indexed)
 
 
-def count_pairs(survey: PairSurvey, stays: Flags, num_without: int) -> Counts:
+def count_pairs(survey: PairSurvey, stays: Booleans, num_without: int) -> Counts:
     """Return the counts of pairs; ``num_without`` cases had pairs and have none left."""
     num_dropped = int((~stays).sum())
     noted = {
@@ -206,13 +205,13 @@ def count_pairs(survey: PairSurvey, stays: Flags, num_without: int) -> Counts:
     )
 
 
-def summarize(survey: PairSurvey, stays: Flags, config: Config, *, with_scores: bool) -> DebiasSummary:
+def summarize(survey: PairSurvey, stays: Booleans, config: Config, *, with_scores: bool) -> DebiasSummary:
     """Return the sides before and after, overall and by group, and the accuracy of the scores."""
     subsets = np.ones(len(stays), bool), stays
     overall = (count_sides(survey.side[subset], np.zeros(int(subset.sum()), np.int64), 1)[0] for subset in subsets)
     by_group = (count_sides(survey.side[subset], survey.group[subset], len(survey.groups)) for subset in subsets)
 
-    def share(counted: Flags, right: Flags) -> BeforeAfter[Estimate]:
+    def share(counted: Booleans, right: Booleans) -> BeforeAfter[Estimate]:
         return BeforeAfter(*(share_of(survey.prompt, subset & counted, right, seed=config.seed) for subset in subsets))
 
     accuracy = None

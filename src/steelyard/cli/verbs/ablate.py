@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from steelyard.recipes.ablate import Ablated
+    from steelyard.recipes.ablate import AblationResult
 
 
 def command(
@@ -37,8 +37,7 @@ def command(
     from steelyard.cli.shown import echo
     from steelyard.core.config import parse_settings
     from steelyard.io.lines import check_readable
-    from steelyard.recipes.ablate import ablate
-    from steelyard.recipes.ablations import ablation_recipe, read_ablation
+    from steelyard.recipes.ablate import ablate, ablation_recipe, read_ablation
 
     check_readable(ablation)
     asked = read_ablation(ablation, parse_settings(setting or ()))
@@ -51,10 +50,10 @@ def command(
     echo("\n".join(lines))
 
 
-def _lines(found: "Ablated") -> Iterator[str]:
+def _lines(found: "AblationResult") -> Iterator[str]:
     from steelyard.cli.arms import arm_lines, difference_lines
 
     yield from arm_lines(found.arms)
     yield ""
-    yield from difference_lines(found.against)
+    yield from difference_lines(found.differences)
     yield "* beyond doubt at 5 %, corrected for all differences here (Holm); intervals are over prompts, paired"

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from steelyard.stages.filter_study import FilterStudySummary
+    from steelyard.statistics.intervals import Estimate
 
 
 def command(
@@ -37,33 +41,33 @@ def command(
     """
     from steelyard.cli.shown import show
     from steelyard.core.config import parse_settings, resolve_config
-    from steelyard.stages.filters import Config, filters
+    from steelyard.stages.filter_study import Config, filter_study
 
     config = resolve_config(Config, parse_settings(settings or ()) | {"judge": judge}, where="filters")
-    run = filters(cases, out, config, model=model, force=force)
+    run = filter_study(cases, out, config, model=model, force=force)
     show(run, [*_lines(run.summary), f"{out / 'filters.svg'}"], as_json=as_json)
 
 
-def _lines(summary: dict[str, Any]) -> Iterator[str]:
-    precision = summary["precision"]
+def _lines(summary: "FilterStudySummary") -> Iterator[str]:
+    precision = summary.precision
     if precision:
-        yield f"precision of {summary['judge']}'s verdicts by people's majority, supervised by {summary['model']}"
+        yield f"precision of {summary.judge}'s verdicts by people's majority, supervised by {summary.model}"
         yield f"{'filter':<28}{'kept':>7}{'coverage':>10}  {'precision':<24}{'over random':<24}over length"
-        for row in precision["filters"]:
-            told = f"{row['filter']:<28}{row['num_kept']:>7,}{row['coverage']:>10.1%}  {_told(row['precision']):<24}"
-            yield f"{told}{_told(row['over_random']):<24}{_told(row['over_length'])}"
-        own = precision["area_under_curve"]
-        yield f"area under the curve: margin {_told(own['margin'])}, length {_told(own['length'])}"
-    for record in summary["downstream"]:
-        yield f"\ntaught by people on {record['human_prompts']:.0f} prompts, tested on people's pairs"
+        for row in precision.filters:
+            line = f"{row.filter:<28}{row.num_kept:>7,}{row.coverage:>10.1%}  {_interval(row.precision):<24}"
+            yield f"{line}{_interval(row.over_random):<24}{_interval(row.over_length)}"
+        areas = precision.area_under_curve
+        yield f"area under the curve: margin {_interval(areas.margin)}, length {_interval(areas.length)}"
+    for trial in summary.downstream:
+        yield f"\ntrained on people's judgments of {trial.human_prompts:.0f} prompts, tested on people's pairs"
         yield f"{'learns from':<34}{'pairs':>7}  {'accuracy':<24}{'minus human only':<24}minus all verdicts"
-        for row in record["arms"]:
-            told = f"{row['arm']:<34}{row['num_pairs']:>7,.0f}  {_told(row['accuracy']):<24}"
-            yield f"{told}{_told(row['minus human only']):<24}{_told(row['minus + all verdicts'])}"
+        for arm in trial.arms:
+            line = f"{arm.arm:<34}{arm.num_pairs:>7,.0f}  {_interval(arm.accuracy):<24}"
+            yield f"{line}{_interval(arm.minus_human):<24}{_interval(arm.minus_all)}"
     yield "intervals are 95 %, over prompts, paired; not corrected for their number"
 
 
-def _told(share: dict[str, Any]) -> str:
-    if share["value"] is None:
+def _interval(share: "Estimate") -> str:
+    if share.value is None:
         return "-"
-    return f"{share['value']:.3f} [{share['low']:.3f}, {share['high']:.3f}]"
+    return f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]"

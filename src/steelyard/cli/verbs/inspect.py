@@ -41,15 +41,17 @@ def command(
     """
     from steelyard.cli.pages import echo_lines, echo_record, page_width
     from steelyard.core.config import parse_settings, resolve_config
+    from steelyard.report.case_sources import choose_rule
     from steelyard.report.case_table import list_lines, list_record
     from steelyard.report.item_page import page_lines, page_record
-    from steelyard.stages.inspect import Beside, Settings, Wanted, choose_rule, inspect_item, inspect_items
+    from steelyard.report.item_search import ItemFilter
+    from steelyard.stages.inspect import Config, InspectOptions, inspect_item, inspect_items
 
     rule = choose_rule(only or (), aggregate)
     if id_ is None:
         _need("--id ID", {"--scores": scores, "--model": model, "--tokens": tokens})
-        wanted = Wanted(search=search, language=language, limit=limit, page=page)
-        items = inspect_items(path, wanted, rule=rule)
+        item_filter = ItemFilter(search=search, language=language, limit=limit, page=page)
+        items = inspect_items(path, item_filter, rule=rule)
         if as_json:
             echo_record(list_record(items))
         else:
@@ -57,13 +59,13 @@ def command(
         return
     if model is None:
         _need("--model FOLDER", {"--set": setting})
-    settings = resolve_config(Settings, parse_settings(setting or ()), where="inspect")
-    beside = Beside(tuple(scores or ()), model, settings.model, tokens, rule)
-    found = inspect_item(path, id_, beside, language=language)
+    settings = resolve_config(Config, parse_settings(setting or ()), where="inspect")
+    options = InspectOptions(tuple(scores or ()), model, settings.model, tokens, rule)
+    item = inspect_item(path, id_, options, language=language)
     if as_json:
-        echo_record(page_record(found))
+        echo_record(page_record(item))
     else:
-        echo_lines(page_lines(found, page_width(), with_ids=tokens))
+        echo_lines(page_lines(item, page_width(), with_ids=tokens))
 
 
 def _need(needed: str, given: dict[str, Any]) -> None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from steelyard.recipes.plan import Planned
-    from steelyard.recipes.run import Done
+    from steelyard.recipes.run import CompletedStage, PlannedStage
 
 
 def command(
@@ -37,12 +36,13 @@ def command(
     """
     import json
 
+    import msgspec
+
     from steelyard.cli.shown import echo
     from steelyard.core.config import parse_settings
-    from steelyard.recipes.plan import check_files, plan
     from steelyard.recipes.preconditions import check_recipe
-    from steelyard.recipes.recipes import find_recipe, read_recipe
-    from steelyard.recipes.run import overview, run
+    from steelyard.recipes.recipe import find_recipe, read_recipe
+    from steelyard.recipes.run import check_files, overview, plan, run
 
     path = find_recipe(recipe)
     read = read_recipe(path, parse_settings(setting or ()), seed=seed)
@@ -55,11 +55,15 @@ def command(
         lines = [json.dumps(_rows(planned), indent=2)] if as_json else list(_plan_lines(planned))
     else:
         done = run(read, folder, redo_from=redo_from)
-        lines = [json.dumps(overview(read, done), indent=2)] if as_json else list(_done_lines(done))
+        lines = (
+            [msgspec.json.format(msgspec.json.encode(overview(read, done)), indent=2).decode()]
+            if as_json
+            else list(_done_lines(done))
+        )
     echo("\n".join(lines))
 
 
-def _rows(planned: Sequence["Planned"]) -> list[dict[str, Any]]:
+def _rows(planned: Sequence["PlannedStage"]) -> list[dict[str, Any]]:
     return [
         {
             "name": one.step.name,
@@ -73,7 +77,7 @@ def _rows(planned: Sequence["Planned"]) -> list[dict[str, Any]]:
     ]
 
 
-def _plan_lines(planned: Sequence["Planned"]) -> Iterator[str]:
+def _plan_lines(planned: Sequence["PlannedStage"]) -> Iterator[str]:
     width = max(len(one.step.name) for one in planned)
     for one in planned:
         why = f" ({one.why})" if one.why else ""
@@ -85,7 +89,7 @@ def _plan_lines(planned: Sequence["Planned"]) -> Iterator[str]:
         yield f"to replace what differs: --from {differing[0]}"
 
 
-def _done_lines(done: Sequence["Done"]) -> Iterator[str]:
+def _done_lines(done: Sequence["CompletedStage"]) -> Iterator[str]:
     width = max(len(one.name) for one in done)
     for one in done:
         time = "finished before" if one.was_finished else f"{one.seconds:.1f} s"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from steelyard.recipes.sweep import Swept
+    from steelyard.recipes.sweep import SweepResult
 
 
 def command(
@@ -37,9 +37,7 @@ def command(
     from steelyard.cli.shown import echo
     from steelyard.core.config import parse_settings
     from steelyard.io.lines import check_readable
-    from steelyard.recipes.sweep import PLOT_FILE
-    from steelyard.recipes.sweep import sweep as swept_by
-    from steelyard.recipes.sweeps import read_sweep, sweep_recipe
+    from steelyard.recipes.sweep import PLOT_FILE, read_sweep, run_sweep, sweep_recipe
 
     check_readable(sweep)
     asked = read_sweep(sweep, parse_settings(setting or ()))
@@ -47,17 +45,17 @@ def command(
     if dry_run:
         echo("\n".join(planned_lines(sweep_recipe(asked, sweep), folder)))
         return
-    found = swept_by(asked, sweep, folder)
+    found = run_sweep(asked, sweep, folder)
     lines = [json.dumps(found.record(), indent=2)] if as_json else [*_lines(found), f"{folder / PLOT_FILE}"]
     echo("\n".join(lines))
 
 
-def _lines(found: "Swept") -> Iterator[str]:
+def _lines(found: "SweepResult") -> Iterator[str]:
     from steelyard.cli.arms import arm_lines, difference_lines, with_interval
 
     yield from arm_lines(found.arms)
     yield ""
-    for one in found.grown:
+    for one in found.growth:
         sizes = f"{one.trend.sizes[0]:,.0f} to {one.trend.sizes[-1]:,.0f}"
         beyond = " *" if one.trend.p < 0.05 else ""
         yield f"{one.name}: {with_interval(one.trend.per_doubling, '+')} a doubling of {one.by} ({sizes}){beyond}"

@@ -4,7 +4,7 @@ import tiny
 from recipe_files import SMALL, small_recipe
 from steelyard.core.errors import ConfigError, FileError, UserError
 from steelyard.io.cases import read_cases, write_cases
-from steelyard.recipes.recipes import Reference, find_recipe, read_recipe
+from steelyard.recipes.recipe import Reference, StageInput, find_recipe, read_recipe, stage_call, stage_verbs
 from steelyard.recipes.run import run
 from steelyard.stages.simulate import Config as Simulation
 from steelyard.stages.simulate import simulate
@@ -91,8 +91,8 @@ def test_stages_that_wait_for_each_other_are_named(tmp_path):
         ("[stages.a]\nverb='resolve'\ncases=[]", "cases names no files"),
         ("[stages.a]\nverb='resolve'\ncases=''", "cases names no files"),
         ("[stages.a]\nverb='merge'\nfiles=[3]", "files names no files\n  allowed: texts in a list"),
-        ("[stages.a]\nverb='simulate'\nconfig=3", "config is no table"),
-        ("[stages.a]\nverb='simulate'\nnum_threads=0", "num_threads is no number of threads"),
+        ("[stages.a]\nverb='simulate'\nconfig=3", "config must be a table"),
+        ("[stages.a]\nverb='simulate'\nnum_threads=0", "num_threads must be a positive integer"),
         ("[stages.a]\nverb='simulate'\nconfig.seed='x'", r"stages\.a\.config: seed is 'x'"),
     ],
 )
@@ -167,3 +167,26 @@ def test_the_whole_of_cheems_runs_as_its_recipe_says(tmp_path, monkeypatch):
     assert {"open_prompt", "human_instruction"} == done["cheemsbench"].summary["missing"].keys()
     assert {"subsets", "accuracy", "baselines"} <= done["cheemsbench"].summary.keys()
     assert (tmp_path / "out" / "report" / "report.html").is_file()
+
+
+def test_every_stage_that_leaves_a_record_can_be_called():
+    found = stage_verbs()
+    assert {"simulate", "merge", "resolve", "split", "train", "score", "evaluate", "report"} <= set(found)
+    assert "doctor" not in found
+
+
+def test_inputs_are_told_from_the_signature():
+    call = stage_call("evaluate", where="f")
+    assert call.inputs == {
+        "benches": StageInput("benches", "files", is_required=True),
+        "model": StageInput("model", "name", is_required=False),
+        "scores": StageInput("scores", "file", is_required=False),
+        "train_cases": StageInput("train_cases", "file", is_required=False),
+    }
+    assert stage_call("train", where="f").inputs["model"] == StageInput("model", "name", is_required=True)
+
+
+@pytest.mark.parametrize("verb", ["resolv", "doctor", "os", ""])
+def test_another_verb_is_refused_with_the_nearest(verb):
+    with pytest.raises(ConfigError, match=rf"^f: there is no stage '{verb}'\n  allowed: .*resolve"):
+        stage_call(verb, where="f")

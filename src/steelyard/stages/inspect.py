@@ -1,93 +1,98 @@
-"""The runs of `inspect`: one item with all that is known of it, or a page of items. Nothing is written."""
+"""The verb `inspect`: one item of a case file or a run with its scores and tokens, or a page of items.
+
+Nothing is written.
+"""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
-from steelyard.core.types import Case, Meta
+from steelyard.core.types import Case, JsonObject, Meta
 from steelyard.networks.answer_tokens import ShownAnswer, shown_answers
 from steelyard.plugins.reward_models import ModelChoice, choose_model
 from steelyard.report.case_analysis import analyze_case
 from steelyard.report.case_sources import Rule, Target, find_scores, is_folder_model, look_up
 from steelyard.report.case_table import ItemList
 from steelyard.report.item_page import ItemPage
-from steelyard.stages.inspect.finding import Wanted, find_item, list_items
+from steelyard.report.item_search import ItemFilter, find_item, list_items
 
 _PROTOCOL = ("template_hash", "special_tokens", "strip", "max_length", "over_length")
 
 
-class Settings(BaseConfig, frozen=True):
-    """``model`` are the settings of the model that is named."""
+class Config(BaseConfig, frozen=True):
+    """``model``: settings of the model given by ``--model``."""
 
     model: Meta = msgspec.field(default_factory=dict)
     """Settings of the model's kind."""
 
 
-class Beside(NamedTuple):
-    """What to look at beside the case: files of scores, a model with its settings, whether to show its tokens.
+class InspectOptions(NamedTuple):
+    """What is shown with a case: files of scores, a model with its settings, its tokens.
 
-    Null ``rule``: as the run took the judgments, or all of them.
+    Null ``rule``: the judgments that the run used, or all of them.
     """
 
     scores: tuple[Path, ...] = ()
     model: str | None = None
-    settings: Mapping[str, Any] | None = None
+    settings: JsonObject | None = None
     with_tokens: bool = False
     rule: Rule | None = None
 
 
-_NOTHING = Beside()
-_ALL = Wanted()
+_DEFAULT = InspectOptions()
+_ALL = ItemFilter()
 
 
 class ShownTokens(NamedTuple):
-    """The tokens of every answer, and remarks on the model that reads them."""
+    """The tokens of every answer as the model reads them, and remarks."""
 
     model: str | None = None
     tokens: tuple[ShownAnswer, ...] = ()
     remarks: tuple[str, ...] = ()
 
 
-def inspect_item(path: Path, item: str, beside: Beside = _NOTHING, *, language: str | None = None) -> ItemPage:
-    """One item of a case file, or of what a finished run wrote or read.
+def inspect_item(path: Path, item: str, options: InspectOptions = _DEFAULT, *, language: str | None = None) -> ItemPage:
+    """Return one item of a case file, or of the files that a finished run wrote or read.
 
-    Raises EvidenceError for an id that is not there or stands in several languages, ConfigError for tokens of a model
-    that has none, and what reading and rendering raise.
+    Raises EvidenceError for an unknown id, and for one in several languages without ``language``; ConfigError for
+    tokens of a model that has none.
     """
     target = look_up(path)
-    found = find_item((*target.listed, *target.others), item, language)
-    rule = beside.rule or target.rule
-    own = [find_scores(scores, found.case, target.items) for scores in target.scores]
-    given = [find_scores(scores, found.case) for scores in beside.scores]
-    shown = _tokens(target, beside, found.case)
-    later = [str(file.path) for file in (*target.listed, *target.others) if file.path != found.file.path]
+    files = (*target.listed, *target.others)
+    found_item = find_item(files, item, language)
+    case, file = found_item.case, found_item.file
+    rule = options.rule or target.rule
+    scores = [find_scores(scores, case, target.items) for scores in target.scores]
+    scores += [find_scores(scores, case) for scores in options.scores]
+    shown = _tokens(target, options, case)
+    later = [str(other.path) for other in files if other.path != file.path]
     looked_up = [
-        f"item: case {found.position} of {found.file.path} ({found.file.role})",
+        f"item: case {found_item.position} of {file.path} ({file.role})",
         *([f"not looked at: {', '.join(later)}"] if later else []),
-        *(sentence for _, sentence in (*own, *given)),
+        *(sentence for _, sentence in scores),
         *shown.remarks,
         *target.remarks,
     ]
     return ItemPage(
-        analysis=analyze_case(found.case, only=rule.only, aggregate=rule.aggregate),
+        analysis=analyze_case(case, only=rule.only, aggregate=rule.aggregate),
         looked_up=tuple(looked_up),
         rule=str(rule),
-        scored=tuple(scored for scored, _ in (*own, *given) if scored is not None),
+        scored=tuple(scored for scored, _ in scores if scored is not None),
         model=shown.model,
         tokens=shown.tokens,
     )
 
 
-def inspect_items(path: Path, wanted: Wanted = _ALL, *, rule: Rule | None = None) -> ItemList:
-    """A page of the items of a case file or of a finished run, as `inspect_item` finds them."""
+def inspect_items(path: Path, item_filter: ItemFilter = _ALL, *, rule: Rule | None = None) -> ItemList:
+    """Return a page of the items of a case file or of a finished run."""
     target = look_up(path)
-    listing = list_items(target.listed, wanted, rule or target.rule)
+    listing = list_items(target.listed, item_filter, rule or target.rule)
     looked_up = [f"items: {file.path} ({file.role})" for file in target.listed]
     if target.others:
         looked_up.append(f"not listed, but looked in for --id: {', '.join(str(file.path) for file in target.others)}")
@@ -96,31 +101,31 @@ def inspect_items(path: Path, wanted: Wanted = _ALL, *, rule: Rule | None = None
         rows=listing.rows,
         num_items=listing.num_items,
         num_found=listing.num_found,
-        first=(wanted.page - 1) * wanted.limit + 1,
-        next_page=wanted.page + 1 if wanted.page * wanted.limit < listing.num_found else None,
+        first=(item_filter.page - 1) * item_filter.limit + 1,
+        next_page=item_filter.page + 1 if item_filter.page * item_filter.limit < listing.num_found else None,
         looked_up=(*looked_up, *target.remarks),
     )
 
 
-def _tokens(target: Target, beside: Beside, case: Case) -> ShownTokens:
-    """The tokens by the model that is named, or by the run's own where they are asked for."""
-    named = None if beside.model is None else choose_model(beside.model, beside.settings)
-    model = named or target.model
+def _tokens(target: Target, options: InspectOptions, case: Case) -> ShownTokens:
+    """Return the tokens of the model in the options, or of the run's model with ``with_tokens``."""
+    chosen = None if options.model is None else choose_model(options.model, options.settings)
+    model = chosen or target.model
     if model is None:
-        if beside.with_tokens:
+        if options.with_tokens:
             raise ConfigError("no model is known here, so there are no tokens", do="name one: --model FOLDER")
         return ShownTokens()
-    if named is None and not beside.with_tokens:
+    if chosen is None and not options.with_tokens:
         hint = (f"tokens: --tokens shows what the model {model.name} reads",) if is_folder_model(model) else ()
         return ShownTokens(remarks=hint)
     if not is_folder_model(model):
         raise ConfigError(
             f"what a model of kind {model.kind!r} reads cannot be shown", allowed="the folder of a trained model"
         )
-    return _rendered(model, case, protocol=None if named else target.protocol)
+    return _rendered(model, case, protocol=None if chosen else target.protocol)
 
 
-def _rendered(model: ModelChoice, case: Case, *, protocol: Mapping[str, Any] | None) -> ShownTokens:
+def _rendered(model: ModelChoice, case: Case, *, protocol: JsonObject | None) -> ShownTokens:
     from steelyard.plugins.models.classifier import Config, reading_of
 
     settings = model.settings | {key: str(path) for key, path in model.files.items()}
@@ -132,5 +137,5 @@ def _rendered(model: ModelChoice, case: Case, *, protocol: Mapping[str, Any] | N
     return ShownTokens(model.name, tokens, (f"tokens: those that the model in {model.files['path']} reads", *changed))
 
 
-def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> Sequence[str]:
+def _differing(before: JsonObject, now: JsonObject) -> Sequence[str]:
     return [f"{key} was {before[key]}, is {now[key]}" for key in _PROTOCOL if key in before and before[key] != now[key]]

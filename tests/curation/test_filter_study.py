@@ -3,8 +3,7 @@ import pytest
 
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.types import Pair
-from steelyard.stages.filters.evidence import num_unlisted, read_study
-from steelyard.stages.filters.settings import Config
+from steelyard.curation.filter_study import Config, num_unlisted, read_study
 from supervision_files import judged
 
 

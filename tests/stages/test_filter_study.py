@@ -1,10 +1,10 @@
-import json
 import math
 
+import msgspec
 import pytest
 
 from steelyard.core.errors import ConfigError, EvidenceError, OutputError
-from steelyard.stages.filters import Config, filters
+from steelyard.stages.filter_study import Config, FilterStudySummary, check_settings, filter_study
 from supervision_files import judged, noisy, read_lines, write
 
 FAST = {"judge": "gpt", "repetitions": 1, "human_shares": (0.3,), "folds": 2}
@@ -12,41 +12,41 @@ FAST = {"judge": "gpt", "repetitions": 1, "human_shares": (0.3,), "folds": 2}
 
 def study(tmp_path, cases, *, out="out", model="ngram", **settings):
     path = write(tmp_path / "cases.jsonl", cases)
-    return filters(path, tmp_path / out, Config(**FAST | settings), model=model)
+    return filter_study(path, tmp_path / out, Config(**FAST | settings), model=model)
 
 
 def test_the_study_says_what_each_filter_keeps_and_what_is_learnt(tmp_path):
     run = study(tmp_path, noisy(80))
     summary = run.summary
-    rows = {row["filter"]: row for row in summary["precision"]["filters"]}
+    rows = {row.filter: row for row in summary.precision.filters}
     lines = read_lines(tmp_path / "out" / "verdicts.jsonl")
-    assert len(lines) == rows["all"]["precision"]["n"] == 80
+    assert len(lines) == rows["all"].precision.n == 80
     # counted again from the file, one line a verdict
     kept = [line for line in lines if line["margin"] > 0]
-    assert rows["agrees"]["num_kept"] == len(kept)
-    assert math.isclose(rows["agrees"]["precision"]["value"], sum(line["is_right"] for line in kept) / len(kept))
-    assert math.isclose(rows["all"]["precision"]["value"], sum(line["is_right"] for line in lines) / 80)
-    (record,) = summary["downstream"]
-    assert record["human_prompts"] == 12  # 30 % of the 40 prompts that are not tested on
-    assert json.loads((tmp_path / "out" / "filters.json").read_text(encoding="utf-8")) == summary
+    assert rows["agrees"].num_kept == len(kept)
+    assert math.isclose(rows["agrees"].precision.value, sum(line["is_right"] for line in kept) / len(kept))
+    assert math.isclose(rows["all"].precision.value, sum(line["is_right"] for line in lines) / 80)
+    (trial,) = summary.downstream
+    assert trial.human_prompts == 12  # 30 % of the 40 prompts that are not tested on
+    assert msgspec.json.decode((tmp_path / "out" / "filters.json").read_bytes(), type=FilterStudySummary) == summary
     assert (tmp_path / "out" / "filters.svg").read_text(encoding="utf-8").startswith("<svg")
     assert (run.counts.num_in, run.counts.num_used) == (80, 80)
-    assert filters(tmp_path / "cases.jsonl", tmp_path / "out", Config(**FAST)) == run
+    assert filter_study(tmp_path / "cases.jsonl", tmp_path / "out", Config(**FAST)) == run
 
 
 def test_a_verdict_that_people_do_not_judge_is_counted_and_not_measured(tmp_path):
     cases = [*noisy(40), judged("silent"), judged("tied", human=("a>b", "a<b"))]
     run = study(tmp_path, cases, human_shares=())
     assert (run.counts.num_in, run.counts.num_used, sum(run.counts.dropped.values())) == (42, 40, 2)
-    assert run.summary["downstream"] == []
+    assert run.summary.downstream == ()
 
 
 def test_without_any_key_there_is_no_precision_and_still_arms(tmp_path):
     cases = [judged(str(number), human=("a>b",), llm=("b>c",)) for number in range(20)]
     run = study(tmp_path, cases)
-    assert run.summary["precision"] is None
+    assert run.summary.precision is None
     assert read_lines(tmp_path / "out" / "verdicts.jsonl") == []
-    assert run.summary["downstream"]
+    assert run.summary.downstream
 
 
 def test_mistakes_are_named_and_leave_nothing(tmp_path):
@@ -67,3 +67,17 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path):
     study(tmp_path, cases, human_shares=())
     with pytest.raises(OutputError, match="repetitions 1 there"):
         study(tmp_path, cases, human_shares=(), repetitions=2)
+
+
+def test_what_cannot_be_done_is_named():
+    check_settings(Config(judge="gpt"))
+    for settings, said in (
+        ({"judge": ""}, "--judge"),
+        ({"quantiles": (1.0,)}, "quantiles"),
+        ({"human_shares": (0.0,)}, "human_shares"),
+        ({"folds": 1}, "folds"),
+        ({"repetitions": 0}, "repetitions"),
+        ({"most_pairs": 0}, "most_pairs"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            check_settings(Config(**{"judge": "gpt"} | settings))

@@ -5,7 +5,7 @@ from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.core.types import Message, Response
 from steelyard.io.cases import write_cases
 from steelyard.report.case_sources import CaseFile, Rule
-from steelyard.stages.inspect.finding import Wanted, find_item, list_items, nearest
+from steelyard.report.item_search import ItemFilter, find_item, list_items, nearest_ids
 from strategies import case
 
 
@@ -41,7 +41,7 @@ def test_an_unknown_id_gives_the_nearest(files):
 
 
 def test_an_id_in_several_languages_needs_one(files):
-    with pytest.raises(EvidenceError, match="stands in 2 languages") as error:
+    with pytest.raises(EvidenceError, match="exists in 2 languages") as error:
         find_item(files, "both", None)
     assert error.value.allowed == "unspecified, zh"
     assert error.value.do == "name one: --language"
@@ -77,10 +77,10 @@ def test_ids_with_control_characters_are_shown(tmp_path):
 
 
 def test_pages_follow_each_other(files):
-    first = list_items(files, Wanted(limit=10), Rule())
+    first = list_items(files, ItemFilter(limit=10), Rule())
     assert [row.id for row in first.rows] == [f"p-{n:02}" for n in range(10)]
     assert (first.num_items, first.num_found) == (29, 29)
-    last = list_items(files, Wanted(limit=10, page=3), Rule())
+    last = list_items(files, ItemFilter(limit=10, page=3), Rule())
     assert [row.id for row in last.rows][-4:] == ["both", "both", "q", "r"]
     assert last.rows[-2].conflicts == 2
 
@@ -90,7 +90,7 @@ def test_pages_follow_each_other(files):
 )
 def test_pages_that_there_are_not_are_refused(files, settings, told):
     with pytest.raises(ConfigError, match=told):
-        list_items(files, Wanted(**settings), Rule())
+        list_items(files, ItemFilter(**settings), Rule())
 
 
 @pytest.mark.parametrize(
@@ -108,18 +108,18 @@ def test_pages_that_there_are_not_are_refused(files, settings, told):
     ],
 )
 def test_a_search_looks_at_ids_and_texts(files, wanted, ids):
-    assert [row.id for row in list_items(files, Wanted(**wanted), Rule()).rows] == ids
+    assert [row.id for row in list_items(files, ItemFilter(**wanted), Rule()).rows] == ids
 
 
 def test_the_rule_decides_what_is_in_conflict(tmp_path):
     write_cases(tmp_path / "f.jsonl", [case("p", judgments=["a>b", "a>b", "b>a"])])
     files = [CaseFile(tmp_path / "f.jsonl", "given")]
-    assert list_items(files, Wanted(), Rule()).rows[0].conflicts == 3
-    assert list_items(files, Wanted(), Rule(aggregate="majority")).rows[0].conflicts == 1
+    assert list_items(files, ItemFilter(), Rule()).rows[0].conflicts == 3
+    assert list_items(files, ItemFilter(), Rule(aggregate="majority")).rows[0].conflicts == 1
 
 
 def test_the_nearest_are_alike_or_hold_the_id():
     ids = ["halluqa-017", "halluqa-170", "other", "x-17-with-a-long-tail"]
-    assert set(nearest("halluqa-17", iter(ids))) == {"halluqa-017", "halluqa-170"}
-    assert nearest("17-WITH", iter(ids)) == ["x-17-with-a-long-tail"]
-    assert nearest("zzz", iter(ids)) == []
+    assert set(nearest_ids("halluqa-17", iter(ids))) == {"halluqa-017", "halluqa-170"}
+    assert nearest_ids("17-WITH", iter(ids)) == ["x-17-with-a-long-tail"]
+    assert nearest_ids("zzz", iter(ids)) == []

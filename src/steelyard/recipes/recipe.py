@@ -1,0 +1,287 @@
+"""Recipes: whole pipelines as TOML. A recipe names its stages, the inputs of each, and the settings that differ.
+
+A value whose first part is the name of a stage is an output of that stage: ``resolved/cases.jsonl``, or ``model`` for
+the whole folder. Any other file is searched beside the recipe. Inputs and settings of a stage follow from the signature
+of its function.
+"""
+
+import importlib
+import inspect
+import pkgutil
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_type_hints
+
+import msgspec
+
+from steelyard import stages
+from steelyard.core.config import resolve_config
+from steelyard.core.errors import ConfigError, FileError, choices
+from steelyard.core.types import JsonObject, Run
+from steelyard.io.lines import check_readable
+from steelyard.io.run_folder import path_inside
+from steelyard.io.settings import read_toml
+
+Accepts = Literal["file", "files", "name"]
+_NO_INPUTS = {"out", "config", "force", "workers", "engine"}
+_SHIPPED = (Path(__file__).parents[1] / "recipes", Path(__file__).parents[3] / "recipes")
+_KEYS = {"about", "seed", "stages"}
+_STAGE_KEYS = {"verb", "config", "num_threads"}
+
+
+class StageInput(NamedTuple):
+    """One input of a stage: a file, several files, or a name that may be a folder (of a model)."""
+
+    name: str
+    accepts: Accepts
+    is_required: bool
+
+
+class StageCall(NamedTuple):
+    """A stage as a recipe calls it."""
+
+    verb: str
+    function: Callable[..., Run]
+    config_type: type[msgspec.Struct]
+    inputs: Mapping[str, StageInput]
+
+
+class Reference(NamedTuple):
+    """An input of a stage. ``stage`` is the stage that writes it, null for a file or name from outside the recipe."""
+
+    text: str
+    stage: str | None
+
+
+class Step(NamedTuple):
+    """One stage of a recipe, checked: its call, its settings and its inputs.
+
+    ``num_threads`` bounds torch's threads; null leaves them as they are.
+    """
+
+    name: str
+    call: StageCall
+    config: msgspec.Struct
+    inputs: Mapping[str, Reference | tuple[Reference, ...]]
+    num_threads: int | None
+
+    def references(self) -> Iterator[tuple[str, Reference]]:
+        """Yield every input with its key."""
+        for key, value in self.inputs.items():
+            for reference in (value,) if isinstance(value, Reference) else value:
+                yield key, reference
+
+    def reference(self, key: str) -> Reference | None:
+        """Return the single input of a key, null where there is none."""
+        value = self.inputs.get(key)
+        return value if isinstance(value, Reference) else None
+
+
+class Recipe(NamedTuple):
+    """A recipe: its steps, each after the steps whose outputs it reads."""
+
+    path: Path
+    about: str
+    steps: tuple[Step, ...]
+
+    def step(self, name: str) -> Step:
+        """Return the step of this name. Raises ConfigError with the nearest name."""
+        for step in self.steps:
+            if step.name == name:
+                return step
+        names = [step.name for step in self.steps]
+        raise ConfigError(f"the recipe has no stage {name!r}", where=str(self.path), allowed=choices(name, names))
+
+    def after(self, name: str) -> tuple[str, ...]:
+        """Return the stage and every stage that depends on it, directly or through others."""
+        dependent = [self.step(name).name]
+        for step in self.steps:
+            if any(reference.stage in dependent for _, reference in step.references()):
+                dependent.append(step.name)
+        return tuple(dependent)
+
+    def locate(self, reference: Reference, out: Path) -> Path:
+        """Return the path of an input: below ``out`` if a stage writes it, else beside the recipe or as written.
+
+        Raises FileError for an output of a stage outside ``out``.
+        """
+        if reference.stage is not None:
+            return path_inside(out, reference.text)
+        beside_recipe = self.path.parent / reference.text
+        return beside_recipe if beside_recipe.exists() else Path(reference.text)
+
+
+def stage_verbs() -> tuple[str, ...]:
+    """Return the verbs that a recipe can name: the stages that read and write files and leave a record."""
+    verbs = (name.replace("_", "-") for _, name, _ in pkgutil.iter_modules(stages.__path__))
+    return tuple(verb for verb in sorted(verbs) if _stage_function(verb) is not None)
+
+
+def stage_call(verb: str, *, where: str) -> StageCall:
+    """Return the stage of a verb. Raises ConfigError with the nearest verb for one that does not exist."""
+    function = _stage_function(verb)
+    if function is None:
+        raise ConfigError(f"there is no stage {verb!r}", where=where, allowed=choices(verb, stage_verbs()))
+    hints = get_type_hints(function)
+    inputs = {
+        name: StageInput(name, _accepts(hints[name]), parameter.default is inspect.Parameter.empty)
+        for name, parameter in inspect.signature(function).parameters.items()
+        if name not in _NO_INPUTS and hints[name] is not bool  # switches belong to the command line
+    }
+    return StageCall(verb, function, hints["config"], inputs)
+
+
+def _stage_function(verb: str) -> Callable[..., Run] | None:
+    """Return the function of a stage with an output folder and a Run as result; null for other stages."""
+    name = verb.replace("-", "_")
+    if "_" in verb or name not in {name for _, name, _ in pkgutil.iter_modules(stages.__path__)}:
+        return None
+    module = importlib.import_module(f"{stages.__name__}.{name}")
+    function = getattr(module, f"{name}_into", None) or getattr(module, name, None)
+    if not inspect.isfunction(function):
+        return None
+    hints = get_type_hints(function)
+    returns_run = Run in (hints.get("return"), typing.get_origin(hints.get("return")))
+    return function if returns_run and {"out", "config"} <= hints.keys() else None
+
+
+def _accepts(hint: Any) -> Accepts:
+    args = typing.get_args(hint)
+    (kind,) = [arg for arg in args if arg is not type(None)] if type(None) in args else [hint]
+    if kind is str:
+        return "name"
+    if kind is Path:
+        return "file"
+    assert typing.get_origin(kind) is Sequence, f"a recipe cannot give {kind}"
+    return "files"
+
+
+def find_recipe(name: str) -> Path:
+    """Return the file of this name, or the recipe that comes with Steelyard. Raises FileError naming those recipes.
+
+    A folder of that name does not count: it holds an earlier run of the recipe.
+    """
+    if Path(name).is_file() or Path(name).suffix == ".toml":
+        check_readable(Path(name))
+        return Path(name)
+    shipped = {path.stem: path for folder in _SHIPPED for path in sorted(folder.glob("*.toml"))}
+    if name not in shipped:
+        raise FileError("there is no such recipe", where=name, allowed=f"a .toml file, or {choices(name, shipped)}")
+    return shipped[name]
+
+
+def read_recipe(path: Path, settings: JsonObject | None = None, *, seed: int | None = None) -> Recipe:
+    """Return the recipe of a file. ``settings`` (stage, then key) override its own; ``seed`` overrides its seed.
+
+    A key is a setting of the stage, or the name of an input (``model`` of a training).
+
+    Raises ConfigError for an unknown stage, verb, input or setting, and for stages that wait for each other.
+    """
+    return build_recipe(read_toml(path), path, settings, seed=seed)
+
+
+def build_recipe(
+    content: JsonObject, path: Path, settings: JsonObject | None = None, *, seed: int | None = None
+) -> Recipe:
+    """Return the recipe of a decoded file, or one made from an experiment; files are searched beside ``path``.
+
+    Raises as `read_recipe` does.
+    """
+    _check_keys(content, _KEYS, str(path))
+    tables = content.get("stages")
+    if not isinstance(tables, dict) or not tables or not all(isinstance(table, dict) for table in tables.values()):
+        raise ConfigError("a recipe without stages", where=str(path), allowed='[stages.NAME] tables with verb = "…"')
+    for name in tables:
+        _check_stage_name(name, f"{path} at stages")
+    overrides = dict(settings or {})
+    for name in overrides:
+        if name not in tables:
+            raise ConfigError(f"the recipe has no stage {name!r}", where="--set", allowed=choices(name, tables))
+    shared = content.get("seed") if seed is None else seed
+    steps = {
+        name: _step(name, table, overrides.get(name, {}), stages=tables, seed=shared, where=f"{path} at stages.{name}")
+        for name, table in tables.items()
+    }
+    return Recipe(path, str(content.get("about", "")), tuple(steps[name] for name in _ordered(steps, path)))
+
+
+def _check_stage_name(name: str, where: str) -> None:
+    """Raises ConfigError for a name that is not a folder directly in ``--out``."""
+    if not name or name.startswith(".") or "/" in name or "\\" in name or not name.isprintable():
+        raise ConfigError(
+            f"a stage named {name!r}", where=where, allowed="the name of a folder, which begins with no ."
+        )
+
+
+def _step(name: str, table: JsonObject, settings: Any, *, stages: JsonObject, seed: int | None, where: str) -> Step:
+    if not isinstance(table.get("verb"), str):
+        raise ConfigError("a stage without a verb", where=where, do='say verb = "resolve", or another stage')
+    call = stage_call(table["verb"], where=where)
+    changed = settings if isinstance(settings, dict) else {}
+    # An override may name an input, unless a setting of the stage has that name.
+    keys = {field.name for field in msgspec.structs.fields(call.config_type)}
+    changed_inputs = {key: value for key, value in changed.items() if key in call.inputs and key not in keys}
+    table = {**table, **changed_inputs}
+    _check_keys(table, _STAGE_KEYS | call.inputs.keys(), where)
+    absent = [key for key, stage_input in call.inputs.items() if stage_input.is_required and key not in table]
+    if absent:
+        is_name = call.inputs[absent[0]].accepts == "name"
+        example = '"STAGE", a folder or a kind' if is_name else '"STAGE/cases.jsonl", or a file'
+        problem = f"the stage {call.verb!r} needs {' and '.join(absent)}"
+        raise ConfigError(problem, where=where, do=f"say {absent[0]} = {example}")
+    inputs = {
+        key: _input(stage_input, table[key], stages, where) for key, stage_input in call.inputs.items() if key in table
+    }
+    shared = {"seed": seed} if seed is not None and "seed" in keys else {}
+    changed_settings = {key: value for key, value in changed.items() if key not in changed_inputs}
+    values = shared | _table(table, "config", where) | changed_settings
+    config = resolve_config(call.config_type, values, where=f"{where}.config")
+    return Step(name, call, config, inputs, _num_threads(table, where))
+
+
+def _input(stage_input: StageInput, value: Any, stages: JsonObject, where: str) -> Reference | tuple[Reference, ...]:
+    texts = value if stage_input.accepts == "files" and isinstance(value, list) else [value]
+    if not texts or not all(isinstance(text, str) and text for text in texts):
+        allowed = "texts in a list" if stage_input.accepts == "files" else "one text"
+        raise ConfigError(f"{stage_input.name} names no files", where=where, allowed=allowed)
+    references = [Reference(text, first if (first := text.split("/")[0]) in stages else None) for text in texts]
+    return tuple(references) if stage_input.accepts == "files" else references[0]
+
+
+def _table(table: JsonObject, key: str, where: str) -> JsonObject:
+    value = table.get(key, {})
+    if not isinstance(value, dict):
+        problem = f"{key} must be a table, got {value!r}"
+        raise ConfigError(problem, where=where, do=f"write [stages.NAME.{key}] and the settings below it")
+    return value
+
+
+def _num_threads(table: JsonObject, where: str) -> int | None:
+    number = table.get("num_threads")
+    if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
+        raise ConfigError(f"num_threads must be a positive integer, got {number!r}", where=where)
+    return number
+
+
+def _ordered(steps: Mapping[str, Step], path: Path) -> list[str]:
+    """Return the names in the order of the recipe, each after its dependencies. Raises ConfigError naming a circle."""
+    before = {
+        name: [reference.stage for _, reference in step.references() if reference.stage] for name, step in steps.items()
+    }
+    try:
+        TopologicalSorter(before).prepare()
+    except CycleError as error:
+        circle = " reads ".join(reversed(error.args[1]))
+        raise ConfigError(f"stages that wait for each other: {circle}", where=str(path)) from error
+    ordered: list[str] = []
+    while len(ordered) < len(before):
+        ordered.append(next(name for name in before if name not in ordered and {*before[name]} <= {*ordered}))
+    return ordered
+
+
+def _check_keys(table: JsonObject, allowed: set[str], where: str) -> None:
+    for key in table:
+        if key not in allowed:
+            raise ConfigError(f"unknown key {key!r}", where=where, allowed=choices(key, allowed))

@@ -1,0 +1,185 @@
+"""The verb `filter-study`: does distant supervision pay? Precision of filtered verdicts, and models trained on them."""
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+
+from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.plugins import load
+from steelyard.core.protocols import TrainableModel
+from steelyard.core.types import Counts, Record, Run
+from steelyard.curation.filter_study import Config, Study, num_unlisted, read_study
+from steelyard.curation.filter_trials import ShareTrial, fit_pairs, run_trials, verdict_margins
+from steelyard.curation.filtering import (
+    AGREES,
+    PrecisionStudy,
+    apply_filters,
+    area_under_curve,
+    precision_by_preference,
+    precision_of_filters,
+)
+from steelyard.io.atomic import atomic_write, write_text
+from steelyard.io.cases import read_cases
+from steelyard.io.lines import check_readable
+from steelyard.io.progress import bar, log
+from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.plugins.reward_models import ModelChoice, build_model, choose_kind
+
+TABLE_FILE, PLOT_FILE, VERDICTS_FILE = "filters.json", "filters.svg", "verdicts.jsonl"
+
+
+class FilterStudySummary(Record, frozen=True, kw_only=True):
+    """The study: precision by coverage, and the trials of each share of people's prompts.
+
+    ``precision`` is null where people have no majority on any pair that the judge compared.
+    """
+
+    judge: str
+    model: str
+    num_prompts: int
+    num_human_pairs: int
+    num_human_pairs_trained_on: int
+    precision: PrecisionStudy | None
+    downstream: tuple[ShareTrial, ...]
+
+
+class CheckedVerdict(Record, frozen=True, kw_only=True):
+    """A line of ``verdicts.jsonl``: a verdict that people's majority can check; the margin is null without a score."""
+
+    prompt: str
+    language: str | None
+    preferred: str
+    other: str
+    margin: float | None
+    is_right: bool
+
+
+def filter_study(
+    cases: Path, out: Path, config: Config, *, model: str = "ngram", force: bool = False
+) -> Run[FilterStudySummary]:
+    """Write ``filters.json`` and ``filters.svg``, and ``verdicts.jsonl`` with the supervisor's margin for each verdict.
+
+    ``model`` is a kind that can be trained in seconds (``ngram``, ``features``); it learns from the people's judgments
+    in the cases. Raises ConfigError for an unknown judge or a model that cannot be trained; EvidenceError without
+    people's judgments, and for a filter that keeps nothing.
+    """
+    check_settings(config)
+    check_readable(cases)
+    if "train" not in load("models", model).Config.__struct_fields__:
+        raise _not_trainable(model)
+    choice = choose_kind(model, {**config.model, "train": str(cases)})
+    settings = msgspec.to_builtins(config) | {"kind": choice.kind, "model": choice.settings}
+    inputs = {"cases": cases, **choice.inputs()}
+    with result_folder(out, "filter-study", config=settings, inputs=inputs, seed=config.seed, force=force) as result:
+        if result.is_finished:
+            log(f"{out} is finished already: equal inputs and settings")
+            return read_run(out, Run[FilterStudySummary])
+        _run(result, cases, config, choice)
+    return read_run(out, Run[FilterStudySummary])
+
+
+def check_settings(config: Config) -> None:
+    """Raises ConfigError for a setting outside its range, and without a judge."""
+    if not config.judge:
+        raise ConfigError("no judge is named", do="say whose verdicts are to be filtered: --judge NAME")
+    if not all(0 <= quantile < 1 for quantile in config.quantiles):
+        raise ConfigError(f"quantiles={list(config.quantiles)}", allowed="0 or more, below 1: at 1 nothing stays")
+    if not all(0 < share < 1 for share in config.human_shares):
+        raise ConfigError(f"human_shares={list(config.human_shares)}", allowed="above 0 and below 1, or []")
+    if config.folds < 2 or config.repetitions < 1:
+        raise ConfigError(
+            f"folds={config.folds}, repetitions={config.repetitions}", allowed="folds >= 2, repetitions >= 1"
+        )
+    if config.most_pairs is not None and config.most_pairs < 1:
+        raise ConfigError(f"most_pairs={config.most_pairs}", allowed="1 or more, or null for all")
+
+
+def _run(result: Result, path: Path, config: Config, choice: ModelChoice) -> None:
+    model = build_model(choice)
+    if not isinstance(model, TrainableModel):
+        raise _not_trainable(choice.name)
+    study = read_study(tuple(read_cases(path)), config, where=str(path))
+    precision = _precision(result, model, study, config, where=str(path))
+    num_splits = len(config.human_shares) * config.repetitions * config.folds
+    with bar("training arms", num_splits) as progress:
+        trials = run_trials(model, study, config, progress.advance)
+    summary = FilterStudySummary(
+        judge=config.judge,
+        model=choice.name,
+        num_prompts=int(study.prompt.max()) + 1,
+        num_human_pairs=len(study.human.case),
+        num_human_pairs_trained_on=int(study.trains.sum()),
+        precision=precision,
+        downstream=trials,
+    )
+    result.counts = Counts(
+        num_in=len(study.judged.case),
+        num_used=int(study.has_key.sum()),
+        dropped={"people say nothing strict of the pair": int((~study.has_key).sum())},
+        noted=+Counter({"verdicts on pairs that curation left out, used here": num_unlisted(study)}),
+    )
+    result.summary = summary
+    with atomic_write(result.path(TABLE_FILE)) as file:
+        file.write(msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
+    write_text(result.path(PLOT_FILE), _draw(summary))
+
+
+def _not_trainable(model: str) -> ConfigError:
+    return ConfigError(f"the model {model!r} learns from no training cases", where="--model", allowed="ngram, features")
+
+
+def _precision(
+    result: Result, model: TrainableModel, study: Study, config: Config, *, where: str
+) -> PrecisionStudy | None:
+    """Measure precision by coverage over the verdicts that people's majority can check; null where there are none."""
+    if not study.has_key.any():
+        log(f"people judged none of the pairs that {config.judge} judged: its precision cannot be measured")
+        write_text(result.path(VERDICTS_FILE), "")
+        return None
+    supervisor = fit_pairs(model, study, study.human.where(study.trains))
+    verdicts = verdict_margins(supervisor, study, study.has_key)
+    is_right = study.is_right[study.has_key]
+    filters = apply_filters(verdicts, config.quantiles)
+    for name, flags in filters.items():
+        if not flags.any():
+            raise EvidenceError(
+                f"the filter {name!r} keeps none of {len(flags)} verdicts: a coverage of zero has no precision",
+                where=where,
+                do="take smaller --set quantiles, or another --model",
+            )
+    _write_verdicts(result, study, verdicts.margin.tolist())
+    agrees = filters.get(AGREES, verdicts.margin > 0)
+    return PrecisionStudy(
+        num_verdicts=len(is_right),
+        filters=precision_of_filters(verdicts, is_right, filters, seed=config.seed),
+        by_preference=precision_by_preference(verdicts, is_right, agrees, seed=config.seed),
+        area_under_curve=area_under_curve(verdicts, is_right, seed=config.seed),
+    )
+
+
+def _write_verdicts(result: Result, study: Study, margins: list[float]) -> None:
+    """Write a line for each verdict that people's majority can check."""
+    pairs = study.judged.where(study.has_key)
+    right = study.is_right[study.has_key].tolist()
+    with atomic_write(result.path(VERDICTS_FILE)) as file:
+        for number, better, worse, margin, is_right in zip(*pairs, margins, right, strict=True):
+            case = study.cases[number]
+            line = CheckedVerdict(
+                prompt=case.prompt.id,
+                language=case.prompt.language,
+                preferred=case.responses[better].id,
+                other=case.responses[worse].id,
+                margin=None if math.isnan(margin) else margin,
+                is_right=is_right,
+            )
+            file.write(msgspec.json.encode(line) + b"\n")
+
+
+def _draw(summary: FilterStudySummary) -> str:
+    import vl_convert
+
+    from steelyard.report.filtering import filtering_figure
+
+    return vl_convert.vegalite_to_svg(filtering_figure(summary.precision, summary.downstream))
