@@ -1,4 +1,4 @@
-"""Small rooms and clean text: lengths of files and functions, forbidden names, and nothing of anyone's machine."""
+"""Small files and clean text: lengths of files and functions, forbidden names, and no paths of a machine."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ from package_source import ROOT, functions, sources
 
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "base"}
 MACHINE = re.compile(r"(?<![\w./])/(work|root|farm|home/\w+)/")
-own = [source for source in sources() if source.parts]
+package = [source for source in sources() if source.parts]
 
 
 def length(node) -> int:
@@ -20,10 +20,10 @@ def length(node) -> int:
 
 
 def test_files_and_functions_are_short():
-    wrong = [f"{source.path} has {len(source.lines)} lines" for source in own if len(source.lines) > 400]
+    wrong = [f"{source.path} has {len(source.lines)} lines" for source in package if len(source.lines) > 400]
     wrong += [
         f"{source.path}:{node.lineno}: {node.name} has {length(node)} lines"
-        for source in own
+        for source in package
         for node in functions(source)
         if length(node) > 60
     ]
@@ -31,15 +31,15 @@ def test_files_and_functions_are_short():
 
 
 def test_every_file_has_a_docstring_and_a_name_that_says_something():
-    assert [str(source.path) for source in own if not ast.get_docstring(source.tree)] == []
-    assert [str(source.path) for source in own if set(source.parts) & FORBIDDEN_NAMES] == []
+    assert [str(source.path) for source in package if not ast.get_docstring(source.tree)] == []
+    assert [str(source.path) for source in package if set(source.parts) & FORBIDDEN_NAMES] == []
 
 
 def test_nothing_is_left_to_do_and_no_error_is_swallowed():
     unfinished = re.compile(r"\b(TODO|FIXME|XXX)\b|raise NotImplementedError")
-    wrong = [str(source.path) for source in own if unfinished.search("\n".join(source.lines))]
+    wrong = [str(source.path) for source in package if unfinished.search("\n".join(source.lines))]
     wrong += [
-        f"{source.path}:{node.lineno}" for source in own for node in ast.walk(source.tree) if swallows(source, node)
+        f"{source.path}:{node.lineno}" for source in package for node in ast.walk(source.tree) if swallows(source, node)
     ]
     assert wrong == []
 
@@ -52,7 +52,7 @@ def swallows(source, node) -> bool:
     return catches_all and not any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
 
 
-def test_no_file_names_a_path_of_somebodys_machine():
+def test_no_file_names_a_path_of_a_machine():
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
         "\n"
     )

@@ -15,7 +15,7 @@ def test_every_trap_stands_there_once():
     assert [int(row[0].strip("| ")) for row in ROWS] == list(range(1, 53))
 
 
-def test_a_trap_without_a_test_is_of_a_room_that_is_not_built_yet():
+def test_a_trap_without_a_test_is_of_a_package_that_is_not_built_yet():
     without = [row for row in ROWS if "test_" not in row[3]]
     assert all("not built yet" in row[2] for row in without)
     assert len(NAMED) > len(ROWS)

@@ -1,0 +1,90 @@
+"""Plain names: one definition for each public class name, nouns for values, standard English in docstrings.
+
+The lists and ceilings below are what is still to be improved. They may only shrink.
+"""
+
+import ast
+import re
+from collections import defaultdict
+
+from package_source import sources
+
+VAGUE = {"found", "given", "said", "told", "asked", "own", "one", "kept", "named", "beside"}
+"""Words that tell how a value came about instead of what it is."""
+IDIOM = re.compile(
+    r"\b(?:is no|are no|worked out|works out|beyond doubt|so many|by heart|what is to be|of which"
+    r"|stands? (?:in|at|there|beside)|is told|are told|was told|told of|which (?:is|are) asked|is asked|are asked)\b"
+)
+PER_FILE = {"Config"}
+"""Each verb and each plug-in has its own Config, and is known by its file."""
+MAX_VAGUE_NAMES = 690
+MAX_IDIOMS = 105
+MAX_UNTYPED_OBJECTS = 195
+"""`dict[str, Any]` and `Mapping[str, Any]`; JSON of other parties is `JsonObject`."""
+SEVERAL_DEFINITIONS = frozenset({
+    "Alpha", "Beside", "Bin", "CaseFile", "Comparison", "Conflicts", "Estimate", "Evaluation", "FirstChoice",
+    "HeldOut", "Item", "Judged", "Length", "Mark", "Measured", "Panel", "Parameter", "Part", "Place", "PlacedPair",
+    "Regret", "Resolution", "Rewards", "Share", "Source", "Standing",
+})  # fmt: skip
+
+
+def class_places() -> dict[str, list[str]]:
+    """Return the files that define a class of each name."""
+    places = defaultdict(list)
+    for source in sources():
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and node.name not in PER_FILE:
+                places[node.name].append(f"{source.module}:{node.lineno}")
+    return places
+
+
+def vague_names(tree: ast.Module) -> list[str]:
+    """Return the vague names of values, parameters and functions in a file, with their lines."""
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            names += [(argument.arg, node.lineno) for argument in arguments]
+            names.append((node.name.lstrip("_"), node.lineno))
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.append((node.id, node.lineno))
+    return [f"{line}: {name}" for name, line in names if name in VAGUE]
+
+
+def idioms(tree: ast.Module) -> list[str]:
+    """Return the idioms in the docstrings of a file."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    docstrings = [ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, documented)]
+    return [match for docstring in docstrings for match in IDIOM.findall(docstring or "")]
+
+
+def untyped_objects(tree: ast.Module) -> int:
+    """Return the number of dictionaries of anything in the annotations of a file."""
+    subscripts = (node for node in ast.walk(tree) if isinstance(node, ast.Subscript))
+    return sum(ast.unparse(node) in ("dict[str, Any]", "Mapping[str, Any]") for node in subscripts)
+
+
+def test_a_class_name_has_one_definition():
+    several = {name: places for name, places in class_places().items() if len(places) > 1}
+    assert {name: places for name, places in several.items() if name not in SEVERAL_DEFINITIONS} == {}
+
+
+def test_values_are_named_by_their_nouns():
+    places = [f"{source.path}:{name}" for source in sources() for name in vague_names(source.tree)]
+    assert len(places) <= MAX_VAGUE_NAMES, "\n".join(places)
+
+
+def test_docstrings_are_standard_english():
+    places = [f"{source.path}: {idiom}" for source in sources() for idiom in idioms(source.tree)]
+    assert len(places) <= MAX_IDIOMS, "\n".join(places)
+
+
+def test_records_have_types():
+    assert sum(untyped_objects(source.tree) for source in sources()) <= MAX_UNTYPED_OBJECTS
+
+
+def test_vague_names_and_idioms_are_recognised():
+    tree = ast.parse('def told(one, two):\n    """There is no such thing."""\n    found = [x for kept in one]\n')
+    assert vague_names(tree) == ["1: one", "1: told", "3: found", "3: kept"]
+    assert idioms(tree) == ["is no"]
+    assert untyped_objects(ast.parse("a: dict[str, Any]\nb: dict[str, int]")) == 1
