@@ -34,6 +34,22 @@ class Figure(NamedTuple):
     legend: tuple[Mark, ...] = ()
 
 
+class Grouped(NamedTuple):
+    """A table of one division of the data: ``by`` is its word (``judge``, ``language``), empty for the whole."""
+
+    by: str
+    table: Table
+
+
+class Panel(NamedTuple):
+    """A figure with its numbers: tables of the same columns, each under its own name. ``note`` is a word."""
+
+    title: str
+    figure: Figure | None
+    tables: tuple[Grouped, ...] = ()
+    note: str = ""
+
+
 class Sentence(NamedTuple):
     """A sentence in every language of the interface: its key, and what goes into its gaps."""
 

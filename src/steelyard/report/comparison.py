@@ -7,6 +7,8 @@ from steelyard.evaluation.marks import STRONG, Dot, Spec, framed, records, row_a
 from steelyard.evaluation.tables import (
     DASH,
     Figure,
+    Grouped,
+    Panel,
     Sentence,
     Table,
     count,
@@ -17,9 +19,8 @@ from steelyard.evaluation.tables import (
     table,
     word,
 )
-from steelyard.report.conflicts import Grouped
 from steelyard.report.leaderboard import rank_range
-from steelyard.report.sections import Panel, Section
+from steelyard.report.sections import Section
 
 _ROW_HEIGHT = 30
 

@@ -1,11 +1,13 @@
-"""The conflict report: how far judgments contradict each other, overall and by judge, kind, category and language."""
+"""The conflicts of judgments on the page: overall and by judge, kind, category, subset and language."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
 from steelyard.evaluation.marks import ALERT, FAINT, Spec, framed, row_axis, share_axis
-from steelyard.evaluation.tables import Figure, Mark, Table, count, percent, table, word
-from steelyard.report.summary_readers import Conflict, Conflicts
+from steelyard.evaluation.tables import Figure, Grouped, Mark, Panel, Sentence, count, percent, table, word
+from steelyard.ranking.conflicts import Conflicts, ConflictTables
+from steelyard.ranking.resolution import ResolveSummary
+from steelyard.report.sections import Section
+from steelyard.report.summary_text import Card
 
 _COLUMNS = (
     "group",
@@ -22,36 +24,68 @@ _COLUMNS = (
 )
 
 
-class Grouped(NamedTuple):
-    """One way to divide the judgments: ``by`` is a word (``judge``, ``kind`` …), and its table."""
+def conflict_section(summaries: Mapping[str, ResolveSummary], evidence: Sequence[str]) -> Section:
+    """Return the conflicts of each run of ``resolve``."""
+    panels = tuple(
+        Panel(
+            name if len(summaries) > 1 else word("conflict_ratio"),
+            conflict_figure(summary.conflicts),
+            conflict_tables(summary.conflicts),
+            "note_conflicts",
+        )
+        for name, summary in summaries.items()
+        if summary.conflicts.overall.ratio is not None
+    )
+    return Section("conflicts", tuple(evidence), panels)
 
-    by: str
-    table: Table
+
+def conflict_card(name: str, summary: ResolveSummary) -> Card:
+    """Return the conflict ratio and the numbers of judgments that it divides."""
+    overall = summary.conflicts.overall
+    below = f"{count(overall.num_conflicting)} / {count(overall.num_judgments)} {word('judgments')}"
+    return Card(word("conflict_ratio"), percent(overall.ratio), below, "", name)
 
 
-def conflict_tables(conflicts: Conflicts) -> tuple[Grouped, ...]:
-    """The table of the whole, and one for each division that has rows."""
+def conflict_sentences(summary: ResolveSummary) -> tuple[Sentence, ...]:
+    """Return the conflict ratio and the shares of prompts and pairs in words."""
+    overall = summary.conflicts.overall
+    if overall.ratio is None:
+        return (Sentence("say_no_judgments"),)
+    values = {
+        "ratio": percent(overall.ratio),
+        "conflicting": count(overall.num_conflicting),
+        "judgments": count(overall.num_judgments),
+        "prompts": percent(overall.share_of_prompts),
+        "ordered": percent(overall.share_of_pairs_ordered),
+    }
+    ratio = Sentence("say_conflict", values)
+    if not summary.unranked_responses:
+        return (ratio,)
+    return (ratio, Sentence("say_unranked", {"number": count(summary.unranked_responses)}))
+
+
+def conflict_tables(conflicts: ConflictTables) -> tuple[Grouped, ...]:
+    """Return the table of the whole, and one for each division that has rows."""
     whole = Grouped("overall", table(_COLUMNS, [_row(word("overall"), conflicts.overall)]))
     parts = [
-        Grouped(by, table(_COLUMNS, [_row(name, own) for name, own in groups.items()]))
+        Grouped(by, table(_COLUMNS, [_row(name, group) for name, group in groups.items()]))
         for by, groups in _divisions(conflicts)
         if groups
     ]
     return (whole, *parts)
 
 
-def conflict_figure(conflicts: Conflicts) -> Figure:
-    """Conflict ratio as bars: conflicting judgments in front of all judgments, by every division; n under each name."""
+def conflict_figure(conflicts: ConflictTables) -> Figure:
+    """Return conflict ratios as bars, among all judgments in front of among the strict ones, by every division."""
     values: list[Spec] = []
     labels: list[str] = []
     for by, groups in (("overall", {word("overall"): conflicts.overall}), *_divisions(conflicts)):
         if by == "overall" or len(groups) > 1:
-            for name, own in sorted(groups.items(), key=lambda pair: -(pair[1].ratio or 0.0)):
-                if own.ratio is not None:
-                    labels.append(
-                        f"{name}\n{'' if by == 'overall' else word(by) + ' · '}n = {count(own.num_judgments)}"
-                    )
-                    values.append(_bar(labels[-1], own))
+            for name, group in sorted(groups.items(), key=lambda pair: -(pair[1].ratio or 0.0)):
+                if group.ratio is not None:
+                    division = "" if by == "overall" else f"{word(by)} · "
+                    labels.append(f"{name}\n{division}n = {count(group.num_judgments)}")
+                    values.append(_bar(labels[-1], group))
     rows = {"field": "row", "type": "nominal", "sort": labels, "scale": {"domain": labels}, "axis": row_axis()}
     largest = [0.01, *(value[key] for value in values for key in ("ratio", "strict") if value[key] is not None)]
     across = {
@@ -74,7 +108,7 @@ def conflict_figure(conflicts: Conflicts) -> Figure:
     return Figure("figure_conflicts", spec, legend)
 
 
-def _divisions(conflicts: Conflicts) -> Iterator[tuple[str, dict[str, Conflict]]]:
+def _divisions(conflicts: ConflictTables) -> Iterator[tuple[str, dict[str, Conflicts]]]:
     yield "kind", conflicts.by_kind
     yield "judge", conflicts.by_judge
     yield "category", conflicts.by_category
@@ -82,25 +116,25 @@ def _divisions(conflicts: Conflicts) -> Iterator[tuple[str, dict[str, Conflict]]
     yield "language", conflicts.by_language
 
 
-def _bar(label: str, own: Conflict) -> Spec:
-    return {"row": label, "ratio": own.ratio, "strict": own.ratio_of_strict, "n": own.num_judgments}
+def _bar(label: str, conflicts: Conflicts) -> Spec:
+    return {"row": label, "ratio": conflicts.ratio, "strict": conflicts.ratio_of_strict, "n": conflicts.num_judgments}
 
 
 def _bars(colour: str, size: int, encoding: Spec) -> Spec:
     return {"mark": {"type": "bar", "color": colour, "size": size, "cornerRadiusEnd": 2}, "encoding": encoding}
 
 
-def _row(name: str, own: Conflict) -> tuple[str, ...]:
+def _row(name: str, conflicts: Conflicts) -> tuple[str, ...]:
     return (
         name,
-        percent(own.ratio),
-        percent(own.ratio_of_strict),
-        percent(own.ratio_mean_per_prompt),
-        percent(own.share_of_prompts),
-        percent(own.share_of_pairs_ordered),
-        count(own.num_judgments),
-        count(own.num_conflicting),
-        count(own.num_ties),
-        count(own.num_none),
-        count(own.num_prompts),
+        percent(conflicts.ratio),
+        percent(conflicts.ratio_of_strict),
+        percent(conflicts.ratio_mean_per_prompt),
+        percent(conflicts.share_of_prompts),
+        percent(conflicts.share_of_pairs_ordered),
+        count(conflicts.num_judgments),
+        count(conflicts.num_conflicting),
+        count(conflicts.num_ties),
+        count(conflicts.num_none),
+        count(conflicts.num_prompts),
     )

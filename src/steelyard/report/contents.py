@@ -8,8 +8,11 @@ from steelyard.evaluation.languages import LanguagesSummary
 from steelyard.evaluation.leaderboard import LeaderboardSummary
 from steelyard.evaluation.measures.accuracy import Named
 from steelyard.evaluation.tables import Sentence, word
+from steelyard.ranking.resolution import ResolveSummary
 from steelyard.report.comparison import comparison_section, comparison_sentences
+from steelyard.report.conflicts import conflict_card, conflict_section, conflict_sentences
 from steelyard.report.items import join_items
+from steelyard.report.judges import judges_section
 from steelyard.report.languages import language_sentences, languages_section
 from steelyard.report.leaderboard import leaderboard_section
 from steelyard.report.measured_contents import MoreMeasured
@@ -17,15 +20,11 @@ from steelyard.report.measured_section import more_section
 from steelyard.report.packing import pack
 from steelyard.report.page import Page
 from steelyard.report.sections import (
-    Judged,
     Section,
     accuracy_section,
-    conflict_section,
     counts_line,
-    judges_section,
     protocol,
     rewards_section,
-    training_section,
 )
 from steelyard.report.sources import (
     CaseFile,
@@ -35,7 +34,6 @@ from steelyard.report.sources import (
     curve_of,
     evaluation_of,
     items_of,
-    judges_of,
     languages_of,
     leaderboard_of,
     measures_of,
@@ -48,12 +46,10 @@ from steelyard.report.stored import KnownCases
 from steelyard.report.summary_readers import Item, Training
 from steelyard.report.summary_text import (
     CardGroup,
-    conflict_card,
-    conflict_sentences,
     evaluation_cards,
     evaluation_sentences,
-    training_sentences,
 )
+from steelyard.report.training_curves import training_section, training_sentences
 
 
 class Gathered(NamedTuple):
@@ -66,7 +62,7 @@ class Gathered(NamedTuple):
     comparisons: dict[str, ComparisonSummary]
     leaderboards: tuple[LeaderboardSummary, ...]
     languages: tuple[LanguagesSummary, ...]
-    judged: tuple[Judged, ...]
+    resolutions: dict[str, ResolveSummary]
     trainings: dict[str, Training]
     case_files: tuple[CaseFile, ...]
     cases: dict[str, KnownCases]
@@ -85,7 +81,7 @@ def gather(sources: Sequence[Source]) -> Gathered:
         comparisons={source.name: comparison_of(source) for source in of_stage(sources, "compare")},
         leaderboards=tuple(leaderboard_of(source) for source in of_stage(sources, "leaderboard")),
         languages=tuple(languages_of(source) for source in of_stage(sources, "languages")),
-        judged=tuple(Judged(source.name, resolution_of(source)) for source in of_stage(sources, "resolve")),
+        resolutions={source.name: resolution_of(source) for source in of_stage(sources, "resolve")},
         trainings={source.name: training_of(source) for source in of_stage(sources, "train")},
         case_files=files,
         cases=read_known_cases(files),
@@ -133,8 +129,8 @@ def _sections(gathered: Gathered) -> list[Section]:
         languages_section(gathered.languages, _evidence(gathered, "languages")),
         more_section(gathered.measured, evaluated),
         rewards_section(gathered.items, evaluated),
-        conflict_section(gathered.judged, _evidence(gathered, "resolve")),
-        judges_section([judges_of(source) for source in of_stage(gathered.sources, "resolve")], []),
+        conflict_section(gathered.resolutions, _evidence(gathered, "resolve")),
+        judges_section(gathered.resolutions, []),
         training_section(curves, _evidence(gathered, "train")),
     ]
 
@@ -146,8 +142,8 @@ def _evidence(gathered: Gathered, stage: str) -> list[str]:
 def _cards(gathered: Gathered) -> tuple[CardGroup, ...]:
     """One group, or one an evaluation and one of the judgments where there are several evaluations."""
     groups = [CardGroup(named.name, evaluation_cards(named)) for named in gathered.evaluations]
-    judged = tuple(conflict_card(own.name, own.resolution.conflicts.overall) for own in gathered.judged)
-    groups = [*groups, CardGroup(word("conflicts"), judged)]
+    conflicts = tuple(conflict_card(name, summary) for name, summary in gathered.resolutions.items())
+    groups = [*groups, CardGroup(word("conflicts"), conflicts)]
     if len(gathered.evaluations) < 2:
         groups = [CardGroup("", tuple(card for group in groups for card in group.cards))]
     return tuple(group for group in groups if group.cards)
@@ -157,7 +153,7 @@ def _sentences(gathered: Gathered) -> tuple[Sentence, ...]:
     said = [sentence for named in gathered.evaluations for sentence in evaluation_sentences(named)]
     said += [sentence for own in gathered.comparisons.values() for sentence in comparison_sentences(own)]
     said += [sentence for own in gathered.languages for sentence in language_sentences(own)]
-    said += [sentence for own in gathered.judged for sentence in conflict_sentences(own.resolution)]
+    said += [sentence for own in gathered.resolutions.values() for sentence in conflict_sentences(own)]
     said += [sentence for training in gathered.trainings.values() for sentence in training_sentences(training)]
     return tuple(said)
 

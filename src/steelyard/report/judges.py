@@ -1,7 +1,6 @@
-"""Bias and agreement of judges as figures and tables: the four panels of CHEEMS, figure 15, and what stands beside."""
+"""Judges on the page: length and position bias (the four panels of CHEEMS, figure 15), agreement, and authors."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from steelyard.evaluation.marks import (
     CHANCE,
@@ -15,101 +14,125 @@ from steelyard.evaluation.marks import (
     tooltip,
     vertical_line,
 )
-from steelyard.evaluation.tables import Figure, Table, count, decimal, percent, spread, table, word
-from steelyard.report.judge_contents import Agreement, Authors, Length, PlacedPair, Position, Rater
-from steelyard.report.summary_readers import Estimate
+from steelyard.evaluation.tables import Figure, Grouped, Panel, Table, count, decimal, percent, spread, table, word
+from steelyard.ranking.author_strength import AuthorStrengths
+from steelyard.ranking.judge_agreement import AgreementSummary
+from steelyard.ranking.judge_summary import JudgeQuality, LengthBias, PlacedPair, PositionBias
+from steelyard.ranking.resolution import ResolveSummary
+from steelyard.report.sections import Section
+from steelyard.statistics.intervals import Estimate
 
 
-class Panel(NamedTuple):
-    """One panel: whose it is (a kind or a judge), ``length`` or ``position``, and the figure."""
+def judges_section(summaries: Mapping[str, ResolveSummary], evidence: Sequence[str]) -> Section:
+    """Return biases by kind, a table of all judges, their agreement, and the authors, for each run of ``resolve``."""
+    panels: list[Panel] = []
+    for name, summary in summaries.items():
+        prefix = f"{name} · " if len(summaries) > 1 else ""
+        panels += [panel._replace(title=prefix + panel.title) for panel in _panels(summary)]
+    return Section("judges", tuple(evidence), tuple(panels))
 
-    name: str
-    about: str
-    figure: Figure
+
+def _panels(summary: ResolveSummary) -> list[Panel]:
+    panels: list[Panel] = []
+    if summary.judges is not None:
+        panels += bias_panels(summary.judges.by_kind)
+    if summary.judges is not None and summary.judges.by_judge:
+        tables = (
+            Grouped("kind", judge_table(summary.judges.by_kind)),
+            Grouped("judge", judge_table(summary.judges.by_judge)),
+        )
+        panels.append(Panel(word("judges_table"), None, tables))
+    if summary.agreement is not None and (summary.agreement.judges or summary.agreement.kinds):
+        panels.append(Panel(word("agreement"), None, (Grouped("", agreement_table(summary.agreement)),)))
+    if summary.authors and summary.authors.strengths:
+        panels.append(Panel(word("authors"), author_figure(summary.authors), (), "note_authors"))
+    return panels
 
 
-def bias_panels(raters: Mapping[str, Rater]) -> tuple[Panel, ...]:
-    """Length and position bias of each kind (or judge), the panels of figure 15; one without a verdict is left out."""
+def bias_panels(kinds: Mapping[str, JudgeQuality]) -> list[Panel]:
+    """Return length and position bias of each kind, the panels of figure 15; one without a verdict is left out."""
     panels = []
-    for name, rater in raters.items():
-        if rater.length.longer.n:
-            panels.append(Panel(name, "length", length_figure(rater.length)))
-        if rater.position.earlier.n:
-            panels.append(Panel(name, "position", position_figure(rater.position)))
-    return tuple(panels)
+    for name, quality in kinds.items():
+        if quality.length.longer.n:
+            title = f"{name} · {word('length_bias')}"
+            panels.append(Panel(title, length_figure(quality.length), (), "note_length_bias"))
+        if quality.position.earlier.n:
+            title = f"{name} · {word('position_bias')}"
+            panels.append(Panel(title, position_figure(quality.position), (), "note_position_bias"))
+    return panels
 
 
-def length_figure(length: Length) -> Figure:
-    """How often the longer answer is preferred, by how much longer it is."""
+def length_figure(length: LengthBias) -> Figure:
+    """Return how often the longer response is preferred, by how much longer it is."""
     dots = [Dot(word("all"), "longer", length.longer)]
-    dots += [Dot(f"{percent_range(one.above, one.up_to)}", "longer", one) for one in length.bins]
+    dots += [Dot(percent_range(share.above, share.up_to), "longer", share) for share in length.bins]
     return Figure("figure_length_bias", _shares(dots, "longer_preferred", "length_difference"))
 
 
-def position_figure(position: Position) -> Figure:
-    """How often the earlier shown answer is preferred, over all and by the two places within what was shown."""
+def position_figure(position: PositionBias) -> Figure:
+    """Return how often the earlier shown response is preferred, overall and by the two places."""
     dots = [Dot(word("all"), "earlier", position.earlier)]
-    dots += [Dot(_placed(one), "earlier", one) for one in position.pairs]
+    dots += [Dot(_places(pair), "earlier", pair) for pair in position.pairs]
     return Figure("figure_position_bias", _shares(dots, "earlier_preferred", "places"))
 
 
-def author_figure(authors: Authors) -> Figure:
-    """The strength of each author with its interval, the strongest first."""
-    dots = [Dot(one.author, "strength", one) for one in authors.strengths]
+def author_figure(authors: AuthorStrengths) -> Figure:
+    """Return the strength of each author with its interval, the strongest first."""
+    dots = [Dot(strength.author, "strength", strength) for strength in authors.strengths]
     axis = {"title": word("strength", "strength (log odds)"), "tickCount": 6}
     return Figure("figure_authors", _intervals(dots, axis, middle=0.0, form=".2f", row="author"))
 
 
-def judge_table(raters: Mapping[str, Rater]) -> Table:
-    """A row a judge (or kind): how many judgments, conflicts, agreement with the others, position and length bias."""
+def judge_table(judges: Mapping[str, JudgeQuality]) -> Table:
+    """Return a row for each judge or kind: judgments, conflicts, agreement with others, and both biases."""
     columns = ("judge", "judgments", "conflict_ratio", "interval", "agreement_with_others", "coverage_of_others")
     columns = (*columns, "coverage_of_ranking", "earlier_preferred", "interval", "longer_preferred", "interval")
     rows = [
         (
             name,
-            count(one.num_judgments),
-            percent(one.conflict_ratio.value),
-            spread(one.conflict_ratio),
-            percent(one.others.agreement.value),
-            percent(one.others.coverage.value),
-            percent(one.ranking.coverage.value),
-            percent(one.position.earlier.value),
-            spread(one.position.earlier),
-            percent(one.length.longer.value),
-            spread(one.length.longer),
+            count(quality.num_judgments),
+            percent(quality.conflict_ratio.value),
+            spread(quality.conflict_ratio),
+            percent(quality.others.agreement.value),
+            percent(quality.others.coverage.value),
+            percent(quality.ranking.coverage.value),
+            percent(quality.position.earlier.value),
+            spread(quality.position.earlier),
+            percent(quality.length.longer.value),
+            spread(quality.length.longer),
         )
-        for name, one in raters.items()
+        for name, quality in judges.items()
     ]
     return table(columns, rows)
 
 
-def agreement_table(agreement: Agreement) -> Table:
-    """A row for every two judges and every two kinds: agreement, that of strict verdicts, kappa, and on how many."""
+def agreement_table(agreement: AgreementSummary) -> Table:
+    """Return a row for every two judges and kinds: agreement, also of strict verdicts, kappa, and pairs."""
     columns = ("raters", "agreement", "interval", "of_strict", "kappa", "interval", "pairs")
     rows = [
         (
-            " · ".join(one.judges if one.judges[0] else one.kinds),
-            percent(one.agreement.value),
-            spread(one.agreement),
-            percent(one.agreement_of_strict.value),
-            decimal(one.kappa.value),
-            _ends(one.kappa),
-            count(one.agreement.n),
+            " · ".join(pair.judges or pair.kinds or ()),
+            percent(pair.agreement.value),
+            spread(pair.agreement),
+            percent(pair.agreement_of_strict.value),
+            decimal(pair.kappa.value),
+            _ends(pair.kappa),
+            count(pair.agreement.n),
         )
-        for one in (*agreement.judges, *agreement.kinds)
+        for pair in (*agreement.judges, *agreement.kinds)
     ]
     return table(columns, rows)
 
 
 def percent_range(above: float, up_to: float) -> str:
-    """``5 to 10%``."""
+    """Return ``5 to 10%``."""
     return f"{above * 100:.0f} {word('to')} {up_to * 100:.0f}%"
 
 
-def _placed(one: PlacedPair) -> str:
-    if one.num_shown is None:
+def _places(pair: PlacedPair) -> str:
+    if pair.num_shown is None:
         return word("more_shown", "more shown")
-    return f"{one.earlier} | {one.later} {word('of')} {one.num_shown}"
+    return f"{pair.earlier} | {pair.later} {word('of')} {pair.num_shown}"
 
 
 def _ends(estimate: Estimate) -> str:
@@ -121,9 +144,14 @@ def _shares(dots: Sequence[Dot], title: str, row: str) -> Spec:
 
 
 def _intervals(dots: Sequence[Dot], axis: Spec, *, middle: float, form: str, row: str) -> Spec:
-    """Values with intervals in rows, as Vega-Lite: a dashed line at the middle, a rule and a point a row."""
+    """Return values with intervals in rows, as Vega-Lite: a dashed line at the middle, a rule and a point a row."""
     values = records(dots)
-    rows = {"field": "row", "type": "nominal", "sort": [one["row"] for one in values], "axis": row_axis(num_lines=1)}
+    rows = {
+        "field": "row",
+        "type": "nominal",
+        "sort": [value["row"] for value in values],
+        "axis": row_axis(num_lines=1),
+    }
     across = {"type": "quantitative", "scale": {"zero": False}, "axis": axis}
     shown = {"y": rows, "tooltip": tooltip(row, form=form)}
     rule = {"type": "rule", "strokeWidth": 2, "color": STRONG, "opacity": 0.6}

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from steelyard.evaluation.languages import LanguagesSummary, LanguageValues
 from steelyard.evaluation.tables import (
     DASH,
+    Grouped,
+    Panel,
     Sentence,
     Table,
     count,
@@ -15,8 +17,7 @@ from steelyard.evaluation.tables import (
     spread,
     table,
 )
-from steelyard.report.conflicts import Grouped
-from steelyard.report.sections import Panel, Section
+from steelyard.report.sections import Section
 
 
 def languages_section(summaries: Sequence[LanguagesSummary], evidence: Sequence[str]) -> Section:

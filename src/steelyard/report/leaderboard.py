@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from steelyard.evaluation.leaderboard import HALF_POINTS, LeaderboardRow, LeaderboardSummary, Number
-from steelyard.evaluation.tables import DASH, Table, percent, spread, table, word
-from steelyard.report.conflicts import Grouped
+from steelyard.evaluation.tables import DASH, Grouped, Panel, Table, percent, spread, table, word
 from steelyard.report.html import Strings, code_markup, read_template, script_hash, template_environment
-from steelyard.report.sections import Panel, Section
+from steelyard.report.sections import Section
 from steelyard.statistics.intervals import Estimate
 
 _FIXED = (

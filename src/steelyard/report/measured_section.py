@@ -11,10 +11,9 @@ from steelyard.evaluation.measures.measured_tables import (
     spread_table,
     weight_table,
 )
-from steelyard.evaluation.tables import Table, word
-from steelyard.report.conflicts import Grouped
+from steelyard.evaluation.tables import Grouped, Panel, Table, word
 from steelyard.report.measured_contents import MoreMeasured, RewardSpreads
-from steelyard.report.sections import Panel, Section
+from steelyard.report.sections import Section
 
 
 def more_section(measured: Mapping[str, MoreMeasured], evidence: Sequence[str]) -> Section:

@@ -12,23 +12,10 @@ from steelyard.evaluation.measures.accuracy import (
     overview_figure,
     overview_table,
 )
-from steelyard.evaluation.tables import Figure, Table, count, table, word
-from steelyard.report.conflicts import Grouped, conflict_figure, conflict_tables
+from steelyard.evaluation.tables import Grouped, Panel, Table, count, table, word
 from steelyard.report.distributions import margin_figure, score_figure, tier_figure
-from steelyard.report.judge_contents import Agreement, Authors, Judges
-from steelyard.report.judges import agreement_table, author_figure, bias_panels, judge_table
 from steelyard.report.rewards import margin_table, rewards_of, tier_spreads, tier_table
-from steelyard.report.summary_readers import CurvePoint, Item, Measured, Resolution
-from steelyard.report.training_curves import held_out_figure, loss_figure
-
-
-class Panel(NamedTuple):
-    """A figure with its numbers: tables of the same columns, each under its own name. ``note`` is a word."""
-
-    title: str
-    figure: Figure | None
-    tables: tuple[Grouped, ...] = ()
-    note: str = ""
+from steelyard.report.summary_readers import Item, Measured
 
 
 class Section(NamedTuple):
@@ -37,22 +24,6 @@ class Section(NamedTuple):
     anchor: str
     evidence: tuple[str, ...]
     panels: tuple[Panel, ...]
-
-
-class Judged(NamedTuple):
-    """A run of ``resolve`` under its name."""
-
-    name: str
-    resolution: Resolution
-
-
-class JudgeReport(NamedTuple):
-    """What a run of ``resolve`` says of judges and authors, under its name."""
-
-    name: str
-    judges: Judges
-    agreement: Agreement
-    authors: Authors
 
 
 class Protocol(NamedTuple):
@@ -95,51 +66,6 @@ def rewards_section(items: Mapping[str, Iterable[Item]], evidence: Sequence[str]
             numbers = (Grouped("", margin_table(rewards.margins)),)
             panels.append(Panel(title + word("margins"), margin_figure(rewards.margins), numbers, "note_margins"))
     return Section("rewards", tuple(evidence), tuple(panels))
-
-
-def conflict_section(judged: Sequence[Judged], evidence: Sequence[str]) -> Section:
-    """The conflict report of each run of ``resolve``."""
-    panels = tuple(
-        Panel(
-            own.name if len(judged) > 1 else word("conflict_ratio"),
-            conflict_figure(own.resolution.conflicts),
-            conflict_tables(own.resolution.conflicts),
-            "note_conflicts",
-        )
-        for own in judged
-        if own.resolution.conflicts.overall.ratio is not None
-    )
-    return Section("conflicts", tuple(evidence), panels)
-
-
-def judges_section(reports: Sequence[JudgeReport], evidence: Sequence[str]) -> Section:
-    """Of each run of ``resolve``: length and position bias by kind, judges beside each other, and authors."""
-    panels: list[Panel] = []
-    for report in reports:
-        prefix = f"{report.name} · " if len(reports) > 1 else ""
-        panels += [
-            Panel(f"{prefix}{one.name} · {word(f'{one.about}_bias')}", one.figure, (), f"note_{one.about}_bias")
-            for one in bias_panels(report.judges.by_kind)
-        ]
-        if report.judges.by_judge:
-            tables = (
-                Grouped("kind", judge_table(report.judges.by_kind)),
-                Grouped("judge", judge_table(report.judges.by_judge)),
-            )
-            panels.append(Panel(prefix + word("judges_table"), None, tables))
-        if report.agreement.judges or report.agreement.kinds:
-            panels.append(Panel(prefix + word("agreement"), None, (Grouped("", agreement_table(report.agreement)),)))
-        if report.authors.strengths:
-            panels.append(Panel(prefix + word("authors"), author_figure(report.authors), (), "note_authors"))
-    return Section("judges", tuple(evidence), tuple(panels))
-
-
-def training_section(curves: Mapping[str, Sequence[CurvePoint]], evidence: Sequence[str]) -> Section:
-    """Loss and held-out accuracy over the steps."""
-    loss, held_out = loss_figure(curves), held_out_figure(curves)
-    panels = [Panel(word("loss"), loss, (), "note_loss")] if loss else []
-    panels += [Panel(word("held_out_accuracy"), held_out, (), "note_held_out")] if held_out else []
-    return Section("training", tuple(evidence), tuple(panels))
 
 
 def counts_line(name: str, counts: Counts) -> str:

@@ -15,15 +15,13 @@ from steelyard.evaluation.leaderboard import LeaderboardSummary
 from steelyard.evaluation.measures.accuracy import Named
 from steelyard.io.lines import read_batches
 from steelyard.io.run_folder import STARTED_FILE, file_hash, read_run
-from steelyard.report.judge_contents import Agreement, Authors, Judges
+from steelyard.ranking.resolution import ResolveSummary
 from steelyard.report.measured_contents import MoreMeasured
-from steelyard.report.sections import JudgeReport
 from steelyard.report.stored import KnownCases, known_cases, stored_lines
 from steelyard.report.summary_readers import (
     CurvePoint,
     Evaluation,
     Item,
-    Resolution,
     Training,
     model_name,
 )
@@ -91,21 +89,9 @@ def measures_of(source: Source) -> MoreMeasured:
     return _summary(source, MoreMeasured)
 
 
-def resolution_of(source: Source) -> Resolution:
+def resolution_of(source: Source) -> ResolveSummary:
     """The summary of a run of ``resolve``. Raises RecordError if it is none."""
-    return _summary(source, Resolution)
-
-
-def judges_of(source: Source) -> JudgeReport:
-    """What a run of ``resolve`` says of judges and authors. Raises RecordError if it is none."""
-    place = Place(str(source.folder / "run.json"), path="summary")
-    summary = source.run.summary
-    return JudgeReport(
-        source.name,
-        _converted(summary.get("judges") or {}, Judges, place),
-        _converted(summary.get("agreement") or {}, Agreement, place),
-        _converted(summary.get("authors") or {}, Authors, place),
-    )
+    return _summary(source, ResolveSummary)
 
 
 def training_of(source: Source) -> Training:

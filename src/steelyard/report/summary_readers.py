@@ -117,41 +117,6 @@ class Evaluation(Measured, frozen=True, kw_only=True):
     coverage: Coverage | None = None
 
 
-class Conflict(Seen, frozen=True, kw_only=True):
-    """How far a set of judgments contradicts itself; shares are null where there is nothing to divide by."""
-
-    ratio: float | None = None
-    ratio_of_strict: float | None = None
-    ratio_mean_per_prompt: float | None = None
-    share_of_prompts: float | None = None
-    share_of_pairs_ordered: float | None = None
-    num_judgments: int = 0
-    num_strict: int = 0
-    num_conflicting: int = 0
-    num_ties: int = 0
-    num_none: int = 0
-    num_prompts: int = 0
-    num_pairs: int = 0
-
-
-class Conflicts(Seen, frozen=True, kw_only=True):
-    """The conflict report: overall, on the graph of each judge and kind, and by category, subset and language."""
-
-    overall: Conflict = Conflict()
-    by_judge: dict[str, Conflict] = {}
-    by_kind: dict[str, Conflict] = {}
-    by_category: dict[str, Conflict] = {}
-    by_subset: dict[str, Conflict] = {}
-    by_language: dict[str, Conflict] = {}
-
-
-class Resolution(Seen, frozen=True, kw_only=True):
-    """The summary of a run of ``resolve``."""
-
-    conflicts: Conflicts = Conflicts()
-    unranked_responses: int = 0
-
-
 class HeldOut(Seen, frozen=True, kw_only=True):
     """What was measured on held-out prompts while training."""
 

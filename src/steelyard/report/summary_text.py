@@ -8,7 +8,6 @@ from steelyard.evaluation.tables import (
     DASH,
     Sentence,
     count,
-    decimal,
     percent,
     points,
     points_spread,
@@ -17,13 +16,9 @@ from steelyard.evaluation.tables import (
 )
 from steelyard.report.summary_readers import (
     Baseline,
-    Conflict,
     Coverage,
     Estimate,
     Evaluation,
-    LengthLoss,
-    Resolution,
-    Training,
 )
 
 
@@ -72,12 +67,6 @@ def evaluation_cards(named: Named) -> tuple[Card, ...]:
             Card(word("lead_over_best"), points(difference.value), below, tone_of(difference), baseline_word(best))
         )
     return tuple(cards)
-
-
-def conflict_card(name: str, overall: Conflict) -> Card:
-    """The conflict ratio and how many judgments stand behind it."""
-    below = f"{count(overall.num_conflicting)} / {count(overall.num_judgments)} {word('judgments')}"
-    return Card(word("conflict_ratio"), percent(overall.ratio), below, "", name)
 
 
 _READS_THE_ORDER = "first"
@@ -162,56 +151,6 @@ def _order_leak(first: Baseline | None) -> list[Sentence]:
     if first is None or first.accuracy.value is None or first.accuracy.low is None or first.accuracy.low <= 0.5:
         return []
     return [Sentence("say_order_leak", {"accuracy": percent(first.accuracy.value)})]
-
-
-def conflict_sentences(resolution: Resolution) -> tuple[Sentence, ...]:
-    """What can be said of the judgments."""
-    overall = resolution.conflicts.overall
-    if overall.ratio is None:
-        return (Sentence("say_no_judgments"),)
-    values = {
-        "ratio": percent(overall.ratio),
-        "conflicting": count(overall.num_conflicting),
-        "judgments": count(overall.num_judgments),
-        "prompts": percent(overall.share_of_prompts),
-        "ordered": percent(overall.share_of_pairs_ordered),
-    }
-    said = [Sentence("say_conflict", values)]
-    if resolution.unranked_responses:
-        said.append(Sentence("say_unranked", {"number": count(resolution.unranked_responses)}))
-    return tuple(said)
-
-
-def training_sentences(training: Training) -> tuple[Sentence, ...]:
-    """What can be said of a training."""
-    values = {
-        "steps": count(training.num_steps),
-        "pairs": count(training.num_pairs),
-        "prompts": count(training.num_prompts),
-        "loss": decimal(training.final_loss),
-    }
-    said = [Sentence("say_training", values), *_length_sentences(training.length)]
-    held_out = training.held_out
-    if held_out is not None and held_out.accuracy is not None:
-        gaps = {"accuracy": percent(held_out.accuracy), "pairs": count(held_out.num_pairs)}
-        said.append(Sentence("say_held_out", gaps))
-    return tuple(said)
-
-
-def _length_sentences(length: LengthLoss | None) -> list[Sentence]:
-    """What the length limit took of the training data; nothing where all of it fits."""
-    if length is None or not length.num_too_long:
-        return []
-    values = {
-        "limit": count(length.max_length),
-        "answers": count(length.num_too_long),
-        "answer_share": percent(length.num_too_long / length.num_responses),
-        "pairs": count(length.num_pairs_over),
-        "pair_share": percent(length.num_pairs_over / max(length.num_pairs, 1)),
-        "prompts": count(length.num_prompts_over),
-        "prompt_share": percent(length.num_prompts_over / max(length.num_prompts, 1)),
-    }
-    return [Sentence("say_length_cut" if length.is_cut else "say_length_lost", values)]
 
 
 def _without_headline(named: Named) -> tuple[Sentence, ...]:

@@ -1,14 +1,55 @@
-"""Training curves: the loss as it was and smoothed, and accuracy on held-out prompts."""
+"""A training on the page: the loss as it was and smoothed, accuracy on held-out prompts, and both in words."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from steelyard.evaluation.marks import CHANCE, Spec, colour_of, framed, model_marks
-from steelyard.evaluation.tables import Figure, Mark, word
-from steelyard.report.summary_readers import CurvePoint
+from steelyard.evaluation.tables import Figure, Mark, Panel, Sentence, count, decimal, percent, word
+from steelyard.report.sections import Section
+from steelyard.report.summary_readers import CurvePoint, LengthLoss, Training
 
 MAX_POINTS = 600
 _SMOOTHING = 0.9
+
+
+def training_section(curves: Mapping[str, Sequence[CurvePoint]], evidence: Sequence[str]) -> Section:
+    """Return loss and held-out accuracy over the steps."""
+    loss, held_out = loss_figure(curves), held_out_figure(curves)
+    panels = [Panel(word("loss"), loss, (), "note_loss")] if loss else []
+    panels += [Panel(word("held_out_accuracy"), held_out, (), "note_held_out")] if held_out else []
+    return Section("training", tuple(evidence), tuple(panels))
+
+
+def training_sentences(training: Training) -> tuple[Sentence, ...]:
+    """Return the numbers of a training in words."""
+    values = {
+        "steps": count(training.num_steps),
+        "pairs": count(training.num_pairs),
+        "prompts": count(training.num_prompts),
+        "loss": decimal(training.final_loss),
+    }
+    sentences = [Sentence("say_training", values), *_length_sentences(training.length)]
+    held_out = training.held_out
+    if held_out is not None and held_out.accuracy is not None:
+        gaps = {"accuracy": percent(held_out.accuracy), "pairs": count(held_out.num_pairs)}
+        sentences.append(Sentence("say_held_out", gaps))
+    return tuple(sentences)
+
+
+def _length_sentences(length: LengthLoss | None) -> list[Sentence]:
+    """Return what the length limit removed from the training data; nothing where all of it fits."""
+    if length is None or not length.num_too_long:
+        return []
+    values = {
+        "limit": count(length.max_length),
+        "answers": count(length.num_too_long),
+        "answer_share": percent(length.num_too_long / length.num_responses),
+        "pairs": count(length.num_pairs_over),
+        "pair_share": percent(length.num_pairs_over / max(length.num_pairs, 1)),
+        "prompts": count(length.num_prompts_over),
+        "prompt_share": percent(length.num_prompts_over / max(length.num_prompts, 1)),
+    }
+    return [Sentence("say_length_cut" if length.is_cut else "say_length_lost", values)]
 
 
 class LossPoint(NamedTuple):
@@ -20,26 +61,26 @@ class LossPoint(NamedTuple):
 
 
 def losses(curve: Iterable[CurvePoint]) -> tuple[LossPoint, ...]:
-    """The loss of every step that has one, smoothed."""
+    """Return the loss of every step that has one, smoothed."""
     average, weight = 0.0, 0.0
-    found = []
+    points = []
     for point in curve:
         if point.loss is not None:
             average = _SMOOTHING * average + (1 - _SMOOTHING) * point.loss
             weight = _SMOOTHING * weight + (1 - _SMOOTHING)
-            found.append(LossPoint(point.step, point.loss, average / weight))
-    return tuple(found)
+            points.append(LossPoint(point.step, point.loss, average / weight))
+    return tuple(points)
 
 
 def thinned(points: Sequence[LossPoint], limit: int = MAX_POINTS) -> tuple[LossPoint, ...]:
-    """At most so many points, evenly spaced in order, the first and the last among them."""
+    """Return at most ``limit`` points, evenly spaced in order, the first and the last among them."""
     if len(points) <= limit:
         return tuple(points)
     return tuple(points[round(index * (len(points) - 1) / (limit - 1))] for index in range(limit))
 
 
 def loss_figure(curves: Mapping[str, Sequence[CurvePoint]]) -> Figure | None:
-    """The loss of each training over its steps: faint as it was, strong smoothed. None where no loss was written."""
+    """Return the loss of each training over its steps, faint as it was and strong smoothed; None without losses."""
     values: list[Spec] = [
         {"series": name, "step": point.step, "loss": round(point.loss, 6), "smoothed": round(point.smoothed, 6)}
         for name, curve in curves.items()
@@ -64,7 +105,7 @@ def loss_figure(curves: Mapping[str, Sequence[CurvePoint]]) -> Figure | None:
 
 
 def held_out_figure(curves: Mapping[str, Sequence[CurvePoint]]) -> Figure | None:
-    """Accuracy on held-out prompts while training, the chance level marked. None where none was measured."""
+    """Return accuracy on held-out prompts while training, with the chance level; None where none was measured."""
     values: list[Spec] = [
         {"series": name, "step": point.step, "value": point.held_out.accuracy, "n": point.held_out.num_pairs}
         for name, curve in curves.items()
