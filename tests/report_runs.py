@@ -103,7 +103,8 @@ def resolve_run(folder: Path, cases, *, simulated=True):
     given = folder.parent / "given.jsonl"
     write_cases(given, cases)
     with result_folder(folder, "resolve", config={"only": {}, "aggregate": "none"}, inputs={"cases": given}) as result:
-        write_cases(result.path("cases.jsonl"), cases)
+        marks = {"simulated": True} if simulated else {}
+        write_cases(result.path("cases.jsonl"), [msgspec.structs.replace(case, meta=marks) for case in cases])
         result.counts = Counts(
             num_in=len(cases) + 2, num_used=len(cases), dropped={"no responses": 2}, noted={"unranked_responses": 3}
         )
@@ -117,10 +118,10 @@ def resolve_run(folder: Path, cases, *, simulated=True):
                 },
                 "by_kind": {"human": conflict(0.171, 400), "llm": conflict(0.31, 200)},
                 "by_category": {name: conflict(0.1 + 0.03 * at, 90) for at, name in enumerate(CATEGORIES.values())},
+                "by_subset": {},
                 "by_language": {name: conflict(0.12 + 0.02 * at, 90) for at, name in enumerate(CATEGORIES)},
             },
             "unranked_responses": 3,
-            **({"simulated": True} if simulated else {}),
         }
     return folder
 

@@ -16,6 +16,7 @@ from steelyard.io.terminal_text import (
     number_of,
     padded,
     plain,
+    rule_counts,
     text_lines,
     visible,
     visible_line,
@@ -134,3 +135,10 @@ def test_remarks_are_divided_by_dots_and_not_broken():
 
 def test_further_lines_hang_below_the_first():
     assert texts(hanging([Span("1  ", "title")], "one two", 7)) == ["1  one", "   two"]
+
+
+def test_counts_of_parts_follow_their_total_and_a_part_that_repeats_it_is_left_out():
+    by_language = {"pairs": 1440, "cut responses": 69, "cut responses, de": 11, "cut responses, en": 58}
+    assert rule_counts(by_language) == "cut responses 69 (de 11, en 58), pairs 1,440"
+    assert rule_counts({"cut responses": 123, "cut responses, unknown": 123}) == "cut responses 123"
+    assert rule_counts({"no comparable pair, or no score": 3}) == "no comparable pair, or no score 3"

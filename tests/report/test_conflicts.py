@@ -1,17 +1,44 @@
 from report_figures import accepted, rows
 from steelyard.evaluation.tables import word
-from steelyard.report.conflicts import conflict_figure, conflict_tables
-from steelyard.report.summary_readers import Conflict, Conflicts
+from steelyard.ranking.conflicts import Conflicts, ConflictTables
+from steelyard.ranking.resolution import ResolveSummary
+from steelyard.report.conflicts import (
+    conflict_card,
+    conflict_figure,
+    conflict_section,
+    conflict_sentences,
+    conflict_tables,
+)
 
 
 def conflict(ratio, number=10):
-    return Conflict(
-        ratio=ratio, ratio_of_strict=ratio and ratio * 2, num_judgments=number, num_conflicting=3, num_prompts=2
+    return Conflicts(
+        ratio=ratio,
+        ratio_of_strict=ratio and ratio * 2,
+        ratio_mean_per_prompt=ratio,
+        share_of_prompts=ratio,
+        share_of_pairs_ordered=None,
+        num_judgments=number,
+        num_strict=number,
+        num_conflicting=3,
+        num_ties=0,
+        num_none=0,
+        num_prompts=2,
+        num_pairs=number,
     )
 
 
-CONFLICTS = Conflicts(
-    overall=conflict(0.2134, 1200),
+def tables(overall, **groups):
+    empty = {"by_judge": {}, "by_kind": {}, "by_category": {}, "by_subset": {}, "by_language": {}}
+    return ConflictTables(overall=overall, **(empty | groups))
+
+
+def summary(ratio, **more):
+    return ResolveSummary(conflicts=tables(conflict(ratio)), **{"unranked_responses": 0, **more})
+
+
+CONFLICTS = tables(
+    conflict(0.2134, 1200),
     by_judge={"ann": conflict(0.1), "标注员": conflict(0.3)},
     by_kind={"human": conflict(0.2)},
     by_language={"zh": conflict(None)},
@@ -19,12 +46,12 @@ CONFLICTS = Conflicts(
 
 
 def test_every_division_with_rows_has_its_table():
-    tables = conflict_tables(CONFLICTS)
-    assert [part.by for part in tables] == ["overall", "kind", "judge", "language"]
-    assert tables[0].table.rows[0][:3] == (word("overall"), "21.3%", "42.7%")
-    assert tables[0].table.rows[0][6] == "1,200"
-    assert [row[0] for row in tables[2].table.rows] == ["ann", "标注员"]
-    assert tables[3].table.rows[0][1] == "–"
+    parts = conflict_tables(CONFLICTS)
+    assert [part.by for part in parts] == ["overall", "kind", "judge", "language"]
+    assert parts[0].table.rows[0][:3] == (word("overall"), "21.3%", "42.7%")
+    assert parts[0].table.rows[0][6] == "1,200"
+    assert [row[0] for row in parts[2].table.rows] == ["ann", "标注员"]
+    assert parts[3].table.rows[0][1] == "–"
 
 
 def test_bars_go_from_most_to_least_and_a_single_group_is_not_repeated():
@@ -35,4 +62,18 @@ def test_bars_go_from_most_to_least_and_a_single_group_is_not_repeated():
 
 
 def test_no_judgments_still_make_a_figure_that_is_accepted():
-    assert rows(accepted(conflict_figure(Conflicts()))) == []
+    assert rows(accepted(conflict_figure(tables(conflict(None))))) == []
+
+
+def test_a_run_without_readable_judgments_has_no_panel():
+    assert [panel.title for panel in conflict_section({"r": summary(0.2)}, ["x"]).panels] == [word("conflict_ratio")]
+    runs = {"r": summary(0.2), "other": summary(0.3), "empty": summary(None)}
+    assert [panel.title for panel in conflict_section(runs, []).panels] == ["r", "other"]
+
+
+def test_conflicts_in_words_and_on_a_card():
+    assert [sentence.key for sentence in conflict_sentences(summary(0.2, unranked_responses=2))] == [
+        "say_conflict", "say_unranked",
+    ]  # fmt: skip
+    assert [sentence.key for sentence in conflict_sentences(summary(None))] == ["say_no_judgments"]
+    assert conflict_card("r", summary(0.25)).number == "25.0%"

@@ -1,5 +1,11 @@
+import base64
+import gzip
+
+import msgspec
+
+from report_runs import item_rows, made_cases
 from steelyard.core.types import Message, Response
-from steelyard.report.items import detail, edges_of, index_line, is_of_interest, is_simulated, join_items
+from steelyard.report.items import detail, edges_of, index_line, is_of_interest, is_simulated, join_items, pack
 from steelyard.report.summary_readers import Item
 from strategies import case, judgment
 
@@ -94,3 +100,39 @@ def test_simulated_says_so_in_the_case_or_in_a_judgment():
     assert is_simulated(case(meta={"simulated": True}))
     assert is_simulated(case(judgments=[judgment("a>b", meta={"simulated": True})]))
     assert not is_simulated(JUDGED)
+
+
+def unpacked(page):
+    return msgspec.json.decode(gzip.decompress(base64.b64decode(page)))
+
+
+def lines_of(packed):
+    return [msgspec.json.decode(line) for line in packed.lines]
+
+
+MADE_CASES = made_cases(60)
+JOINED = join_items({"resolve": MADE_CASES}, [[msgspec.convert(row, Item) for row in item_rows(MADE_CASES)]])
+
+
+def test_every_item_has_its_place_when_all_fit():
+    packed = pack(JOINED, budget=2**20)
+    assert packed.num_whole == len(packed.lines) == 60
+    for line in lines_of(packed):
+        page, position = line[-1]
+        assert unpacked(packed.pages[page])[position]["id"] == line[0]
+
+
+def test_over_budget_the_interesting_ones_come_first_and_every_line_stays():
+    needed = sum(map(len, pack(JOINED, budget=2**20).pages))
+    packed = pack(JOINED, budget=needed - 1)
+    assert 0 < packed.num_whole < 60
+    assert packed.num_whole % 25 == 0
+    assert len(packed.lines) == 60
+    placed = [line for line in lines_of(packed) if line[-1] is not None]
+    assert len(placed) == packed.num_whole
+    assert all(line[7] > 0 or line[4][0][1] < line[4][0][0] for line in placed)
+
+
+def test_no_budget_no_texts():
+    assert pack(JOINED, budget=0).pages == []
+    assert pack([], budget=10).lines == []

@@ -57,7 +57,7 @@ def test_a_name_that_a_spreadsheet_would_run_is_text():
 
 def test_runs_that_were_not_read_alike_are_told_apart():
     text = as_markdown(summary(row("a"), row("b", coverage=None), unlike_coverage=["a: 2 of 8 responses cut"]))
-    assert "Not read alike: a: 2 of 8 responses cut. Unscored pairs count as wrong; ranks" in text
+    assert "Unequal shares of responses read: a: 2 of 8 responses cut. Unscored pairs count as wrong; ranks" in text
     assert "| 1–2 | b | 62% | a |  |  | " in text
     read = list(csv.DictReader(io.StringIO(as_csv(summary(row("a"), row("b", coverage=None))))))
     assert [(one["share_cut"], one["share_unscored"]) for one in read] == [("0.25", "0.125"), ("", "")]
@@ -73,9 +73,9 @@ def test_markdown_keeps_its_table_whatever_the_name():
     text = as_markdown(summary(row("a|b\n<x>"), partial=partial, differing={"dtype": {'"bfloat16"': ["a", "b"]}}))
     lines = text.splitlines()
     assert lines[2] == "| 1–2 | a\\|b &lt;x> | 62% | a | 25.0% | 12.5% | 0.812 [0.750, 0.875] | 0.812 [0.750, 0.875] |"
-    assert "cases, 1,200 prompts; 95 % intervals; ranked by accuracy (a mean)." in lines
+    assert "cases, 1,200 prompts; 95% intervals; ranked by accuracy (a mean)." in lines
     assert "Without a headline: late: safety (no cases of it)." in lines
-    assert 'Differs by leave: dtype: "bfloat16" in a, b' in lines
+    assert 'Differs with permission: dtype: "bfloat16" in a, b' in lines
 
 
 def test_markdown_makes_no_link_no_mark_and_nothing_unseen_of_a_name():
@@ -109,7 +109,7 @@ def test_what_was_cut_or_unscored_stands_there_and_what_was_not_read_alike():
     assert ">25.0%</td>" in page
     assert ">12.5%</td>" in page
     assert "a: 2 of 8 responses cut" in page
-    assert "Not read alike" not in as_page(summary(row("a"), row("b")))
+    assert "Unequal shares" not in as_page(summary(row("a"), row("b")))
 
 
 def test_what_is_listed_apart_is_named():
@@ -121,7 +121,7 @@ def test_what_is_listed_apart_is_named():
     assert "late" in page
     assert "safety" in page
     assert "bfloat16" in page
-    assert "Without a headline" not in as_page(summary(row("a"), row("b")))
+    assert "No headline and" not in as_page(summary(row("a"), row("b")))
 
 
 def test_a_missing_number_is_an_empty_cell_that_sorts_last():
@@ -129,7 +129,7 @@ def test_a_missing_number_is_an_empty_cell_that_sorts_last():
 
 
 def test_the_page_says_what_ranks():
-    assert "Ranks are by the headline of the bench:</span>" in as_page(summary(row("a")))
+    assert "Ranks are by the headline of the benchmark:</span>" in as_page(summary(row("a")))
     page = as_page(summary(row("a"), ranked_by="overall", about="the mean of <two> halves"))
     assert '(<bdi lang="en">the mean of &lt;two&gt; halves</bdi>)' in page
     assert '<b><span class="t" lang="en">overall</span><span class="t" lang="zh">总体</span></b>' in page

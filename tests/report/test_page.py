@@ -13,7 +13,7 @@ from steelyard.evaluation.tables import Sentence, word
 from steelyard.report import page as own
 from steelyard.report.contents import gather, page_of
 from steelyard.report.html import LANGUAGES, Strings
-from steelyard.report.packing import packed_text
+from steelyard.report.items import packed_text
 from steelyard.report.page import render
 from steelyard.report.sources import read_sources
 

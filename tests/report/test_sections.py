@@ -1,36 +1,17 @@
 from steelyard.core.types import Counts, Input, Run
 from steelyard.evaluation.measures.accuracy import Named
 from steelyard.evaluation.tables import word
-from steelyard.report.judge_contents import (
-    Agreement,
-    Author,
-    Authors,
-    Judges,
-    Length,
-    Position,
-    Rater,
-    Two,
-)
 from steelyard.report.sections import (
-    Judged,
-    JudgeReport,
     accuracy_section,
-    conflict_section,
     counts_line,
-    judges_section,
     protocol,
     rewards_section,
-    training_section,
 )
 from steelyard.report.summary_readers import (
-    Conflict,
-    Conflicts,
-    CurvePoint,
     Estimate,
     Evaluation,
     Item,
     Measured,
-    Resolution,
 )
 
 GROUP = Measured(accuracy=Estimate(value=0.6, low=0.5, high=0.7, n=5))
@@ -65,25 +46,8 @@ def test_parts_of_a_bench_and_evaluations_without_categories():
     assert titles(accuracy_section([bench], [])) == ["m", word("bench_parts")]
 
 
-def test_judges_have_their_biases_their_table_and_each_other():
-    rater = Rater(num_judgments=9, length=Length(longer=GROUP.accuracy), position=Position(earlier=GROUP.accuracy))
-    two = Two(judges=("ann", "bob"), agreement=GROUP.accuracy, kappa=GROUP.accuracy)
-    authors = Authors(strengths=(Author(author="m", value=0.1, low=0.0, high=0.2, n=3),))
-    report = JudgeReport(
-        "resolved", Judges(by_judge={"ann": rater}, by_kind={"human": rater}), Agreement(judges=(two,)), authors
-    )
-    section = judges_section([report], [])
-    assert [panel.title.split(" · ")[0] for panel in section.panels[:2]] == ["human", "human"]
-    assert titles(section)[2:] == [word("judges_table"), word("agreement"), word("authors")]
-    assert [part.by for part in section.panels[2].tables] == ["kind", "judge"]
-    nothing = JudgeReport("r", Judges(), Agreement(), Authors())
-    assert judges_section([nothing], []).panels == ()
-
-
 def test_a_section_of_nothing_has_no_panels():
     assert rewards_section({"m": [Item(prompt="p", scores={"a": None}, ranking=(("a",),))]}, []).panels == ()
-    assert conflict_section([Judged("r", Resolution())], []).panels == ()
-    assert training_section({"t": []}, []).panels == ()
 
 
 def test_rewards_have_margins_only_where_tiers_differ():
@@ -95,13 +59,6 @@ def test_rewards_have_margins_only_where_tiers_differ():
         panel.title.startswith(("m · ", "n · "))
         for panel in rewards_section({"m": two_tiers, "n": two_tiers}, []).panels
     )
-
-
-def test_conflicts_and_curves():
-    resolution = Resolution(conflicts=Conflicts(overall=Conflict(ratio=0.2)))
-    assert titles(conflict_section([Judged("r", resolution)], ["x"])) == [word("conflict_ratio")]
-    assert titles(conflict_section([Judged("r", resolution)] * 2, [])) == ["r", "r"]
-    assert titles(training_section({"t": [CurvePoint(step=1, loss=0.5)]}, [])) == [word("loss")]
 
 
 def test_counts_stand_in_one_line():

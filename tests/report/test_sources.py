@@ -67,7 +67,8 @@ def test_texts_come_from_what_was_written_and_from_what_was_read_if_it_is_still_
 
 def test_equal_files_are_read_once(tmp_path):
     cases = made_cases(3)
-    sources = read_sources([resolve_run(tmp_path / "resolved", cases), evaluate_run(tmp_path / "evaluated", cases)])
+    resolved = resolve_run(tmp_path / "resolved", cases, simulated=False)
+    sources = read_sources([resolved, evaluate_run(tmp_path / "evaluated", cases)])
     assert len(case_files(sources)) == 1
 
 

@@ -1,13 +1,12 @@
 import msgspec
 import pytest
 
-from steelyard.report.summary_readers import Evaluation, Resolution, Training, model_name
+from steelyard.report.summary_readers import Evaluation, Training, model_name
 
 
 def test_summaries_may_lack_keys_and_have_new_ones():
     evaluation = msgspec.convert({"accuracy": {"value": None, "n": 4}, "new": 1}, Evaluation)
     assert (evaluation.accuracy.value, evaluation.accuracy.n, evaluation.baselines) == (None, 4, {})
-    assert msgspec.convert({}, Resolution).conflicts.overall.ratio is None
     assert msgspec.convert({"held_out": None}, Training).held_out is None
 
 

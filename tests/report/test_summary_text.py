@@ -2,25 +2,17 @@ from steelyard.evaluation.measures.accuracy import Named, baseline_word
 from steelyard.report.summary_readers import (
     Baseline,
     Bounds,
-    Conflict,
-    Conflicts,
     Ends,
     Estimate,
     Evaluation,
-    HeldOut,
-    Resolution,
     Tied,
-    Training,
     Unscored,
 )
 from steelyard.report.summary_text import (
     best_baseline,
-    conflict_card,
-    conflict_sentences,
     evaluation_cards,
     evaluation_sentences,
     tone_of,
-    training_sentences,
 )
 
 
@@ -110,17 +102,3 @@ def test_cards():
     assert [card.number for card in cards] == ["56.1%", "70.0%", "30.0%", "+10.0"]
     assert cards[3].tone == "good"
     assert "n\u00a0=\u00a01,200" in cards[1].below
-    assert conflict_card("r", Conflict(ratio=0.25, num_conflicting=5, num_judgments=20)).number == "25.0%"
-
-
-def test_conflicts_and_trainings_in_words():
-    resolution = Resolution(
-        conflicts=Conflicts(overall=Conflict(ratio=0.25, num_conflicting=5, num_judgments=20)), unranked_responses=2
-    )
-    assert keys(conflict_sentences(resolution)) == ["say_conflict", "say_unranked"]
-    assert keys(conflict_sentences(Resolution())) == ["say_no_judgments"]
-    assert keys(training_sentences(Training(num_steps=4))) == ["say_training"]
-    assert keys(training_sentences(Training(held_out=HeldOut(accuracy=0.6, num_pairs=7)))) == [
-        "say_training",
-        "say_held_out",
-    ]

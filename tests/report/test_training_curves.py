@@ -1,8 +1,17 @@
 import pytest
 
 from report_figures import accepted, rows
-from steelyard.report.summary_readers import CurvePoint, HeldOut
-from steelyard.report.training_curves import LossPoint, held_out_figure, loss_figure, losses, thinned
+from steelyard.evaluation.tables import word
+from steelyard.report.summary_readers import CurvePoint, HeldOut, Training
+from steelyard.report.training_curves import (
+    LossPoint,
+    held_out_figure,
+    loss_figure,
+    losses,
+    thinned,
+    training_section,
+    training_sentences,
+)
 
 CURVE = [
     CurvePoint(step=1, loss=1.0),
@@ -36,3 +45,18 @@ def test_the_figures_have_every_step_and_every_evaluation():
 def test_no_curve_is_no_figure():
     assert loss_figure({}) is None
     assert held_out_figure({"a": CURVE[:2]}) is None
+
+
+def test_the_section_has_the_curves_that_there_are():
+    curve = [CurvePoint(step=1, loss=0.5)]
+    assert [panel.title for panel in training_section({"t": curve}, []).panels] == [word("loss")]
+    assert training_section({"t": []}, []).panels == ()
+
+
+def test_trainings_in_words():
+    held_out = HeldOut(accuracy=0.6, num_pairs=7)
+    for training, keys in (
+        (Training(num_steps=4), ["say_training"]),
+        (Training(held_out=held_out), ["say_training", "say_held_out"]),
+    ):
+        assert [sentence.key for sentence in training_sentences(training)] == keys

@@ -6,7 +6,7 @@ import msgspec
 import typer
 
 from steelyard.core.types import Run
-from steelyard.io.terminal_text import visible
+from steelyard.io.terminal_text import rule_counts, visible
 
 
 def show(run: Run, lines: Iterable[str], *, as_json: bool) -> None:
@@ -29,7 +29,7 @@ def counted(run: Run) -> str:
     counts = run.counts
     parts = [f"{counts.num_in:,} in, {counts.num_used:,} used"]
     for title, rules in (("dropped", counts.dropped), ("noted", counts.noted)):
-        said = [f"{rule} {number:,}" for rule, number in sorted(rules.items()) if number]
-        if said:
-            parts.append(f"{title}: {', '.join(said)}")
+        numbers = rule_counts({rule: number for rule, number in rules.items() if number})
+        if numbers:
+            parts.append(f"{title}: {numbers}")
     return "; ".join(parts)

@@ -11,13 +11,12 @@ from steelyard.evaluation.tables import Sentence, word
 from steelyard.ranking.resolution import ResolveSummary
 from steelyard.report.comparison import comparison_section, comparison_sentences
 from steelyard.report.conflicts import conflict_card, conflict_section, conflict_sentences
-from steelyard.report.items import join_items
+from steelyard.report.items import join_items, pack
 from steelyard.report.judges import judges_section
 from steelyard.report.languages import language_sentences, languages_section
 from steelyard.report.leaderboard import leaderboard_section
 from steelyard.report.measured_contents import MoreMeasured
 from steelyard.report.measured_section import more_section
-from steelyard.report.packing import pack
 from steelyard.report.page import Page
 from steelyard.report.sections import (
     Section,
@@ -28,6 +27,7 @@ from steelyard.report.sections import (
 )
 from steelyard.report.sources import (
     CaseFile,
+    KnownCases,
     Source,
     case_files,
     comparison_of,
@@ -42,7 +42,6 @@ from steelyard.report.sources import (
     resolution_of,
     training_of,
 )
-from steelyard.report.stored import KnownCases
 from steelyard.report.summary_readers import Item, Training
 from steelyard.report.summary_text import (
     CardGroup,
@@ -159,7 +158,7 @@ def _sentences(gathered: Gathered) -> tuple[Sentence, ...]:
 
 
 def _is_simulated(gathered: Gathered) -> bool:
-    """Whether a run or a case says so: what is simulated anywhere makes every number here a simulation's."""
-    if any(source.run.stage == "simulate" or source.run.summary.get("simulated") for source in gathered.sources):
+    """Return whether a run simulates or a case is simulated: then every number here describes a simulation."""
+    if any(source.run.stage == "simulate" for source in gathered.sources):
         return True
-    return any(own.is_simulated for own in gathered.cases.values())
+    return any(cases.is_simulated for cases in gathered.cases.values())

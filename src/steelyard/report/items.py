@@ -1,24 +1,28 @@
-"""The items of the page: for every prompt a short line for the table, and the whole of it for the drill-down."""
+"""The items of the page: a short line of each prompt for the table, and whole prompts within the page's budget."""
 
+import base64
+import gzip
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.core.types import Case, Judgment, Ranking, Response
+from steelyard.core.types import Case, JsonObject, Judgment, Ranking, Response
 from steelyard.report.case_analysis import PairEdge, graph_edges, num_conflicting
 from steelyard.report.summary_readers import Item
 
 Key = tuple[str, str | None]
-PREVIEW = 200
+_PREVIEW = 200
+_ITEMS_PER_PAGE = 25
 
 
 class Known(NamedTuple):
-    """All that the runs say of one prompt.
+    """One prompt in all runs.
 
-    ``cases`` are the same prompt as different files have it, with the name of each; ``outcomes`` has one place for
-    each evaluation, None where it does not have the prompt.
+    ``cases`` has the prompt of each file that holds it, with the file's name; ``outcomes`` has a value for each
+    evaluation, None where it lacks the prompt.
     """
 
     key: Key
@@ -28,19 +32,19 @@ class Known(NamedTuple):
 
 @runtime_checkable
 class Keyed(Protocol):
-    """Values that are not in memory, but whose keys are."""
+    """Values in a file, whose keys are in memory."""
 
     keys: Sequence[Key]
 
 
 class JoinedItems(Sequence[Known]):
-    """What is known of each prompt, put together when it is wanted: cases and items may be in files."""
+    """The prompts of all runs, joined on access: cases and items may be in files."""
 
     def __init__(self, cases: Mapping[str, Sequence[Case]], evaluations: Sequence[Sequence[Item]]) -> None:
         sources = (*evaluations, *cases.values())
         number_of: dict[Key, int] = {}
-        numbers = [[number_of.setdefault(key, len(number_of)) for key in _keys(own)] for own in sources]
-        places = [_places(own, len(number_of)) for own in numbers]
+        numbers = [[number_of.setdefault(key, len(number_of)) for key in _keys(source)] for source in sources]
+        places = [_places(numbers_of, len(number_of)) for numbers_of in numbers]
         self._keys = tuple(number_of)
         self._evaluations = list(zip(evaluations, places, strict=False))
         self._cases = list(zip(cases, cases.values(), places[len(evaluations) :], strict=True))
@@ -55,13 +59,13 @@ class JoinedItems(Sequence[Known]):
     def __getitem__(self, index: int | slice) -> Known | Sequence[Known]:
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
-        cases = tuple((name, own[place[index]]) for name, own, place in self._cases if place[index] >= 0)
-        outcomes = tuple(own[place[index]] if place[index] >= 0 else None for own, place in self._evaluations)
+        cases = tuple((name, values[place[index]]) for name, values, place in self._cases if place[index] >= 0)
+        outcomes = tuple(values[place[index]] if place[index] >= 0 else None for values, place in self._evaluations)
         return Known(self._keys[index], cases, outcomes)
 
 
 def join_items(cases: Mapping[str, Sequence[Case]], evaluations: Sequence[Sequence[Item]]) -> JoinedItems:
-    """What is known of each prompt, by (prompt id, language), in order of first mention: evaluated ones first."""
+    """Join the runs by (prompt id, language), in order of first mention: evaluated prompts first."""
     return JoinedItems(cases, evaluations)
 
 
@@ -70,40 +74,40 @@ def _keys(values: Sequence[Case] | Sequence[Item]) -> Sequence[Key]:
 
 
 def _places(numbers: Sequence[int], size: int) -> npt.NDArray[np.int64]:
-    """The position of the value of each number, -1 for none."""
+    """Return the position of the value of each number, -1 for none."""
     places = np.full(size, -1)
     places[np.array(numbers, np.int64)] = np.arange(len(numbers))
     return places
 
 
 def edges_of(known: Known) -> tuple[PairEdge, ...]:
-    """The judgments on the prompt as a graph; those that two files share are taken once."""
+    """Return the judgments on the prompt as a graph; those that two files share are taken once."""
     return graph_edges(_judgments(known))
 
 
 def index_line(known: Known, edges: Sequence[PairEdge]) -> list[Any]:
-    """A line of the table: id, language, category, preview, outcomes, responses, judgments and conflicting ones.
+    """Return a line of the table: id, language, category, preview, outcomes, responses, judgments, conflicting ones.
 
     An outcome is ``[pairs, correct, tied, exact, unscored]``, or null.
     """
     case = known.cases[0][1] if known.cases else None
-    item = next((one for one in known.outcomes if one is not None), None)
+    item = next((outcome for outcome in known.outcomes if outcome is not None), None)
     category = case.prompt.category[0] if case and case.prompt.category else item.category if item else None
-    asked = [message.content for message in case.prompt.messages if message.role != "system"] if case else []
+    messages = [message.content for message in case.prompt.messages if message.role != "system"] if case else []
     return [
         known.key[0],
         known.key[1],
         category,
-        asked[-1][:PREVIEW] if asked else "",
-        [None if one is None else _outcome(one) for one in known.outcomes],
+        messages[-1][:_PREVIEW] if messages else "",
+        [None if outcome is None else _outcome(outcome) for outcome in known.outcomes],
         len(case.responses) if case else len(item.scores) if item else 0,
         len(_judgments(known)),
         num_conflicting(edges),
     ]
 
 
-def detail(known: Known, edges: Sequence[PairEdge]) -> dict[str, Any]:
-    """Everything of one prompt for the drill-down, with short keys left out where there is nothing."""
+def detail(known: Known, edges: Sequence[PairEdge]) -> JsonObject:
+    """Return one prompt with its responses, rankings and judgments, for the dialog that shows it."""
     prompt = known.cases[0][1].prompt if known.cases else None
     return {
         "id": known.key[0],
@@ -115,19 +119,24 @@ def detail(known: Known, edges: Sequence[PairEdge]) -> dict[str, Any]:
         "responses": _responses(known),
         "rankings": _rankings(known),
         "edges": [list(edge) for edge in edges],
-        "judgments": [[one.left, one.right, one.verdict, one.judge, one.kind, one.reason] for one in _judgments(known)],
+        "judgments": [
+            [judgment.left, judgment.right, judgment.verdict, judgment.judge, judgment.kind, judgment.reason]
+            for judgment in _judgments(known)
+        ],
     }
 
 
 def is_of_interest(known: Known, edges: Sequence[PairEdge]) -> bool:
-    """Whether a person will want to open it: a model errs on it, or its judgments conflict."""
-    errs = any(one is not None and one.num_correct < one.num_pairs for one in known.outcomes)
+    """Return whether a model errs on the prompt, or its judgments conflict."""
+    errs = any(outcome is not None and outcome.num_correct < outcome.num_pairs for outcome in known.outcomes)
     return errs or num_conflicting(edges) > 0
 
 
 def is_simulated(case: Case) -> bool:
-    """Whether the case says that it, or one of its judgments, is simulated."""
-    return bool(case.meta.get("simulated")) or any((one.meta or {}).get("simulated") for one in case.judgments)
+    """Return whether the case, or one of its judgments, is marked as simulated."""
+    return bool(case.meta.get("simulated")) or any(
+        (judgment.meta or {}).get("simulated") for judgment in case.judgments
+    )
 
 
 def _outcome(item: Item) -> list[Any]:
@@ -136,22 +145,22 @@ def _outcome(item: Item) -> list[Any]:
 
 
 def _judgments(known: Known) -> tuple[Judgment, ...]:
-    """Of several files the one with the most judgments: a later stage carries on those of the earlier ones."""
+    """Return the judgments of the file with the most: a later stage carries on those of the earlier ones."""
     return max((case.judgments for _, case in known.cases), key=len, default=())
 
 
-def _responses(known: Known) -> list[dict[str, Any]]:
+def _responses(known: Known) -> list[JsonObject]:
     texts: dict[str, Response] = {}
     for _, case in known.cases:
         for response in case.responses:
             texts.setdefault(response.id, response)
-    ids = list(texts) + [name for one in known.outcomes if one for name in one.scores if name not in texts]
+    ids = list(texts) + [name for outcome in known.outcomes if outcome for name in outcome.scores if name not in texts]
     return [
         {
             "id": name,
             "text": _text(texts[name]) if name in texts else None,
             "author": texts[name].author if name in texts else None,
-            "scores": [None if one is None else one.scores.get(name) for one in known.outcomes],
+            "scores": [None if outcome is None else outcome.scores.get(name) for outcome in known.outcomes],
         }
         for name in dict.fromkeys(ids)
     ]
@@ -163,16 +172,58 @@ def _text(response: Response) -> str:
     return "\n\n".join(f"{message.role}: {message.content}" for message in response.messages or ())
 
 
-def _rankings(known: Known) -> list[dict[str, Any]]:
-    """The different rankings of the prompt, each with the names of all that say so."""
-    said: dict[Ranking, list[str]] = {}
+def _rankings(known: Known) -> list[JsonObject]:
+    """Return the different rankings of the prompt, each with the names of the files that have it."""
+    names_of: dict[Ranking, list[str]] = {}
     for name, case in known.cases:
         if case.ranking is not None:
-            said.setdefault(case.ranking, []).append(name)
-    if not said:
-        for one in known.outcomes:
-            if one is not None and one.ranking:
-                said.setdefault(one.ranking, []).append("evaluate")
+            names_of.setdefault(case.ranking, []).append(name)
+    if not names_of:
+        for outcome in known.outcomes:
+            if outcome is not None and outcome.ranking:
+                names_of.setdefault(outcome.ranking, []).append("evaluate")
     return [
-        {"names": list(dict.fromkeys(names)), "tiers": [list(tier) for tier in tiers]} for tiers, names in said.items()
+        {"names": list(dict.fromkeys(names)), "tiers": [list(tier) for tier in tiers]}
+        for tiers, names in names_of.items()
     ]
+
+
+class Packed(NamedTuple):
+    """``lines`` has a line an item, encoded, which ends in its place ``[page, position]`` or null.
+
+    ``pages`` are packed; ``num_whole`` items have a place.
+    """
+
+    lines: list[bytes]
+    pages: list[str]
+    num_whole: int
+
+
+def pack(items: Sequence[Known], *, budget: int) -> Packed:
+    """Return a line of every item, and whole ones up to ``budget`` bytes of the page: errors and conflicts first."""
+    lines: list[bytes] = []
+    first: list[int] = []
+    others: list[int] = []
+    for at, known in enumerate(items):
+        edges = edges_of(known)
+        lines.append(msgspec.json.encode(index_line(known, edges)))
+        (first if is_of_interest(known, edges) else others).append(at)
+    order = first + others
+    places: dict[int, tuple[int, int]] = {}
+    pages: list[str] = []
+    spent = 0
+    for start in range(0, len(order), _ITEMS_PER_PAGE):
+        chosen = order[start : start + _ITEMS_PER_PAGE]
+        page = packed_text([detail(known, edges_of(known)) for known in map(items.__getitem__, chosen)])
+        spent += len(page)
+        if spent > budget:
+            break
+        places |= {at: (len(pages), position) for position, at in enumerate(chosen)}
+        pages.append(page)
+    placed = [line[:-1] + b"," + msgspec.json.encode(places.get(at)) + b"]" for at, line in enumerate(lines)]
+    return Packed(placed, pages, len(places))
+
+
+def packed_text(value: Any) -> str:
+    """Return a value as JSON, compressed, in Base64: small, and nothing in it can end a script element."""
+    return base64.b64encode(gzip.compress(msgspec.json.encode(value), 6, mtime=0)).decode()

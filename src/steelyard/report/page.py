@@ -14,7 +14,7 @@ from steelyard.report.html import (
     script_hash,
     template_environment,
 )
-from steelyard.report.packing import Packed, packed_text
+from steelyard.report.items import Packed, packed_text
 from steelyard.report.sections import Protocol, Section
 from steelyard.report.summary_text import CardGroup
 

@@ -13,6 +13,7 @@ from steelyard.evaluation.measures.accuracy import (
     overview_table,
 )
 from steelyard.evaluation.tables import Grouped, Panel, Table, count, table, word
+from steelyard.io.terminal_text import rule_counts
 from steelyard.report.distributions import margin_figure, score_figure, tier_figure
 from steelyard.report.rewards import margin_table, rewards_of, tier_spreads, tier_table
 from steelyard.report.summary_readers import Item, Measured
@@ -69,12 +70,12 @@ def rewards_section(items: Mapping[str, Iterable[Item]], evidence: Sequence[str]
 
 
 def counts_line(name: str, counts: Counts) -> str:
-    """What went in, was used, was dropped by which rule, and was noted: one line beside the numbers."""
+    """Return what went in, was used, was dropped by which rule, and was noted, in one line."""
     parts = [f"{count(counts.num_in)} {word('num_in')}", f"{count(counts.num_used)} {word('used')}"]
     for title, rules in (("dropped", counts.dropped), ("noted", counts.noted)):
         if rules:
-            listed = ", ".join(f"{rule.replace('_', ' ')} {count(number)}" for rule, number in sorted(rules.items()))
-            parts.append(f"{word(title)}: {listed}")
+            numbers = rule_counts({rule.replace("_", " "): number for rule, number in rules.items()})
+            parts.append(f"{word(title)}: {numbers}")
     return f"{name}: " + " · ".join(parts)
 
 

@@ -1,23 +1,32 @@
-"""What a report is made of: finished runs, read and told apart, with their curves, items and cases."""
+"""The sources of a report: finished runs with their summaries, curves, items and cases.
 
-from collections.abc import Iterator, Sequence
+Of a large file the keys are in memory, and a line is decoded again when it is needed.
+"""
+
+import weakref
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from tempfile import TemporaryFile
+from typing import IO, Generic, NamedTuple, TypeVar, overload
 
 import msgspec
 
 from steelyard.core.errors import FileError, Place, RecordError
-from steelyard.core.types import Run
+from steelyard.core.types import Case, Run
 from steelyard.evaluation.comparison import ComparisonSummary
 from steelyard.evaluation.languages import LanguagesSummary
 from steelyard.evaluation.leaderboard import LeaderboardSummary
 from steelyard.evaluation.measures.accuracy import Named
+from steelyard.io.cases import encode_case, read_cases
 from steelyard.io.lines import read_batches
+from steelyard.io.progress import track
 from steelyard.io.run_folder import STARTED_FILE, file_hash, read_run
+from steelyard.io.tables import is_parquet
 from steelyard.ranking.resolution import ResolveSummary
+from steelyard.report.items import Key, is_simulated
 from steelyard.report.measured_contents import MoreMeasured
-from steelyard.report.stored import KnownCases, known_cases, stored_lines
 from steelyard.report.summary_readers import (
     CurvePoint,
     Evaluation,
@@ -26,11 +35,13 @@ from steelyard.report.summary_readers import (
     model_name,
 )
 
+_BOM = b"\xef\xbb\xbf"
 Part = TypeVar("Part", bound=msgspec.Struct)
+Value = TypeVar("Value")
 
 
 class Source(NamedTuple):
-    """One run: the name that the page gives it, its folder and its record."""
+    """One run: its name on the page, its folder and its record."""
 
     name: str
     folder: Path
@@ -38,28 +49,60 @@ class Source(NamedTuple):
 
 
 class CaseFile(NamedTuple):
-    """A case file that a run wrote or read, and the stage that did."""
+    """A case file that a run wrote or read, and the stage of that run."""
 
     path: Path
     stage: str
     sha256: str
 
 
+class StoredLines(Sequence[Value], Generic[Value]):
+    """The values of a file's lines, decoded on access; ``keys`` has the key of each. The file must not change."""
+
+    def __init__(self, file: IO[bytes], keys: Sequence[Key], decode: Callable[[bytes], Value]) -> None:
+        self.keys = keys
+        self._file = file
+        self._decode = decode
+        self._starts = _line_starts(file)
+        assert len(self._starts) == len(keys), "a key for each line"
+        weakref.finalize(self, file.close)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @overload
+    def __getitem__(self, index: int) -> Value: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Value]: ...
+    def __getitem__(self, index: int | slice) -> Value | Sequence[Value]:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(len(self)))]
+        self._file.seek(self._starts[index])
+        return self._decode(self._file.readline())
+
+
+class KnownCases(NamedTuple):
+    """The cases of one file, and whether one of them is marked as simulated."""
+
+    cases: Sequence[Case]
+    is_simulated: bool
+
+
 def read_sources(folders: Sequence[Path]) -> tuple[Source, ...]:
-    """The finished runs in these folders. Raises FileError for one that is not finished, or given twice."""
-    found: list[Source] = []
+    """Return the finished runs in these folders. Raises FileError for an unfinished one and for one named twice."""
+    sources: list[Source] = []
     for folder in folders:
         if (folder / STARTED_FILE).is_file():
             raise FileError("this run did not finish", where=str(folder), do="run the same command again: it goes on")
         run = read_run(folder)
-        if any(folder.resolve() == source.folder.resolve() for source in found):
+        if any(folder.resolve() == source.folder.resolve() for source in sources):
             raise FileError("this run is given twice", where=str(folder), do="name each folder once")
-        found.append(Source(_name(folder, found), folder, run))
-    return tuple(found)
+        sources.append(Source(_name(folder, sources), folder, run))
+    return tuple(sources)
 
 
 def of_stage(sources: Sequence[Source], stage: str) -> tuple[Source, ...]:
-    """The runs of one stage, in the order given."""
+    """Return the runs of one stage, in their order."""
     return tuple(source for source in sources if source.run.stage == stage)
 
 
@@ -100,65 +143,94 @@ def training_of(source: Source) -> Training:
 
 
 def items_of(source: Source) -> Sequence[Item]:
-    """The per-item results of an evaluation, read when they are wanted; nothing where the run wrote none."""
+    """Return the results by item of an evaluation, read on access; empty where the run wrote none."""
     keys = [item.key for item in _lines(source, "items.jsonl", Item)]
     if not keys:
         return ()
-    return stored_lines(source.folder / "items.jsonl", keys, partial(msgspec.json.decode, type=Item, strict=False))
+    decode = partial(msgspec.json.decode, type=Item, strict=False)
+    return StoredLines((source.folder / "items.jsonl").open("rb"), keys, decode)
 
 
 def curve_of(source: Source) -> tuple[CurvePoint, ...]:
-    """The curve of a training; nothing where the run wrote none."""
+    """Return the curve of a training; empty where the run wrote none."""
     return tuple(_lines(source, "curve.jsonl", CurvePoint))
 
 
 def case_files(sources: Sequence[Source]) -> tuple[CaseFile, ...]:
-    """The case files to take texts, judgments and rankings from, each content once.
+    """Return the case files with texts, judgments and rankings, each content once.
 
-    These are what stages before an evaluation wrote, and what evaluations read, where it still is what they read.
+    These are the files that stages before an evaluation wrote, and those that evaluations read, if unchanged.
     """
-    found: dict[str, CaseFile] = {}
+    files: dict[str, CaseFile] = {}
     for source in sources:
         for path, sha256 in _candidates(source):
-            if sha256 not in found and path.is_file() and file_hash(path) == sha256:
-                found[sha256] = CaseFile(path, source.run.stage, sha256)
-    return tuple(found.values())
+            if sha256 not in files and path.is_file() and file_hash(path) == sha256:
+                files[sha256] = CaseFile(path, source.run.stage, sha256)
+    return tuple(files.values())
 
 
 def read_known_cases(files: Sequence[CaseFile]) -> dict[str, KnownCases]:
-    """The cases by the name of their file, read when they are wanted.
+    """Return the cases by the name of their file, read on access.
 
     A bench file of another format is passed over: the page then has ids.
     """
-    found: dict[str, KnownCases] = {}
+    known: dict[str, KnownCases] = {}
     for file in files:
         try:
-            cases = known_cases(file.path)
+            cases = _known_cases(file.path)
         except RecordError:
             if file.stage != "evaluate":
                 raise
             continue
-        name = file.stage if file.stage not in found else f"{file.stage} {len(found) + 1}"
-        found[name] = cases
-    return found
+        name = file.stage if file.stage not in known else f"{file.stage} {len(known) + 1}"
+        known[name] = cases
+    return known
+
+
+def _known_cases(path: Path) -> KnownCases:
+    """Read a case file, which checks it, and remember its keys. Raises the errors of `read_cases`."""
+    keys: list[Key] = []
+    has_simulated = False
+    # The rows of a Parquet file cannot be read one by one: they are stored as lines.
+    copy = TemporaryFile() if is_parquet(path) else None  # noqa: SIM115 (whoever reads the lines closes it)
+    for case in track(read_cases(path), f"reading {path.name}"):
+        keys.append(case.key)
+        has_simulated = has_simulated or is_simulated(case)
+        if copy is not None:
+            copy.write(encode_case(case))
+    decoder = msgspec.json.Decoder(Case)
+    return KnownCases(StoredLines(copy or path.open("rb"), keys, decoder.decode), has_simulated)
+
+
+def _line_starts(file: IO[bytes]) -> Sequence[int]:
+    """Return where each line begins that is not blank."""
+    starts = array("q")
+    file.seek(0)
+    start = len(_BOM) if file.read(len(_BOM)) == _BOM else 0
+    file.seek(start)
+    for line in file:
+        if not line.isspace():
+            starts.append(start)
+        start += len(line)
+    return starts
 
 
 def _candidates(source: Source) -> Iterator[tuple[Path, str]]:
     run = source.run
     if run.stage == "evaluate":
-        for role, given in run.inputs.items():
+        for role, file in run.inputs.items():
             if role.split(".")[0] in ("bench", "cases"):
-                yield Path(given.path), given.sha256
-                yield source.folder.parent / Path(given.path).parent.name / Path(given.path).name, given.sha256
+                yield Path(file.path), file.sha256
+                yield source.folder.parent / Path(file.path).parent.name / Path(file.path).name, file.sha256
         return
     for name, sha256 in run.outputs.items():
         if name in ("cases.jsonl", "cases.parquet"):
             yield source.folder / name, sha256
 
 
-def _name(folder: Path, found: Sequence[Source]) -> str:
+def _name(folder: Path, sources: Sequence[Source]) -> str:
     name = folder.resolve().name
-    taken = {source.name for source in found}
+    taken = {source.name for source in sources}
     return name if name not in taken else f"{folder.resolve().parent.name}/{name}"
 
 

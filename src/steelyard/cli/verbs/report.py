@@ -42,7 +42,5 @@ def command(
     run = report(runs, out, resolve_config(Config, given, where="report"), force=force)
     summary = run.summary
     page = out if out.suffix.lower() in (".html", ".htm") else out / "report.html"
-    lines = [
-        f"{page}: {len(summary['runs'])} runs, {summary['num_items']} items, {summary['num_bytes'] / 2**20:.1f} MB"
-    ]
+    lines = [f"{page}: {len(summary.runs)} runs, {summary.num_items} items, {summary.num_bytes / 2**20:.1f} MB"]
     show(run, lines, as_json=as_json)

@@ -1,4 +1,4 @@
-"""The verb `report`: finished runs into one HTML file that a person can read, keep and send on."""
+"""The verb `report`: one self-contained HTML file about finished runs, to read, keep and send on."""
 
 import tempfile
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Literal
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError, FileError, OutputError
-from steelyard.core.types import Counts, Run
+from steelyard.core.types import Counts, Record, Run
 from steelyard.io.atomic import sweep_parts, write_text
 from steelyard.io.locks import held
 from steelyard.io.progress import log
@@ -19,7 +19,7 @@ from steelyard.report.sources import Source, read_sources
 
 
 class Config(BaseConfig, frozen=True):
-    """``language`` is the one the page opens in; ``max_megabytes`` bounds what the whole items may take of it."""
+    """The title and language of the page, and the room for whole items in it."""
 
     title: str | None = None
     """The title of the page; none names its runs."""
@@ -30,10 +30,22 @@ class Config(BaseConfig, frozen=True):
 
 
 _DEFAULT = Config()
+
+
+class ReportSummary(Record, frozen=True, kw_only=True):
+    """The summary of a run of ``report``: the stage of each run by its name, and the size of the page."""
+
+    runs: dict[str, str]
+    num_items: int
+    num_items_whole: int
+    num_bytes: int
+    simulated: bool
+
+
 _MARK = "<!-- a report of steelyard -->"
 
 
-def report(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run:
+def report(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[ReportSummary]:
     """Write one self-contained HTML page about finished runs.
 
     ``out`` is a file (``….html``) or a result folder, which gets ``report.html`` and ``run.json``. Raises FileError
@@ -56,16 +68,16 @@ def report(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
     return run
 
 
-def _into_folder(sources: Sequence[Source], out: Path, config: Config, *, force: bool) -> Run:
+def _into_folder(sources: Sequence[Source], out: Path, config: Config, *, force: bool) -> Run[ReportSummary]:
     gathered = gather(sources)
     inputs = {f"{number}.{source.run.stage}": source.folder / "run.json" for number, source in enumerate(sources, 1)}
     inputs |= {f"cases.{number}": file.path for number, file in enumerate(gathered.case_files, 1)}
     with result_folder(out, "report", config=config, inputs=inputs, force=force) as result:
         if result.is_finished:
             log(f"{out} is finished already: equal inputs and settings")
-            return read_run(out)
+            return read_run(out, Run[ReportSummary])
         _write(result, gathered, config)
-    return read_run(out)
+    return read_run(out, Run[ReportSummary])
 
 
 def _write(result: Result, gathered: Gathered, config: Config) -> None:
@@ -78,9 +90,9 @@ def _write(result: Result, gathered: Gathered, config: Config) -> None:
     )
     without_section = [source for source in gathered.sources if source.run.stage not in SHOWN_STAGES]
     if not page.sections and not page.packed.lines:
-        told = ", ".join(f"{source.run.stage} ({source.folder})" for source in without_section)
+        stages = ", ".join(f"{source.run.stage} ({source.folder})" for source in without_section)
         raise EvidenceError(
-            f"these runs hold nothing that a report shows: {told or 'no numbers'}",
+            f"these runs hold nothing that a report shows: {stages or 'no numbers'}",
             do=f"name finished runs of {', '.join(SHOWN_STAGES)}",
         )
     for source in without_section:
@@ -93,13 +105,13 @@ def _write(result: Result, gathered: Gathered, config: Config) -> None:
         num_used=len(gathered.sources),
         noted={"items": num_items, "items with their texts": num_whole},
     )
-    result.summary = {
-        "runs": {source.name: source.run.stage for source in gathered.sources},
-        "num_items": num_items,
-        "num_items_whole": num_whole,
-        "num_bytes": len(text.encode()),
-        "simulated": page.is_simulated,
-    }
+    result.summary = ReportSummary(
+        runs={source.name: source.run.stage for source in gathered.sources},
+        num_items=num_items,
+        num_items_whole=num_whole,
+        num_bytes=len(text.encode()),
+        simulated=page.is_simulated,
+    )
 
 
 def _check_replaceable(out: Path, *, force: bool) -> None:
@@ -110,5 +122,5 @@ def _check_replaceable(out: Path, *, force: bool) -> None:
             start = file.read(200)
         if _MARK not in start:
             raise OutputError(
-                "this file is no report of ours", where=str(out), do="name another --out, or say --force to replace it"
+                "not a Steelyard report", where=str(out), do="name another --out, or say --force to replace it"
             )

@@ -6,8 +6,9 @@ import pytest
 
 from report_runs import all_runs, made_cases, resolve_run
 from steelyard.core.errors import EvidenceError, FileError, OutputError
+from steelyard.core.types import Run
 from steelyard.io.run_folder import read_run
-from steelyard.stages.report import Config, report
+from steelyard.stages.report import Config, ReportSummary, report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
@@ -32,10 +33,10 @@ def test_a_file_is_one_file_and_nothing_beside_it(tmp_path):
     run = report(runs, out)
     assert [path.name for path in out.parent.iterdir()] == ["report.html"]
     assert out.stat().st_size < 5 * 2**20
-    assert run.summary["num_items"] == run.summary["num_items_whole"] == 170
-    assert run.summary["runs"] == {"resolved": "resolve", "model": "train", "evaluated": "evaluate"}
-    assert run.summary["num_bytes"] == out.stat().st_size
-    assert run.summary["simulated"] is True
+    assert run.summary.num_items == run.summary.num_items_whole == 170
+    assert run.summary.runs == {"resolved": "resolve", "model": "train", "evaluated": "evaluate"}
+    assert run.summary.num_bytes == out.stat().st_size
+    assert run.summary.simulated is True
     assert run.counts.num_used == 3
 
 
@@ -44,7 +45,7 @@ def test_a_folder_gets_the_page_and_its_record_and_an_equal_report_is_not_made_a
     out = tmp_path / "out"
     run = report(runs, out)
     assert sorted(path.name for path in out.iterdir()) == ["report.html", "run.json"]
-    assert read_run(out) == run
+    assert read_run(out, Run[ReportSummary]) == run
     before = (out / "report.html").stat().st_mtime_ns
     report(runs, out)
     assert (out / "report.html").stat().st_mtime_ns == before
@@ -68,7 +69,7 @@ def test_a_report_is_replaced_but_nothing_else_is(tmp_path):
     report(runs, out, Config(title="第二版"))
     assert "第二版" in out.read_text(encoding="utf-8")
     out.write_text("<p>mine")
-    with pytest.raises(OutputError, match="no report of ours"):
+    with pytest.raises(OutputError, match="not a Steelyard report"):
         report(runs, out)
     assert out.read_text() == "<p>mine"
     report(runs, out, force=True)
@@ -92,8 +93,8 @@ def test_an_unfinished_run_leaves_nothing_behind(tmp_path):
 def test_a_page_over_its_budget_says_what_it_left_out(tmp_path):
     runs = [resolve_run(tmp_path / "resolved", made_cases(100))]
     run = report(runs, tmp_path / "small.html", Config(max_megabytes=0.02))
-    assert 0 < run.summary["num_items_whole"] < 100
-    assert "items have their texts here" in (tmp_path / "small.html").read_text(encoding="utf-8")
+    assert 0 < run.summary.num_items_whole < 100
+    assert "items include their texts" in (tmp_path / "small.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.field
