@@ -7,7 +7,7 @@ import torch
 from steelyard.core.errors import ModelError
 from steelyard.io.interrupts import InterruptedRun
 from steelyard.training.batching import PlannedStep
-from steelyard.training.callbacks import DetectDivergence, Evaluate, Interrupt, SaveCheckpoint
+from steelyard.training.callbacks import DetectDivergence, Evaluate, Interrupt, SaveCheckpoint, run_callbacks
 from steelyard.training.checkpoints import BestWeights, Checkpoint, load_checkpoint
 from steelyard.training.config import Config
 from steelyard.training.gradient_accumulation import make_optimiser
@@ -144,3 +144,30 @@ def test_a_checkpoint_holds_the_curve_and_the_best(tmp_path):
     found = load_checkpoint(tmp_path)
     assert isinstance(found, Checkpoint)
     assert (found.state.step, found.lines, found.best, trainer.saved_step) == (1, trainer.curve, None, 1)
+
+
+def test_a_signal_that_comes_while_trackers_close_is_answered_when_they_are_closed(tmp_path, monkeypatch):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "signalling.py").write_text(
+        "import os, signal\n"
+        "from steelyard.core.config import Config as BaseConfig\n"
+        "class Config(BaseConfig, frozen=True): pass\n"
+        "class Tracker:\n"
+        "    def __init__(self, folder): self.folder = folder\n"
+        "    def log(self, step, values): pass\n"
+        "    def close(self):\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        (self.folder / 'closed').write_text('whole')\n"
+        "def build(config, *, folder, **parts): return Tracker(folder)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    trainer = Trainer(
+        network(), EXAMPLES, Config(prompts_per_step=2, learning_rate=1e-2, track=[{"kind": "outside.signalling"}])
+    )
+    with (
+        pytest.raises(InterruptedRun) as caught,
+        run_callbacks(trainer, tmp_path, start=None, settings={}, is_cached=False) as callbacks,
+    ):
+        trainer.run(callbacks)
+    assert caught.value.number == signal.SIGTERM
+    assert (tmp_path / "closed").read_text() == "whole"

@@ -206,6 +206,8 @@ def run_callbacks(
     config, world = trainer.config, trainer.world
     num_done = start.state.step if start else 0
     with ExitStack() as stack:
+        # Entered first, so that no signal interrupts the closing of the trackers half-way.
+        signal_number = stack.enter_context(deferred())
         trackers = Trackers(folder)
         if world.is_first:
             trackers = open_trackers(config, folder=folder, settings=settings, start=num_done)
@@ -215,7 +217,6 @@ def run_callbacks(
         group_peak = peak._replace(flops=peak.flops * world.size)
         pace = Pace(trainer.examples, shape, group_peak, num_steps=len(trainer.plan))
         shown = stack.enter_context(bar("training", len(trainer.plan)))
-        signal_number = stack.enter_context(deferred())
         if start is not None:
             pace.skip(num_done)
             shown.advance(num_done)
@@ -227,6 +228,9 @@ def run_callbacks(
             SaveCheckpoint(folder),
             Interrupt(folder, signal_number),
         )
+    (number,) = world.most([signal_number()])
+    if number:  # the signal came after the last step
+        raise InterruptedRun(number)
     log(f"trained at {pace.note()}")
 
 
