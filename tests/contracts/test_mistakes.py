@@ -89,7 +89,7 @@ MISTAKES = {
     "run demo --from nostage --dry-run": ["the recipe has no stage 'nostage'", "allowed: "],
     "list format": ["there is no room 'format'", "did you mean 'formats'?"],
     "supervise sim/llm.jsonl --out out": ["neither --model nor --scores", "do: "],
-    "supervise sim/llm.jsonl --model longer --out out --precision 0.9": ["go together", "do: give both, or neither"],
+    "supervise sim/llm.jsonl --model longer --out out --precision 0.9": ["go together", "do: set both, or neither"],
     "supervise sim/llm.jsonl --model longer --out out --only judge=gtp": [
         "judge=gtp admits no judgment",
         "allowed: judge",

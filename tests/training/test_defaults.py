@@ -7,7 +7,7 @@ from steelyard.training.config import Config, default_learning_rate, default_pro
     ("settings", "num_weights", "rate"),
     [
         ({"trainable": "head"}, 270e6, 3e-3),
-        ({"trainable": "last:2"}, 270e6, 1e-4),
+        ({"trainable": "last:2"}, 270e6, 3e-4),
         ({"adapter": "lora"}, 7e9, 2e-4),
         ({}, 270e6, 3e-5),
         ({}, 3e9, 1e-5),

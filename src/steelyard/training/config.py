@@ -16,7 +16,7 @@ from steelyard.io.progress import log
 from steelyard.ranking.pairs import PairChoice
 
 _HEAD_RATE = 3e-3
-_LAST_LAYERS_RATE = 1e-4
+_LAST_LAYERS_RATE = 3e-4
 _ADAPTER_RATE = 2e-4
 _POLICY_RATE = 5e-6
 _ALL_RATES = ((1e9, 3e-5), (4e9, 1e-5), (math.inf, 5e-6))
