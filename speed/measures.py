@@ -15,9 +15,8 @@ import numpy as np
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Message, Prompt, Response, Scores
 from steelyard.evaluation.config import Config
-from steelyard.evaluation.measure import Measurable, measure
-from steelyard.evaluation.questions import questions_of, values_of
-from steelyard.evaluation.summary import Evaluation, summarise
+from steelyard.evaluation.questions import questions_of
+from steelyard.evaluation.summary import evaluation_of, measure_bench, summarise
 
 RESULTS = Path(__file__).parent / "results" / "measures.json"
 NUM_PROMPTS, NUM_RESAMPLES, NUM_CATEGORIES, NUM_LANGUAGES, IDS = 30_000, 1000, 8, 5, "abcde"
@@ -63,10 +62,10 @@ def main():
     cases, lines = made_up()
     bench = build("benches", "cases")
     start = time.process_time()
-    questions = questions_of(cases, None, "strict")
+    questions_of(cases, None, "strict")
     questions_seconds = time.process_time() - start
-    beside = Measurable(questions, lines, values_of(questions, lines))
-    whole = Evaluation(questions, bench, Config(num_resamples=NUM_RESAMPLES), lines, {})
+    evaluation = evaluation_of(cases, lines, bench, Config(num_resamples=NUM_RESAMPLES))
+    headline = summarise(evaluation)
     found = {
         "command": "OMP_NUM_THREADS=1 python speed/measures.py",
         "machine": f"{os.cpu_count()} cores ({platform.machine()}), Python {sys.version.split()[0]}",
@@ -77,8 +76,8 @@ def main():
         "num_responses": len(IDS),
         "num_resamples": NUM_RESAMPLES,
         "questions_cpu_seconds": questions_seconds,
-        "measures_cpu_seconds": cpu_seconds(lambda: measure(beside, num_resamples=NUM_RESAMPLES, seed=0)),
-        "summary_cpu_seconds": cpu_seconds(lambda: summarise(whole)),
+        "measures_cpu_seconds": cpu_seconds(lambda: measure_bench(evaluation, headline)),
+        "summary_cpu_seconds": cpu_seconds(lambda: summarise(evaluation)),
     }
     RESULTS.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(found, indent=2))

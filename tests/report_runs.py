@@ -206,7 +206,7 @@ def evaluate_run(folder: Path, cases, *, model="models/测试模型-0.5b", seed=
         categories = sorted({case.prompt.category[0] for case in cases})
         baseline = {"exact_match": estimate(0.11, 170), "accuracy_micro": estimate(0.5, 1457)}
         result.summary = {
-            "model": model,
+            "model": model, "metric": "steelyard", "pairs": "tiers", "weights": {}, "measures": {},
             "accuracy": {"value": 0.7123, "low": 0.6841, "high": 0.7392, "n": 1457},
             "exact_match": {"value": 0.3216, "low": 0.2533, "high": 0.3987, "n": 170},
             "accuracy_micro": estimate(0.7203, 1457), "exact_match_micro": estimate(0.3301, 170),

@@ -1,12 +1,15 @@
 """The Python API: the verbs on values in memory, for notebooks and other programs."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from steelyard.core.config import resolve_config
 from steelyard.core.plugins import build
 from steelyard.core.protocols import RewardModel
 from steelyard.core.types import Case, JsonObject, Scores
+
+if TYPE_CHECKING:
+    from steelyard.evaluation.summary import EvaluationSummary
 
 
 def resolve(
@@ -17,7 +20,10 @@ def resolve(
     Raises RecordError for an inconsistent case.
     """
     from steelyard.core.checks import check_case
-    from steelyard.ranking.judgment_table import Only, parse_only
+    from steelyard.ranking.judgment_table import (
+        Only,
+        parse_only,
+    )
     from steelyard.ranking.resolution import resolve_cases
 
     evidence = resolve_config(Only, parse_only(only), where="only")
@@ -45,11 +51,11 @@ def evaluate(
     baselines: Sequence[str] = ("longer", "random"),
     allow_unscored: bool = False,
     seed: int = 0,
-) -> JsonObject:
-    """Evaluate a model and return the summary of `steelyard evaluate`: accuracy, exact match, categories, baselines.
+) -> "EvaluationSummary":
+    """The summary of an evaluation, as `steelyard evaluate` writes it: accuracy, exact match, categories, baselines.
 
-    Each measure is ``{value, low, high, n}`` with a 95 % interval over prompts, null with ``why`` where undefined.
-    A judge (``llm_judge``) compares the pairs directly.
+    Each value is an ``Estimate`` (value, low, high, n) with a 95 % interval over prompts, null with ``why`` where it
+    has none. A model that is asked (``judged``) is asked about the pairs themselves.
 
     Raises EvidenceError if responses have no score, unless ``allow_unscored``.
     """

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from package_source import ROOT, sources
 
-PLUGIN = {"Config", "build", "KINDS"}
-"""What plug-ins are asked for by name."""
+PLUGIN = {"Config", "build", "KINDS", "MEASURE"}
+"""Names by which plug-ins and measures are loaded."""
 CALLED_BY_LIBRARIES = {"readable", "visit_Compare", "visit_Concat", "visit_For", "visit_Getitem", "visit_Output"}
 """Methods of classes that libraries call (`io.RawIOBase`, `jinja2.visitor.NodeTransformer`)."""
 

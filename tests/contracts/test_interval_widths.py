@@ -4,14 +4,17 @@ import msgspec
 import numpy as np
 import pytest
 
+from evaluation_summaries import resampled_bench
 from steelyard.core.plugins import build, kinds
 from steelyard.core.types import Response, Scores
 from steelyard.evaluation.columns import score_columns
-from steelyard.evaluation.measure import Measurable, measure
+from steelyard.evaluation.measure import measures
 from steelyard.evaluation.questions import answers, items_of, questions_of, values_of
 from steelyard.statistics.aggregation import estimate, means
 from steelyard.statistics.bootstrap import resample
-from steelyard.statistics.pair_counts import statistics_table
+from steelyard.statistics.pair_counts import (
+    statistics_table,
+)
 from steelyard.statistics.significance import compare
 from steelyard.statistics.standings import HeadlineBootstrap
 from strategies import case
@@ -115,14 +118,11 @@ def test_every_interval_of_every_bench_has_a_width(kind, sign, num_each):
 def test_every_interval_of_every_measure_has_a_width(sign, num_each):
     cases = cases_of("cases", num_each)
     lines = scored(cases, sign)
-    questions = questions_of(cases, None, "strict")
-    scores = score_columns(lines)
-    given = Measurable(questions, scores, values_of(questions.columns, scores.score))
-    found = check(measure(given, num_resamples=100, seed=0))
-    assert len(found) > 50
+    resampled = resampled_bench(cases, lines, num_resamples=100)
+    measured = {name: measure.estimate(resampled) for name, measure in measures().items()}
+    assert len(check(msgspec.to_builtins(measured))) > 50
     if num_each == 40:
-        tau = measure(given, num_resamples=100, seed=0)["kendall_tau"]["macro"]
-        assert tau["value"] == sign
+        assert measured["kendall_tau"].macro.value == sign
 
 
 def test_a_model_beside_itself_and_beside_its_opposite_has_a_width():

@@ -11,11 +11,14 @@ from steelyard.core.plugins import build
 from steelyard.core.text import num_characters, num_markdown_marks, prompt_text, response_text
 from steelyard.core.types import Case, Message, Response
 from steelyard.curation.debiasing import Config, survey_pairs
-from steelyard.evaluation.columns import bench_columns, score_columns
-from steelyard.evaluation.measures.first_choice import outcomes_of
+from steelyard.evaluation.columns import ScoreColumns, bench_columns, score_columns
+from steelyard.evaluation.measure import ScoredBench
+from steelyard.evaluation.measures.length import pair_lengths
 from steelyard.evaluation.questions import values_of
 from steelyard.ranking.annotation_features import TraitCollector
-from steelyard.ranking.judgment_table import judgment_table
+from steelyard.ranking.judgment_table import (
+    judgment_table,
+)
 from steelyard.stages.debias import length_of
 from strategies import case, judgment, prompt
 
@@ -98,8 +101,9 @@ def test_everyone_counts_the_same_length():
     assert survey_pairs([(one, None)], Config(), length_of(None)).is_longer.tolist() == [False]
     columns = bench_columns([one], None, "strict")
     longer = score_columns(build("models", "longer").score([one])).score
-    outcomes = outcomes_of(columns, values_of(columns, longer))
-    assert [outcomes.better_length.tolist(), outcomes.worse_length.tolist()] == [[5], [6]]
+    scores = ScoreColumns(longer, {}, np.zeros(0, np.int64))
+    pairs = pair_lengths(ScoredBench(columns, scores, values_of(columns, longer)))
+    assert [pairs.better.tolist(), pairs.worse.tolist()] == [[5], [6]]
 
 
 def test_debiasing_by_markdown_is_the_baseline_markup():

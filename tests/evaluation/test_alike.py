@@ -1,8 +1,10 @@
 import pytest
 
+from evaluation_summaries import evaluation_summary
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Input, Run
 from steelyard.evaluation.alike import check_alike
+from steelyard.evaluation.model_self_tests import SelfTestSummary
 
 PROTOCOL = {"model": "m", "dtype": "float32", "max_length": 2048, "over_length": "refuse", "template_hash": "aa",
             "special_tokens": "template", "strip": True}  # fmt: skip
@@ -10,7 +12,9 @@ PROTOCOL = {"model": "m", "dtype": "float32", "max_length": 2048, "over_length":
 
 def run(name="m", *, sha="1" * 64, kind="classifier", state="passed", protocol=None, **config):
     asked = {"bench_kind": "cases", "bench": {}, "pairs": None, "metric_compat": None, "model_kind": kind} | config
-    summary = {"model": name, "self_test": {"state": state}, "protocol": PROTOCOL | (protocol or {})}
+    summary = evaluation_summary(
+        model=name, self_test=SelfTestSummary(state=state), protocol=PROTOCOL | (protocol or {})
+    )
     return Run(stage="evaluate", config=asked, inputs={"bench.1": Input(path="b", sha256=sha)}, summary=summary)
 
 
@@ -68,7 +72,7 @@ def test_scores_made_elsewhere_have_no_protocol_to_differ():
         stage="evaluate",
         config={"bench_kind": "cases", "bench": {}, "pairs": None, "metric_compat": None, "model_kind": None},
         inputs={"bench.1": Input(path="b", sha256="1" * 64)},
-        summary={"model": "given", "protocol": None, "self_test": {"state": "not applicable"}},
+        summary=evaluation_summary(model="given", protocol=None, self_test=SelfTestSummary(state="not applicable")),
     )
     assert check(run(), given) == {}
 

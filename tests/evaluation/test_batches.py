@@ -11,7 +11,7 @@ from steelyard.core.errors import RecordError
 from steelyard.core.types import Response, Scores
 from steelyard.evaluation.config import Config
 from steelyard.io.cases import write_cases
-from steelyard.stages.evaluate.run import evaluate
+from steelyard.stages.evaluate import evaluate
 from strategies import case
 
 RANKING = (("a",), ("b",))
@@ -58,9 +58,9 @@ def test_batches_make_one_bench(tmp_path, num_cases):
     run = evaluate(
         [tmp_path / "bench.jsonl"], tmp_path / "out", Config(num_resamples=10), scores=tmp_path / "scores.jsonl"
     )
-    assert (run.counts.num_in, run.summary["accuracy"]["n"]) == (num_cases, num_cases)
-    assert run.summary["accuracy"]["value"] == pytest.approx((num_cases // 2) / num_cases)
-    assert run.summary["baselines"]["longer"]["accuracy"]["value"] == 1.0
+    assert (run.counts.num_in, run.summary.accuracy.n) == (num_cases, num_cases)
+    assert run.summary.accuracy.value == pytest.approx((num_cases // 2) / num_cases)
+    assert run.summary.baselines["longer"].accuracy.value == 1.0
     items = (tmp_path / "out" / "items.jsonl").read_bytes().splitlines()
     assert [msgspec.json.decode(item)["prompt"] for item in items] == [f"p{index}" for index in range(num_cases)]
 

@@ -1,3 +1,4 @@
+from evaluation_summaries import estimate
 from steelyard.evaluation.marks import (
     Dot,
     baseline_marks,
@@ -10,7 +11,6 @@ from steelyard.evaluation.marks import (
     tooltip,
     vertical_line,
 )
-from steelyard.report.summary_readers import Estimate
 
 
 def test_models_differ_by_colour_and_baselines_by_symbol():
@@ -23,7 +23,7 @@ def test_models_differ_by_colour_and_baselines_by_symbol():
 
 
 def test_what_was_not_measured_is_not_drawn():
-    dots = [Dot("a", "s", Estimate(value=None, n=3)), Dot("b", "s", Estimate(value=0.5, low=0.4, high=0.6, n=3))]
+    dots = [Dot("a", "s", estimate(value=None, n=3)), Dot("b", "s", estimate(value=0.5, low=0.4, high=0.6, n=3))]
     assert records(dots) == [{"row": "b", "series": "s", "value": 0.5, "low": 0.4, "high": 0.6, "n": 3}]
 
 

@@ -6,7 +6,7 @@ import tiny_families
 from chat_server import record
 from steelyard.core.errors import ModelError
 from steelyard.core.types import Case, Response, Scores
-from steelyard.evaluation.model_self_tests import MOST_ANSWERS, MOST_CASES, sample_of, self_tested
+from steelyard.evaluation.model_self_tests import MOST_ANSWERS, MOST_CASES, SelfTestSummary, sample_of, self_tested
 from steelyard.networks.loading import load_network, load_tokenizer
 from steelyard.plugins.reward_models import build_model, choose_model
 from strategies import case, prompt
@@ -64,7 +64,7 @@ def built(kind, **settings):
 
 
 def states(record):
-    return {name: test["state"] for name, test in record["tests"].items()}
+    return {name: test.state for name, test in record.tests.items()}
 
 
 def test_the_sample_holds_the_shortest_the_longest_and_each_language_and_no_labels():
@@ -81,15 +81,15 @@ def test_the_sample_holds_the_shortest_the_longest_and_each_language_and_no_labe
 def test_a_whole_classifier_passes_every_test_with_figures(tmp_path):
     model = built(tiny.save_classifier(tmp_path / "model", template=tiny.WITH_BOS))
     record = self_tested(model, CASES, name="tiny")
-    assert record["state"] == "passed"
-    assert (record["num_cases"], record["num_answers"]) == (4, 8)
+    assert record.state == "passed"
+    assert (record.num_cases, record.num_answers) == (4, 8)
     assert states(record) == dict.fromkeys(
         ("finite", "alone", "order", "beginning_mark", "last_token", "trained_head", "padding_side", "packing",
          "length"), "passed"
     )  # fmt: skip
-    alone = record["tests"]["alone"]["figures"]
+    alone = record.tests["alone"].figures
     assert 0 <= alone["largest_difference"] <= alone["tolerance"]
-    assert record["tests"]["length"]["figures"]["by_language"]["zh"] == {"num_too_long": 0, "num_answers": 3}
+    assert record.tests["length"].figures["by_language"]["zh"] == {"num_too_long": 0, "num_answers": 3}
 
 
 @pytest.mark.parametrize("family", sorted(tiny_families.FAMILIES))
@@ -171,12 +171,12 @@ def test_answers_too_long_for_the_model_are_counted_by_language(tmp_path):
     with pytest.raises(ModelError, match=r"length: 2 of 14 answers are longer than 200 tokens \(zh 2; the longest has"):
         self_tested(refusing, long, name="short")
     model = build_model(choose_model(folder, {"max_length": 200, "over_length": "left"}))
-    figures = self_tested(model, long, name="cutting")["tests"]["length"]["figures"]
+    figures = self_tested(model, long, name="cutting").tests["length"].figures
     assert figures["by_language"]["zh"] == {"num_too_long": 2, "num_answers": 5}
     assert figures["num_too_long"] == 2
     counted = self_tested(build_model(choose_model(folder, {"max_length": 200})), long, name="short")
-    assert counted["tests"]["length"]["state"] == "passed"
-    assert counted["tests"]["length"]["why"].endswith("and get no score")
+    assert counted.tests["length"].state == "passed"
+    assert counted.tests["length"].why.endswith("and get no score")
 
 
 def test_models_that_compare_answers_and_models_that_are_asked_are_left_alone(tmp_path):
@@ -187,10 +187,10 @@ def test_models_that_compare_answers_and_models_that_are_asked_are_left_alone(tm
     scaled = self_tested(built("panel", **panel, combine="scale"), CASES, name="panel")
     assert states(scaled)["alone"] == "passed"
     asked = built("llm_judge", chat=record(tmp_path / "replies.jsonl", {"text": "[[A]]"}))
-    assert self_tested(asked, CASES, name="judge")["state"] == "not applicable"
+    assert self_tested(asked, CASES, name="judge").state == "not applicable"
 
 
 def test_switched_off_is_recorded():
     broken = Outside(lambda case: {one.id: float("nan") for one in case.responses})
-    assert self_tested(broken, CASES, name="broken", is_wanted=False) == {"state": "off"}
-    assert self_tested(broken, [], name="broken")["state"] == "not applicable"
+    assert self_tested(broken, CASES, name="broken", is_wanted=False) == SelfTestSummary(state="off")
+    assert self_tested(broken, [], name="broken").state == "not applicable"

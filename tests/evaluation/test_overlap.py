@@ -7,7 +7,7 @@ from steelyard.evaluation.overlap import check_overlap
 from steelyard.io.cases import write_cases
 from steelyard.io.trained_on import TRAINED_ON_FILE, write_trained_on
 from steelyard.plugins.reward_models import choose_model
-from steelyard.stages.evaluate.run import evaluate
+from steelyard.stages.evaluate import evaluate
 from steelyard.stages.score import score
 from steelyard.stages.train import Config as Training
 from steelyard.stages.train import train

@@ -2,6 +2,7 @@ import json
 
 import msgspec
 import pytest
+from msgspec import to_builtins
 
 from chat_server import chatting, preferring, record
 from steelyard.core.errors import EvidenceError
@@ -49,8 +50,8 @@ def test_pairs_count_as_they_were_judged(bench, tmp_path):
     with chatting(preferring("answer a")) as server:
         summary = evaluate([bench], tmp_path / "out", config(at(server)), model="llm_judge").summary
         assert len(server.questions) == 10
-    assert summary["model"] == "m"
-    assert summary["outcomes"] == {
+    assert summary.model == "m"
+    assert to_builtins(summary.outcomes) == {
         "num_pairs": 5, "win": 4, "loss": 0, "tie": 0, "unreadable": 1, "refused": 0, "cut_off": 0, "failed": 0,
         "by_language": {
             "he": {"win": 2, "loss": 0, "tie": 0, "unreadable": 0, "refused": 0, "cut_off": 0, "failed": 0},
@@ -58,16 +59,16 @@ def test_pairs_count_as_they_were_judged(bench, tmp_path):
         },
     }  # fmt: skip
     # code 2/3, chat 1: their mean; without a verdict counted wrong, half and right
-    assert summary["accuracy"]["value"] == pytest.approx(5 / 6)
-    policies = summary["policies"]
-    assert policies["wrong"]["accuracy"] == summary["accuracy"]
-    assert policies["half"]["accuracy"]["value"] == pytest.approx((2.5 / 3 + 1) / 2)
-    assert policies["half"]["accuracy_micro"]["value"] == pytest.approx(4.5 / 5)
-    assert policies["half"]["accuracy"]["n"] == 5
-    assert policies["right"]["accuracy"]["value"] == 1.0
-    assert (policies["wrong"]["exact_match"]["value"], policies["right"]["exact_match"]["value"]) == (0.5, 1.0)
-    assert "exact_match" not in policies["half"]
-    assert summary["protocol"]["members"]["m"]["judge"]["style"] == "plain"
+    assert summary.accuracy.value == pytest.approx(5 / 6)
+    policies = summary.policies
+    assert policies["wrong"].accuracy == summary.accuracy
+    assert policies["half"].accuracy.value == pytest.approx((2.5 / 3 + 1) / 2)
+    assert policies["half"].accuracy_micro.value == pytest.approx(4.5 / 5)
+    assert policies["half"].accuracy.n == 5
+    assert policies["right"].accuracy.value == 1.0
+    assert (policies["wrong"].exact_match.value, policies["right"].exact_match.value) == (0.5, 1.0)
+    assert policies["half"].exact_match is None
+    assert summary.protocol["members"]["m"]["judge"]["style"] == "plain"
 
 
 def test_people_are_held_against_each_other_beside_the_judge(tmp_path):
@@ -77,11 +78,11 @@ def test_people_are_held_against_each_other_beside_the_judge(tmp_path):
     with chatting(preferring("answer a")) as server:
         found = evaluate([tmp_path / "people.jsonl"], tmp_path / "out", config(at(server)), model="llm_judge").summary
         assert len(server.questions) == 6  # the pairs of the bench, both ways, and nothing more for this
-    own = found["measures"]["human_ceiling"]["resolved"]
+    own = found.measures.human_ceiling.resolved
     # It prefers a to b; of b and c it names neither, which is wrong.
-    assert own["human"]["micro"]["value"] == 1.0
-    assert own["model"]["micro"]["value"] == 0.5
-    assert "kendall_tau" not in found["measures"]
+    assert own.human.micro.value == 1.0
+    assert own.model.micro.value == 0.5
+    assert found.measures.kendall_tau is None
 
 
 def test_the_items_hold_what_was_said_of_each_pair(bench, tmp_path):
@@ -99,21 +100,21 @@ def test_the_items_hold_what_was_said_of_each_pair(bench, tmp_path):
 def test_a_judge_that_always_says_the_first_is_wrong_half_or_right(bench, tmp_path):
     chat = record(tmp_path / "r.jsonl", {"text": "[[A]]"})
     summary = evaluate([bench], tmp_path / "out", config(chat), model="llm_judge").summary
-    assert summary["outcomes"]["tie"] == summary["tied"]["num_pairs"] == 5
-    assert [summary["policies"][name]["accuracy"]["value"] for name in ("wrong", "half", "right")] == [0.0, 0.5, 1.0]
-    assert summary["judges"]["recorded"]["inconsistent"]["value"] == 1.0
-    assert summary["judges"]["recorded"]["first_preferred"]["value"] == 1.0
+    assert summary.outcomes.tie == summary.tied.num_pairs == 5
+    assert [summary.policies[name].accuracy.value for name in ("wrong", "half", "right")] == [0.0, 0.5, 1.0]
+    assert summary.judges["recorded"].inconsistent.value == 1.0
+    assert summary.judges["recorded"].first_preferred.value == 1.0
 
 
 @pytest.mark.parametrize(("text", "reason"), [("rubbish", "unreadable"), ("I'm sorry, I can't.", "refused")])
 def test_rubbish_has_no_headline(bench, tmp_path, text, reason):
     chat = record(tmp_path / "r.jsonl", {"text": text})
     summary = evaluate([bench], tmp_path / "out", config(chat), model="llm_judge").summary
-    assert summary["outcomes"][reason] == 5
-    assert summary["accuracy"]["value"] is None
-    assert summary["exact_match"]["value"] is None
-    assert summary["baselines"]["longer"]["difference"]["value"] is None
-    assert [summary["policies"][name]["accuracy"]["value"] for name in ("wrong", "right")] == [0.0, 1.0]
+    assert getattr(summary.outcomes, reason) == 5
+    assert summary.accuracy.value is None
+    assert summary.exact_match.value is None
+    assert summary.baselines["longer"].difference.value is None
+    assert [summary.policies[name].accuracy.value for name in ("wrong", "right")] == [0.0, 1.0]
     with pytest.raises(EvidenceError, match="no headline to compare"):
         compare([tmp_path / "out", tmp_path / "out"], tmp_path / "compared")
 
@@ -129,12 +130,12 @@ def test_requests_that_failed_leave_the_run_open(bench, tmp_path):
             evaluate([bench], tmp_path / "out", config(at(server)), model="llm_judge")
         allowed = config(at(server), allow_unscored=True)
         summary = evaluate([bench], tmp_path / "bounds", allowed, model="llm_judge").summary
-        assert (summary["outcomes"]["failed"], summary["accuracy"]["value"]) == (3, None)
+        assert (summary.outcomes.failed, summary.accuracy.value) == (3, None)
         is_broken = False
         before = len(server.questions)
         summary = evaluate([bench], tmp_path / "out", config(at(server)), model="llm_judge").summary
         assert len(server.questions) == before + 6
-    assert summary["outcomes"]["failed"] == 0
+    assert summary.outcomes.failed == 0
 
 
 def test_ratings_are_compared_by_the_same_sum(bench, tmp_path):
@@ -146,9 +147,9 @@ def test_ratings_are_compared_by_the_same_sum(bench, tmp_path):
     chat = record(tmp_path / "r.jsonl", *lines)
     summary = evaluate([bench], tmp_path / "out", config(chat, compare="ratings"), model="llm_judge").summary
     # b and c have equal ratings: that pair is a tie.
-    assert (summary["outcomes"]["win"], summary["outcomes"]["tie"]) == (4, 1)
-    assert summary["accuracy"]["value"] == pytest.approx(5 / 6)
-    assert summary["judges"]["recorded"]["ratings"] == {"5": 4, "9": 2}
+    assert (summary.outcomes.win, summary.outcomes.tie) == (4, 1)
+    assert summary.accuracy.value == pytest.approx(5 / 6)
+    assert summary.judges["recorded"].ratings == {"5": 4, "9": 2}
 
 
 def test_the_best_of_more_than_four_cannot_be_asked_for(tmp_path):
@@ -179,8 +180,8 @@ def test_rm_bench_takes_verdicts_on_its_nine_pairs(tmp_path):
         own = msgspec.structs.replace(config(at(server)), bench_kind="rm_bench")
         summary = evaluate([tmp_path / "b.jsonl"], tmp_path / "out", own, model="llm_judge").summary
     # Right where the better one is in that style and the worse is not: two of nine; the two turned ones are losses.
-    assert (summary["outcomes"]["win"], summary["outcomes"]["loss"], summary["outcomes"]["num_pairs"]) == (2, 2, 9)
-    assert summary["sections"]["chat"]["value"] == pytest.approx(2 / 9)
+    assert (summary.outcomes.win, summary.outcomes.loss, summary.outcomes.num_pairs) == (2, 2, 9)
+    assert summary.sections["chat"].value == pytest.approx(2 / 9)
 
 
 def test_a_bench_of_numbers_refuses_verdicts_before_anything_is_asked(tmp_path):

@@ -1,13 +1,13 @@
 import pytest
 
+from evaluation_summaries import estimate
 from steelyard.evaluation.tables import count, decimal, percent, points, points_spread, spread, table, word
-from steelyard.report.summary_readers import Estimate
 
 
 def test_shares_are_shown_in_percent_and_null_as_a_dash():
     assert [percent(0.7123), percent(1.0), percent(0.0), percent(None)] == ["71.2%", "100.0%", "0.0%", "–"]
-    assert spread(Estimate(value=0.5, low=0.4, high=0.625)) == "40.0–62.5%"
-    assert spread(Estimate(value=0.5)) == "–"
+    assert spread(estimate(value=0.5, low=0.4, high=0.625)) == "40.0–62.5%"
+    assert spread(estimate(value=0.5)) == "–"
 
 
 def test_differences_carry_their_sign_but_zero_has_none():
@@ -18,8 +18,8 @@ def test_differences_carry_their_sign_but_zero_has_none():
         "0.0",
         "–",
     ]
-    assert points_spread(Estimate(low=-0.01, high=0.172)) == "−1.0 … +17.2"
-    assert points_spread(Estimate(value=0.1)) == "–"
+    assert points_spread(estimate(low=-0.01, high=0.172)) == "−1.0 … +17.2"
+    assert points_spread(estimate(value=0.1)) == "–"
 
 
 def test_numbers():

@@ -15,6 +15,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict
 
 from chat_server import request
 from steelyard.core.plugins import build
@@ -134,13 +135,13 @@ def test_a_small_judge_on_real_items(chat, bench, tmp_path, judging):
     config = Evaluation(model=model, baselines=("longer", "random"), num_resamples=200)
     summary = evaluate([bench], tmp_path / "out", config, model="llm_judge").summary
     seconds = time.monotonic() - started
-    outcomes = {name: number for name, number in summary["outcomes"].items() if isinstance(number, int)}
+    outcomes = {name: number for name, number in asdict(summary.outcomes).items() if isinstance(number, int)}
     assert outcomes.pop("num_pairs") == NUM_ITEMS == sum(outcomes.values())
     assert outcomes["failed"] == 0
-    own = summary["judges"]["smollm2"]
+    own = summary.judges["smollm2"]
     measured = {"judge": judging, "outcomes": outcomes, "seconds": round(seconds, 1)}
-    measured |= {key: own[key] for key in ("inconsistent", "first_preferred")}
-    measured |= {name: summary["policies"][name]["accuracy"] for name in summary["policies"]}
+    measured |= {"inconsistent": own.inconsistent.value, "first_preferred": own.first_preferred.value}
+    measured |= {name: summary.policies[name].accuracy.value for name in summary.policies}
     sys.stderr.write(json.dumps(measured) + "\n")
 
 

@@ -21,18 +21,25 @@ import numpy as np
 import pytest
 
 from steelyard.core.types import Case, Judgment, Prompt, Response
-from steelyard.evaluation.measures.calibration import Margins, calibration_report
+from steelyard.evaluation.columns import Ranked
+from steelyard.evaluation.measure import GroupedMeans
+from steelyard.evaluation.measures.calibration import Margins, calibration
 from steelyard.evaluation.measures.human_ceiling import human_ceiling
-from steelyard.evaluation.measures.length import Outcomes, length_report
-from steelyard.evaluation.measures.rank_correlation import Ranked, first_choice, kendall
-from steelyard.evaluation.measures.regret import regret
-from steelyard.evaluation.measures.rewards import Rewards, reward_report
+from steelyard.evaluation.measures.kendall_tau import kendall
+from steelyard.evaluation.measures.length import PairLengths, length_summary
+from steelyard.evaluation.measures.regret import last_known, regret
+from steelyard.evaluation.measures.rewards import Rewards, reward_distributions
+from steelyard.evaluation.measures.top_1 import first_choice
 from steelyard.ranking.judge_quality import GRAPH_WIDTH, LENGTH, POSITION, RATER_WIDTH
 from steelyard.ranking.judge_summary import QualityDraws, judge_summary
+from steelyard.ranking.judgment_table import (
+    Only,
+    judgment_table,
+)
 from steelyard.statistics import bias
 from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
-from steelyard.statistics.intervals import CORRELATION, SHARE, Scale
+from steelyard.statistics.intervals import CORRELATION, SHARE, Estimate, Scale
 from steelyard.statistics.prompt_means import mean_of, summarise
 from steelyard.statistics.unit_bootstrap import Entries, Tally
 
@@ -42,6 +49,8 @@ PAIRS = np.array([pair for pair in combinations(range(5), 2) if TIERS[pair[0]] !
 ASKED = list(combinations(range(3), 2))
 MOST_ASKED = 6
 JUDGE = ("judge", "j", "llm")
+UNKNOWN = Estimate(None, None, None, 0)
+NOTHING = GroupedMeans(macro=UNKNOWN, micro=UNKNOWN, by_category={}, by_language={})
 
 
 class Setting(NamedTuple):
@@ -117,26 +126,28 @@ def measured(sample, *, num_resamples, seed):
     labels = [Label(f"p{row}", Cell(f"c{own:02}")) for row, own in enumerate(sample.category.tolist())]
     blocks = draw_blocks(labels, num_resamples=num_resamples, seed=seed)
     ranked = Ranked(np.repeat(np.arange(size), 5), np.tile(TIERS, size), sample.score.ravel())
-    lost = regret(ranked.prompt, ranked.score, ranked.tier.astype(np.float64), (2, 5), size)
+    lost = regret(ranked.prompt, ranked.score, ranked.tier.astype(np.float64), size)
     scale = Scale(0.0, lost.largest)
     prompt_means = {
         "tau-b": mean_of(kendall(ranked, size).tau, CORRELATION),
         "top-1": mean_of(first_choice(ranked, size).half, SHARE),
         "regret of 2": mean_of(lost.model[:, 0], scale),
-        "regret of all": mean_of(lost.model[:, 1], scale),
+        "regret of all": mean_of(last_known(lost.model), scale),
     }
     better, worse = sample.score[:, PAIRS[:, 0]], sample.score[:, PAIRS[:, 1]]
     of_pair = np.repeat(np.arange(size), len(PAIRS))
     lengths = [sample.length[:, PAIRS[:, side]].ravel() for side in (0, 1)]
     found = {
         "": summarise(blocks, prompt_means, with_groups=False),
-        "length": length_report(blocks, Outcomes(of_pair, (better > worse).ravel(), *lengths)),
-        "calibration": calibration_report(blocks, Margins(of_pair, (better - worse).ravel()), seed=seed),
-        "rewards": reward_report(blocks, Rewards(ranked.prompt, ranked.score, {}))["overall"],
-        "ceiling": human_ceiling(sample.cases, blocks, lambda held: outcomes(sample.score, held)),
+        "length": length_summary(blocks, PairLengths(of_pair, (better > worse).ravel(), *lengths), 1.1, NOTHING),
+        "calibration": calibration(blocks, Margins(of_pair, (better - worse).ravel()), seed=seed),
+        "rewards": reward_distributions(blocks, Rewards(ranked.prompt, ranked.score, {})).overall,
+        "ceiling": human_ceiling(
+            blocks, judgment_table(sample.cases, Only(kind=("human",))), lambda held: outcomes(sample.score, held)
+        ),
         "judge": judge_report(sample.verdicts, num_resamples=num_resamples, seed=seed),
     }
-    return dict(estimates(found))
+    return dict(estimates(msgspec.to_builtins(found)))
 
 
 def outcomes(score, held_out):

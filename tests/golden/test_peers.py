@@ -52,10 +52,10 @@ def test_cheemsrm_s_accuracy_and_exact_match(tmp_path):
     summary = evaluated(tmp_path, cases, [one["rewards"] for one in peer["prompts"]], metric_compat="cheems")
     for own, theirs in (("accuracy", "accuracy-rank"), ("exact_match", "exact_match-rank")):
         # Their means are in float32.
-        assert summary[own]["value"] == pytest.approx(peer["measured"][theirs], abs=1e-6)
+        assert getattr(summary, own).value == pytest.approx(peer["measured"][theirs], abs=1e-6)
         for category in peer["categories"]:
             expected = peer["measured"][f"{theirs}-{category}"]
-            assert summary["by_category"][category][own]["value"] == pytest.approx(expected, abs=1e-6)
+            assert getattr(summary.by_category[category], own).value == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("index", range(2))
@@ -70,8 +70,8 @@ def test_rewardbench_s_sections(tmp_path, index):
             rewards.append([1.0, 0.0] if seen[subset] < drawn["num_right"][subset] else [0.0, 1.0])
             seen[subset] += 1
     summary = evaluated(tmp_path, cases, rewards, bench_kind="rewardbench")
-    assert {name: one["value"] for name, one in summary["sections"].items()} == pytest.approx(drawn["sections"])
-    assert summary["overall"]["value"] == pytest.approx(sum(drawn["sections"].values()) / 4)
+    assert {name: one.value for name, one in summary.sections.items()} == pytest.approx(drawn["sections"])
+    assert summary.overall.value == pytest.approx(sum(drawn["sections"].values()) / 4)
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_trl_s_accuracy_and_loss_of_the_same_rewards(trl, tmp_path):
     peer, cases, _ = trl
     rewards = [[one["chosen"], one["rejected"]] for one in peer["rewards"]]
     summary = evaluated(tmp_path, cases, rewards)
-    assert summary["accuracy"]["value"] == pytest.approx(peer["measured"]["eval_accuracy"], abs=1e-6)
+    assert summary.accuracy.value == pytest.approx(peer["measured"]["eval_accuracy"], abs=1e-6)
     number = len(rewards)
     first, ones = torch.arange(0, 2 * number, 2), torch.ones(number)
     pairs = PairBatch(first, first + 1, ones, torch.zeros(number), torch.arange(number))

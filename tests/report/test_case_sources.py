@@ -199,7 +199,8 @@ def test_no_line_and_one_that_does_not_fit_are_said(write):
 
 def test_the_result_of_an_evaluation_is_beside_its_scores(write):
     path = write({"prompt": "p", "language": "zh", "scores": {"a": 1, "b": 2}})
-    items = write({"prompt": "p", "language": "zh", "num_pairs": 1, "num_correct": 1, "new": 0}, name="items.jsonl")
+    counts = dict.fromkeys(("num_pairs", "num_correct", "num_tied"), 1) | {"category": "c", "exact_match": None}
+    items = write({"prompt": "p", "language": "zh", **counts, "new": 0}, name="items.jsonl")
     scored, sentence = find_scores(path, ITEM, items)
     assert (scored.outcome.num_pairs, scored.outcome.num_correct) == (1, 1)
     assert sentence == f"scores: {path}:1; its result: {items}:1"

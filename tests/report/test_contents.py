@@ -8,8 +8,7 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Rating
 from steelyard.io.cases import write_cases
 from steelyard.report.contents import gather, page_of
-from steelyard.report.html import Strings
-from steelyard.report.page import render
+from steelyard.report.page import page_strings, render
 from steelyard.report.sources import read_sources
 from steelyard.stages.compare import Config as CompareConfig
 from steelyard.stages.compare import compare
@@ -81,7 +80,7 @@ def test_what_evaluate_measures_beside_accuracy_has_a_section_in_both_languages(
     made = page([tmp_path / "out"])
     (section,) = [section for section in made.sections if section.anchor == "more_measures"]
     assert len(section.panels) == 7
-    strings = Strings("strings.toml").table
+    strings = page_strings().table
     told = re.findall(r"@@([a-z0-9_]+)\|", msgspec.json.encode(section).decode())
     for key in {*told, section.anchor, *(panel.note for panel in section.panels if panel.note)}:
         assert set(strings[key]) == {"en", "zh"}, key
@@ -105,7 +104,7 @@ def test_a_comparison_alone_has_its_section_in_both_languages(tmp_path):
     (section,) = made.sections
     assert len(section.panels[0].tables[0].table.rows) == len(section.panels[1].tables[0].table.rows) == 3
     assert made.sentences[0].values["models"] == "3"
-    strings = Strings("strings.toml").table
+    strings = page_strings().table
     told = re.findall(r"@@([a-z0-9_]+)\|", msgspec.json.encode(section).decode())
     for key in {*told, section.anchor, "say_compared", *(panel.note for panel in section.panels)}:
         assert set(strings[key]) == {"en", "zh"}, key
@@ -151,7 +150,7 @@ def test_languages_alone_have_their_section_in_both_languages(tmp_path):
 
 def check_words(section):
     """Every word of a section stands in both languages."""
-    strings = Strings("strings.toml").table
+    strings = page_strings().table
     told = re.findall(r"@@([a-z0-9_]+)\|", msgspec.json.encode(section).decode())
     for key in {*told, section.anchor, *(panel.note for panel in section.panels)}:
         if not key.startswith("why_"):

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
+from evaluation_summaries import scored_item
 from report_figures import accepted, rows
 from steelyard.evaluation.tables import word
 from steelyard.report.distributions import margin_figure, score_figure, tier_figure
 from steelyard.report.rewards import rewards_of, tier_spreads
-from steelyard.report.summary_readers import Item
 
 ITEMS = [
-    Item(prompt=str(n), scores={"a": n + 1.0, "b": n, "c": n - 1.0}, ranking=(("a",), ("b",), ("c",)))
+    scored_item(str(n), scores={"a": n + 1.0, "b": n, "c": n - 1.0}, ranking=(("a",), ("b",), ("c",)))
     for n in range(12)
 ]
 REWARDS = rewards_of(ITEMS)

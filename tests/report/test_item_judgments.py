@@ -2,9 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation_summaries import scored_item
 from steelyard.core.types import Pair, Scores
 from steelyard.io.terminal_text import plain, width_of
-from steelyard.ranking.judgment_table import Only
+from steelyard.ranking.judgment_table import (
+    Only,
+)
 from steelyard.report.case_analysis import analyze_case
 from steelyard.report.item_judgments import (
     MOST_ARROWS,
@@ -17,7 +20,6 @@ from steelyard.report.item_judgments import (
     score_lines,
     tier_lines,
 )
-from steelyard.report.summary_readers import Item
 from strategies import case, cases, judgment
 
 
@@ -111,7 +113,7 @@ def test_listed_pairs_have_their_weight_and_margin():
 def test_scores_go_from_the_highest_and_mark_what_stands_above_better_ones():
     one = analysis(ranking=(("a",), ("b", "c"), ("d",)))
     scores = Scores(prompt="p", scores={"a": 1.0, "b": 2.0, "c": 1.0, "d": None}, unscored={"d": "cut"})
-    outcome = Item(prompt="p", num_pairs=3, num_correct=1, num_tied=1, exact_match=False)
+    outcome = scored_item("p", num_pairs=3, num_correct=1, num_tied=1, exact_match=False)
     assert texts(score_lines(one, CaseScores("s.jsonl", scores, outcome), 40)) == [
         "",
         "SCORES  s.jsonl",

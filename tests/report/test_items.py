@@ -3,10 +3,11 @@ import gzip
 
 import msgspec
 
+from evaluation_summaries import scored_item
 from report_runs import item_rows, made_cases
 from steelyard.core.types import Message, Response
+from steelyard.evaluation.items import ScoredItem
 from steelyard.report.items import detail, edges_of, index_line, is_of_interest, is_simulated, join_items, pack
-from steelyard.report.summary_readers import Item
 from strategies import case, judgment
 
 JUDGED = case(
@@ -19,8 +20,8 @@ JUDGED = case(
     ranking=(("a", "b", "c"),),
 )
 GOLD = case("p", "abcd", category=("math",), language="zh", ranking=(("a",), ("b", "c", "d")))
-ITEM = Item(
-    prompt="p",
+ITEM = scored_item(
+    "p",
     language="zh",
     category="math",
     num_pairs=3,
@@ -28,7 +29,7 @@ ITEM = Item(
     scores={"a": 1.0, "b": None, "c": 0.5, "d": 0.0},
     ranking=(("a",), ("b",)),
 )
-OTHER = Item(prompt="q", num_pairs=1, num_correct=1, exact_match=True, scores={"x": 1.0}, ranking=(("x",), ("y",)))
+OTHER = scored_item("q", num_pairs=1, num_correct=1, exact_match=True, scores={"x": 1.0}, ranking=(("x",), ("y",)))
 
 
 def known():
@@ -58,7 +59,7 @@ def test_a_line_of_the_table_by_hand():
         4,
         3,
     ]
-    assert index_line(second, edges_of(second)) == ["q", None, None, "", [[1, 1, 0, True, 0]] * 2, 1, 0, 0]
+    assert index_line(second, edges_of(second)) == ["q", None, "c", "", [[1, 1, 0, True, 0]] * 2, 1, 0, 0]
 
 
 def test_the_whole_item_has_every_response_and_every_ranking_that_is_said():
@@ -111,7 +112,7 @@ def lines_of(packed):
 
 
 MADE_CASES = made_cases(60)
-JOINED = join_items({"resolve": MADE_CASES}, [[msgspec.convert(row, Item) for row in item_rows(MADE_CASES)]])
+JOINED = join_items({"resolve": MADE_CASES}, [[msgspec.convert(row, ScoredItem) for row in item_rows(MADE_CASES)]])
 
 
 def test_every_item_has_its_place_when_all_fit():

@@ -12,9 +12,9 @@ from report_runs import HOSTILE, all_runs
 from steelyard.evaluation.tables import Sentence, word
 from steelyard.report import page as own
 from steelyard.report.contents import gather, page_of
-from steelyard.report.html import LANGUAGES, Strings
+from steelyard.report.html import LANGUAGES
 from steelyard.report.items import packed_text
-from steelyard.report.page import render
+from steelyard.report.page import page_strings, render
 from steelyard.report.sources import read_sources
 
 VOID = {"meta", "link", "img", "input", "br", "hr", "path", "circle"}
@@ -126,7 +126,7 @@ def test_packing_is_the_same_every_time():
 
 
 def test_words_and_sentences_are_escaped():
-    strings = Strings("strings.toml")
+    strings = page_strings()
     assert strings.translate(f"{word('tier')} 1", "zh") == "层级 1"
     assert strings.translate(word("baseline_mine", "mine"), "zh") == "mine"
     assert strings.text("<b>") == "<bdi>&lt;b&gt;</bdi>"
@@ -137,7 +137,7 @@ def test_words_and_sentences_are_escaped():
 
 
 def test_every_text_is_in_every_language_with_the_same_gaps():
-    for key, texts in Strings("strings.toml").table.items():
+    for key, texts in page_strings().table.items():
         assert set(texts) == set(LANGUAGES), key
         assert all(texts.values()), key
         gaps = [sorted(set(re.findall(r"\{\w+\}", text))) for text in texts.values()]
@@ -145,7 +145,7 @@ def test_every_text_is_in_every_language_with_the_same_gaps():
 
 
 def test_every_word_in_use_has_its_text():
-    known = set(Strings("strings.toml").table)
+    known = set(page_strings().table)
     folder = Path(own.__file__).parent / "templates"
     scripts = "".join((folder / name).read_text(encoding="utf-8") for name in ("page.js", "items.js", "page.html"))
     used = set(re.findall(r'\b(?:word|step|heading)\("([a-z0-9_]+)"[),]|"([a-z0-9_]+)" \| word', scripts))
@@ -162,4 +162,4 @@ def test_columns_and_axes_have_their_texts(html):
     """What the figures and tables name is resolved: no mark of a word is left in what a person reads."""
     assert "@@" not in re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
     figures = re.search(r'id="figures">(.*?)</script>', html, re.DOTALL)[1]
-    assert set(re.findall(r"@@([a-z0-9_]+)\|", figures)) <= set(Strings("strings.toml").table)
+    assert set(re.findall(r"@@([a-z0-9_]+)\|", figures)) <= set(page_strings().table)

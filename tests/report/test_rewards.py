@@ -1,12 +1,12 @@
 import numpy as np
 
+from evaluation_summaries import scored_item
 from steelyard.report.rewards import margin_table, rewards_of, tier_spreads, tier_table
-from steelyard.report.summary_readers import Item
 
 ITEMS = [
-    Item(prompt="p", scores={"a": 3.0, "b": 1.0, "c": -1.0}, ranking=(("a",), ("b", "c"))),
-    Item(prompt="q", scores={"a": 0.0, "b": None, "c": 2.0}, ranking=(("a",), ("b",), ("c",))),
-    Item(prompt="r", scores={"a": 9.0}, ranking=None),
+    scored_item("p", scores={"a": 3.0, "b": 1.0, "c": -1.0}, ranking=(("a",), ("b", "c"))),
+    scored_item("q", scores={"a": 0.0, "b": None, "c": 2.0}, ranking=(("a",), ("b",), ("c",))),
+    scored_item("r", scores={"a": 9.0}, ranking=None),
 ]
 
 

@@ -8,12 +8,12 @@ from steelyard.io.cases import write_cases
 from steelyard.report.sources import (
     case_files,
     curve_of,
-    evaluation_of,
     items_of,
     of_stage,
     read_known_cases,
     read_sources,
     resolution_of,
+    summary_of,
     training_of,
 )
 
@@ -26,7 +26,7 @@ def test_every_kind_of_run_is_read(tmp_path):
         ("evaluated", "evaluate"),
     ]
     (evaluated,) = of_stage(sources, "evaluate")
-    assert evaluation_of(evaluated).name == "测试模型-0.5b"
+    assert summary_of(evaluated).model == "models/测试模型-0.5b"
     assert len(items_of(evaluated)) == 8
     assert resolution_of(sources[0]).conflicts.overall.ratio == 0.2134
     assert training_of(sources[1]).num_steps == 240
@@ -87,7 +87,7 @@ def test_what_is_broken_is_named_with_its_place(tmp_path):
     folder = evaluate_run(tmp_path / "evaluated", made_cases(3), tied="many")
     (source,) = read_sources([folder])
     with pytest.raises(RecordError, match=r"run\.json at summary: not what the report reads"):
-        evaluation_of(source)
+        summary_of(source)
     lines = (folder / "items.jsonl").read_text().splitlines()
     (folder / "items.jsonl").write_text("\n".join([lines[0], lines[1][:20]]))
     with pytest.raises(RecordError, match=r"items\.jsonl:2: the line is not JSON"):

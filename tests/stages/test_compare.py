@@ -53,12 +53,12 @@ def test_a_difference_to_a_baseline_has_the_interval_of_the_comparison_with_it(f
     scores = folders[0].parent / "good.jsonl"
     config = EvaluateConfig(num_resamples=10, baselines=("first",))
     run = evaluate([bench], tmp_path / "good", config, scores=scores)
-    baseline = run.summary["baselines"]["first"]["difference"]
+    baseline = run.summary.baselines["first"].difference
     for order in ((0, 1), (1, 0)):
         runs = [(tmp_path / "good", tmp_path / "first")[index] for index in order]
         difference = compare(runs, tmp_path / f"out{order[0]}").summary.comparisons[0].accuracy
         ends = (difference.low, difference.high) if order == (0, 1) else (-difference.high, -difference.low)
-        assert ends == (baseline["low"], baseline["high"])
+        assert ends == (baseline.low, baseline.high)
 
 
 def test_one_evaluation_alone_is_refused(folders, tmp_path):

@@ -9,6 +9,7 @@ import msgspec
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Run
 from steelyard.evaluation.evaluations import ASKED
+from steelyard.evaluation.summary import EvaluationSummary
 
 Differing = Literal["self_test", "dtype", "max_length", "over_length", "template"]
 """What a person may let differ: it decides scores, but not what was asked of the models."""
@@ -27,16 +28,16 @@ class Fact(NamedTuple):
 _OF_THE_BENCH = (Fact("bench_kind", "bench"), Fact("bench", "bench"))
 
 
-def facts_of(run: Run) -> dict[Fact, Any]:
+def facts_of(run: Run[EvaluationSummary]) -> dict[Fact, Any]:
     """What of a run must be equal in the runs of its bench, its family of models, and its model."""
     bench = {f"bench file {number}": one for number, one in enumerate(bench_hashes(run), 1)}
     asked = {key: run.config.get(key) for key in ASKED} | {"number of bench files": len(bench)} | bench
     found = {Fact(key, "bench"): value for key, value in asked.items()}
-    found[Fact("self_test", "bench")] = "off" if run.summary.get("self_test", {}).get("state", "off") == "off" else "on"
-    protocol = run.summary.get("protocol") or {}
+    found[Fact("self_test", "bench")] = "off" if run.summary.self_test_state == "off" else "on"
+    protocol = run.summary.protocol or {}
     family = protocol.get("family") or run.config.get("model_kind")
     found |= {Fact(key, f"family {family}"): protocol[key] for key in _OF_A_FAMILY if key in protocol}
-    model = run.summary["model"]
+    model = run.summary.model
     return found | {Fact(key, f"model {model}"): protocol[key] for key in _OF_A_MODEL if key in protocol}
 
 
@@ -46,7 +47,7 @@ def bench_hashes(run: Run) -> list[str]:
 
 
 def check_alike(
-    runs: Mapping[str, Run], allowed: Sequence[Differing], *, apart: Collection[str] = ()
+    runs: Mapping[str, Run[EvaluationSummary]], allowed: Sequence[Differing], *, apart: Collection[str] = ()
 ) -> dict[str, dict[str, list[str]]]:
     """What differs by leave: for each fact its values, and the runs of each. Raises EvidenceError for anything else.
 

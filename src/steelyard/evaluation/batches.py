@@ -28,7 +28,7 @@ from steelyard.evaluation.columns import (
 )
 from steelyard.evaluation.config import Config, choose_baselines
 from steelyard.evaluation.given_scores import SideBySide
-from steelyard.evaluation.item_rows import add_units, item_rows
+from steelyard.evaluation.items import add_units, item_rows
 from steelyard.evaluation.pair_verdicts import Judged
 from steelyard.evaluation.questions import check_comparable, laid_out
 from steelyard.evaluation.summary import Evaluation, HeadlineColumns, headline_columns, unscored_report
@@ -161,7 +161,7 @@ def _scores_of(model: RewardModel, cases: Sequence[Case], name: str) -> Floats:
 def refuse_unscored(columns: BenchColumns, scores: ScoreColumns) -> None:
     """Raise EvidenceError where a response has no score for another reason than its length."""
     # What is too long for a model stays unscored by its own protocol; any other reason may be a mistake.
-    reasons = unscored_report(columns, scores)["by_reason"].items()
+    reasons = unscored_report(columns, scores).by_reason.items()
     others = {reason: number for reason, number in reasons if not is_too_long(reason)}
     if others:
         listed = ", ".join(f"{reason} {number}" for reason, number in others.items())

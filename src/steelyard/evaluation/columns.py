@@ -4,7 +4,7 @@ A batch of cases becomes columns and is forgotten; the columns of all batches ar
 grows by a few numbers a response and one name a prompt, however long the answers are.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -13,14 +13,16 @@ import numpy as np
 from steelyard.core.arrays import Booleans, Floats, Integers
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Prompt, Response, Scores
-from steelyard.evaluation.measures.rank_correlation import blocks_by_size
 from steelyard.ranking.pairs import PairChoice, num_beyond_listed, pairs_of
 from steelyard.statistics.aggregation import UNCATEGORISED
 from steelyard.statistics.groups import Cell
-from steelyard.statistics.pair_counts import ExactRule
+from steelyard.statistics.pair_counts import (
+    ExactRule,
+)
 
 UNRANKED = -1
 _MOST_PLACES = 2**32
+_CELLS_AT_A_TIME = 4_000_000
 _NOBODY = Case(prompt=Prompt(id="", messages=()), responses=())
 
 
@@ -70,6 +72,47 @@ class ScoreColumns(NamedTuple):
     score: Floats
     reasons: Mapping[int, str]
     cut: Integers
+
+
+class Ranked(NamedTuple):
+    """Responses that have a tier (0 is the best) and a score, in the order of their prompts; shape (response,)."""
+
+    prompt: Integers
+    tier: Integers
+    score: Floats
+
+    def has_order(self, num_prompts: int) -> Booleans:
+        """Return whether the responses of each prompt are in two tiers or more; shape (prompt,)."""
+        first = np.full(num_prompts, UNRANKED)
+        first[self.prompt[::-1]] = self.tier[::-1]
+        return np.bincount(self.prompt[self.tier != first[self.prompt]], minlength=num_prompts) > 0
+
+
+class SameSize(NamedTuple):
+    """Prompts with equally many responses, shape (prompt,), and the positions of these, shape (prompt, response)."""
+
+    prompts: Integers
+    rows: Integers
+
+
+def prompts_by_size(prompt: Integers, num_prompts: int) -> Iterator[SameSize]:
+    """Yield the prompts with two responses or more, those of one size together; ``prompt`` is sorted, by response."""
+    counts = np.bincount(prompt, minlength=num_prompts)
+    start = np.cumsum(counts) - counts
+    for size in np.unique(counts[counts > 1]).tolist():
+        prompts = np.flatnonzero(counts == size)
+        step = max(1, _CELLS_AT_A_TIME // size**2)
+        for first in range(0, len(prompts), step):
+            batch = prompts[first : first + step]
+            yield SameSize(batch, start[batch][:, None] + np.arange(size))
+
+
+def ranked_responses(columns: BenchColumns, score: Floats) -> Ranked:
+    """Return the ranked responses of the cases in which all of these have a score."""
+    case_of, is_ranked = columns.case_of, columns.tier != UNRANKED
+    is_open = np.bincount(case_of[is_ranked & np.isnan(score)], minlength=len(columns.start)) > 0
+    complete = is_ranked & ~is_open[case_of]
+    return Ranked(case_of[complete], columns.tier[complete], score[complete])
 
 
 def bench_columns(
@@ -199,7 +242,7 @@ def _pairs_across_tiers(tiers: Integers, sizes: Integers) -> Integers:
     case_of = np.repeat(np.arange(len(sizes)), sizes)
     tier, place = tiers
     parts = [np.zeros((3, 0), np.int64)]
-    for prompts, rows in blocks_by_size(case_of, len(sizes)):
+    for prompts, rows in prompts_by_size(case_of, len(sizes)):
         own = tier[rows]
         is_ranked = own != UNRANKED
         is_better = (own[:, :, None] < own[:, None, :]) & is_ranked[:, :, None] & is_ranked[:, None, :]

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from steelyard.core.types import JsonObject, Record
+from steelyard.core.types import Record
+from steelyard.evaluation.coverage import Coverage, unequal_coverage
 from steelyard.evaluation.evaluations import Beside
 from steelyard.evaluation.headlines import headline_of, ranking_of
-from steelyard.evaluation.measures.coverage import unlike_coverage
+from steelyard.evaluation.measures.accuracy import Range
 from steelyard.io.progress import track
 from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.intervals import Estimate
@@ -84,8 +85,8 @@ class ComparedModel(Record, frozen=True, kw_only=True):
     value: Estimate
     accuracy: Estimate
     exact_match: Estimate
-    coverage: JsonObject | None
-    bounds: JsonObject | None
+    coverage: Coverage | None
+    bounds: Range | None
     best_rank: int
     worst_rank: int
 
@@ -129,11 +130,11 @@ def compare_models(beside: Beside, *, num_resamples: int, seed: int) -> Comparis
     differences = _differences(beside, pairs, headline, num_resamples=num_resamples, seed=seed)
     first = beside.evaluated[0].run.summary
     return ComparisonSummary(
-        bench=first["bench"],
+        bench=first.bench,
         headline=headline.name,
         about=headline.about,
         missing=headline.missing,
-        unlike_coverage=tuple(unlike_coverage({own.name: own.run.summary.get("coverage") for own in beside.evaluated})),
+        unlike_coverage=tuple(unequal_coverage({own.name: own.run.summary.coverage for own in beside.evaluated})),
         models=_models(beside, pairs, differences, headline.name or "accuracy"),
         comparisons=differences,
         correction="Holm, over all comparisons here",
@@ -231,11 +232,11 @@ def _models(
         ComparedModel(
             name=own.name,
             folder=str(own.folder),
-            value=msgspec.convert(own.run.summary[ranked_by], Estimate),
-            accuracy=msgspec.convert(own.run.summary["accuracy"], Estimate),
-            exact_match=msgspec.convert(own.run.summary["exact_match"], Estimate),
-            coverage=own.run.summary.get("coverage"),
-            bounds=own.run.summary.get("bounds", {}).get("accuracy"),
+            value=getattr(own.run.summary, ranked_by),
+            accuracy=own.run.summary.accuracy,
+            exact_match=own.run.summary.exact_match,
+            coverage=own.run.summary.coverage,
+            bounds=None if own.run.summary.bounds is None else own.run.summary.bounds.accuracy,
             best_rank=best,
             worst_rank=worst,
         )

@@ -10,10 +10,12 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Meta
-from steelyard.evaluation.measures.length import MATCHED_RATIO
+from steelyard.evaluation.measure import MATCHED_RATIO
 from steelyard.plugins.reward_models import ModelChoice, choose_kind
 from steelyard.ranking.pairs import PairChoice
-from steelyard.statistics.pair_counts import ExactRule
+from steelyard.statistics.pair_counts import (
+    ExactRule,
+)
 
 UNTRAINED_BASELINES = ("longer", "shorter", "random", "first")
 TRAINED_BASELINE = "ngram"

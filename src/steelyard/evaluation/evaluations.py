@@ -11,30 +11,18 @@ import numpy as np
 from steelyard.core.arrays import Integers
 from steelyard.core.errors import EvidenceError, FileError
 from steelyard.core.types import Run
-from steelyard.evaluation.items import Item, read_items
-from steelyard.io.run_folder import RUN_FILE, read_run
+from steelyard.evaluation.items import Item, MeasuredItem, measure_columns, read_items
+from steelyard.evaluation.measure import measures
+from steelyard.evaluation.summary import EvaluationSummary
+from steelyard.io.run_folder import read_run
 from steelyard.statistics.groups import Cell, Label, Layout, layout_of
-from steelyard.statistics.intervals import SHARE
-from steelyard.statistics.pair_counts import UnscoredPairs
-from steelyard.statistics.prompt_means import Ratio, mean_of
+from steelyard.statistics.pair_counts import (
+    UnscoredPairs,
+)
+from steelyard.statistics.prompt_means import Ratio
 
 ASKED = ("bench_kind", "bench", "pairs", "metric_compat", "matched_ratio")
 """The settings that must be equal for two numbers to mean the same."""
-
-
-class _Estimate(msgspec.Struct):
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-
-
-class _Headline(msgspec.Struct):
-    """What every evaluation's summary has; the rest depends on the bench."""
-
-    model: str
-    accuracy: _Estimate
-    exact_match: _Estimate
 
 
 class Evaluated(NamedTuple):
@@ -45,7 +33,7 @@ class Evaluated(NamedTuple):
 
     name: str
     folder: Path
-    run: Run
+    run: Run[EvaluationSummary]
     statistics: Integers
     measures: dict[str, Ratio]
     unscored: UnscoredPairs = UnscoredPairs()
@@ -71,10 +59,10 @@ def read_beside(folders: Sequence[Path]) -> Beside:
     return beside(folders, runs)
 
 
-def beside(folders: Sequence[Path], runs: Sequence[Run]) -> Beside:
+def beside(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]]) -> Beside:
     """As `read_beside`, of records that are read already and are known to be alike."""
     names = model_names(folders, runs)
-    items = [list(read_items(folder)) for folder in folders]
+    items = [list(read_items(folder, MeasuredItem)) for folder in folders]
     for index in range(1, len(folders)):
         _check_same(folders, items, index)
     statistics = [_statistics(own) for own in items]
@@ -89,25 +77,20 @@ def beside(folders: Sequence[Path], runs: Sequence[Run]) -> Beside:
     return Beside(evaluated, labels, layout_of(labels), dict(left_out))
 
 
-def read_evaluation(folder: Path) -> Run:
+def read_evaluation(folder: Path) -> Run[EvaluationSummary]:
     """The record of an evaluation. Raises FileError for a folder without a finished run, or with another stage's."""
-    run = read_run(folder)
-    if run.stage != "evaluate":
-        raise FileError(f"a run of {run.stage}", where=str(folder), allowed="the --out folder of `steelyard evaluate`")
-    try:
-        msgspec.convert(run.summary, _Headline)
-    except msgspec.ValidationError as error:
-        found = f"not the summary of an evaluation ({error})"
-        raise FileError(found, where=str(folder / RUN_FILE), do="evaluate again") from error
-    return run
+    stage = read_run(folder).stage
+    if stage != "evaluate":
+        raise FileError(f"a run of {stage}", where=str(folder), allowed="the --out folder of `steelyard evaluate`")
+    return read_run(folder, Run[EvaluationSummary])
 
 
-def has_headline(run: Run) -> bool:
+def has_headline(run: Run[EvaluationSummary]) -> bool:
     """Whether the evaluation has a value: with most pairs unscored it has bounds alone."""
-    return run.summary["accuracy"]["value"] is not None
+    return run.summary.accuracy.value is not None
 
 
-def _evaluation(folder: Path) -> Run:
+def _evaluation(folder: Path) -> Run[EvaluationSummary]:
     run = read_evaluation(folder)
     if not has_headline(run):
         raise EvidenceError(
@@ -118,9 +101,9 @@ def _evaluation(folder: Path) -> Run:
     return run
 
 
-def model_names(folders: Sequence[Path], runs: Sequence[Run]) -> list[str]:
+def model_names(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]]) -> list[str]:
     """What each evaluation is called: its model, and its folder where two have one model."""
-    names = [str(run.summary["model"]) for run in runs]
+    names = [run.summary.model for run in runs]
     return [
         name if names.count(name) == 1 else f"{name} ({folder})" for name, folder in zip(names, folders, strict=True)
     ]
@@ -142,21 +125,15 @@ def _unscored(items: Sequence[Item]) -> UnscoredPairs:
 
 
 def _measures(items: Sequence[Item]) -> dict[str, Ratio]:
-    """What is compared beside accuracy and exact match, of the counted prompts."""
-    counted = [one for one in items if one.exact_match is not None]
-    values = [[_number(own) for own in (one.kendall_tau, one.top_1, one.regret)] for one in counted]
-    matched = [[one.num_matched_correct, one.num_matched] for one in counted]
-    columns = np.array(values, np.float64).reshape(len(counted), 3).T
-    right, pairs = np.array(matched, np.float64).reshape(len(counted), 2).T
-    means = dict(zip(("kendall_tau", "top_1", "regret"), map(mean_of, columns), strict=True))
-    return {**means, "accuracy_length_matched": Ratio(right, pairs, SHARE)}
+    """The ratios by which the counted prompts are compared beside accuracy and exact match, of every measure."""
+    columns = measure_columns([item for item in items if item.exact_match is not None])
+    ratios: dict[str, Ratio] = {}
+    for name, values in columns.items():
+        ratios |= measures()[name].paired(values)
+    return ratios
 
 
-def _number(value: float | None) -> float:
-    return np.nan if value is None else value
-
-
-def _check_alike(folders: Sequence[Path], runs: Sequence[Run], index: int) -> None:
+def _check_alike(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]], index: int) -> None:
     first, other = ({key: run.config.get(key) for key in ASKED} for run in (runs[0], runs[index]))
     differing = [key for key in ASKED if first[key] != other[key]]
     if differing:

@@ -1,22 +1,38 @@
-"""Reading the per-item results of an evaluation: a line a prompt, with what became of its pairs."""
+"""Per-item results of an evaluation, ``items.jsonl``: a line a case with the outcome of its pairs, written and read.
 
-from collections.abc import Iterator
+Every number of the summary can be traced to these lines and computed again from them.
+"""
+
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import numpy as np
 
+from steelyard.core.arrays import Floats, Integers
 from steelyard.core.errors import Place, RecordError
+from steelyard.core.types import Case, JsonObject, Scores
+from steelyard.evaluation.columns import BenchColumns, score_columns
+from steelyard.evaluation.measure import MATCHED_RATIO, ScoredBench, item_columns, measures
+from steelyard.evaluation.pair_verdicts import Judged, outcomes_by_case
+from steelyard.evaluation.questions import PairValues, Questions, answers, values_of
+from steelyard.io.atomic import atomic_write
 from steelyard.io.lines import read_batches
 from steelyard.statistics.groups import Cell
+from steelyard.statistics.pair_counts import (
+    ExactRule,
+    count_unscored,
+    exact_matches,
+)
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """What `evaluate` says of one prompt, as far as other stages need it. ``exact_match`` is null where not counted.
+    """One case of an evaluation; ``exact_match`` is null where it is not counted.
 
-    ``kendall_tau``, ``top_1`` and ``regret`` (in tiers) are null where they are not defined; ``num_matched`` counts
-    pairs of like length. ``unit``: what the prompt is drawn with, null for its id. ``own``: the bench's own columns.
-    ``unscored``: the pairs without a score or verdict; ``exact_if_right`` and ``own_if_right`` are as they would be if
-    all of these were right.
+    ``unit``: the name under which the prompt is resampled, null for its id. ``own``: the bench's own columns.
+    ``unscored``: the pairs without a score or verdict; ``exact_if_right`` and ``own_if_right`` are the columns with all
+    of these right.
     """
 
     prompt: str
@@ -27,11 +43,6 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     exact_match: bool | None
     language: str | None = None
     subset: str | None = None
-    kendall_tau: float | None = None
-    top_1: float | None = None
-    regret: float | None = None
-    num_matched: int = 0
-    num_matched_correct: int = 0
     unit: str | None = None
     own: tuple[int, ...] = ()
     unscored: tuple[tuple[str, str], ...] = ()
@@ -43,13 +54,128 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
         """The groups that the prompt belongs to."""
         return Cell(self.category, self.subset, self.language)
 
+    @property
+    def key(self) -> tuple[str, str | None]:
+        """The key of its case."""
+        return (self.prompt, self.language)
 
-def read_items(folder: Path) -> Iterator[Item]:
-    """The items of an evaluation's folder, in order. Raises RecordError with file and line for what is none."""
+
+class ScoredItem(Item, frozen=True, kw_only=True):
+    """The same with its scores and ranking."""
+
+    scores: dict[str, float | None] = {}
+    ranking: tuple[tuple[str, ...], ...] | None = None
+
+
+MeasuredItem: Any = msgspec.defstruct(
+    "MeasuredItem",
+    [(name, float | None, None) for measure in measures().values() for name in measure.column_names],
+    bases=(Item,),
+    frozen=True,
+    kw_only=True,
+)
+"""An `Item` with the columns of every measure."""
+
+
+def read_items(folder: Path, kind: type[Item] = Item) -> Iterator[Any]:
+    """Yield the items of an evaluation's folder, in order. Raises RecordError with file and line for a broken one."""
     path = folder / "items.jsonl"
+    decoder = msgspec.json.Decoder(kind)
     for batch in read_batches(path):
         for number, line in zip(batch.numbers, batch.lines, strict=True):
             try:
-                yield msgspec.json.decode(line, type=Item)
+                yield decoder.decode(line)
             except msgspec.DecodeError as error:
                 raise RecordError(f"not an item of an evaluation ({error})", where=Place(str(path), number)) from error
+
+
+def measure_columns(items: Sequence[Any]) -> dict[str, dict[str, Floats]]:
+    """Return the columns of each measure that has some, NaN for null, of `MeasuredItem` values."""
+    return {
+        name: {
+            column: np.array([getattr(item, column) for item in items], np.float64) for column in measure.column_names
+        }
+        for name, measure in measures().items()
+        if measure.column_names
+    }
+
+
+def item_rows(
+    cases: Sequence[Case],
+    lines: Sequence[Scores],
+    columns: BenchColumns,
+    *,
+    bench: str,
+    rule: ExactRule,
+    judged: Judged | None = None,
+    own: tuple[Integers, Integers] | None = None,
+    matched_ratio: float = MATCHED_RATIO,
+) -> Iterator[JsonObject]:
+    """Yield a row for each case of a batch, in order.
+
+    ``exact_match`` is null where it is not counted; a pair without a score counts as wrong. Columns of measures are
+    null where these are not defined. Other columns are present only where they apply: ``own``, the columns that the
+    bench's headline needs beyond accuracy and exact match; ``unscored``, the pairs without a score or verdict, better
+    response first, with ``exact_if_right`` and ``own_if_right``, the same columns if all of them were right; and of a
+    model that was asked ``outcomes``, the outcome of each pair, by its responses.
+    """
+    scores = score_columns(lines)
+    values = values_of(columns, scores.score) if judged is None else judged.values
+    counts = answers(columns, values)
+    has_scores = judged is None or not judged.by_pair
+    measured = item_columns(ScoredBench(columns, scores, values, has_scores, judged is None, matched_ratio))
+    by_case = None if judged is None else outcomes_by_case(cases, columns, judged)
+    exact, exact_if_right = (exact_matches(count_unscored(counts, how), rule).tolist() for how in ("wrong", "right"))
+    own_wrong, own_right = (side.tolist() if side.shape[1] else [] for side in own) if own is not None else ([], [])
+    open_pairs = _open_pairs(cases, columns, values)
+    numbers = zip(*(column.tolist() for column in (counts.num_pairs, *counts)), strict=True)
+    exact = [value if is_in else None for value, is_in in zip(exact, columns.included.tolist(), strict=True)]
+    for index, (case, line, (pairs, correct, tied, _, unscored)) in enumerate(zip(cases, lines, numbers, strict=True)):
+        row: JsonObject = {
+            "prompt": case.prompt.id,
+            "language": case.prompt.language,
+            "category": columns.cells[index].category,
+            "subset": case.prompt.subset,
+            "bench": bench,
+            "num_pairs": pairs,
+            "num_correct": correct,
+            "num_tied": tied,
+            "num_unscored": unscored,
+            "exact_match": exact[index],
+            **{name: column[index] for name, column in measured.items()},
+            "scores": line.scores,
+            "ranking": case.ranking,
+        }
+        if own_wrong:
+            row["own"] = own_wrong[index]
+        if index in open_pairs:
+            row |= {"unscored": open_pairs[index], "exact_if_right": exact_if_right[index]}
+            row |= {"own_if_right": own_right[index]} if own_right else {}
+        if by_case is not None:
+            row["outcomes"] = by_case[index]
+        yield row
+
+
+def _open_pairs(cases: Sequence[Case], columns: BenchColumns, values: PairValues) -> dict[int, list[tuple[str, str]]]:
+    """Return the pairs without a score or verdict by case, better response first."""
+    pairs: dict[int, list[tuple[str, str]]] = {}
+    for place in np.flatnonzero(np.isnan(values.better - values.worse)).tolist():
+        case = int(columns.prompt[place])
+        first, responses = int(columns.start[case]), cases[case].responses
+        better, worse = (responses[int(side[place]) - first].id for side in (columns.better, columns.worse))
+        pairs.setdefault(case, []).append((better, worse))
+    return pairs
+
+
+def add_units(path: Path, questions: Questions) -> None:
+    """Write ``unit`` into the rows of prompts that are resampled under another name than their id.
+
+    Which prompts share a name is known only when all have been read. A file in which none does is left as it is.
+    """
+    names = zip(questions.units, questions.columns.names, strict=True)
+    units = [None if unit == names_of_prompt[0] else unit for unit, names_of_prompt in names]
+    if not any(units):
+        return
+    with path.open("rb") as rows, atomic_write(path) as file:
+        for row, unit in zip(rows, units, strict=True):
+            file.write(row if unit is None else row[:-2] + b',"unit":' + msgspec.json.encode(unit) + b"}\n")

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.core.arrays import Floats, Integers, ratio
-from steelyard.core.types import JsonObject, Record
+from steelyard.core.types import Record
+from steelyard.evaluation.coverage import Coverage, has_equal_shares
 from steelyard.evaluation.items import Item
-from steelyard.evaluation.measures.coverage import are_read_alike
 from steelyard.statistics.aggregation import estimate
 from steelyard.statistics.agreement import (
     FIRST,
@@ -93,7 +93,7 @@ class LanguagesSummary(Record, frozen=True, kw_only=True):
     kappa: Estimate
     kin: dict[str, dict[str, LanguageMean]]
     missing: dict[str, str]
-    coverage: JsonObject | None
+    coverage: Coverage | None
     are_read_alike: bool
 
 
@@ -107,7 +107,7 @@ class ParallelEvaluation(NamedTuple):
     bench: str
     items: Sequence[Item]
     left_out: Mapping[str, int] = {}
-    coverage: JsonObject | None = None
+    coverage: Coverage | None = None
 
 
 class _LanguagePart(NamedTuple):
@@ -165,7 +165,7 @@ def compare_languages(
         kin=_by_kin(totals, others, kin),
         missing=dict(reference.breakdown.missing),
         coverage=coverage,
-        are_read_alike=coverage is None or are_read_alike(coverage, parts),
+        are_read_alike=coverage is None or has_equal_shares(coverage, parts),
     )
 
 

@@ -3,11 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from steelyard.core.types import JsonObject, Record, Run
+from msgspec import UNSET, to_builtins
+
+from steelyard.core.types import Record, Run
 from steelyard.evaluation.alike import bench_hashes
+from steelyard.evaluation.coverage import Coverage, unequal_coverage
 from steelyard.evaluation.evaluations import Beside, has_headline
 from steelyard.evaluation.headlines import ranking_of
-from steelyard.evaluation.measures.coverage import unlike_coverage
+from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.statistics.standings import HeadlineBootstrap, Standings, standings
 
 HALF_POINTS = "half_points"
@@ -58,7 +61,7 @@ class LeaderboardRow(Record, frozen=True, kw_only=True):
     rank_shares: tuple[float, ...]
     group: str
     self_test: str
-    coverage: JsonObject | None
+    coverage: Coverage | None
     protocol: ShownProtocol
     numbers: tuple[Number, ...]
 
@@ -69,7 +72,7 @@ class LeaderboardRow(Record, frozen=True, kw_only=True):
 
     def share_read(self, name: str) -> float | None:
         """Return the share of responses that were cut (``num_cut``) or got no score (``num_unscored``), if known."""
-        return None if self.coverage is None else self.coverage[name] / max(self.coverage["num_responses"], 1)
+        return None if self.coverage is None else getattr(self.coverage, name) / max(self.coverage.num_responses, 1)
 
 
 class RankedPair(Record, frozen=True, kw_only=True):
@@ -132,9 +135,9 @@ def rank_models(
     )
     runs = [own.run for own in beside.evaluated]
     rows = [_row(beside, ranks, index, name) for index, name in enumerate(names)]
-    coverage = {name: run.summary.get("coverage") for name, run in zip(names, runs, strict=True)}
+    coverage = {name: run.summary.coverage for name, run in zip(names, runs, strict=True)}
     return LeaderboardSummary(
-        bench=runs[0].summary["bench"],
+        bench=runs[0].summary.bench,
         bench_sha256=tuple(bench_hashes(runs[0])),
         num_prompts=len(beside.evaluated[0].statistics),
         ranked_by=headline.name,
@@ -150,31 +153,31 @@ def rank_models(
             for (first, second), p in ranks.p_corrected.items()
         ),
         differing={fact: {value: tuple(own) for value, own in values.items()} for fact, values in differing.items()},
-        unlike_coverage=tuple(unlike_coverage(coverage)),
+        unlike_coverage=tuple(unequal_coverage(coverage)),
         partial=tuple(Unranked(name=name, why=why) for name, why in partial.items()),
     )
 
 
-def what_lacks(run: Run) -> str | None:
+def what_lacks(run: Run[EvaluationSummary]) -> str | None:
     """Return why the evaluation has no headline, or null where it has one."""
     if not has_headline(run):
         return "most pairs have no score or verdict"
-    if "headline" not in run.summary:
+    if run.summary.headline is UNSET:
         return "an earlier version evaluated it: evaluate it again"
-    parts = [f"{name} ({why})" for name, why in (run.summary.get("missing") or {}).items()]
+    parts = [f"{name} ({why})" for name, why in (run.summary.missing or {}).items()]
     more = f" and {len(parts) - _MOST_PARTS} more" if len(parts) > _MOST_PARTS else ""
     return ", ".join(parts[:_MOST_PARTS]) + more or None
 
 
-def is_part(run: Run) -> bool:
+def is_part(run: Run[EvaluationSummary]) -> bool:
     """Return whether the evaluation lacks a headline only because parts of the bench are missing."""
-    return has_headline(run) and "headline" in run.summary and bool(run.summary.get("missing"))
+    return has_headline(run) and run.summary.headline is not UNSET and bool(run.summary.missing)
 
 
 def _row(beside: Beside, ranks: Standings, index: int, name: str) -> LeaderboardRow:
     own = beside.evaluated[index]
     summary = own.run.summary
-    protocol = summary.get("protocol") or {}
+    protocol = summary.protocol or {}
     best, worst = ranks.ranks[index]
     return LeaderboardRow(
         name=name,
@@ -185,22 +188,22 @@ def _row(beside: Beside, ranks: Standings, index: int, name: str) -> Leaderboard
         worst_rank=worst,
         rank_shares=tuple(ranks.rank_shares[index].tolist()),
         group=ranks.groups[index],
-        self_test=summary.get("self_test", {}).get("state", "off"),
-        coverage=summary.get("coverage"),
+        self_test=summary.self_test_state,
+        coverage=summary.coverage,
         protocol=ShownProtocol(**{key: protocol.get(key) for key in ShownProtocol.__struct_fields__}),
         numbers=tuple(
             Number(group=group, name=title, **{key: value[key] for key in ("value", "low", "high", "n")})
-            for (group, title), value in columns_of(summary).items()
+            for (group, title), value in columns_of(to_builtins(summary)).items()
         ),
     )
 
 
-def _columns(runs: Sequence[Run]) -> tuple[NumberColumn, ...]:
+def _columns(runs: Sequence[Run[EvaluationSummary]]) -> tuple[NumberColumn, ...]:
     """Return the columns in which a model has a value."""
     columns = dict.fromkeys(
-        key for run in runs for key, value in columns_of(run.summary).items() if value["value"] is not None
+        key for run in runs for key, value in columns_of(to_builtins(run.summary)).items() if value["value"] is not None
     )
-    if not any(_has_half_points(run.summary) for run in runs):
+    if not any(_has_half_points(to_builtins(run.summary)) for run in runs):
         # Without a tie or a failure anywhere these columns would repeat the strict ones.
         columns = [(group, name) for group, name in columns if group != HALF_POINTS]
     return tuple(NumberColumn(group=group, name=name) for group, name in columns)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from steelyard.evaluation.tables import Mark, word
-from steelyard.report.summary_readers import Estimate
+from steelyard.statistics.intervals import Estimate
 
 MODEL_COLOURS = ("var(--series-1)", "var(--series-2)", "var(--series-3)", "var(--series-4)")
 BASELINE_COLOUR = "var(--baseline)"
@@ -76,6 +76,17 @@ def tooltip(row: str, *, has_interval: bool = True, form: str = ".1%") -> list[S
         shown.append({"field": "low", "title": word("interval_low"), "format": form})
         shown.append({"field": "high", "title": word("interval_high"), "format": form})
     return [*shown, {"field": "n", "title": "n", "format": ","}]
+
+
+def value_tips(field: str, title: str, field_form: str, form: str) -> list[Spec]:
+    """What is shown under the pointer of a point that lies at a number; ``title`` is that number's word."""
+    return [
+        {"field": "series", "title": word("series")},
+        {"field": field, "title": word(title), "format": field_form},
+        {"field": "value", "title": word("value"), "format": form},
+        {"field": "low", "title": word("interval_low"), "format": form},
+        {"field": "high", "title": word("interval_high"), "format": form},
+    ]
 
 
 def colour_of(marks: Sequence[Mark]) -> Spec:

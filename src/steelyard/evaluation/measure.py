@@ -1,165 +1,211 @@
-"""The measures beside accuracy and exact match: rank correlation, first choice, regret, length, people, calibration.
+"""What a measure is: an estimate from a model's scores, its place in tables and figures, and its words.
 
-All of them share one drawing of the included prompts. What needs a number for each response is left out for a model
-that only compares pairs, and people stand beside it on the pairs that it was asked about; with a score missing, only
-the distribution of rewards is told.
+Each file of `measures/` that defines ``MEASURE`` is one measure, and the name of the file is its name in ``run.json``.
+No table lists them: an evaluation's summary, its report, the comparison of two models and the terminal iterate over
+`measures()`.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import compress
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from math import isnan
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
 
-from steelyard.core.arrays import Floats, Integers
-from steelyard.evaluation.columns import ScoreColumns
-from steelyard.evaluation.measures.calibration import Margins, calibration_report
-from steelyard.evaluation.measures.first_choice import (
-    Choices,
-    choices_of,
-    last_known,
-    outcomes_of,
-    ratings_lost,
-    rows_of,
-)
-from steelyard.evaluation.measures.human_ceiling import HeldOut, human_ceiling
-from steelyard.evaluation.measures.length import MATCHED_RATIO, Outcomes, length_report
-from steelyard.evaluation.measures.regret import Regret
-from steelyard.evaluation.measures.rewards import Rewards, reward_report
-from steelyard.evaluation.questions import PairValues, Questions
-from steelyard.statistics.bootstrap import Blocks, draw_layout
-from steelyard.statistics.intervals import CORRELATION, SHARE, Scale
-from steelyard.statistics.prompt_means import mean_of, summarise
+from steelyard.core.arrays import Booleans, Floats, Integers
+from steelyard.core.types import Record
+from steelyard.evaluation.columns import BenchColumns, ScoreColumns
+from steelyard.evaluation.questions import PairValues
+from steelyard.evaluation.tables import PERCENT, Form, Panel
+from steelyard.statistics.bootstrap import Blocks
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.prompt_means import Ratio, mean_of, summarise
+
+MATCHED_RATIO = 1.1
+"""Two lengths match where the longer one is at most this many times the shorter, unless the settings say otherwise."""
+_PACKAGE = "steelyard.evaluation.measures"
+SummaryT = TypeVar("SummaryT", bound=Record)
 
 
-class Measurable(NamedTuple):
-    """What is measured: the questions, the model's scores, and what it makes of the pairs.
+class Means(Record, frozen=True, kw_only=True):
+    """The mean over first-tier categories (``macro``) and over everything (``micro``)."""
 
-    ``has_scores``: it has a number for each response, and not only verdicts on pairs. ``has_rewards``: these numbers
-    are rewards, and not the ratings or choices of a model that was asked. ``matched_ratio``: see `Outcomes`.
+    macro: Estimate
+    micro: Estimate
+
+
+class GroupedMeans(Means, frozen=True, kw_only=True):
+    """The same, and the mean of each category and language."""
+
+    by_category: dict[str, Estimate]
+    by_language: dict[str, Estimate]
+
+
+class Needs(NamedTuple):
+    """What a measure needs of a model.
+
+    ``scores``: a number for each response, not only verdicts on pairs. ``rewards``: these numbers are rewards, not the
+    ratings or choices of a prompted model. ``complete``: a reward model has scored both responses of every pair.
     """
 
-    questions: Questions
+    scores: bool = False
+    rewards: bool = False
+    complete: bool = True
+
+
+class ScoredBench(NamedTuple):
+    """A bench, or a batch of its cases, with what a model made of it."""
+
+    columns: BenchColumns
     scores: ScoreColumns
     values: PairValues
     has_scores: bool = True
     has_rewards: bool = True
     matched_ratio: float = MATCHED_RATIO
 
-
-def measure(given: Measurable, *, num_resamples: int, seed: int) -> dict[str, Any]:
-    """The part ``measures`` of a summary."""
-    questions, columns = given.questions, given.questions.columns
-    names = list(compress(questions.units, columns.included))
-    blocks = draw_layout(questions.layout, names, num_resamples=num_resamples, seed=seed)
-    found: dict[str, Any] = {}
-    if given.has_rewards:
-        found["rewards"] = reward_report(blocks, _rewards(given))
-    if given.has_rewards and np.isnan(given.values.better + given.values.worse).any():
-        return found
-    if given.has_scores:
-        found |= _choices_report(blocks, given, choices_of(columns, given.scores.score))
-    found["length"] = length_report(blocks, _outcomes(given))
-    if given.has_rewards:
-        margins = Margins(_rows(given)[columns.prompt], given.values.better - given.values.worse)
-        found["calibration"] = calibration_report(blocks, margins, seed=seed)
-    ceiling = _ceiling(blocks, given)
-    return found if ceiling is None else found | {"human_ceiling": ceiling}
+    def meets(self, needs: Needs) -> bool:
+        """Return whether a measure with these needs applies."""
+        if (needs.scores and not self.has_scores) or (needs.rewards and not self.has_rewards):
+            return False
+        return not (needs.complete and self.has_rewards and np.isnan(self.values.better + self.values.worse).any())
 
 
-def _rows(given: Measurable) -> Any:
-    return rows_of(given.questions.columns.included)
+class ResampledBench(NamedTuple):
+    """A scored bench with the resamples of its included prompts that all measures share.
+
+    ``accuracy`` is the headline, so that a measure that repeats it has the same interval.
+    """
+
+    bench: ScoredBench
+    blocks: Blocks
+    accuracy: GroupedMeans
+    seed: int
+
+    @property
+    def included(self) -> Booleans:
+        """Whether each case counts; shape (case,)."""
+        return self.bench.columns.included
+
+    @property
+    def rows(self) -> Integers:
+        """The place of each case among the included ones, without meaning for others; shape (case,)."""
+        return np.cumsum(self.included) - 1
 
 
-def _choices_report(blocks: Blocks, given: Measurable, choices: Choices) -> dict[str, Any]:
-    columns = given.questions.columns
-    included = columns.included
-    correlations = choices.correlations
-    tau, constant = correlations.tau[included], (correlations.is_constant & correlations.has_order)[included]
-    measured = summarise(
-        blocks,
-        {
-            "kendall_tau": mean_of(tau, CORRELATION),
-            "constant_as_zero": mean_of(np.where(constant, 0.0, tau), CORRELATION),
-            **{name: mean_of(own[included], SHARE) for name, own in choices.first._asdict().items()},
-        },
-    )
-    counts = {
-        "num_constant": int(constant.sum()),
-        "num_without_order": int((~correlations.has_order[included]).sum()),
+def grouped_means(blocks: Blocks, ratios: Mapping[str, Ratio]) -> dict[str, GroupedMeans]:
+    """Return the means of each ratio, whose terms have shape (prompt,)."""
+    return msgspec.convert(summarise(blocks, ratios), dict[str, GroupedMeans])
+
+
+def ungrouped_means(blocks: Blocks, ratios: Mapping[str, Ratio]) -> dict[str, Means]:
+    """Return the same without categories and languages."""
+    return msgspec.convert(summarise(blocks, ratios, with_groups=False), dict[str, Means])
+
+
+class MeasureRow(NamedTuple):
+    """A row of the table of measures; ``chance`` is what a choice at random has. Null stands for no value."""
+
+    title: str
+    macro: Estimate | None
+    micro: Estimate | None
+    form: Form = PERCENT
+    chance: Estimate | None = None
+
+
+def means_row(title: str, means: Means, form: Form = PERCENT, chance: Means | None = None) -> MeasureRow:
+    """Return the row of a mean."""
+    return MeasureRow(title, means.macro, means.micro, form, None if chance is None else chance.macro)
+
+
+class GroupColumn(NamedTuple):
+    """A column of the table of categories and of the table of languages; ``title`` is a word."""
+
+    title: str
+    means: GroupedMeans
+    form: Form = PERCENT
+
+
+Columns = Mapping[str, Sequence[float | None]]
+"""Columns of ``items.jsonl`` by name, a value a case; null where the measure is not defined."""
+
+
+def _nothing(summary: Any) -> tuple[Any, ...]:
+    return ()
+
+
+def _none(summary: Any) -> None:
+    return None
+
+
+def _no_columns(bench: ScoredBench) -> Columns:
+    return {}
+
+
+def paired_means(columns: Mapping[str, Floats]) -> dict[str, Ratio]:
+    """Return the mean of every column, which is how most measures of two models are compared."""
+    return {name: mean_of(values) for name, values in columns.items()}
+
+
+class Measure(NamedTuple, Generic[SummaryT]):
+    """One measure. Only ``order``, ``summary``, ``estimate`` and ``text`` are required."""
+
+    order: int
+    """The place of the measure among all, in tables and on the terminal."""
+    summary: type[SummaryT]
+    """The type of its part of ``run.json``, written and read."""
+    estimate: Callable[[ResampledBench], SummaryT | None]
+    """Compute the summary; null where the bench has nothing to measure."""
+    text: Mapping[str, Mapping[str, str]]
+    """Its words in each language; those that begin with ``define_`` stand under "How to read the numbers"."""
+    needs: Needs = Needs()
+    lines: Callable[[SummaryT], Iterable[str]] = _nothing
+    """The lines on the terminal."""
+    rows: Callable[[SummaryT], Iterable[MeasureRow]] = _nothing
+    """Rows of the table of measures."""
+    group_column: Callable[[SummaryT], GroupColumn | None] = _none
+    """Its column in the table of categories and in that of languages."""
+    panels: Callable[[SummaryT], Iterable[Panel]] = _nothing
+    """Panels of its own for one model."""
+    shared_panel: Callable[[Mapping[str, SummaryT]], Panel | None] = _none
+    """A panel of all models, by name."""
+    columns: Callable[[ScoredBench], Columns] = _no_columns
+    """Columns of ``items.jsonl``, from which models are compared; not called where ``needs`` lack scores."""
+    column_names: tuple[str, ...] = ()
+    paired: Callable[[Mapping[str, Floats]], Mapping[str, Ratio]] = paired_means
+    """The ratios whose paired difference `compare` estimates, from these columns; NaN for null."""
+
+
+@cache
+def measures() -> Mapping[str, Measure[Any]]:
+    """Return the measures by name, in their order."""
+    package = importlib.import_module(_PACKAGE)
+    modules = {
+        name: vars(importlib.import_module(f"{_PACKAGE}.{name}"))
+        for _, name, _ in pkgutil.iter_modules(package.__path__)
     }
-    return {
-        "kendall_tau": measured.pop("kendall_tau") | {"constant_as_zero": measured.pop("constant_as_zero")} | counts,
-        "top_1": measured,
-        "regret": {
-            "tiers": _curve(blocks, choices.tiers_lost, choices.budgets, included),
-            "ratings": {
-                dimension: _curve(blocks, lost, budgets, included)
-                for dimension, (lost, budgets) in ratings_lost(columns, given.scores.score).items()
-            },
-        },
-    }
+    values = {name: module["MEASURE"] for name, module in modules.items() if "MEASURE" in module}
+    return dict(sorted(values.items(), key=lambda item: (item[1].order, item[0])))
 
 
-def _curve(blocks: Blocks, lost: Regret, budgets: Sequence[int], included: Any) -> dict[str, Any]:
-    """Regret at each N, and where all responses are to choose from, each beside that of a choice at random."""
-    sides, scale = {"model": lost.model[included], "chance": lost.chance[included]}, Scale(0.0, lost.largest or 1.0)
-    ratios = {
-        f"{side} {place}": mean_of(own[:, place], scale) for side, own in sides.items() for place in range(len(budgets))
-    }
-    by_budget = summarise(blocks, ratios, with_groups=False)
-    whole = summarise(blocks, {side: mean_of(last_known(own), scale) for side, own in sides.items()})
-    curve = [
-        {"budget": budget, **{side: by_budget[f"{side} {place}"] for side in sides}}
-        for place, budget in enumerate(budgets)
-    ]
-    return {"curve": curve, "of_all": whole}
+def measure_texts() -> dict[str, Mapping[str, str]]:
+    """Return the words of all measures, by key."""
+    return {key: words for measure in measures().values() for key, words in measure.text.items()}
 
 
-def _outcomes(given: Measurable) -> Outcomes:
-    own = outcomes_of(given.questions.columns, given.values, given.matched_ratio)
-    return own._replace(prompt=_rows(given)[own.prompt])
+def item_columns(bench: ScoredBench) -> dict[str, Sequence[float | None]]:
+    """Return the columns of ``items.jsonl`` of all measures, for a batch of cases."""
+    columns: dict[str, Sequence[float | None]] = {}
+    for measure in measures().values():
+        if measure.needs.scores and not bench.has_scores:
+            columns |= {name: [None] * len(bench.columns.start) for name in measure.column_names}
+        else:
+            columns |= measure.columns(bench)
+    return columns
 
 
-def _rewards(given: Measurable) -> Rewards:
-    columns, scores = given.questions.columns, given.scores
-    case_of = columns.case_of
-    chosen = columns.included[case_of]
-    place = np.cumsum(chosen) - 1
-    reasons = {int(place[response]): reason for response, reason in scores.reasons.items() if chosen[response]}
-    return Rewards(_rows(given)[case_of[chosen]], scores.score[chosen], reasons)
-
-
-def _ceiling(blocks: Blocks, given: Measurable) -> dict[str, Any] | None:
-    columns = given.questions.columns
-    if not any(columns.included[index] for index in columns.judged):
-        return None
-    starts = columns.start[columns.included]
-    outcome = _scored_pairs(given) if given.has_scores else _asked_pairs(given)
-
-    def outcomes(held_out: HeldOut) -> Floats:
-        start = starts[held_out.case]
-        return outcome(start + held_out.better, start + held_out.worse)
-
-    return human_ceiling(columns.judged_cases(columns.included), blocks, outcomes)
-
-
-def _scored_pairs(given: Measurable) -> Callable[[Integers, Integers], Floats]:
-    """Return what the scores make of pairs of responses of the whole bench; one without a score is wrong."""
-    score = given.scores.score
-    return lambda better, worse: np.nan_to_num(score[better] - score[worse], nan=-1.0)
-
-
-def _asked_pairs(given: Measurable) -> Callable[[Integers, Integers], Floats]:
-    """The same from verdicts: one that is missing is wrong, as in the headline; a pair never asked about is NaN."""
-    columns = given.questions.columns
-    said: dict[tuple[int, int], float] = {}
-    differences = (given.values.better - given.values.worse).tolist()
-    for better, worse, difference in zip(columns.better.tolist(), columns.worse.tolist(), differences, strict=True):
-        has_verdict = not isnan(difference)
-        said[better, worse] = difference if has_verdict else -1.0
-        said[worse, better] = -difference if has_verdict else -1.0
-    return lambda better, worse: np.array(
-        [said.get(pair, np.nan) for pair in zip(better.tolist(), worse.tolist(), strict=True)], np.float64
-    )
+def null_where_nan(values: Floats) -> list[float | None]:
+    """Return an array as a list with null for NaN."""
+    return [None if isnan(value) else value for value in values.tolist()]

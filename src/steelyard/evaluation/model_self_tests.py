@@ -5,15 +5,15 @@ They take seconds: a few cases (the shortest, the longest, one of each language)
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from steelyard.core.errors import ModelError
 from steelyard.core.protocols import JudgeModel, RewardModel
-from steelyard.core.self_tests import ComparesAnswers, SelfTest, SelfTested
+from steelyard.core.self_tests import ComparesAnswers, SelfTest, SelfTested, State
 from steelyard.core.text import num_characters
-from steelyard.core.types import Case, Scores
+from steelyard.core.types import Case, Meta, Record, Scores
 from steelyard.io.progress import bar, log, track
 from steelyard.statistics.tolerance import sameness
 
@@ -21,6 +21,24 @@ MOST_CASES = 6
 MOST_ANSWERS = 2
 
 _UNMOVED = "say --set model.batch_size=1 and see whether it goes away; then check the padding, and the model's code"
+
+
+class SelfTestResult(Record, frozen=True, kw_only=True):
+    """One test as it is written: ``why`` it does not apply, or is doubtful though it passed."""
+
+    state: State
+    why: str | None = None
+    figures: Meta
+
+
+class SelfTestSummary(Record, frozen=True, kw_only=True):
+    """The tests of a model as they are written; ``state`` is ``passed``, ``off`` or ``not applicable``, and ``why``."""
+
+    state: str
+    why: str | None = None
+    num_cases: int | None = None
+    num_answers: int | None = None
+    tests: dict[str, SelfTestResult] | None = None
 
 
 class Sample(NamedTuple):
@@ -76,22 +94,20 @@ def _bare(case: Case) -> Case:
     return Case(prompt=case.prompt, responses=answers)
 
 
-def self_tested(model: RewardModel, cases: Iterable[Case], *, name: str, is_wanted: bool = True) -> dict[str, Any]:
-    """The record of the tests for a run's summary: ``state`` and each test with its figures.
+def self_tested(model: RewardModel, cases: Iterable[Case], *, name: str, is_wanted: bool = True) -> SelfTestSummary:
+    """Test a model on a few of the cases, and return the record for a run's summary.
 
     Raises ModelError that names every test that failed, with its figures and what to do.
     """
     if not is_wanted:
         log("the model is not tested before its scores are used (--no-self-test); the run records it")
-        return {"state": "off"}
+        return SelfTestSummary(state="off")
     if isinstance(model, JudgeModel):
-        return {
-            "state": "not applicable",
-            "why": "a model that is asked gives verdicts, which every run counts by kind",
-        }
+        why = "a model that is asked gives verdicts, which every run counts by kind"
+        return SelfTestSummary(state="not applicable", why=why)
     sample = sample_of(cases)
     if not sample.cases:
-        return {"state": "not applicable", "why": "no case has an answer"}
+        return SelfTestSummary(state="not applicable", why="no case has an answer")
     with bar(f"testing {name}", None) as progress:
         found = []
         for test in _tests(model, sample, cases):
@@ -101,17 +117,12 @@ def self_tested(model: RewardModel, cases: Iterable[Case], *, name: str, is_want
     for test in found:
         if test.is_doubtful:
             log(f"self-test {test.name} of {name}: {test.remark}")
-    return {
-        "state": "passed",
-        "num_cases": len(sample.cases),
-        "num_answers": len(sample.apart),
-        "tests": {test.name: _record(test) for test in found},
-    }
-
-
-def _record(test: SelfTest) -> dict[str, Any]:
-    why = {} if test.remark is None else {"why": test.remark}
-    return {"state": test.state, **why, "figures": test.figures}
+    return SelfTestSummary(
+        state="passed",
+        num_cases=len(sample.cases),
+        num_answers=len(sample.apart),
+        tests={test.name: SelfTestResult(state=test.state, why=test.remark, figures=test.figures) for test in found},
+    )
 
 
 def _refuse_failed(found: Sequence[SelfTest], name: str) -> None:

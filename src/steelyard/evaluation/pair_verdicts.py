@@ -4,16 +4,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, Outcome
 from steelyard.core.errors import EvidenceError
 from steelyard.core.protocols import Bench, JudgeModel
-from steelyard.core.types import Case, Scores
+from steelyard.core.types import Case, Record, Scores
 from steelyard.evaluation.columns import BenchColumns
 from steelyard.evaluation.questions import PairValues
-from steelyard.judging.verdicts import VerdictCounter, shares_won
+from steelyard.judging.verdicts import VerdictCounter, VerdictSummary, shares_won
 
 MOST_UNREAD = 0.5
 """Beyond this share of pairs without a verdict a headline would tell of the policy, not of the judge."""
@@ -22,12 +21,34 @@ _TURNED: dict[Outcome, Outcome] = {"left": "right", "right": "left"}
 _NAMES = {"left": "win", "right": "loss"}
 
 
+class OutcomeCounts(Record, frozen=True, kw_only=True):
+    """Pairs by outcome: the better response won, lost or tied, or the reason for no verdict."""
+
+    win: int
+    loss: int
+    tie: int
+    unreadable: int
+    refused: int
+    cut_off: int
+    failed: int
+
+
+class PairOutcomes(OutcomeCounts, frozen=True, kw_only=True):
+    """The same over all pairs, and by language."""
+
+    num_pairs: int
+    by_language: dict[str, OutcomeCounts]
+
+
 class Judged(NamedTuple):
-    """What a model that is asked said of the pairs of a bench. ``by_pair``: its verdicts are all there is of it."""
+    """The outcomes of the pairs of a bench, of a model that was asked about them.
+
+    ``by_pair``: it gave verdicts on pairs and nothing else.
+    """
 
     outcomes: tuple[Outcome, ...]
     """Of each pair; ``left`` is the better response; shape (pair,)."""
-    judges: dict[str, dict[str, Any]]
+    judges: Mapping[str, VerdictSummary]
     """By judge: outcomes, inconsistency between orders, and the pull of the first place."""
     by_pair: bool = True
 
@@ -95,7 +116,7 @@ def ask(model: JudgeModel, cases: Sequence[Case], columns: BenchColumns, *, seed
     for case, comparisons in zip(cases, answered, strict=True):
         for one in comparisons:
             counter.add(case.prompt, one)
-    judges = msgspec.to_builtins(counter.summaries(seed=seed))
+    judges = counter.summaries(seed=seed)
     together = [[one[model.name] for one in comparisons] for comparisons in answered]
     if model.compares_pairs:
         outcomes: tuple[Outcome, ...] = tuple(
@@ -125,17 +146,17 @@ def local_pairs(columns: BenchColumns) -> list[list[tuple[int, int]]]:
     return pairs
 
 
-def outcome_report(columns: BenchColumns, judged: Judged) -> dict[str, Any]:
-    """How many pairs won, lost, tied, and had no verdict for which reason: over all, and by language."""
+def outcome_report(columns: BenchColumns, judged: Judged) -> PairOutcomes:
+    """Count how many pairs won, lost, tied, and had no verdict for which reason: over all, and by language."""
     languages: dict[str, Counter[str]] = {}
     for case, outcome in zip(columns.prompt.tolist(), judged.outcomes, strict=True):
         language = columns.cells[case].language or "unknown"
         languages.setdefault(language, Counter())[outcome] += 1
-    return {
-        "num_pairs": len(judged.outcomes),
-        **named(Counter(judged.outcomes)),
-        "by_language": {language: named(own) for language, own in sorted(languages.items())},
-    }
+    return PairOutcomes(
+        num_pairs=len(judged.outcomes),
+        **_counts(Counter(judged.outcomes)),
+        by_language={language: OutcomeCounts(**_counts(counts)) for language, counts in sorted(languages.items())},
+    )
 
 
 def outcomes_by_case(cases: Sequence[Case], columns: BenchColumns, judged: Judged) -> list[list[dict[str, str]]]:
@@ -150,7 +171,7 @@ def outcomes_by_case(cases: Sequence[Case], columns: BenchColumns, judged: Judge
     ]
 
 
-def named(counts: Mapping[str, int]) -> dict[str, int]:
+def _counts(counts: Mapping[str, int]) -> dict[str, int]:
     """Counts by the outcomes' names in an evaluation, every one of them, also those that never came."""
     return {_name_of(outcome): counts.get(outcome, 0) for outcome in OUTCOMES}
 

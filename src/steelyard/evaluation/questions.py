@@ -14,7 +14,12 @@ from steelyard.evaluation.columns import BenchColumns, bench_columns
 from steelyard.ranking.pairs import PairChoice
 from steelyard.statistics.bootstrap import Items
 from steelyard.statistics.groups import Cell, Label, Layout, layout_of, units_of
-from steelyard.statistics.pair_counts import ExactRule, PromptStatistics, prompt_statistics, statistics_table
+from steelyard.statistics.pair_counts import (
+    ExactRule,
+    PromptStatistics,
+    prompt_statistics,
+    statistics_table,
+)
 
 
 class Questions(NamedTuple):
@@ -26,6 +31,11 @@ class Questions(NamedTuple):
     units: tuple[str, ...]
     """What each case is drawn with when resampling; shape (case,)."""
     rule: ExactRule
+
+    @property
+    def included_units(self) -> list[str]:
+        """The unit of each included case."""
+        return list(compress(self.units, self.columns.included))
 
     @property
     def left_out(self) -> dict[Cell, int]:

@@ -1,19 +1,25 @@
-"""The summary of an evaluation: headline, bench, baselines, ties, and bounds where scores are missing."""
+"""The summary of an evaluation: headline, baselines, ties, bounds where scores are missing, and every measure.
+
+`EvaluationSummary` is what ``run.json`` holds, and what every reader of an evaluation decodes.
+"""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from steelyard.core.arrays import Floats, Integers
-from steelyard.core.types import Case, Scores
+from steelyard.core.types import Case, JsonObject, Meta, Record, Scores
 from steelyard.evaluation.columns import BenchColumns, ScoreColumns, score_columns
 from steelyard.evaluation.config import Config
-from steelyard.evaluation.measure import Measurable, measure
-from steelyard.evaluation.measures.coverage import CoverageCounter
-from steelyard.evaluation.measures.policies import category_weights, half_points, tie_policies
-from steelyard.evaluation.pair_verdicts import MOST_UNREAD, Judged, outcome_report, pair_columns
+from steelyard.evaluation.coverage import Coverage, CoverageCounter
+from steelyard.evaluation.measure import GroupedMeans, Measure, ResampledBench, ScoredBench, measures
+from steelyard.evaluation.measures.accuracy import Accuracy, Baseline, BenchAccuracy, HeadlineSummary, Range
+from steelyard.evaluation.model_self_tests import SelfTestSummary
+from steelyard.evaluation.pair_verdicts import MOST_UNREAD, Judged, PairOutcomes, outcome_report, pair_columns
 from steelyard.evaluation.questions import (
     PairValues,
     Questions,
@@ -22,16 +28,99 @@ from steelyard.evaluation.questions import (
     questions_of,
     values_of,
 )
+from steelyard.evaluation.tie_policies import (
+    CategoryWeights,
+    Policies,
+    category_weights,
+    half_points,
+    policy,
+    tie_policies,
+)
+from steelyard.judging.verdicts import VerdictSummary
+from steelyard.ranking.pairs import PairChoice
 from steelyard.statistics.aggregation import ACCURACY, means
-from steelyard.statistics.bootstrap import resample
-from steelyard.statistics.pair_counts import PromptStatistics, count_unscored, with_policy
+from steelyard.statistics.bootstrap import draw_layout, resample
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.pair_counts import (
+    PromptStatistics,
+    count_unscored,
+    with_policy,
+)
 from steelyard.statistics.significance import NUM_RESAMPLES, share_difference
+
+if TYPE_CHECKING:
+
+    class MeasureSummaries(Record, frozen=True, kw_only=True):
+        """The summary of each measure under its name; null where it does not apply to the model or the bench."""
+else:
+    MeasureSummaries = msgspec.defstruct(
+        "MeasureSummaries",
+        [(name, measure.summary | None, None) for name, measure in measures().items()],
+        bases=(Record,),
+        frozen=True,
+        kw_only=True,
+    )
+
+
+class TiedPairs(Record, frozen=True, kw_only=True):
+    """Pairs whose two scores are equal, and their share of all pairs."""
+
+    num_pairs: int
+    share: float
+
+
+class MissingScores(Record, frozen=True, kw_only=True):
+    """Responses without a score, by reason and by language, and the pairs and prompts that they belong to."""
+
+    num_responses: int
+    by_reason: dict[str, int]
+    by_language: dict[str, int]
+    num_pairs: int
+    num_prompts: int
+
+
+class EvaluationSummary(HeadlineSummary, frozen=True, kw_only=True):
+    """The summary of an evaluation.
+
+    ``bench``, ``model``, ``protocol`` and ``self_test`` are left out of an evaluation in memory. A reward model has
+    ``coverage``, and with scores missing ``unscored``, ``bounds`` (unscored pairs wrong, and right) and
+    ``over_scored_pairs``; a model that was asked about pairs has ``outcomes`` and ``judges``.
+    """
+
+    bench: str = ""
+    model: str = ""
+    protocol: Meta | UnsetType | None = UNSET
+    self_test: SelfTestSummary | None = None
+    metric: str
+    pairs: PairChoice | None
+    tied: TiedPairs
+    coverage: Coverage | None = None
+    outcomes: PairOutcomes | None = None
+    judges: dict[str, VerdictSummary] | None = None
+    unscored: MissingScores | None = None
+    bounds: BenchAccuracy[Range] | None = None
+    over_scored_pairs: Accuracy[Estimate] | None = None
+    policies: Policies | None = None
+    weights: CategoryWeights
+    measures: MeasureSummaries
+
+    @property
+    def self_test_state(self) -> str:
+        """The state of the model's tests; ``off`` where nothing is recorded."""
+        return "off" if self.self_test is None else self.self_test.state
+
+    def measured(self) -> Iterator[tuple[Measure[Any], Any]]:
+        """Yield every measure that applied, with its summary."""
+        for name, measure in measures().items():
+            summary = getattr(self.measures, name)
+            if summary is not None:
+                yield measure, summary
 
 
 class HeadlineColumns(NamedTuple):
-    """What the bench's headline needs of each case beyond accuracy and exact match: shape (case, column) each.
+    """The columns of each case that the bench's headline needs beyond accuracy and exact match: (case, column) each.
 
-    What has no score or verdict counts as wrong in the first, and as right in the second.
+    Pairs without a score or verdict count as wrong in the first, and as right in the second.
     """
 
     unscored_wrong: Integers
@@ -39,9 +128,9 @@ class HeadlineColumns(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """What is summarised: the questions, the bench and settings, the scores of the model and of each baseline.
+    """A bench's questions with the scores of a model and of each baseline, ready to be summarised.
 
-    ``judged`` is what became of the pairs where the model was asked about them, null where it gave scores.
+    ``judged`` has the outcomes of the pairs where the model was asked about them, null where it gave scores.
     """
 
     questions: Questions
@@ -55,7 +144,7 @@ class Evaluation(NamedTuple):
 
     @property
     def values(self) -> PairValues:
-        """What the model makes of each pair's two responses."""
+        """The model's values of each pair's two responses."""
         return values_of(self.questions.columns, self.scores.score) if self.judged is None else self.judged.values
 
 
@@ -71,7 +160,7 @@ def evaluation_of(
     """Return the evaluation of cases in memory. Raises EvidenceError where there is no comparable pair at all."""
     questions = questions_of(cases, config.pairs, config.exact_rule, bench.resample_ids)
     headline = headline_columns(bench, cases, lines, questions.columns, judged)
-    others = {name: score_columns(own).score for name, own in (baselines or {}).items()}
+    others = {name: score_columns(baseline).score for name, baseline in (baselines or {}).items()}
     return Evaluation(questions, bench, config, score_columns(lines), headline, others, judged)
 
 
@@ -80,160 +169,178 @@ def headline_columns(
 ) -> HeadlineColumns:
     """Return the bench's own columns of a batch of cases."""
     if judged is not None and judged.by_pair:
-        own = [pair_columns(bench, cases, columns, judged, open_is_right=is_right) for is_right in (False, True)]
+        both = [pair_columns(bench, cases, columns, judged, open_is_right=is_right) for is_right in (False, True)]
     else:
-        own = [bench.columns(cases, lines, unscored_is_right=is_right) for is_right in (False, True)]
-    return HeadlineColumns(*own)
+        both = [bench.columns(cases, lines, unscored_is_right=is_right) for is_right in (False, True)]
+    return HeadlineColumns(*both)
 
 
-def summarise(given: Evaluation) -> dict[str, Any]:
-    """The whole summary but for the names of model and bench."""
-    values = given.values
-    found = answers(given.questions.columns, values)
+def summarise(evaluation: Evaluation) -> EvaluationSummary:
+    """Compute the whole summary but for the names of model and bench."""
+    questions, config, bench, judged = evaluation.questions, evaluation.config, evaluation.bench, evaluation.judged
+    values = evaluation.values
+    statistics = answers(questions.columns, values)
     # What has no score or verdict counts as wrong, beside bounds; too much of it leaves no headline all the same.
-    unscored = given.judged is None and bool(given.scores.reasons)
-    withheld = is_withheld(found) if given.judged is None else given.judged.is_withheld
-    summary: dict[str, Any] = {"metric": given.config.metric_compat or "steelyard", "pairs": given.config.pairs}
-    counted = count_unscored(found, "wrong")
-    measured = _measured(given, counted, unscored_is_right=False)
-    summary |= _withheld(measured) if withheld else measured
-    num_pairs = int(found.num_pairs.sum())
-    num_tied = int(found.num_tied.sum())
-    summary["tied"] = {"num_pairs": num_tied, "share": num_tied / num_pairs}
-    if given.judged is None:
-        summary["coverage"] = coverage_counter(given.questions.columns, given.scores).report()
-    if given.judged is not None:
-        summary |= _policies(given, found, given.judged)
-    elif unscored:
-        summary |= _with_bounds(given, found)
-        if given.bench.counts_halves and not withheld:
-            summary["policies"] = {"half": half_points(given.questions, found, given.config, given.bench)}
+    counted = count_unscored(statistics, "wrong")
+    measured = _measured(evaluation, counted, unscored_is_right=False)
+    withheld = is_withheld(statistics) if judged is None else judged.is_withheld
+    parts: JsonObject = {}
+    if judged is not None:
+        parts = _judged_parts(evaluation, statistics, judged)
+    elif evaluation.scores.reasons:
+        parts = _bounds_parts(evaluation, statistics)
+        if bench.counts_halves and not withheld:
+            parts["policies"] = {"half": policy(half_points(questions, statistics, config, bench))}
     else:
-        summary["policies"] = tie_policies(given.questions, found, measured, given.config, given.bench)
-    summary["weights"] = category_weights(given.questions, found)
-    summary["baselines"] = {
-        name: _baseline(given, counted, score, withheld=withheld) for name, score in given.baselines.items()
+        parts["policies"] = tie_policies(questions, statistics, measured, config, bench)
+    if judged is None:
+        parts["coverage"] = coverage_counter(questions.columns, evaluation.scores).report()
+    num_pairs, num_tied = int(statistics.num_pairs.sum()), int(statistics.num_tied.sum())
+    baselines = {
+        name: _baseline(evaluation, counted, score, withheld=withheld) for name, score in evaluation.baselines.items()
     }
-    return summary | {"measures": _measures(given, values, measured)}
+    headline = _headline(_withheld(measured) if withheld else measured, baselines)
+    return EvaluationSummary(
+        **msgspec.structs.asdict(headline),
+        metric=config.metric_compat or "steelyard",
+        pairs=config.pairs,
+        tied=TiedPairs(num_pairs=num_tied, share=num_tied / num_pairs),
+        weights=category_weights(questions, statistics),
+        measures=measure_bench(evaluation, _headline(measured, baselines)),
+        **parts,
+    )
 
 
-def is_withheld(found: PromptStatistics) -> bool:
-    """Whether so many pairs have no score that a headline would tell of their number."""
-    return int(found.num_unscored.sum()) > MOST_UNREAD * int(found.num_pairs.sum())
+def is_withheld(statistics: PromptStatistics) -> bool:
+    """Return whether so many pairs have no score that a headline would tell of their number."""
+    return int(statistics.num_unscored.sum()) > MOST_UNREAD * int(statistics.num_pairs.sum())
 
 
-def _measures(given: Evaluation, values: PairValues, measured: dict[str, Any]) -> dict[str, Any]:
-    judged = given.judged
-    measurable = Measurable(
-        given.questions,
-        given.scores,
-        values,
+def measure_bench(evaluation: Evaluation, accuracy: Accuracy[Estimate]) -> MeasureSummaries:
+    """Estimate every measure that applies, from one set of resamples of the included prompts."""
+    questions, config, judged = evaluation.questions, evaluation.config, evaluation.judged
+    bench = ScoredBench(
+        questions.columns,
+        evaluation.scores,
+        evaluation.values,
         has_scores=judged is None or not judged.by_pair,
         has_rewards=judged is None,
-        matched_ratio=given.config.matched_ratio,
+        matched_ratio=config.matched_ratio,
     )
-    found = measure(measurable, num_resamples=given.config.num_resamples, seed=given.config.seed)
-    if "length" in found:
-        found["length"]["raw"] = {
-            # The headline itself, so that one number has one interval.
-            "macro": measured["accuracy"],
-            "micro": measured["accuracy_micro"],
-            **{
-                group: {name: own["accuracy"] for name, own in measured[group].items()}
-                for group in ("by_category", "by_language")
-            },
-        }
-    return found
+    blocks = draw_layout(
+        questions.layout, questions.included_units, num_resamples=config.num_resamples, seed=config.seed
+    )
+    headline = GroupedMeans(
+        macro=accuracy.accuracy,
+        micro=accuracy.accuracy_micro,
+        by_category={name: group.accuracy for name, group in accuracy.by_category.items()},
+        by_language={name: group.accuracy for name, group in (accuracy.by_language or {}).items()},
+    )
+    resampled = ResampledBench(bench, blocks, headline, config.seed)
+    return MeasureSummaries(
+        **{name: measure.estimate(resampled) for name, measure in measures().items() if bench.meets(measure.needs)}
+    )
 
 
-def unscored_report(columns: BenchColumns, scores: ScoreColumns) -> dict[str, Any]:
-    """Return how many responses have no score, by reason and by language."""
+def unscored_report(columns: BenchColumns, scores: ScoreColumns) -> MissingScores:
+    """Count the responses without a score, by reason and by language."""
     case_of = columns.case_of
     languages = Counter(columns.cells[case_of[response]].language or "unknown" for response in scores.reasons)
     counts = answers(columns, values_of(columns, scores.score))
-    return {
-        "num_responses": len(scores.reasons),
-        "by_reason": dict(sorted(Counter(scores.reasons.values()).items())),
-        "by_language": dict(sorted(languages.items())),
-        "num_pairs": int(counts.num_unscored.sum()),
-        "num_prompts": int((counts.num_unscored > 0).sum()),
-    }
+    return MissingScores(
+        num_responses=len(scores.reasons),
+        by_reason=dict(sorted(Counter(scores.reasons.values()).items())),
+        by_language=dict(sorted(languages.items())),
+        num_pairs=int(counts.num_unscored.sum()),
+        num_prompts=int((counts.num_unscored > 0).sum()),
+    )
 
 
 def coverage_counter(columns: BenchColumns, scores: ScoreColumns) -> CoverageCounter:
-    """Return how many responses of each language were read whole, cut, or not scored."""
+    """Count the responses of each language that were read whole, cut, or not scored."""
     languages = [cell.language for cell in columns.cells]
     names = sorted(set(languages), key=str)
-    language = np.array([names.index(own) for own in languages], np.int64)[columns.case_of]
+    language = np.array([names.index(name) for name in languages], np.int64)[columns.case_of]
     chosen = (np.arange(len(language)), scores.cut, np.array(list(scores.reasons), np.int64))
-    counts = [np.bincount(language[own], minlength=len(names)).tolist() for own in chosen]
+    counts = [np.bincount(language[responses], minlength=len(names)).tolist() for responses in chosen]
     counter = CoverageCounter()
-    for name, *own in zip(names, *counts, strict=True):
-        counter.count(name, *own)
+    for name, *numbers in zip(names, *counts, strict=True):
+        counter.count(name, *numbers)
     return counter
 
 
 def _measured(
-    given: Evaluation, statistics: PromptStatistics, *, unscored_is_right: bool, num_resamples: int | None = None
-) -> dict[str, Any]:
+    evaluation: Evaluation, statistics: PromptStatistics, *, unscored_is_right: bool, num_resamples: int | None = None
+) -> JsonObject:
     """Headline and the bench's own part."""
-    resamples = given.config.num_resamples if num_resamples is None else num_resamples
-    columns = given.headline.unscored_right if unscored_is_right else given.headline.unscored_wrong
-    items = items_of(given.questions, statistics, num_resamples=resamples, columns=columns)
-    totals = resample(items, seed=given.config.seed)
-    return means(totals) | given.bench.summarise(totals, given.questions.left_out)
+    resamples = evaluation.config.num_resamples if num_resamples is None else num_resamples
+    columns = evaluation.headline.unscored_right if unscored_is_right else evaluation.headline.unscored_wrong
+    items = items_of(evaluation.questions, statistics, num_resamples=resamples, columns=columns)
+    totals = resample(items, seed=evaluation.config.seed)
+    return means(totals) | evaluation.bench.summarise(totals, evaluation.questions.left_out)
 
 
-def _policies(given: Evaluation, found: PromptStatistics, judged: Judged) -> dict[str, Any]:
+def _headline(measured: JsonObject, baselines: Mapping[str, Baseline]) -> HeadlineSummary:
+    # The name of a bench's weight set stands in the policies; at the top ``weights`` are those of the categories.
+    values = {name: value for name, value in measured.items() if name != "weights"}
+    return msgspec.convert({**values, "baselines": baselines}, HeadlineSummary)
+
+
+def _judged_parts(evaluation: Evaluation, statistics: PromptStatistics, judged: Judged) -> JsonObject:
     """The outcomes of a model that was asked, and its measures with ties and missing verdicts wrong, half and right."""
     wrong, right = (
-        _measured(given, with_policy(found, policy), unscored_is_right=policy == "right")
-        for policy in ("wrong", "right")
+        _measured(evaluation, with_policy(statistics, ties), unscored_is_right=ties == "right")
+        for ties in ("wrong", "right")
     )
-    half = half_points(given.questions, found, given.config, given.bench)
+    half = half_points(evaluation.questions, statistics, evaluation.config, evaluation.bench)
     return {
-        "outcomes": outcome_report(given.questions.columns, judged),
+        "outcomes": outcome_report(evaluation.questions.columns, judged),
         "judges": judged.judges,
-        "policies": {"wrong": wrong, "half": half, "right": right},
+        "policies": {"wrong": policy(wrong), "half": policy(half), "right": policy(right)},
     }
 
 
-def _with_bounds(given: Evaluation, found: PromptStatistics) -> dict[str, Any]:
+def _bounds_parts(evaluation: Evaluation, statistics: PromptStatistics) -> JsonObject:
+    """The counts of unscored responses, the headline's bounds, and accuracy over the scored pairs alone."""
     low, high = (
-        _measured(given, count_unscored(found, how), unscored_is_right=how == "right", num_resamples=0)
+        _measured(evaluation, count_unscored(statistics, how), unscored_is_right=how == "right", num_resamples=0)
         for how in ("wrong", "right")
     )
-    scored = items_of(given.questions, count_unscored(found, "left_out"), num_resamples=given.config.num_resamples)
-    over_scored = means(resample(scored, seed=given.config.seed))
+    scored = items_of(
+        evaluation.questions, count_unscored(statistics, "left_out"), num_resamples=evaluation.config.num_resamples
+    )
+    over_scored = means(resample(scored, seed=evaluation.config.seed))
+    over_scored["by_category"] = {
+        name: {"accuracy": group["accuracy"]} for name, group in over_scored["by_category"].items()
+    }
+    names = ("accuracy", "accuracy_micro", "by_category")
     return {
-        "unscored": unscored_report(given.questions.columns, given.scores),
-        "bounds": _bounds(low, high),
-        "over_scored_pairs": {
-            "accuracy": over_scored["accuracy"],
-            "accuracy_micro": over_scored["accuracy_micro"],
-            "by_category": {name: {"accuracy": own["accuracy"]} for name, own in over_scored["by_category"].items()},
-        },
+        "unscored": unscored_report(evaluation.questions.columns, evaluation.scores),
+        "bounds": msgspec.convert(_bounds(low, high), BenchAccuracy[Range]),
+        "over_scored_pairs": msgspec.convert({name: over_scored[name] for name in names}, Accuracy[Estimate]),
     }
 
 
-def _baseline(given: Evaluation, model: PromptStatistics, score: Floats, *, withheld: bool) -> dict[str, Any]:
-    own = answers(given.questions.columns, values_of(given.questions.columns, score))
-    seed, num_resamples = given.config.seed, given.config.num_resamples
-    measured = means(resample(items_of(given.questions, own, num_resamples=num_resamples), seed=seed))
+def _baseline(evaluation: Evaluation, model: PromptStatistics, score: Floats, *, withheld: bool) -> Baseline:
+    columns, config = evaluation.questions.columns, evaluation.config
+    baseline = answers(columns, values_of(columns, score))
+    measured = means(
+        resample(items_of(evaluation.questions, baseline, num_resamples=config.num_resamples), seed=config.seed)
+    )
     del measured["by_language"]
-    both = items_of(given.questions, model, own, num_resamples=NUM_RESAMPLES)
-    difference = share_difference(both, ACCURACY, seed=seed).estimate
-    return measured | {"difference": (difference.withheld() if withheld else difference).record()}
+    both = items_of(evaluation.questions, model, baseline, num_resamples=NUM_RESAMPLES)
+    difference = share_difference(both, ACCURACY, seed=config.seed).estimate
+    return msgspec.convert(measured | {"difference": difference.withheld() if withheld else difference}, Baseline)
 
 
-def _withheld(tree: dict[str, Any]) -> dict[str, Any]:
+def _withheld(tree: JsonObject) -> JsonObject:
     """The same summary without numbers: with most pairs unscored there is no headline, only bounds."""
     if "value" in tree:
         return tree | {"value": None, "low": None, "high": None}
     return {name: _withheld(inner) if isinstance(inner, dict) else inner for name, inner in tree.items()}
 
 
-def _bounds(low: dict[str, Any], high: dict[str, Any]) -> dict[str, Any]:
+def _bounds(low: JsonObject, high: JsonObject) -> JsonObject:
     """Each value's bounds: unscored pairs counted as wrong, and as right."""
     if "value" in low:
         return {"low": low["value"], "high": high["value"]}

@@ -1,10 +1,10 @@
-"""Tables and figures as values: words that have translations, numbers as they are shown, columns and rows."""
+"""Tables, figures and panels as values: words with translations, formatted numbers, columns and rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from steelyard.report.summary_readers import Estimate
+from steelyard.statistics.intervals import Estimate
 
 DASH = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
@@ -102,6 +102,46 @@ def count(number: int | None) -> str:
 def decimal(value: float | None, places: int = 3) -> str:
     """A number with so many decimals; a dash for null."""
     return DASH if value is None else f"{value:.{places}f}".replace("-", MINUS)
+
+
+def decimal_interval(estimate: Estimate) -> str:
+    """The interval as ``0.412 … 0.633``; the reason where there is none."""
+    if estimate.low is None or estimate.high is None:
+        return reason(estimate)
+    return f"{decimal(estimate.low)} \N{HORIZONTAL ELLIPSIS} {decimal(estimate.high)}"
+
+
+class Form(NamedTuple):
+    """How the values of a measure are written in a table, and how their intervals are."""
+
+    value: Callable[[float | None], str]
+    interval: Callable[[Estimate], str]
+
+    def cells(self, estimate: Estimate | None) -> tuple[str, str]:
+        """Return value and interval; dashes for null."""
+        return (DASH, DASH) if estimate is None else (self.value(estimate.value), self.interval(estimate))
+
+
+PERCENT = Form(percent, spread)
+DECIMAL = Form(decimal, decimal_interval)
+
+
+def plain_value(value: float | None) -> str:
+    """Return a value for the terminal: ``0.712``, or ``none``."""
+    return "none" if value is None else f"{value:.3f}"
+
+
+def plain_estimate(estimate: Estimate) -> str:
+    """Return a value with its interval for the terminal: ``0.712 [0.684, 0.739]``, or with the reason for none."""
+    if estimate.value is None or estimate.low is None:
+        why = "" if estimate.value is None or estimate.why is None else f" [{estimate.why}]"
+        return plain_value(estimate.value) + why
+    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+
+
+def plain_row(title: str, estimate: Estimate, remark: str = "") -> str:
+    """Return a line of the terminal: the title in 26 columns, the estimate, and a remark."""
+    return f"{title:26} {plain_estimate(estimate)}{remark}"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

@@ -191,7 +191,7 @@ def _arm(name: str, table: Integers, layout: Layout, *, trained: Sequence[Run], 
     categories = by_category(totals.cells)
     # A share is the same of sums over seeds; only n counts each prompt once per seed.
     accuracy, exact = (estimate_macro(totals, categories, share) for share in (ACCURACY, EXACT_MATCH))
-    by_seed = tuple(run.summary["accuracy"]["value"] for run in evaluated)
+    by_seed = tuple(run.summary.accuracy.value for run in evaluated)
     return Arm(
         name=name,
         num_prompts=float(np.mean([run.summary["num_prompts"] for run in trained])),

@@ -13,19 +13,24 @@ from steelyard.core.errors import ConfigError, EvidenceError, FileError, Place, 
 from steelyard.core.plugins import build
 from steelyard.core.scores import checked_scores
 from steelyard.core.types import Case, JsonObject, Run, Scores
+from steelyard.evaluation.items import ScoredItem
 from steelyard.io.cases import read_cases
 from steelyard.io.rows import read_rows
 from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, file_hash, read_run
 from steelyard.io.score_files import placed_lines
 from steelyard.plugins.reward_models import FOLDER_KIND, ModelChoice, choose_model
-from steelyard.ranking.judgment_table import EVERYTHING, Aggregate, Only, parse_only
+from steelyard.ranking.judgment_table import (
+    EVERYTHING,
+    Aggregate,
+    Only,
+    parse_only,
+)
 from steelyard.report.item_judgments import CaseScores
-from steelyard.report.summary_readers import Item
 
 _WRITTEN_SUFFIXES = (".jsonl", ".parquet")
 _READ_SUFFIXES = (*_WRITTEN_SUFFIXES, ".json")
 _NO_CASES = ("model", "scores", "tokenizer", "run")
-Line = TypeVar("Line", Scores, Item)
+Line = TypeVar("Line", Scores, ScoredItem)
 
 
 class Rule(BaseConfig, frozen=True):
@@ -221,7 +226,7 @@ def find_scores(path: Path, case: Case, items: Path | None = None) -> tuple[Case
         scores = checked_scores(case, line, by="it")
     except EvidenceError as error:
         return None, f"scores: {place} does NOT FIT this item: {error.problem}"
-    outcome = None if items is None else _line_of(items, case, Item)
+    outcome = None if items is None else _line_of(items, case, ScoredItem)
     sentence = f"scores: {place}" + (f"; its result: {outcome[0]}" if outcome else "")
     return CaseScores(str(path), scores, outcome[1] if outcome else None), sentence
 

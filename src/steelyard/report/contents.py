@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from steelyard.evaluation.comparison import ComparisonSummary
+from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.languages import LanguagesSummary
 from steelyard.evaluation.leaderboard import LeaderboardSummary
 from steelyard.evaluation.measures.accuracy import Named
+from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.evaluation.tables import Sentence, word
 from steelyard.ranking.resolution import ResolveSummary
 from steelyard.report.comparison import comparison_section, comparison_sentences
@@ -15,8 +17,7 @@ from steelyard.report.items import join_items, pack
 from steelyard.report.judges import judges_section
 from steelyard.report.languages import language_sentences, languages_section
 from steelyard.report.leaderboard import leaderboard_section
-from steelyard.report.measured_contents import MoreMeasured
-from steelyard.report.measured_section import more_section
+from steelyard.report.measures import measures_section
 from steelyard.report.page import Page
 from steelyard.report.sections import (
     Section,
@@ -32,17 +33,16 @@ from steelyard.report.sources import (
     case_files,
     comparison_of,
     curve_of,
-    evaluation_of,
     items_of,
     languages_of,
     leaderboard_of,
-    measures_of,
     of_stage,
     read_known_cases,
     resolution_of,
+    summary_of,
     training_of,
 )
-from steelyard.report.summary_readers import Item, Training
+from steelyard.report.summary_readers import Training, model_name
 from steelyard.report.summary_text import (
     CardGroup,
     evaluation_cards,
@@ -55,9 +55,8 @@ class Gathered(NamedTuple):
     """The runs, and what was read of them."""
 
     sources: tuple[Source, ...]
-    evaluations: tuple[Named, ...]
-    items: dict[str, Sequence[Item]]
-    measured: dict[str, MoreMeasured]
+    items: dict[str, Sequence[ScoredItem]]
+    summaries: dict[str, EvaluationSummary]
     comparisons: dict[str, ComparisonSummary]
     leaderboards: tuple[LeaderboardSummary, ...]
     languages: tuple[LanguagesSummary, ...]
@@ -70,13 +69,12 @@ class Gathered(NamedTuple):
 def gather(sources: Sequence[Source]) -> Gathered:
     """Everything that the report needs. Raises FileError or RecordError for what is broken."""
     evaluated = of_stage(sources, "evaluate")
-    evaluations = _told_apart([evaluation_of(source) for source in evaluated], evaluated)
+    summaries = _by_name([summary_of(source) for source in evaluated], evaluated)
     files = case_files(sources)
     return Gathered(
         sources=tuple(sources),
-        evaluations=evaluations,
-        items={named.name: items_of(source) for named, source in zip(evaluations, evaluated, strict=True)},
-        measured={named.name: measures_of(source) for named, source in zip(evaluations, evaluated, strict=True)},
+        items={name: items_of(source) for name, source in zip(summaries, evaluated, strict=True)},
+        summaries=summaries,
         comparisons={source.name: comparison_of(source) for source in of_stage(sources, "compare")},
         leaderboards=tuple(leaderboard_of(source) for source in of_stage(sources, "leaderboard")),
         languages=tuple(languages_of(source) for source in of_stage(sources, "languages")),
@@ -110,23 +108,25 @@ def page_of(gathered: Gathered, *, title: str | None, language: str, budget: int
     )
 
 
-def _told_apart(evaluations: Sequence[Named], sources: Sequence[Source]) -> tuple[Named, ...]:
-    names = [named.name for named in evaluations]
-    return tuple(
-        named if names.count(named.name) == 1 else named._replace(name=f"{named.name} ({source.name})")
-        for named, source in zip(evaluations, sources, strict=True)
-    )
+def _by_name(summaries: Sequence[EvaluationSummary], sources: Sequence[Source]) -> dict[str, EvaluationSummary]:
+    """The evaluations under their model's name; those of one model also name their run."""
+    names = [model_name(summary.model) or source.name for summary, source in zip(summaries, sources, strict=True)]
+    unique = [
+        name if names.count(name) == 1 else f"{name} ({source.name})"
+        for name, source in zip(names, sources, strict=True)
+    ]
+    return dict(zip(unique, summaries, strict=True))
 
 
 def _sections(gathered: Gathered) -> list[Section]:
     evaluated = _evidence(gathered, "evaluate")
     curves = {source.name: curve_of(source) for source in of_stage(gathered.sources, "train")}
     return [
-        accuracy_section(gathered.evaluations, evaluated),
+        accuracy_section([Named(name, summary) for name, summary in gathered.summaries.items()], evaluated),
         comparison_section(gathered.comparisons, _evidence(gathered, "compare")),
         leaderboard_section(gathered.leaderboards, _evidence(gathered, "leaderboard")),
         languages_section(gathered.languages, _evidence(gathered, "languages")),
-        more_section(gathered.measured, evaluated),
+        measures_section(gathered.summaries, evaluated),
         rewards_section(gathered.items, evaluated),
         conflict_section(gathered.resolutions, _evidence(gathered, "resolve")),
         judges_section(gathered.resolutions, []),
@@ -140,16 +140,18 @@ def _evidence(gathered: Gathered, stage: str) -> list[str]:
 
 def _cards(gathered: Gathered) -> tuple[CardGroup, ...]:
     """One group, or one an evaluation and one of the judgments where there are several evaluations."""
-    groups = [CardGroup(named.name, evaluation_cards(named)) for named in gathered.evaluations]
+    groups = [CardGroup(name, evaluation_cards(name, summary)) for name, summary in gathered.summaries.items()]
     conflicts = tuple(conflict_card(name, summary) for name, summary in gathered.resolutions.items())
     groups = [*groups, CardGroup(word("conflicts"), conflicts)]
-    if len(gathered.evaluations) < 2:
+    if len(gathered.summaries) < 2:
         groups = [CardGroup("", tuple(card for group in groups for card in group.cards))]
     return tuple(group for group in groups if group.cards)
 
 
 def _sentences(gathered: Gathered) -> tuple[Sentence, ...]:
-    said = [sentence for named in gathered.evaluations for sentence in evaluation_sentences(named)]
+    said = [
+        sentence for name, summary in gathered.summaries.items() for sentence in evaluation_sentences(name, summary)
+    ]
     said += [sentence for own in gathered.comparisons.values() for sentence in comparison_sentences(own)]
     said += [sentence for own in gathered.languages for sentence in language_sentences(own)]
     said += [sentence for own in gathered.resolutions.values() for sentence in conflict_sentences(own)]

@@ -24,8 +24,8 @@ _FOLDER = files("steelyard.report") / "templates"
 class Strings:
     """The words of an interface in every language, and HTML made of them; the page shows one language at a time."""
 
-    def __init__(self, name: str) -> None:
-        self.table: dict[str, dict[str, str]] = tomllib.loads(read_template(name))
+    def __init__(self, name: str, more: Mapping[str, Mapping[str, str]] | None = None) -> None:
+        self.table: dict[str, Mapping[str, str]] = {**tomllib.loads(read_template(name)), **(more or {})}
 
     def translate(self, text: str, language: str) -> str:
         """Return the text with its words in one language; a word without translation keeps its fallback."""

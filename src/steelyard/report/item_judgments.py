@@ -15,6 +15,7 @@ from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from steelyard.core.types import Judgment, Ranking, Scores
+from steelyard.evaluation.items import ScoredItem
 from steelyard.io.terminal_text import (
     INDENT,
     Line,
@@ -27,7 +28,6 @@ from steelyard.io.terminal_text import (
     visible_line,
 )
 from steelyard.report.case_analysis import Arrow, CaseAnalysis, Cycle
-from steelyard.report.summary_readers import Item
 
 MOST_JUDGMENTS = 60
 _MOST_BAR = 24
@@ -50,7 +50,7 @@ class CaseScores(NamedTuple):
 
     name: str
     scores: Scores
-    outcome: Item | None = None
+    outcome: ScoredItem | None = None
 
 
 def judgment_lines(analysis: CaseAnalysis, width: int) -> list[Line]:
@@ -245,7 +245,7 @@ def _reaches_better_tier(analysis: CaseAnalysis, response: str, scores: Mapping[
     return tier is not None and any(other is not None and other < tier for other in tiers)
 
 
-def _outcome(outcome: Item | None, width: int) -> list[Line]:
+def _outcome(outcome: ScoredItem | None, width: int) -> list[Line]:
     if outcome is None:
         return []
     exact = {True: "exact match", False: "no exact match", None: "exact match not counted"}[outcome.exact_match]

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.core.types import Case, JsonObject, Judgment, Ranking, Response
+from steelyard.evaluation.items import ScoredItem
 from steelyard.report.case_analysis import PairEdge, graph_edges, num_conflicting
-from steelyard.report.summary_readers import Item
 
 Key = tuple[str, str | None]
 _PREVIEW = 200
@@ -27,7 +27,7 @@ class Known(NamedTuple):
 
     key: Key
     cases: tuple[tuple[str, Case], ...]
-    outcomes: tuple[Item | None, ...]
+    outcomes: tuple[ScoredItem | None, ...]
 
 
 @runtime_checkable
@@ -40,7 +40,7 @@ class Keyed(Protocol):
 class JoinedItems(Sequence[Known]):
     """The prompts of all runs, joined on access: cases and items may be in files."""
 
-    def __init__(self, cases: Mapping[str, Sequence[Case]], evaluations: Sequence[Sequence[Item]]) -> None:
+    def __init__(self, cases: Mapping[str, Sequence[Case]], evaluations: Sequence[Sequence[ScoredItem]]) -> None:
         sources = (*evaluations, *cases.values())
         number_of: dict[Key, int] = {}
         numbers = [[number_of.setdefault(key, len(number_of)) for key in _keys(source)] for source in sources]
@@ -64,12 +64,12 @@ class JoinedItems(Sequence[Known]):
         return Known(self._keys[index], cases, outcomes)
 
 
-def join_items(cases: Mapping[str, Sequence[Case]], evaluations: Sequence[Sequence[Item]]) -> JoinedItems:
+def join_items(cases: Mapping[str, Sequence[Case]], evaluations: Sequence[Sequence[ScoredItem]]) -> JoinedItems:
     """Join the runs by (prompt id, language), in order of first mention: evaluated prompts first."""
     return JoinedItems(cases, evaluations)
 
 
-def _keys(values: Sequence[Case] | Sequence[Item]) -> Sequence[Key]:
+def _keys(values: Sequence[Case] | Sequence[ScoredItem]) -> Sequence[Key]:
     return values.keys if isinstance(values, Keyed) else [value.key for value in values]
 
 
@@ -139,7 +139,7 @@ def is_simulated(case: Case) -> bool:
     )
 
 
-def _outcome(item: Item) -> list[Any]:
+def _outcome(item: ScoredItem) -> list[Any]:
     num_unscored = sum(score is None for score in item.scores.values())
     return [item.num_pairs, item.num_correct, item.num_tied, item.exact_match, num_unscored]
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from steelyard.evaluation.measure import measure_texts
 from steelyard.evaluation.tables import Sentence, count
 from steelyard.report.html import (
     Strings,
@@ -17,6 +18,8 @@ from steelyard.report.html import (
 from steelyard.report.items import Packed, packed_text
 from steelyard.report.sections import Protocol, Section
 from steelyard.report.summary_text import CardGroup
+
+_DEFINITION = "define_"
 
 
 class Page(NamedTuple):
@@ -34,9 +37,14 @@ class Page(NamedTuple):
     version: str
 
 
+def page_strings() -> Strings:
+    """Return the words of the page, with those of every measure."""
+    return Strings("strings.toml", measure_texts())
+
+
 def render(page: Page) -> str:
     """Return the HTML text. It loads no script, style, font or picture, and its policy forbids to."""
-    strings = Strings("strings.toml")
+    strings = page_strings()
     figures = [panel.figure.spec for section in page.sections for panel in section.panels if panel.figure]
     scripts = [*([_vega()] if figures else []), *map(read_template, ("page.js", "graph.js", "items.js"))]
     return (
@@ -44,6 +52,7 @@ def render(page: Page) -> str:
         .from_string(read_template("page.html"))
         .render(
             page=page,
+            terms=_terms(),
             left_out=_left_out(page.packed),
             styles=code_markup(read_template("page.css")),
             scripts=[code_markup(script) for script in scripts],
@@ -54,6 +63,12 @@ def render(page: Page) -> str:
             pages=page.packed.pages,
         )
     )
+
+
+def _terms() -> list[str]:
+    """The words that the page defines: of the headline, of every measure that defines some, and of judgments."""
+    of_measures = [key.removeprefix(_DEFINITION) for key in measure_texts() if key.startswith(_DEFINITION)]
+    return ["accuracy", "exact_match", "interval_95", *of_measures, "conflict_ratio", "tier"]
 
 
 def _left_out(packed: Packed) -> Sentence | None:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.core.arrays import Floats
+from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.tables import Table, count, decimal, percent, table, word
-from steelyard.report.summary_readers import Item
 
 _QUANTILES = (5, 25, 50, 75, 95)
 QUANTILE_WORDS = ("quantile_5", "quantile_25", "median", "quantile_75", "quantile_95")
@@ -37,7 +37,7 @@ class TierSpread(NamedTuple):
     quantiles: tuple[float, ...]
 
 
-def rewards_of(items: Iterable[Item]) -> Rewards:
+def rewards_of(items: Iterable[ScoredItem]) -> Rewards:
     """The scored, ranked responses of all prompts, and the margins of their pairs across tiers."""
     scores, tiers, sizes, depths = array("d"), array("q"), array("q"), array("q")
     for item in items:

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from steelyard.core.types import Counts, Run
+from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.measures.accuracy import (
     Named,
     bench_table,
     group_figure,
     group_table,
+    groups_of,
     overview_figure,
     overview_table,
 )
@@ -16,7 +18,6 @@ from steelyard.evaluation.tables import Grouped, Panel, Table, count, table, wor
 from steelyard.io.terminal_text import rule_counts
 from steelyard.report.distributions import margin_figure, score_figure, tier_figure
 from steelyard.report.rewards import margin_table, rewards_of, tier_spreads, tier_table
-from steelyard.report.summary_readers import Item, Measured
 
 
 class Section(NamedTuple):
@@ -41,16 +42,16 @@ def accuracy_section(compared: Sequence[Named], evidence: Sequence[str]) -> Sect
     for named in compared:
         whole = (Grouped("", overview_table(named)),)
         panels.append(Panel(named.name, overview_figure(named), whole, "note_overview"))
-        parts = bench_table(named.evaluation)
+        parts = bench_table(named.headline)
         if parts is not None:
             panels.append(Panel(word("bench_parts"), None, (Grouped("", parts),)))
     panels += _group_panels(compared, "category")
-    if any(len(named.evaluation.by_language) > 1 for named in compared):
+    if any(len(named.headline.by_language or {}) > 1 for named in compared):
         panels += _group_panels(compared, "language")
     return Section("accuracy", tuple(evidence), tuple(panels))
 
 
-def rewards_section(items: Mapping[str, Iterable[Item]], evidence: Sequence[str]) -> Section:
+def rewards_section(items: Mapping[str, Iterable[ScoredItem]], evidence: Sequence[str]) -> Section:
     """The distributions of each model's rewards; a model without scored and ranked responses has none."""
     panels: list[Panel] = []
     for name, own in items.items():
@@ -102,7 +103,7 @@ def protocol(name: str, run: Run) -> Protocol:
 
 
 def _group_panels(compared: Sequence[Named], group: str) -> list[Panel]:
-    shown = [named for named in compared if _groups(named, group)]
+    shown = [named for named in compared if groups_of(named.headline, group)]
     alike = _alike(shown, group)
     return [_group_panel(own, group, is_only=len(alike) == 1) for own in alike]
 
@@ -111,8 +112,10 @@ def _alike(shown: Sequence[Named], group: str) -> list[list[Named]]:
     """Evaluations that share a group stand in one figure; those of another bench, whose groups differ, in their own."""
     found: list[list[Named]] = []
     for named in shown:
-        names = set(_groups(named, group))
-        beside = next((own for own in found if any(names & set(_groups(other, group)) for other in own)), None)
+        names = set(groups_of(named.headline, group))
+        beside = next(
+            (own for own in found if any(names & set(groups_of(other.headline, group)) for other in own)), None
+        )
         if beside is None:
             found.append([named])
         else:
@@ -127,13 +130,8 @@ def _group_panel(shown: Sequence[Named], group: str, *, is_only: bool) -> Panel:
 
 
 def _group_table(named: Named, group: str) -> Table:
-    own = named.evaluation
-    beside = {name: baseline.by_category for name, baseline in own.baselines.items()} if group == "category" else {}
-    return group_table(_groups(named, group), beside)
-
-
-def _groups(named: Named, group: str) -> Mapping[str, Measured]:
-    return named.evaluation.by_category if group == "category" else named.evaluation.by_language
+    baselines = named.headline.baselines.items() if group == "category" else ()
+    return group_table(groups_of(named.headline, group), {name: own.by_category for name, own in baselines})
 
 
 def _pairs(rows: Sequence[tuple[str, str]]) -> Table:

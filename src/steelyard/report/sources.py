@@ -16,9 +16,10 @@ import msgspec
 from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.types import Case, Run
 from steelyard.evaluation.comparison import ComparisonSummary
+from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.languages import LanguagesSummary
 from steelyard.evaluation.leaderboard import LeaderboardSummary
-from steelyard.evaluation.measures.accuracy import Named
+from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.io.cases import encode_case, read_cases
 from steelyard.io.lines import read_batches
 from steelyard.io.progress import track
@@ -26,13 +27,9 @@ from steelyard.io.run_folder import STARTED_FILE, file_hash, read_run
 from steelyard.io.tables import is_parquet
 from steelyard.ranking.resolution import ResolveSummary
 from steelyard.report.items import Key, is_simulated
-from steelyard.report.measured_contents import MoreMeasured
 from steelyard.report.summary_readers import (
     CurvePoint,
-    Evaluation,
-    Item,
     Training,
-    model_name,
 )
 
 _BOM = b"\xef\xbb\xbf"
@@ -106,10 +103,9 @@ def of_stage(sources: Sequence[Source], stage: str) -> tuple[Source, ...]:
     return tuple(source for source in sources if source.run.stage == stage)
 
 
-def evaluation_of(source: Source) -> Named:
-    """The summary of an evaluation, under its model's name. Raises RecordError if it is none."""
-    evaluation = _summary(source, Evaluation)
-    return Named(model_name(evaluation.model) or source.name, evaluation)
+def summary_of(source: Source) -> EvaluationSummary:
+    """Return the summary of an evaluation. Raises RecordError if it is none."""
+    return _summary(source, EvaluationSummary)
 
 
 def comparison_of(source: Source) -> ComparisonSummary:
@@ -127,11 +123,6 @@ def languages_of(source: Source) -> LanguagesSummary:
     return _summary(source, LanguagesSummary)
 
 
-def measures_of(source: Source) -> MoreMeasured:
-    """What an evaluation measured beside its headline; nothing of one that did not. Raises RecordError if broken."""
-    return _summary(source, MoreMeasured)
-
-
 def resolution_of(source: Source) -> ResolveSummary:
     """The summary of a run of ``resolve``. Raises RecordError if it is none."""
     return _summary(source, ResolveSummary)
@@ -142,12 +133,12 @@ def training_of(source: Source) -> Training:
     return _summary(source, Training)
 
 
-def items_of(source: Source) -> Sequence[Item]:
+def items_of(source: Source) -> Sequence[ScoredItem]:
     """Return the results by item of an evaluation, read on access; empty where the run wrote none."""
-    keys = [item.key for item in _lines(source, "items.jsonl", Item)]
+    keys = [item.key for item in _lines(source, "items.jsonl", ScoredItem)]
     if not keys:
         return ()
-    decode = partial(msgspec.json.decode, type=Item, strict=False)
+    decode = partial(msgspec.json.decode, type=ScoredItem)
     return StoredLines((source.folder / "items.jsonl").open("rb"), keys, decode)
 
 

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from steelyard.evaluation.measures.accuracy import Named, baseline_word
+from steelyard.evaluation.coverage import Coverage
+from steelyard.evaluation.measures.accuracy import Baseline, baseline_word
+from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.evaluation.tables import (
     DASH,
     Sentence,
@@ -14,12 +16,7 @@ from steelyard.evaluation.tables import (
     spread,
     word,
 )
-from steelyard.report.summary_readers import (
-    Baseline,
-    Coverage,
-    Estimate,
-    Evaluation,
-)
+from steelyard.statistics.intervals import Estimate
 
 
 class Card(NamedTuple):
@@ -42,26 +39,21 @@ class CardGroup(NamedTuple):
     cards: tuple[Card, ...]
 
 
-def evaluation_cards(named: Named) -> tuple[Card, ...]:
-    """The bench's own headline where it has one, accuracy, exact match, and the lead over the best baseline."""
-    own = named.evaluation
+def evaluation_cards(name: str, summary: EvaluationSummary) -> tuple[Card, ...]:
+    """The bench's summary headline where it has one, accuracy, exact match, and the lead over the best baseline."""
     cards: list[Card] = []
-    if own.overall is not None:
-        below = _interval_and_n(own.overall, "prompts")
-        cards.append(Card(word("bench_overall"), percent(own.overall.value), below, "", named.name))
+    if summary.overall is not None:
+        below = _interval_and_n(summary.overall, "prompts")
+        cards.append(Card(word("bench_overall"), percent(summary.overall.value), below, "", name))
     cards += [
-        Card(word("accuracy"), percent(own.accuracy.value), _interval_and_n(own.accuracy, "pairs"), "", named.name),
-        Card(
-            word("exact_match"),
-            percent(own.exact_match.value),
-            _interval_and_n(own.exact_match, "prompts"),
-            "",
-            named.name,
-        ),
+        Card(word("accuracy"), percent(summary.accuracy.value), _interval_and_n(summary.accuracy, "pairs"), "", name),
     ]
-    best = best_baseline(own.baselines)
-    if best is not None and own.baselines[best].difference.value is not None:
-        difference = own.baselines[best].difference
+    if summary.exact_match is not None:
+        below = _interval_and_n(summary.exact_match, "prompts")
+        cards.append(Card(word("exact_match"), percent(summary.exact_match.value), below, "", name))
+    best = best_baseline(summary.baselines)
+    if best is not None and summary.baselines[best].difference.value is not None:
+        difference = summary.baselines[best].difference
         below = f"{word('points')}\n{word('interval_95')} {points_spread(difference)}"
         cards.append(
             Card(word("lead_over_best"), points(difference.value), below, tone_of(difference), baseline_word(best))
@@ -93,40 +85,41 @@ def tone_of(difference: Estimate) -> str:
     return "good" if difference.low > 0 else "bad" if difference.high < 0 else ""
 
 
-def evaluation_sentences(named: Named) -> tuple[Sentence, ...]:
+def evaluation_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentence, ...]:
     """What can be said of an evaluation. Without a headline (most pairs unscored) it says just that."""
-    own = named.evaluation
-    if own.accuracy.value is None:
-        return _without_headline(named)
-    gaps = {"model": named.name, "categories": count(len(own.by_category)), **_gaps(own.accuracy)}
-    said = [] if own.overall is None else [Sentence("say_overall", {"model": named.name, **_gaps(own.overall)})]
+    if summary.accuracy.value is None:
+        return _without_headline(name, summary)
+    gaps = {"model": name, "categories": count(len(summary.by_category)), **_gaps(summary.accuracy)}
+    said = [] if summary.overall is None else [Sentence("say_overall", {"model": name, **_gaps(summary.overall)})]
     said.append(Sentence("say_accuracy", gaps))
-    if own.exact_match.value is not None:
-        said.append(Sentence("say_exact_match", _gaps(own.exact_match)))
-    said += _coverage_sentences(own)
-    best = best_baseline(own.baselines)
+    if summary.exact_match is not None and summary.exact_match.value is not None:
+        said.append(Sentence("say_exact_match", _gaps(summary.exact_match)))
+    said += _coverage_sentences(summary)
+    best = best_baseline(summary.baselines)
     if best is not None:
-        said.append(_against(best, own.baselines[best]))
-    said += _order_leak(own.baselines.get(_READS_THE_ORDER))
-    if own.missing:
-        missing = ", ".join(f"{name} ({why})" for name, why in own.missing.items())
+        said.append(_against(best, summary.baselines[best]))
+    said += _order_leak(summary.baselines.get(_READS_THE_ORDER))
+    if summary.missing:
+        missing = ", ".join(f"{name} ({why})" for name, why in summary.missing.items())
         said.append(Sentence("say_missing", {"missing": missing}))
-    if own.tied.num_pairs:
-        said.append(Sentence("say_tied", {"pairs": count(own.tied.num_pairs), "share": percent(own.tied.share)}))
+    if summary.tied.num_pairs:
+        said.append(
+            Sentence("say_tied", {"pairs": count(summary.tied.num_pairs), "share": percent(summary.tied.share)})
+        )
     return tuple(said)
 
 
-def _coverage_sentences(own: Evaluation) -> list[Sentence]:
+def _coverage_sentences(summary: EvaluationSummary) -> list[Sentence]:
     """What was cut, by language, and what has no score, with what accuracy is if all of it were right."""
     said: list[Sentence] = []
-    coverage = own.coverage
+    coverage = summary.coverage
     if coverage is not None and coverage.num_cut:
         by_language = {name: one.num_cut / one.num_responses for name, one in coverage.by_language.items()}
         said.append(Sentence("say_cut", _affected(coverage, coverage.num_cut, by_language)))
     if coverage is not None and coverage.num_unscored:
         by_language = {name: one.num_unscored / one.num_responses for name, one in coverage.by_language.items()}
         said.append(Sentence("say_unscored", _affected(coverage, coverage.num_unscored, by_language)))
-    return [*said, *_bounds_sentence(own)]
+    return [*said, *_bounds_sentence(summary)]
 
 
 def _affected(coverage: Coverage, number: int, by_language: Mapping[str, float]) -> dict[str, str]:
@@ -139,9 +132,9 @@ def _affected(coverage: Coverage, number: int, by_language: Mapping[str, float])
     }
 
 
-def _bounds_sentence(own: Evaluation) -> Sequence[Sentence]:
-    ends = own.bounds.accuracy
-    if ends.low is None:
+def _bounds_sentence(summary: EvaluationSummary) -> Sequence[Sentence]:
+    ends = None if summary.bounds is None else summary.bounds.accuracy
+    if ends is None or ends.low is None:
         return ()
     return (Sentence("say_bounds", {"low": percent(ends.low), "high": percent(ends.high)}),)
 
@@ -153,15 +146,14 @@ def _order_leak(first: Baseline | None) -> list[Sentence]:
     return [Sentence("say_order_leak", {"accuracy": percent(first.accuracy.value)})]
 
 
-def _without_headline(named: Named) -> tuple[Sentence, ...]:
-    own = named.evaluation
-    reasons = own.unscored.by_reason if own.unscored else {}
+def _without_headline(name: str, summary: EvaluationSummary) -> tuple[Sentence, ...]:
+    reasons = summary.unscored.by_reason if summary.unscored else {}
     values = {
-        "model": named.name,
-        "number": count(own.unscored.num_responses if own.unscored else None),
+        "model": name,
+        "number": count(summary.unscored.num_responses if summary.unscored else None),
         "reasons": ", ".join(f"{reason} {number:,}" for reason, number in reasons.items()) or DASH,
     }
-    return (Sentence("say_no_headline", values), *_bounds_sentence(own))
+    return (Sentence("say_no_headline", values), *_bounds_sentence(summary))
 
 
 def _against(name: str, baseline: Baseline) -> Sentence:

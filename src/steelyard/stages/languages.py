@@ -12,9 +12,10 @@ import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
-from steelyard.core.errors import EvidenceError, FileError, choices
+from steelyard.core.errors import EvidenceError, choices
 from steelyard.core.plugins import build
 from steelyard.core.types import Counts, Run
+from steelyard.evaluation.evaluations import read_evaluation
 from steelyard.evaluation.items import Item, read_items
 from steelyard.evaluation.languages import Kin, LanguagesSummary, ParallelEvaluation, compare_languages
 from steelyard.io.progress import log
@@ -55,9 +56,7 @@ def languages(evaluated: Path, out: Path, config: Config = _DEFAULT, *, force: b
 
     Raises EvidenceError where there is one language alone, no English, or no item that all have.
     """
-    run = read_run(evaluated)
-    if run.stage != "evaluate":
-        raise FileError(f"a run of {run.stage}", where=str(evaluated), allowed="the --out folder of `evaluate`")
+    run = read_evaluation(evaluated)
     inputs = {"run": evaluated / "run.json", "items": evaluated / "items.jsonl"}
     with result_folder(out, "languages", config=config, inputs=inputs, seed=config.seed, force=force) as result:
         if result.is_finished:
@@ -70,11 +69,11 @@ def languages(evaluated: Path, out: Path, config: Config = _DEFAULT, *, force: b
         shared = share_items(items, compared, where=str(evaluated))
         result.summary = compare_languages(
             ParallelEvaluation(
-                run.summary["model"],
-                run.summary["bench"],
+                run.summary.model,
+                run.summary.bench,
                 shared.items,
                 shared.left_out,
-                run.summary.get("coverage"),
+                run.summary.coverage,
             ),
             build("benches", run.config["bench_kind"], run.config["bench"]).breakdown,
             english,

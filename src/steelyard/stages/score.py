@@ -7,7 +7,7 @@ import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.types import Counts, Meta, Record, Run, Scores
-from steelyard.evaluation.measures.coverage import CoverageCounter
+from steelyard.evaluation.coverage import CoverageCounter
 from steelyard.evaluation.model_self_tests import self_tested
 from steelyard.io.cases import read_cases
 from steelyard.io.ledger import LEDGER_FILE
@@ -73,7 +73,7 @@ def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, forc
 
         write_scores(scorer, read, result, name=choice.name, count=count)
         forget_lines(result)
-        noted = {"responses": coverage.num_responses, **coverage.noted()}
+        noted = {"responses": coverage.num_responses, **coverage.notes()}
         noted |= {f"unscored: {reason}": number for reason, number in reasons.items()}
         result.counts = Counts(num_in=len(read), num_used=len(read), noted=noted)
         result.summary = ScoreSummary(

@@ -1,8 +1,8 @@
-import msgspec
-
+from evaluation_summaries import around, baseline, estimate, evaluation_summary, group
 from report_figures import accepted, rows
 from steelyard.evaluation.measures.accuracy import (
     Named,
+    SubsetAccuracy,
     bench_table,
     group_figure,
     group_table,
@@ -10,28 +10,21 @@ from steelyard.evaluation.measures.accuracy import (
     overview_table,
 )
 from steelyard.evaluation.tables import word
-from steelyard.report.summary_readers import Baseline, Estimate, Evaluation, Measured, Subset
-
-
-def estimate(value, n=10):
-    return Estimate(value=value, low=value - 0.1, high=value + 0.1, n=n)
 
 
 def measured(value, n=10):
-    return Measured(accuracy=estimate(value, n), exact_match=estimate(value / 2, n))
+    return group(around(value, n), around(value / 2, n))
 
 
 BASELINES = {
-    "random": Baseline(
-        accuracy=estimate(0.5), by_category={"数学": measured(0.5)}, difference=Estimate(value=0.2, low=0.1, high=0.3)
-    ),
-    "mine": Baseline(
-        accuracy=estimate(0.6), exact_match=estimate(0.25), by_category={"数学": measured(0.62), "other": measured(0.1)}
+    "random": baseline(around(0.5), estimate(0.2, 0.1, 0.3), by_category={"数学": measured(0.5)}),
+    "mine": baseline(
+        around(0.6), exact_match=around(0.25), by_category={"数学": measured(0.62), "other": measured(0.1)}
     ),
 }
-EVALUATION = Evaluation(
-    accuracy=estimate(0.7),
-    exact_match=estimate(0.4),
+EVALUATION = evaluation_summary(
+    accuracy=around(0.7),
+    exact_match=around(0.4),
     by_category={"code": measured(0.65, 4), "数学": measured(0.75, 1234)},
     by_language={"zh": measured(0.7), "en": measured(0.6)},
     baselines=BASELINES,
@@ -78,7 +71,7 @@ def test_the_group_figure_puts_the_best_group_first_and_says_n():
 
 
 def test_two_models_stand_side_by_side_in_each_group():
-    other = Named("other", Evaluation(by_category={"code": measured(0.3)}))
+    other = Named("other", evaluation_summary(by_category={"code": measured(0.3)}))
     spec = accepted(group_figure([NAMED, other], "category"))
     assert "yOffset" in spec["layer"][-1]["encoding"]
     assert len([row for row in spec["layer"][-1]["data"]["values"] if row["row"] == "code\nn = 4"]) == 2
@@ -92,8 +85,10 @@ def test_languages_have_no_baselines():
 
 def test_a_bench_shows_its_sections_and_subsets_where_it_has_some():
     assert bench_table(EVALUATION) is None
-    subset = Subset(**msgspec.structs.asdict(measured(0.6, 30)), by_category={"code": measured(0.5, 9)})
-    parts = bench_table(Evaluation(sections={"Chat": estimate(0.9, 358)}, subsets={"open": subset}))
+    subset = SubsetAccuracy(
+        accuracy=around(0.6, 30), exact_match=around(0.3, 30), by_category={"code": measured(0.5, 9)}
+    )
+    parts = bench_table(evaluation_summary(sections={"Chat": around(0.9, 358)}, subsets={"open": subset}))
     assert parts is not None
     assert parts.rows[0] == ("Chat", word("section"), "358", "90.0%", "80.0–100.0%", "", "")
     assert parts.rows[1][:5] == ("open", word("subset"), "30", "60.0%", "50.0–70.0%")
@@ -101,6 +96,6 @@ def test_a_bench_shows_its_sections_and_subsets_where_it_has_some():
 
 
 def test_a_group_that_only_the_second_model_has_is_drawn_too():
-    other = Named("other", Evaluation(by_category={"new": measured(0.9)}))
+    other = Named("other", evaluation_summary(by_category={"new": measured(0.9)}))
     spec = accepted(group_figure([NAMED, other], "category"))
     assert spec["layer"][-1]["encoding"]["y"]["sort"][0] == "new\nn = 10"

@@ -5,7 +5,10 @@ from hypothesis import strategies as st
 
 from steelyard.core.types import Case
 from steelyard.evaluation.measures.human_ceiling import human_ceiling, leave_one_out
-from steelyard.ranking.judgment_table import Only, judgment_table
+from steelyard.ranking.judgment_table import (
+    Only,
+    judgment_table,
+)
 from steelyard.ranking.resolution import resolve_cases
 from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
@@ -21,19 +24,25 @@ def ceiling(cases, scores):
     """``scores`` by case: of a, b, c."""
     table = np.array(scores, float)
     blocks = draw_blocks([Label(one.prompt.id, Cell("code")) for one in cases], num_resamples=50, seed=0)
-    return human_ceiling(cases, blocks, lambda held: table[held.case, held.better] - table[held.case, held.worse])
+    return human_ceiling(
+        blocks, judgments(cases), lambda held: table[held.case, held.better] - table[held.case, held.worse]
+    )
+
+
+def judgments(cases):
+    return judgment_table(cases, Only(kind=("human",)))
 
 
 def test_by_hand():
     # Without ann: bob and eve say a > b: ann agrees. Without bob: ann and eve: a > b, bob agrees. Eve too.
     # On q ann says a < b and bob a > b: each is wrong by the other's ranking; the model (a over b) is right once.
     found = ceiling([judged("p", ann="a>b", bob="a>b", eve="a>b"), judged("q", ann="a<b", bob="a>b")], [[2, 1, 0]] * 2)
-    own = found["resolved"]
-    assert found["num_annotators"] == 3
-    assert own["human"]["micro"]["value"] == pytest.approx(3 / 5)
-    assert own["model"]["micro"]["value"] == pytest.approx(4 / 5)
-    assert own["difference"]["micro"]["value"] == pytest.approx(1 / 5)
-    assert (own["num_verdicts"], own["num_prompts"]) == (5, 2)
+    own = found.resolved
+    assert found.num_annotators == 3
+    assert own.human.micro.value == pytest.approx(3 / 5)
+    assert own.model.micro.value == pytest.approx(4 / 5)
+    assert own.difference.micro.value == pytest.approx(1 / 5)
+    assert (own.num_verdicts, own.num_prompts) == (5, 2)
 
 
 def test_the_rules_differ_where_the_others_are_of_two_minds():
@@ -41,22 +50,22 @@ def test_the_rules_differ_where_the_others_are_of_two_minds():
     given = [judged("p", ann="a>b", bob="a>b", cid="a<b", eve="a>b")]
     found = ceiling(given, [[2, 1, 0]])
     # resolved: only cid is held against unanimous others. majority: ann against 2:1, bob and eve too, cid against 3:0
-    assert (found["resolved"]["num_verdicts"], found["resolved"]["human"]["micro"]["value"]) == (1, 0.0)
-    assert (found["majority"]["num_verdicts"], found["majority"]["human"]["micro"]["value"]) == (4, 0.75)
-    assert found["majority"]["model"]["micro"]["value"] == 1.0
+    assert (found.resolved.num_verdicts, found.resolved.human.micro.value) == (1, 0.0)
+    assert (found.majority.num_verdicts, found.majority.human.micro.value) == (4, 0.75)
+    assert found.majority.model.micro.value == 1.0
 
 
 def test_ties_are_wrong_on_both_sides_and_no_verdict_is_left_out():
-    found = ceiling([judged("p", ann="a=b", bob="a>b", eve="a?b")], [[1, 1, 0]])["resolved"]
+    found = ceiling([judged("p", ann="a=b", bob="a>b", eve="a?b")], [[1, 1, 0]]).resolved
     # ann's tie is held against bob's a > b; bob's verdict against ann's tie, which orders nothing
-    assert (found["num_verdicts"], found["num_human_ties"], found["num_model_ties"]) == (1, 1, 1)
-    assert found["human"]["micro"]["value"] == found["model"]["micro"]["value"] == 0.0
+    assert (found.num_verdicts, found.num_human_ties, found.num_model_ties) == (1, 1, 1)
+    assert found.human.micro.value == found.model.micro.value == 0.0
 
 
 def test_a_pair_that_the_model_does_not_answer_counts_for_neither():
     given = [judged("p", ann="a>b b>c", bob="a>b b>c")]
-    found = ceiling(given, [[2, 1, np.nan]])["resolved"]
-    assert (found["num_verdicts"], found["num_left_out"], found["human"]["micro"]["value"]) == (2, 2, 1.0)
+    found = ceiling(given, [[2, 1, np.nan]]).resolved
+    assert (found.num_verdicts, found.num_left_out, found.human.micro.value) == (2, 2, 1.0)
 
 
 @pytest.mark.parametrize(("num_prompts", "has_interval"), [(20, False), (59, False), (60, True)])
@@ -65,11 +74,11 @@ def test_the_mean_over_categories_has_an_interval_from_six_prompts_a_category_on
     cases = [judged(f"p{n}", ann="a>b", bob="a>b" if n % 4 else "a<b") for n in range(num_prompts)]
     labels = [Label(one.prompt.id, Cell(f"category {n % 10}")) for n, one in enumerate(cases)]
     blocks = draw_blocks(labels, num_resamples=50, seed=0)
-    human = human_ceiling(cases, blocks, lambda held: np.ones(len(held.case)))["resolved"]["human"]
-    assert human["macro"]["value"] is not None
-    assert (human["macro"]["low"] is not None) == has_interval
-    assert human["macro"].get("why") == (None if has_interval else "an interval needs 60 prompts")
-    assert human["micro"]["low"] is not None
+    human = human_ceiling(blocks, judgments(cases), lambda held: np.ones(len(held.case))).resolved.human
+    assert human.macro.value is not None
+    assert (human.macro.low is not None) == has_interval
+    assert human.macro.why == (None if has_interval else "an interval needs 60 prompts")
+    assert human.micro.low is not None
 
 
 def test_one_annotator_or_none_has_no_ceiling():

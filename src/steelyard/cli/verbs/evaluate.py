@@ -1,8 +1,8 @@
 """The verb `evaluate` on the command line."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,11 @@ from steelyard.cli.model_options import (
     OverLengthOption,
     with_model_options,
 )
+
+if TYPE_CHECKING:
+    from steelyard.evaluation.measures.accuracy import EnglishDrop
+    from steelyard.evaluation.summary import EvaluationSummary
+    from steelyard.statistics.intervals import Estimate
 
 
 def command(
@@ -117,80 +122,94 @@ def _kind_and_files(given: list[str]) -> tuple[str, list[Path]]:
     return kinds[0], files
 
 
-def _lines(summary: dict[str, Any]) -> Iterator[str]:
-    """What a person wants to see first: the bench's headline, the means, the categories, the baselines."""
+def _lines(summary: "EvaluationSummary") -> Iterator[str]:
+    """Yield the bench's headline, the means, the categories, ties, the measures and the baselines."""
     from steelyard.cli.judged import policy_lines
-    from steelyard.cli.measured import measure_lines
+    from steelyard.evaluation.tables import plain_estimate
 
-    yield f"{summary['model']} on {summary['bench']} (95 % intervals)"
+    yield f"{summary.model} on {summary.bench} (95 % intervals)"
     yield from _coverage(summary)
     for title in ("overall", "overall_with_prior_sets"):
-        if title in summary:
-            yield _row(title.replace("_", " "), summary[title])
+        estimate = getattr(summary, title)
+        if estimate is not None:
+            yield _row(title.replace("_", " "), estimate)
     yield from _bench_lines(summary)
-    if "missing" in summary:
-        yield f"no overall value, for want of: {_absent(summary['missing'])}"
+    if summary.missing is not None:
+        yield f"no overall value, for want of: {_absent(summary.missing)}"
     for title in ("accuracy", "exact_match", "accuracy_micro", "exact_match_micro"):
-        yield _row(title.replace("_", " "), summary[title])
-        if "bounds" in summary:
-            low, high = (summary["bounds"][title][end] for end in ("low", "high"))
-            yield f"    {low:.3f} with every unscored pair wrong, {high:.3f} with every one right"
-    for name, own in summary["by_category"].items():
-        yield _row(f"  {name}", own["accuracy"])
-    yield f"tied scores, counted wrong: {summary['tied']['num_pairs']:,} pairs ({summary['tied']['share']:.1%})"
+        yield _row(title.replace("_", " "), getattr(summary, title))
+        if summary.bounds is not None:
+            bounds = getattr(summary.bounds, title)
+            yield f"    {bounds.low:.3f} with every unscored pair wrong, {bounds.high:.3f} with every one right"
+    for name, group in summary.by_category.items():
+        yield _row(f"  {name}", group.accuracy)
+    yield f"tied scores, counted wrong: {summary.tied.num_pairs:,} pairs ({summary.tied.share:.1%})"
     yield from policy_lines(summary)
-    yield from measure_lines(summary)
-    for name, own in summary["baselines"].items():
-        yield _row(f"baseline {name}", own["accuracy"]) + f"; model minus baseline {_number(own['difference'])}"
+    yield from _tie_lines(summary)
+    for measure, result in summary.measured():
+        yield from measure.lines(result)
+    for name, baseline in summary.baselines.items():
+        difference = plain_estimate(baseline.difference)
+        yield _row(f"baseline {name}", baseline.accuracy) + f"; model minus baseline {difference}"
 
 
-def _bench_lines(summary: dict[str, Any]) -> Iterator[str]:
-    """The bench's own parts: sections, subsets with their exact match, and what stands beside the headline."""
-    for name, own in summary.get("sections", {}).items():
-        yield _row(f"  {name}", own)
-    for name, own in summary.get("subsets", {}).items():
-        yield _row(f"  {name}", own["accuracy"])
-        yield _row("    exact match", own["exact_match"])
-        for category, one in own.get("by_category", {}).items():
-            yield _row(f"    {category}", one["accuracy"])
-    if "variance" in summary:
+def _tie_lines(summary: "EvaluationSummary") -> Iterator[str]:
+    """Yield the policies for ties of a model that gave scores, where some are tied or missing."""
+    from steelyard.evaluation.tables import plain_estimate, plain_row
+
+    if summary.outcomes is not None or summary.policies is None:
+        return
+    half, right = summary.policies["half"], summary.policies.get("right")
+    if right is not None and summary.tied.num_pairs:
+        yield plain_row("  counted half, and right", half.accuracy, f"; {plain_estimate(right.accuracy)}")
+    if half.headline and (summary.tied.num_pairs or summary.unscored is not None):
+        title = f"  {half.headline}, half a point"
+        yield plain_row(title, getattr(half, half.headline), "; for ties and what has no score")
+
+
+def _bench_lines(summary: "EvaluationSummary") -> Iterator[str]:
+    """Yield the bench's own parts: sections, subsets with their exact match, and further values."""
+    for name, section in (summary.sections or {}).items():
+        yield _row(f"  {name}", section)
+    for name, subset in (summary.subsets or {}).items():
+        yield _row(f"  {name}", subset.accuracy)
+        if subset.exact_match is not None:
+            yield _row("    exact match", subset.exact_match)
+        for category, group in (subset.by_category or {}).items():
+            yield _row(f"    {category}", group.accuracy)
+    if summary.variance is not None and summary.variance.value is not None:
         # In squared percentage points, as M-RewardBench prints it.
-        own = summary["variance"]
-        yield f"{'variance over languages':26} {own['value'] * 100**2:.1f}  n={own['n']}"
-    if "drop_from_english" in summary:
-        yield _drop_line(summary["drop_from_english"])
-    if "prior_sets_missing" in summary:
-        yield f"no value with prior sets, for want of: {_absent(summary['prior_sets_missing'])}"
+        yield f"{'variance over languages':26} {summary.variance.value * 100**2:.1f}  n={summary.variance.n}"
+    if summary.drop_from_english is not None:
+        yield _drop_line(summary.drop_from_english)
+    if summary.prior_sets_missing is not None:
+        yield f"no value with prior sets, for want of: {_absent(summary.prior_sets_missing)}"
 
 
-def _drop_line(own: dict[str, Any]) -> str:
-    if "why" in own:
-        return f"no drop from English: {own['why']}"
-    return f"{'drop from English':26} {_number(own['absolute'])}; of English {_number(own['relative'])}"
+def _drop_line(drop: "EnglishDrop[Estimate]") -> str:
+    from steelyard.evaluation.tables import plain_estimate
+
+    if drop.why is not None or drop.relative is None:
+        return f"no drop from English: {drop.why}"
+    return f"{'drop from English':26} {plain_estimate(drop.absolute)}; of English {plain_estimate(drop.relative)}"
 
 
-def _absent(missing: dict[str, str]) -> str:
+def _absent(missing: Mapping[str, str]) -> str:
     return ", ".join(f"{name} ({why})" for name, why in missing.items())
 
 
-def _coverage(summary: dict[str, Any]) -> Iterator[str]:
-    """What was cut or left without a score, and how that counts."""
-    from steelyard.evaluation.measures.coverage import coverage_lines
+def _coverage(summary: "EvaluationSummary") -> Iterator[str]:
+    """Yield how many responses were cut or left without a score, and how these count."""
+    from steelyard.evaluation.coverage import coverage_lines
 
-    yield from coverage_lines(summary["coverage"]) if "coverage" in summary else ()
-    if "unscored" in summary:
-        own = summary["unscored"]
-        reasons = ", ".join(f"{reason} {number:,}" for reason, number in own["by_reason"].items())
-        yield f"{own['num_pairs']:,} pairs have an end without a score ({reasons}): below they count as wrong"
-
-
-def _row(title: str, estimate: dict[str, Any]) -> str:
-    return f"{title:26} {_number(estimate)}  n={estimate['n']:,}"
+    if summary.coverage is not None:
+        yield from coverage_lines(summary.coverage)
+    if summary.unscored is not None:
+        reasons = ", ".join(f"{reason} {number:,}" for reason, number in summary.unscored.by_reason.items())
+        yield f"{summary.unscored.num_pairs:,} pairs have an end without a score ({reasons}): below they count as wrong"
 
 
-def _number(estimate: dict[str, Any]) -> str:
-    if estimate["value"] is None:
-        return "none"
-    if estimate["low"] is None:
-        return f"{estimate['value']:.3f}" + (f" [{estimate['why']}]" if estimate.get("why") else "")
-    return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
+def _row(title: str, estimate: "Estimate") -> str:
+    from steelyard.evaluation.tables import plain_row
+
+    return plain_row(title, estimate, f"  n={estimate.n:,}")

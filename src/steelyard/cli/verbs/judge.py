@@ -63,11 +63,9 @@ def command(
 
 def _lines(summary: "JudgingSummary") -> Iterator[str]:
     """The verdicts of every judge, and the tokens used."""
-    import msgspec
-
     from steelyard.cli.judged import judge_lines
 
-    yield from judge_lines(msgspec.to_builtins(summary.judges))
+    yield from judge_lines(summary.judges)
     for name, used in summary.tokens.items():
         cost = "" if used.cost is None else f", cost {used.cost:.2f}"
         odd = f", impossible numbers in {used.odd_usage:,} replies left out" if used.odd_usage else ""

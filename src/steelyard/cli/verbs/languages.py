@@ -58,7 +58,7 @@ def _lines(summary: "LanguagesSummary") -> Iterator[str]:
         agreement = _number(values.kappa) if values.kappa else ""
         yield f"{name:12} {_number(values.overall):24} {absolute:26} {relative:11} {agreement}".rstrip()
     if summary.coverage:
-        from steelyard.evaluation.measures.coverage import coverage_lines
+        from steelyard.evaluation.coverage import coverage_lines
 
         if not summary.are_read_alike:
             yield "not read alike, so that a drop is partly one of the length limit (unscored pairs count as wrong):"

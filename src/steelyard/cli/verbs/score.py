@@ -43,7 +43,7 @@ def command(
     """
     from steelyard.cli.shown import show
     from steelyard.core.config import parse_settings, resolve_config
-    from steelyard.evaluation.measures.coverage import coverage_lines
+    from steelyard.evaluation.coverage import coverage_lines
     from steelyard.stages.score import Config, score
 
     read = {"over_length": over_length, "max_length": max_length, "chat_template": chat_template}

@@ -1,8 +1,14 @@
-"""Accuracy and exact match beside their baselines: the overview and the categories, as tables and figures."""
+"""Accuracy and exact match, the headline: of a model, its bench's parts and its baselines, in tables and figures.
+
+Unlike the other measures it stands at the top of an evaluation's summary, and every bench adds its own numbers to it.
+"""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
+from msgspec import UNSET, UnsetType
+
+from steelyard.core.types import Record
 from steelyard.evaluation.marks import (
     CHANCE,
     Dot,
@@ -19,6 +25,7 @@ from steelyard.evaluation.marks import (
     vertical_line,
 )
 from steelyard.evaluation.tables import (
+    PERCENT,
     Figure,
     Mark,
     Table,
@@ -30,14 +37,98 @@ from steelyard.evaluation.tables import (
     table,
     word,
 )
-from steelyard.report.summary_readers import Baseline, Evaluation, Measured
+from steelyard.statistics.intervals import Estimate
+
+ValueT = TypeVar("ValueT")
+
+
+class Range(Record, frozen=True, kw_only=True):
+    """The lowest and the highest that a value can be: with every unscored pair wrong, and right."""
+
+    low: float | None
+    high: float | None
+
+
+class GroupResult(Record, Generic[ValueT], frozen=True, kw_only=True):
+    """Accuracy and exact match of one group of prompts; half credits leave out exact match."""
+
+    accuracy: ValueT
+    exact_match: ValueT | None = None
+
+
+class SubsetAccuracy(GroupResult[ValueT], Generic[ValueT], frozen=True, kw_only=True):
+    """One subset of a bench; ``by_category`` where it has categories of its own."""
+
+    by_category: dict[str, GroupResult[ValueT]] | None = None
+
+
+class Accuracy(GroupResult[ValueT], Generic[ValueT], frozen=True, kw_only=True):
+    """Accuracy and exact match as the mean over first-tier categories, over everything (``micro``), and by group."""
+
+    accuracy_micro: ValueT
+    exact_match_micro: ValueT | None = None
+    by_category: dict[str, GroupResult[ValueT]]
+    by_language: dict[str, GroupResult[ValueT]] | None = None
+
+
+class LanguageResult(Record, Generic[ValueT], frozen=True, kw_only=True):
+    """One language of a bench: its sections, and its overall value or the subsets that it lacks."""
+
+    sections: dict[str, ValueT]
+    overall: ValueT | None = None
+    missing: dict[str, str] | None = None
+
+
+class SectionDrop(Record, Generic[ValueT], frozen=True, kw_only=True):
+    """How far a mean over languages lies below English, absolute and relative to it."""
+
+    absolute: ValueT
+    relative: ValueT | None = None
+
+
+class EnglishDrop(SectionDrop[ValueT], Generic[ValueT], frozen=True, kw_only=True):
+    """The same, by section too; ``why`` there is no drop."""
+
+    sections: dict[str, SectionDrop[ValueT]] | None = None
+    why: str | None = None
+
+
+class BenchAccuracy(Accuracy[ValueT], Generic[ValueT], frozen=True, kw_only=True):
+    """Accuracy with the numbers that benches add to it, each of which only some benches have.
+
+    ``headline`` names the value by which models are ranked, null where parts of the bench are ``missing``.
+    """
+
+    headline: str | UnsetType | None = UNSET
+    missing: dict[str, str] | None = None
+    overall: ValueT | None = None
+    overall_with_prior_sets: ValueT | None = None
+    prior_sets_missing: dict[str, str] | None = None
+    subsets: dict[str, SubsetAccuracy[ValueT]] | None = None
+    sections: dict[str, ValueT] | None = None
+    languages: dict[str, LanguageResult[ValueT]] | None = None
+    variance: ValueT | None = None
+    drop_from_english: EnglishDrop[ValueT] | None = None
+    gaps: dict[str, ValueT] | None = None
+
+
+class Baseline(Accuracy[Estimate], frozen=True, kw_only=True):
+    """A baseline beside the model; ``difference`` is the model's accuracy minus the baseline's."""
+
+    difference: Estimate
+
+
+class HeadlineSummary(BenchAccuracy[Estimate], frozen=True, kw_only=True):
+    """The headline of an evaluation with its baselines, by name."""
+
+    baselines: dict[str, Baseline]
 
 
 class Named(NamedTuple):
-    """An evaluation and the name by which the page knows its model."""
+    """A headline and the name by which the page knows its model."""
 
     name: str
-    evaluation: Evaluation
+    headline: HeadlineSummary
 
 
 def baseline_word(name: str) -> str:
@@ -47,9 +138,9 @@ def baseline_word(name: str) -> str:
 
 def overview_table(named: Named) -> Table:
     """The model and its baselines: accuracy, exact match, and the model's lead with its interval."""
-    own = named.evaluation
-    rows = [_overview_row(named.name, own, "", "")]
-    for name, baseline in _sorted_baselines(own):
+    headline = named.headline
+    rows = [_overview_row(named.name, headline, "", "")]
+    for name, baseline in _sorted_baselines(headline):
         lead, interval = points(baseline.difference.value), points_spread(baseline.difference)
         rows.append(_overview_row(baseline_word(name), baseline, lead, interval))
     columns = ("scorer", "accuracy", "interval", "exact_match", "interval", "lead", "interval_of_lead")
@@ -58,16 +149,18 @@ def overview_table(named: Named) -> Table:
 
 def overview_figure(named: Named) -> Figure:
     """Accuracy of the model and of every baseline with their intervals, the chance level marked."""
-    own = named.evaluation
-    baselines = _sorted_baselines(own)
-    dots = [Dot(named.name, named.name, own.accuracy)]
+    headline = named.headline
+    baselines = _sorted_baselines(headline)
+    dots = [Dot(named.name, named.name, headline.accuracy)]
     dots += [Dot(baseline_word(name), baseline_word(name), baseline.accuracy) for name, baseline in baselines]
     marks = (*model_marks([named.name]), *baseline_marks([baseline_word(name) for name, _ in baselines]))
     order = [dot.row for dot in dots]
     return Figure("figure_overview", framed(_interval_layers(records(dots), order, marks, "scorer"), 26 * len(order)))
 
 
-def group_table(groups: Mapping[str, Measured], baselines: Mapping[str, Mapping[str, Measured]]) -> Table:
+def group_table(
+    groups: Mapping[str, GroupResult[Estimate]], baselines: Mapping[str, Mapping[str, GroupResult[Estimate]]]
+) -> Table:
     """Each group's accuracy and exact match with n and intervals; one more column for every baseline."""
     names = list(baselines)
     rows = [
@@ -76,10 +169,9 @@ def group_table(groups: Mapping[str, Measured], baselines: Mapping[str, Mapping[
             count(group.accuracy.n),
             percent(group.accuracy.value),
             spread(group.accuracy),
-            *(percent(baselines[other].get(name, Measured()).accuracy.value) for other in names),
-            count(group.exact_match.n),
-            percent(group.exact_match.value),
-            spread(group.exact_match),
+            *(_value_in(baselines[other], name) for other in names),
+            count(None if group.exact_match is None else group.exact_match.n),
+            *PERCENT.cells(group.exact_match),
         )
         for name, group in groups.items()
     ]
@@ -90,23 +182,27 @@ def group_table(groups: Mapping[str, Measured], baselines: Mapping[str, Mapping[
     return Table(headed, tuple(rows))
 
 
-def bench_table(evaluation: Evaluation) -> Table | None:
+def _value_in(groups: Mapping[str, GroupResult[Estimate]], name: str) -> str:
+    return percent(groups[name].accuracy.value if name in groups else None)
+
+
+def bench_table(headline: HeadlineSummary) -> Table | None:
     """The bench's own sections (n counts prompts), subsets and their categories (n counts pairs); None without any."""
     rows: list[tuple[str, ...]] = [
-        (name, word("section"), count(own.n), percent(own.value), spread(own), "", "")
-        for name, own in evaluation.sections.items()
+        (name, word("section"), count(section.n), *PERCENT.cells(section), "", "")
+        for name, section in (headline.sections or {}).items()
     ]
-    for name, own in evaluation.subsets.items():
-        rows.append(_part_row(name, "subset", own))
-        rows += [_part_row(f"{name} · {group}", "category", one) for group, one in own.by_category.items()]
+    for name, subset in (headline.subsets or {}).items():
+        rows.append(_part_row(name, "subset", subset))
+        categories = (subset.by_category or {}).items()
+        rows += [_part_row(f"{name} · {group}", "category", category) for group, category in categories]
     columns = ("group", "part", "n", "accuracy", "interval", "exact_match", "interval")
     return table(columns, rows) if rows else None
 
 
-def _part_row(name: str, part: str, own: Measured) -> tuple[str, ...]:
-    accuracy, exact = own.accuracy, own.exact_match
-    measured = (percent(accuracy.value), spread(accuracy), percent(exact.value), spread(exact))
-    return (name, word(part), count(accuracy.n), *measured)
+def _part_row(name: str, part: str, group: GroupResult[Estimate]) -> tuple[str, ...]:
+    cells = (*PERCENT.cells(group.accuracy), *PERCENT.cells(group.exact_match))
+    return (name, word(part), count(group.accuracy.n), *cells)
 
 
 def group_figure(compared: Sequence[Named], group: str) -> Figure:
@@ -114,21 +210,21 @@ def group_figure(compared: Sequence[Named], group: str) -> Figure:
 
     ``group`` is ``category`` or ``language``; n stands under each name.
     """
-    first = compared[0].evaluation
-    groups = {name: own for named in reversed(compared) for name, own in _groups(named.evaluation, group).items()}
-    labels = {name: f"{name}\nn = {count(own.accuracy.n)}" for name, own in groups.items()}
+    first = compared[0].headline
+    groups = {name: result for named in reversed(compared) for name, result in groups_of(named.headline, group).items()}
+    labels = {name: f"{name}\nn = {count(result.accuracy.n)}" for name, result in groups.items()}
     order = [labels[name] for name in sorted(groups, key=lambda name: -(groups[name].accuracy.value or 0.0))]
     dots = [
-        Dot(labels[name], named.name, measured.accuracy)
+        Dot(labels[name], named.name, result.accuracy)
         for named in compared
-        for name, measured in _groups(named.evaluation, group).items()
+        for name, result in groups_of(named.headline, group).items()
         if name in labels
     ]
     names = list(first.baselines) if group == "category" else []
     quiet = [
-        Dot(labels[name], baseline_word(other), measured.accuracy)
+        Dot(labels[name], baseline_word(other), result.accuracy)
         for other in names
-        for name, measured in first.baselines[other].by_category.items()
+        for name, result in first.baselines[other].by_category.items()
         if name in labels
     ]
     strong = model_marks([named.name for named in compared])
@@ -141,17 +237,17 @@ def group_figure(compared: Sequence[Named], group: str) -> Figure:
     return Figure(f"figure_{group}", framed(layers, height), marks)
 
 
-def _groups(evaluation: Evaluation, group: str) -> Mapping[str, Measured]:
-    return evaluation.by_category if group == "category" else evaluation.by_language
+def groups_of(headline: HeadlineSummary, group: str) -> Mapping[str, GroupResult[Estimate]]:
+    """Return the results by ``category`` or ``language``."""
+    return headline.by_category if group == "category" else headline.by_language or {}
 
 
-def _sorted_baselines(evaluation: Evaluation) -> list[tuple[str, Baseline]]:
-    return sorted(evaluation.baselines.items(), key=lambda pair: -(pair[1].accuracy.value or 0.0))
+def _sorted_baselines(headline: HeadlineSummary) -> list[tuple[str, Baseline]]:
+    return sorted(headline.baselines.items(), key=lambda pair: -(pair[1].accuracy.value or 0.0))
 
 
-def _overview_row(name: str, measured: Measured, lead: str, interval: str) -> tuple[str, ...]:
-    accuracy, exact = measured.accuracy, measured.exact_match
-    return (name, percent(accuracy.value), spread(accuracy), percent(exact.value), spread(exact), lead, interval)
+def _overview_row(name: str, accuracy: Accuracy[Estimate], lead: str, interval: str) -> tuple[str, ...]:
+    return (name, *PERCENT.cells(accuracy.accuracy), *PERCENT.cells(accuracy.exact_match), lead, interval)
 
 
 def _rows_of(order: Sequence[str]) -> Spec:

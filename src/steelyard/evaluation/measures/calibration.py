@@ -5,17 +5,57 @@ of the two probabilities, sigmoid(|d|); it is calibrated if of the pairs with co
 those with d = 0). All is over pairs, each counted once.
 """
 
+from collections.abc import Iterator
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Integers, ratio, sigmoid, softplus
 from steelyard.core.seeds import generator
+from steelyard.core.types import Record
+from steelyard.evaluation.marks import Spec, colour_of, framed, value_tips
+from steelyard.evaluation.measure import Measure, Needs, ResampledBench
+from steelyard.evaluation.tables import (
+    DECIMAL,
+    Figure,
+    Grouped,
+    Mark,
+    Panel,
+    Table,
+    decimal,
+    plain_estimate,
+    plain_row,
+    table,
+    word,
+)
 from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of, one_group
 from steelyard.statistics.intervals import POSITIVE, SHARE, Estimate, Evidence, Scale, interval
 from steelyard.statistics.prompt_means import estimate_ratio
 
+TEXT = {
+    "calibration": {"en": "Are rewards probabilities?", "zh": "奖励的校准"},
+    "rewards_as_they_are": {"en": "rewards as they are", "zh": "原始奖励"},
+    "with_temperature": {"en": "cross-fitted temperature", "zh": "交叉拟合温度"},
+    "rewards_column": {"en": "Rewards", "zh": "奖励"},
+    "calibration_error": {"en": "Calibration error", "zh": "校准误差"},
+    "brier": {"en": "Brier score", "zh": "Brier 分数"},
+    "log_loss": {"en": "Log-loss", "zh": "对数损失"},
+    "confidence": {"en": "Confidence: sigmoid of the difference", "zh": "置信度：分差的 sigmoid"},
+    "share_right": {"en": "Share of pairs right", "zh": "排序正确的比例"},
+    "why_all_pairs_are_tied": {"en": "no interval: all pairs are tied", "zh": "无区间：所有偏好对都同分"},
+    "note_calibration": {
+        "en": "Pairs in ten bins of equal size by confidence. On the dashed line a confidence of 80% is right in 80% "
+        "of pairs; below it the model is too sure.",
+        "zh": "按置信度把偏好对等分为十组。落在虚线上表示置信度 80% 的偏好对有 80% 排序正确；低于虚线说明模型过于自信"
+        "。",
+    },
+    "figure_reliability": {"en": "Share of pairs right by confidence", "zh": "各置信度下排序正确的比例"},
+    "define_calibration_error": {
+        "en": "The mean distance between confidence and the share of pairs that is right, over ten bins of equal size.",
+        "zh": "十个等量分组上，置信度与排序正确的比例之间的平均距离。",
+    },
+}
 NUM_BINS = 10
 NUM_FOLDS = 5
 _STEPS = 50
@@ -46,22 +86,53 @@ class Steepness(NamedTuple):
     is_inside: bool
 
 
-def calibration_report(blocks: Blocks, margins: Margins, *, seed: int) -> dict[str, Any]:
-    """Reliability of the rewards as they are, and after a temperature that other prompts' pairs have fitted.
+class Bin(Record, frozen=True, kw_only=True):
+    """Pairs of like confidence, and the share of them that is right."""
 
-    ``cross_validated``: each pair at the temperature of the four fifths of the prompts that it is not of.
+    confidence: float
+    accuracy: Estimate
+
+
+class Reliability(Record, frozen=True, kw_only=True):
+    """How far the sigmoid of a difference of rewards is a probability."""
+
+    brier: Estimate
+    log_loss: Estimate
+    expected_calibration_error: Estimate
+    curve: tuple[Bin, ...]
+
+
+class Calibration(Reliability, frozen=True, kw_only=True):
+    """The same of the rewards as they are, and ``cross_validated``: at a temperature that other prompts have fitted."""
+
+    temperature: Estimate
+    cross_validated: Reliability
+
+
+def estimate(resampled: ResampledBench) -> Calibration:
+    """Estimate the calibration of a bench's rewards."""
+    values = resampled.bench.values
+    margins = Margins(resampled.rows[resampled.bench.columns.prompt], values.better - values.worse)
+    return calibration(resampled.blocks, margins, seed=resampled.seed)
+
+
+def calibration(blocks: Blocks, margins: Margins, *, seed: int) -> Calibration:
+    """Estimate the reliability of the rewards as they are, and with each pair at a temperature of other prompts.
+
+    That temperature is fitted on the four fifths of the prompts that the pair is not of.
     """
     start = fit_steepness(margins.margin[::_STRIDE]).value if len(margins.margin) > _MANY else None
     steepness = fit_steepness(margins.margin, start)
     fitted = out_of_fold(blocks, margins, steepness.value, seed=seed)
-    return {
-        **_measured(blocks, margins, SHARE),
-        "temperature": _temperature(blocks, margins, steepness),
-        # The fitted temperature adds a variance that resamples of the prompts do not have.
-        "cross_validated": _measured(
-            blocks, Margins(margins.prompt, fitted), SHARE._replace(fewest=_FEWEST_CALIBRATED)
-        ),
-    }
+    raw = reliability(blocks, margins, SHARE)
+    return Calibration(
+        brier=raw.brier,
+        log_loss=raw.log_loss,
+        expected_calibration_error=raw.expected_calibration_error,
+        curve=raw.curve,
+        temperature=_temperature(blocks, margins, steepness),
+        cross_validated=reliability(blocks, Margins(margins.prompt, fitted), _BRIER_OF_FITTED),
+    )
 
 
 def fit_steepness(margin: Floats, start: float | None = None) -> Steepness:
@@ -83,9 +154,9 @@ def fit_steepness(margin: Floats, start: float | None = None) -> Steepness:
         low, high = (value, high) if slope > 0 else (low, value)
         step = slope / curvature if curvature > 0 else np.inf
         following = value + step if low < value + step < high else (low + high) / 2
-        is_found = abs(following - value) <= _ENOUGH
+        has_converged = abs(following - value) <= _ENOUGH
         value = following
-        if is_found:
+        if has_converged:
             break
     return Steepness(value / scale, is_inside=value < _STEEPEST * (1 - 1e-6))
 
@@ -95,25 +166,32 @@ def out_of_fold(blocks: Blocks, margins: Margins, start: float, *, seed: int) ->
     num_units = int(blocks.unit.max()) + 1
     fold = np.arange(num_units) % NUM_FOLDS
     generator(seed, "folds of calibration").shuffle(fold)
-    own = fold[blocks.unit[margins.prompt]]
+    fold_of_pair = fold[blocks.unit[margins.prompt]]
     fitted = np.zeros_like(margins.margin)
-    for number in np.unique(own).tolist():
-        held_out = own == number
+    for number in np.unique(fold_of_pair).tolist():
+        held_out = fold_of_pair == number
         others = margins.margin[~held_out]
         factor = fit_steepness(others, start or None).value if len(others) else 1.0
         fitted[held_out] = margins.margin[held_out] * factor
     return fitted
 
 
-def _measured(blocks: Blocks, margins: Margins, brier: Scale) -> dict[str, Any]:
-    margin, size = margins.margin, len(margins.margin)
-    win = sigmoid(margin)
-    columns = {"brier": ((1 - win) ** 2, brier), "log_loss": (softplus(-margin), _LOSS)}
-    evidence, found = _evidence(blocks, margins.prompt), dict[str, Any]()
-    for name, (column, scale) in columns.items():
+def reliability(blocks: Blocks, margins: Margins, brier: Scale) -> Reliability:
+    """Estimate Brier score, log-loss and reliability curve; ``brier`` is the scale of the first."""
+    win, size = sigmoid(margins.margin), len(margins.margin)
+    evidence = _evidence(blocks, margins.prompt)
+
+    def mean(column: Floats, scale: Scale) -> Estimate:
         sums = add_up(blocks, Terms(margins.prompt, one_group(size), [column, np.ones(size)]), 1)
-        found[name] = estimate_ratio(sums, size, evidence, scale).record()
-    return found | _reliability(blocks, margins)
+        return estimate_ratio(sums, size, evidence, scale)
+
+    error, curve = _reliability_curve(blocks, margins)
+    return Reliability(
+        brier=mean((1 - win) ** 2, brier),
+        log_loss=mean(softplus(-margins.margin), _LOSS),
+        expected_calibration_error=error,
+        curve=curve,
+    )
 
 
 def _evidence(blocks: Blocks, prompt: Integers) -> Evidence:
@@ -122,24 +200,21 @@ def _evidence(blocks: Blocks, prompt: Integers) -> Evidence:
     return evidence_of(blocks, one_group(len(counted)), counted)
 
 
-def _reliability(blocks: Blocks, margins: Margins) -> dict[str, Any]:
-    """The curve over bins of equally many pairs, and the mean distance between confidence and accuracy over them."""
+def _reliability_curve(blocks: Blocks, margins: Margins) -> tuple[Estimate, tuple[Bin, ...]]:
+    """The mean distance between confidence and accuracy over bins of equally many pairs, and the bins."""
     confidence = sigmoid(np.abs(margins.margin))
     right = np.where(margins.margin > 0, 1.0, np.where(margins.margin == 0, 0.5, 0.0))
     place, num_bins = equal_mass_bins(confidence)
     sums = add_up(blocks, Terms(margins.prompt, place, [confidence, right, np.ones(len(place))]), num_bins)
     curve = []
-    for one in range(num_bins):
-        own = Sums(sums.point[one : one + 1, 1:], sums.resampled[:, one : one + 1, 1:])
-        evidence, n = _evidence(blocks, margins.prompt[place == one]), sums.point[one, 2]
-        accuracy = estimate_ratio(own, n, evidence, SHARE)
-        if not margins.margin[place == one].any():
+    for number in range(num_bins):
+        in_bin = Sums(sums.point[number : number + 1, 1:], sums.resampled[:, number : number + 1, 1:])
+        evidence, n = _evidence(blocks, margins.prompt[place == number]), sums.point[number, 2]
+        accuracy = estimate_ratio(in_bin, n, evidence, SHARE)
+        if not margins.margin[place == number].any():
             accuracy = Estimate(accuracy.value, None, None, int(n), why="all pairs are tied")
-        curve.append({"confidence": float(sums.point[one, 0] / n), "accuracy": accuracy.record()})
-    return {
-        "expected_calibration_error": _error(sums, _evidence(blocks, margins.prompt)).record(),
-        "curve": curve,
-    }
+        curve.append(Bin(confidence=float(sums.point[number, 0] / n), accuracy=accuracy))
+    return _error(sums, _evidence(blocks, margins.prompt)), tuple(curve)
 
 
 def equal_mass_bins(values: Floats) -> tuple[Integers, int]:
@@ -159,7 +234,7 @@ def _error(sums: Sums, evidence: Evidence) -> Estimate:
     the true gaps. The 95 % quantile of that sum over the resamples is its half-width: rather too wide where bins are
     well calibrated, since noise makes every distance larger there.
     """
-    point, drawn = (ratio(own[..., 0] - own[..., 1], own[..., 2].sum(axis=-1, keepdims=True)) for own in sums)
+    point, drawn = (ratio(part[..., 0] - part[..., 1], part[..., 2].sum(axis=-1, keepdims=True)) for part in sums)
     value, n = float(np.abs(point).sum()), int(sums.point[:, 2].sum())
     if np.isnan(value):
         return Estimate(None, None, None, n)
@@ -172,15 +247,113 @@ def _error(sums: Sums, evidence: Evidence) -> Estimate:
     return Estimate(value, low, high, n, method="triangle inequality")
 
 
-def _temperature(blocks: Blocks, margins: Margins, steepness: Steepness) -> dict[str, Any]:
+def _temperature(blocks: Blocks, margins: Margins, steepness: Steepness) -> Estimate:
     """1 / steepness on all pairs; in each resample by one Newton step from there. Null where there is no minimum."""
     size = len(margins.margin)
     if not steepness.is_inside or steepness.value <= 0:
-        return Estimate(None, None, None, size).record()
+        return Estimate(None, None, None, size)
     scaled = steepness.value * margins.margin
     miss = sigmoid(-scaled)
     terms = Terms(margins.prompt, one_group(size), [miss * scaled, miss * (1 - miss) * scaled**2])
     slope, curvature = np.moveaxis(add_up(blocks, terms, 1).resampled[:, 0], -1, 0)
     factor = 1 + ratio(slope, curvature)
     drawn = ratio(np.ones_like(factor), factor) / steepness.value
-    return interval(1 / steepness.value, drawn, size, _evidence(blocks, margins.prompt), _LOSS).record()
+    return interval(1 / steepness.value, drawn, size, _evidence(blocks, margins.prompt), _LOSS)
+
+
+def lines(summary: Calibration) -> Iterator[str]:
+    """Yield the line of the terminal."""
+    remark = f"; temperature {plain_estimate(summary.temperature)}"
+    yield plain_row("calibration error", summary.expected_calibration_error, remark)
+
+
+def calibration_panel(summary: Calibration) -> Panel:
+    """Return the reliability figure with its table."""
+    tables = (Grouped("", calibration_table(summary)),)
+    return Panel(word("calibration"), reliability_figure(summary), tables, "note_calibration")
+
+
+def calibration_table(summary: Calibration) -> Table:
+    """Return calibration error, Brier score and log-loss, as the rewards are and with a fitted temperature."""
+    temperature = summary.temperature
+    ends = "" if temperature.low is None else f" ({DECIMAL.interval(temperature)})"
+    titles = (word("rewards_as_they_are"), f"{word('with_temperature')} {decimal(temperature.value)}{ends}")
+    rows = [
+        (
+            title,
+            *DECIMAL.cells(part.expected_calibration_error),
+            *DECIMAL.cells(part.brier),
+            *DECIMAL.cells(part.log_loss),
+        )
+        for title, part in zip(titles, (summary, summary.cross_validated), strict=True)
+    ]
+    columns = ("rewards_column", "calibration_error", "interval", "brier", "interval", "log_loss", "interval")
+    return table(columns, rows)
+
+
+_CONFIDENCE: Spec = {
+    "field": "confidence",
+    "type": "quantitative",
+    "scale": {"domain": [0.5, 1]},
+    "axis": {"title": word("confidence"), "format": ".0%", "tickCount": 6},
+}
+_SHARE_RIGHT: Spec = {
+    "field": "value",
+    "type": "quantitative",
+    "scale": {"domain": [0, 1]},
+    "axis": {"title": word("share_right"), "format": ".0%", "tickCount": 6},
+}
+
+
+def reliability_figure(summary: Calibration) -> Figure | None:
+    """Draw the share of right pairs by confidence, with intervals; on the dashed line confidence is that share."""
+    marks = (
+        Mark(word("rewards_as_they_are"), "var(--series-1)", "circle"),
+        Mark(word("with_temperature"), "var(--series-2)", "circle"),
+    )
+    values = [
+        {
+            "series": mark.name,
+            "confidence": point.confidence,
+            "value": point.accuracy.value,
+            "low": point.accuracy.low,
+            "high": point.accuracy.high,
+            "n": point.accuracy.n,
+        }
+        for mark, curve in zip(marks, (summary.curve, summary.cross_validated.curve), strict=True)
+        for point in curve
+        if point.accuracy.value is not None
+    ]
+    if not values:
+        return None
+    shown = {"color": colour_of(marks), "tooltip": value_tips("confidence", "confidence", ".1%", ".1%")}
+    ends = {"y": {**_SHARE_RIGHT, "field": "low"}, "y2": {"field": "high"}}
+    layers = [
+        {
+            "data": {"values": [{"confidence": 0.5, "value": 0.5}, {"confidence": 1, "value": 1}]},
+            "mark": {"type": "line", "strokeDash": [4, 4], "color": "var(--muted)", "aria": False},
+            "encoding": {"x": _CONFIDENCE, "y": _SHARE_RIGHT},
+        },
+        {
+            "data": {"values": values},
+            "mark": {"type": "rule", "strokeWidth": 2.5, "opacity": 0.4, "strokeCap": "round"},
+            "encoding": {"x": _CONFIDENCE, **ends, **shown},
+        },
+        {
+            "data": {"values": values},
+            "mark": {"type": "line", "strokeWidth": 1.6, "point": {"filled": True, "size": 55}},
+            "encoding": {"x": _CONFIDENCE, "y": _SHARE_RIGHT, **shown},
+        },
+    ]
+    return Figure("figure_reliability", framed(layers, 260), marks)
+
+
+MEASURE = Measure(
+    order=60,
+    summary=Calibration,
+    estimate=estimate,
+    text=TEXT,
+    needs=Needs(rewards=True),
+    lines=lines,
+    panels=lambda summary: (calibration_panel(summary),),
+)

@@ -5,30 +5,85 @@ the others' ranking orders is right, wrong or a tie, by the rule of accuracy; so
 pair, against that same ranking.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from math import isnan
+from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from steelyard.core.arrays import Floats, Integers
-from steelyard.core.types import Case
+from steelyard.core.types import Record
+from steelyard.evaluation.measure import (
+    GroupedMeans,
+    Measure,
+    MeasureRow,
+    ResampledBench,
+    ScoredBench,
+    grouped_means,
+    means_row,
+)
+from steelyard.evaluation.tables import plain_estimate, plain_row, word
 from steelyard.ranking.conflicts import compare_with_tiers
-from steelyard.ranking.judgment_table import NONE, TIE, Aggregate, JudgmentTable, Only, edges_of, judgment_table
+from steelyard.ranking.judgment_table import (
+    NONE,
+    TIE,
+    Aggregate,
+    JudgmentTable,
+    Only,
+    edges_of,
+    judgment_table,
+)
 from steelyard.ranking.leave_one_out import tiers_of_others
 from steelyard.ranking.tiers import tiers_of
 from steelyard.statistics.bootstrap import Blocks
 from steelyard.statistics.intervals import SHARE
-from steelyard.statistics.prompt_means import Ratio, summarise
+from steelyard.statistics.prompt_means import Ratio
 
-RULES: dict[str, Aggregate] = {"resolved": "none", "majority": "majority"}
-"""How the others make one ranking: CHEEMS, algorithm 1, on all their verdicts, or on the majority of each pair's."""
-
-
+TEXT = {
+    "people_resolved": {"en": "People against the other people", "zh": "单个标注员与其余标注员排序的一致率"},
+    "model_resolved": {"en": "The model on the same pairs", "zh": "模型在相同偏好对上的准确率"},
+    "people_majority": {"en": "People against the others' majority", "zh": "人与其他人的多数意见"},
+    "model_majority": {"en": "The model on these pairs", "zh": "模型在这些偏好对上的准确率"},
+    "define_people_resolved": {
+        "en": "Each annotator's verdicts against the ranking that all others make, on pairs that it orders: a "
+        "reference point for a model's accuracy, not an upper limit.",
+        "zh": "每位标注员的判断与其余标注员所成排序的一致率，只计该排序分出先后的偏好对。它是模型准确率的参照，不是上"
+        "限。",
+    },
+}
 _FEWEST_PROMPTS_PER_CATEGORY = 6
 """Below it the interval of people's mean over categories is too short: it covers the truth in 77 % at two prompts."""
 
 
-class HeldOut(NamedTuple):
+class PeopleAndModel(Record, frozen=True, kw_only=True):
+    """Agreement of people with the others' rankings, that of the model on the same pairs, and the model's minus theirs.
+
+    ``num_left_out`` verdicts are on pairs that the model was never asked about: they count for neither side.
+    """
+
+    human: GroupedMeans
+    model: GroupedMeans
+    difference: GroupedMeans
+    num_verdicts: int
+    num_prompts: int
+    num_left_out: int
+    num_human_ties: int
+    num_model_ties: int
+
+
+class HumanCeiling(Record, frozen=True, kw_only=True):
+    """The same by how the others make one ranking.
+
+    ``resolved``: CHEEMS, algorithm 1, on all their verdicts; ``majority``: on the majority of each pair's.
+    """
+
+    num_annotators: int
+    resolved: PeopleAndModel
+    majority: PeopleAndModel
+
+
+class HeldOutVerdicts(NamedTuple):
     """Verdicts of one annotator on pairs that the others order; ``better`` and ``worse`` are theirs; shape (verdict,).
 
     ``human`` is 1 where the annotator agrees, 0 for a tie, and -1 where not. Integers are those in the case.
@@ -40,7 +95,7 @@ class HeldOut(NamedTuple):
     human: Integers
 
 
-def leave_one_out(evidence: JudgmentTable, aggregate: Aggregate) -> HeldOut:
+def leave_one_out(evidence: JudgmentTable, aggregate: Aggregate) -> HeldOutVerdicts:
     """Every verdict that was read, of annotators who are not alone, on a pair that the others' ranking orders."""
     num_judges = len(evidence.judges)
     tiers = tiers_of(edges_of(evidence.verdicts, aggregate), evidence.num_responses)
@@ -52,7 +107,7 @@ def leave_one_out(evidence: JudgmentTable, aggregate: Aggregate) -> HeldOut:
     chosen, is_left = verdicts.where(counts), (left < right)[counts]
     better = np.where(is_left, chosen.left, chosen.right)
     agreed = np.where(chosen.better == better, 1, -1)
-    return HeldOut(
+    return HeldOutVerdicts(
         graphs.owner[chosen.graph] // max(1, num_judges),
         better,
         np.where(is_left, chosen.right, chosen.left),
@@ -60,42 +115,97 @@ def leave_one_out(evidence: JudgmentTable, aggregate: Aggregate) -> HeldOut:
     )
 
 
+def estimate(resampled: ResampledBench) -> HumanCeiling | None:
+    """Estimate the agreement of people and model with the rankings of the others; null without two annotators."""
+    bench, included = resampled.bench, resampled.included
+    if not any(included[index] for index in bench.columns.judged):
+        return None
+    table = judgment_table(bench.columns.judged_cases(included), Only(kind=("human",)))
+    start = bench.columns.start[included]
+    outcomes_of = _score_outcomes(bench) if bench.has_scores else _verdict_outcomes(bench)
+    return human_ceiling(
+        resampled.blocks,
+        table,
+        lambda held_out: outcomes_of(start[held_out.case] + held_out.better, start[held_out.case] + held_out.worse),
+    )
+
+
 def human_ceiling(
-    cases: Sequence[Case], blocks: Blocks, outcomes: Callable[[HeldOut], Floats]
-) -> dict[str, Any] | None:
-    """Agreement of people with the others' rankings, that of the model, and the model's minus the people's; by rule.
+    blocks: Blocks, table: JudgmentTable, outcomes: Callable[[HeldOutVerdicts], Floats]
+) -> HumanCeiling | None:
+    """Estimate the same from the judgments of the blocks' prompts.
 
-    ``cases`` are the prompts of the blocks. ``outcomes`` says what the model makes of pairs: above 0 right, 0 a tie,
-    below 0 wrong, NaN nothing: such pairs count for neither, and are in ``num_left_out``. A tie is wrong, on both
-    sides. Null where no case has two annotators.
+    ``outcomes`` of the model on pairs are above 0 if right, 0 for a tie, below 0 if wrong, NaN if the model has
+    nothing: such pairs count for neither. A tie is wrong, on both sides.
     """
-    evidence = judgment_table(cases, Only(kind=("human",)))
-    if len(evidence.judges) < 2:
+    if len(table.judges) < 2:
         return None
-    found = {name: _report(blocks, leave_one_out(evidence, rule), outcomes) for name, rule in RULES.items()}
-    if not any(own["num_verdicts"] for own in found.values()):
+    rules: tuple[Aggregate, ...] = ("none", "majority")
+    by_rule = [leave_one_out(table, rule) for rule in rules]
+    resolved, majority = (_agreement(blocks, held_out, outcomes(held_out)) for held_out in by_rule)
+    if not (resolved.num_verdicts or majority.num_verdicts):
         return None
-    return {"num_annotators": len(evidence.judges), **found}
+    return HumanCeiling(num_annotators=len(table.judges), resolved=resolved, majority=majority)
 
 
-def _report(blocks: Blocks, held_out: HeldOut, outcomes: Callable[[HeldOut], Floats]) -> dict[str, Any]:
-    size = len(blocks.block)
-    model = outcomes(held_out)
-    answered = ~np.isnan(model)
-    case = held_out.case[answered]
-    human, own = held_out.human[answered] > 0, model[answered] > 0
-    below = np.bincount(case, minlength=size).astype(np.float64)
-    people, machine = (np.bincount(case[right], minlength=size).astype(np.float64) for right in (human, own))
-    measured = {
-        "human": Ratio(people, below, SHARE),
-        "model": Ratio(machine, below, SHARE),
-        "difference": Ratio(machine - people, below, is_difference=True),
-    }
-    counts = {"num_verdicts": int(answered.sum()), "num_prompts": int((below > 0).sum())}
-    counts["num_left_out"] = int((~answered).sum())
-    ties = {"num_human_ties": int((held_out.human[answered] == 0).sum())}
-    report = summarise(blocks, measured)
-    fewest = _FEWEST_PROMPTS_PER_CATEGORY * len(report["human"]["by_category"])
-    if counts["num_prompts"] < fewest:
-        report["human"]["macro"] |= {"low": None, "high": None, "why": f"an interval needs {fewest} prompts"}
-    return {**report, **counts, **ties, "num_model_ties": int((model[answered] == 0).sum())}
+def _agreement(blocks: Blocks, held_out: HeldOutVerdicts, model: Floats) -> PeopleAndModel:
+    size, answered = len(blocks.block), ~np.isnan(model)
+    case, human, model = held_out.case[answered], held_out.human[answered], model[answered]
+    total = np.bincount(case, minlength=size).astype(np.float64)
+    people, machine = (np.bincount(case[right > 0], minlength=size).astype(np.float64) for right in (human, model))
+    means = grouped_means(
+        blocks,
+        {
+            "human": Ratio(people, total, SHARE),
+            "model": Ratio(machine, total, SHARE),
+            "difference": Ratio(machine - people, total, is_difference=True),
+        },
+    )
+    num_prompts = int((total > 0).sum())
+    fewest = _FEWEST_PROMPTS_PER_CATEGORY * len(means["human"].by_category)
+    if num_prompts < fewest:
+        macro = replace(means["human"].macro, low=None, high=None, why=f"an interval needs {fewest} prompts")
+        means["human"] = replace(means["human"], macro=macro)
+    return PeopleAndModel(
+        **means,
+        num_verdicts=int(answered.sum()),
+        num_prompts=num_prompts,
+        num_left_out=int((~answered).sum()),
+        num_human_ties=int((human == 0).sum()),
+        num_model_ties=int((model == 0).sum()),
+    )
+
+
+def _score_outcomes(bench: ScoredBench) -> Callable[[Integers, Integers], Floats]:
+    """Return the outcomes by scores; a pair without a score is wrong."""
+    score = bench.scores.score
+    return lambda better, worse: np.nan_to_num(score[better] - score[worse], nan=-1.0)
+
+
+def _verdict_outcomes(bench: ScoredBench) -> Callable[[Integers, Integers], Floats]:
+    """Return the outcomes by verdicts: a missing one is wrong, as in the headline; a pair never asked about is NaN."""
+    columns, verdicts = bench.columns, dict[tuple[int, int], float]()
+    differences = (bench.values.better - bench.values.worse).tolist()
+    for better, worse, difference in zip(columns.better.tolist(), columns.worse.tolist(), differences, strict=True):
+        has_verdict = not isnan(difference)
+        verdicts[better, worse] = difference if has_verdict else -1.0
+        verdicts[worse, better] = -difference if has_verdict else -1.0
+    return lambda better, worse: np.array(
+        [verdicts.get(pair, np.nan) for pair in zip(better.tolist(), worse.tolist(), strict=True)], np.float64
+    )
+
+
+def lines(summary: HumanCeiling) -> Iterator[str]:
+    """Yield the line of the terminal, beside the model on the same pairs."""
+    remark = f"; the model on the same pairs {plain_estimate(summary.resolved.model.macro)}"
+    yield plain_row("people with the others", summary.resolved.human.macro, remark)
+
+
+def rows(summary: HumanCeiling) -> Iterator[MeasureRow]:
+    """Yield the rows of the table of measures, by rule."""
+    for rule, agreement in (("resolved", summary.resolved), ("majority", summary.majority)):
+        yield means_row(word(f"people_{rule}"), agreement.human)
+        yield means_row(word(f"model_{rule}"), agreement.model)
+
+
+MEASURE = Measure(order=50, summary=HumanCeiling, estimate=estimate, text=TEXT, lines=lines, rows=rows)

@@ -7,13 +7,16 @@ without a score says whose answers a length limit cuts.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
 from steelyard.core.arrays import Booleans, Floats, Integers, ratio
+from steelyard.core.types import Record
+from steelyard.evaluation.measure import Measure, Needs, ResampledBench
+from steelyard.evaluation.tables import DECIMAL, Grouped, Panel, Table, count, decimal, percent, table, word
 from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of
 from steelyard.statistics.intervals import (
     POSITIVE,
@@ -27,18 +30,47 @@ from steelyard.statistics.intervals import (
 )
 from steelyard.statistics.prompt_means import Grouping, by_category, by_language
 
+TEXT = {
+    "reward_statistics": {"en": "Rewards by group", "zh": "各组奖励"},
+    "deviation": {"en": "Standard deviation", "zh": "标准差"},
+    "without_score": {"en": "Without a score", "zh": "无得分"},
+    "why_the_rewards_around_it_are_equal": {
+        "en": "no interval: the rewards around it are equal",
+        "zh": "无区间：其附近的分数都相同",
+    },
+}
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-_NUM_OWN = 4
+_QUANTILE_WORDS = ("quantile_5", "quantile_25", "median", "quantile_75", "quantile_95")
+_NUM_MOMENTS = 4
+"""Columns of the sums before those of the quantiles: responses, scored ones, centred scores, their squares."""
 _FEWEST_BEYOND = 5
 """A quantile has an interval where so many prompts are expected on either side of it."""
 _SPREAD = POSITIVE._replace(fewest=60)
 """Below so many prompts the interval of a standard deviation holds the truth in fewer than 93 of 100 simulations."""
 
 
+class RewardDistribution(Record, frozen=True, kw_only=True):
+    """The rewards of one group of prompts; ``unscored`` counts responses without a score by reason."""
+
+    mean: Estimate
+    standard_deviation: Estimate
+    quantiles: dict[str, Estimate]
+    share_unscored: Estimate
+    unscored: dict[str, int]
+
+
+class RewardDistributions(Record, frozen=True, kw_only=True):
+    """The rewards of all prompts, null without a response, and of each category and language."""
+
+    overall: RewardDistribution | None
+    by_category: dict[str, RewardDistribution]
+    by_language: dict[str, RewardDistribution]
+
+
 class Rewards(NamedTuple):
     """The responses of all prompts: ``prompt`` and ``score`` (NaN: none) have shape (response,).
 
-    ``reasons`` says of each response without a score, by its position, why it has none.
+    ``reasons`` has the reason for each missing score, by the response's position.
     """
 
     prompt: Integers
@@ -46,42 +78,59 @@ class Rewards(NamedTuple):
     reasons: Mapping[int, str]
 
 
-def reward_report(blocks: Blocks, rewards: Rewards) -> dict[str, Any]:
-    """``overall``, ``by_category`` and ``by_language``: the statistics of each group's rewards."""
-    size = len(blocks.block)
-    whole = Grouping(("overall",), np.zeros(size, np.int64))
-    return {
-        "overall": _statistics(blocks, rewards, whole).get("overall"),
-        "by_category": _statistics(blocks, rewards, by_category(blocks)),
-        "by_language": _statistics(blocks, rewards, by_language(blocks)),
-    }
+def estimate(resampled: ResampledBench) -> RewardDistributions:
+    """Estimate the distribution of the rewards of a bench's included prompts."""
+    return reward_distributions(resampled.blocks, _included_rewards(resampled))
 
 
-def _statistics(blocks: Blocks, rewards: Rewards, grouping: Grouping) -> dict[str, Any]:
+def reward_distributions(blocks: Blocks, rewards: Rewards) -> RewardDistributions:
+    """Estimate the distribution of the rewards of all prompts, and of each category and language."""
+    whole = Grouping(("overall",), np.zeros(len(blocks.block), np.int64))
+    return RewardDistributions(
+        overall=_distributions(blocks, rewards, whole).get("overall"),
+        by_category=_distributions(blocks, rewards, by_category(blocks)),
+        by_language=_distributions(blocks, rewards, by_language(blocks)),
+    )
+
+
+def _included_rewards(resampled: ResampledBench) -> Rewards:
+    scores, case_of = resampled.bench.scores, resampled.bench.columns.case_of
+    chosen = resampled.included[case_of]
+    place = np.cumsum(chosen) - 1
+    reasons = {int(place[response]): reason for response, reason in scores.reasons.items() if chosen[response]}
+    return Rewards(resampled.rows[case_of[chosen]], scores.score[chosen], reasons)
+
+
+def _distributions(blocks: Blocks, rewards: Rewards, grouping: Grouping) -> dict[str, RewardDistribution]:
     group = grouping.group[rewards.prompt]
     is_scored = ~np.isnan(rewards.score)
     ordered = [np.sort(rewards.score[is_scored & (group == place)]) for place in range(len(grouping.names))]
     sums = _sums(blocks, rewards, group, ordered)
     reasons = _reasons(rewards, group)
-    found = {}
+    distributions = {}
     for place, name in enumerate(grouping.names):
         point, drawn = sums.point[place], sums.resampled[:, place]
         if point[0]:
             evidence = evidence_of(blocks, np.zeros(len(blocks.block), np.int64), grouping.group == place)
-            found[name] = {
-                **_moments(point, drawn, evidence, _freedom_of_spread(rewards, is_scored & (group == place))),
-                "quantiles": _quantiles(ordered[place], point, drawn, evidence),
-                "share_unscored": _unscored(point, drawn, evidence).record(),
-                "unscored": dict(sorted(reasons.get(place, {}).items())),
-            }
-    return found
+            freedom = _freedom_of_spread(rewards, is_scored & (group == place))
+            mean, deviation = _moments(point, drawn, evidence, freedom)
+            distributions[name] = RewardDistribution(
+                mean=mean,
+                standard_deviation=deviation,
+                quantiles=_quantiles(ordered[place], point, drawn, evidence),
+                share_unscored=_unscored(point, drawn, evidence),
+                unscored=dict(sorted(reasons.get(place, {}).items())),
+            )
+    return distributions
 
 
 def _sums(blocks: Blocks, rewards: Rewards, group: Integers, ordered: Sequence[Floats]) -> Sums:
     """Columns: responses, scored ones, their scores and squares around the group's mean, below quantiles; that mean."""
     is_scored = ~np.isnan(rewards.score)
-    middle = np.array([own.mean() if len(own) else 0.0 for own in ordered])
-    marks = np.array([np.quantile(own, QUANTILES) if len(own) else np.zeros(len(QUANTILES)) for own in ordered])
+    middle = np.array([scores.mean() if len(scores) else 0.0 for scores in ordered])
+    marks = np.array(
+        [np.quantile(scores, QUANTILES) if len(scores) else np.zeros(len(QUANTILES)) for scores in ordered]
+    )
     centred = np.where(is_scored, rewards.score - middle[group], 0.0)
     below: list[Booleans] = [is_scored & (rewards.score <= mark[group]) for mark in marks.T]
     columns: list[npt.NDArray] = [np.ones(len(group)), is_scored, centred, centred**2, *below]
@@ -90,13 +139,14 @@ def _sums(blocks: Blocks, rewards: Rewards, group: Integers, ordered: Sequence[F
     return Sums(*(np.concatenate([part, np.broadcast_to(middle[:, None], (*part.shape[:-1], 1))], -1) for part in sums))
 
 
-def _moments(point: Floats, drawn: Floats, evidence: Evidence, freedom: float) -> dict[str, Any]:
-    mean, spread = zip(*(_mean_and_spread(own) for own in (point, drawn)), strict=True)
+def _moments(point: Floats, drawn: Floats, evidence: Evidence, freedom: float) -> tuple[Estimate, Estimate]:
+    """Mean and standard deviation; ``freedom`` bounds the degrees of freedom of the latter."""
+    mean, deviation = zip(*(_mean_and_spread(part) for part in (point, drawn)), strict=True)
     of_spread = evidence._replace(freedom=min(evidence.freedom, freedom))
-    return {
-        "mean": interval(float(mean[0]), mean[1], point[1], evidence, UNBOUNDED).record(),
-        "standard_deviation": interval(float(spread[0]), spread[1], point[1], of_spread, _SPREAD).record(),
-    }
+    return (
+        interval(float(mean[0]), mean[1], point[1], evidence, UNBOUNDED),
+        interval(float(deviation[0]), deviation[1], point[1], of_spread, _SPREAD),
+    )
 
 
 def _freedom_of_spread(rewards: Rewards, chosen: Booleans) -> float:
@@ -107,53 +157,91 @@ def _freedom_of_spread(rewards: Rewards, chosen: Booleans) -> float:
     """
     score, prompt = rewards.score[chosen], rewards.prompt[chosen]
     squares = np.bincount(prompt, (score - score.mean()) ** 2 - score.var()) if len(score) else np.zeros(0)
-    own = squares[np.unique(prompt)]
-    variance = own.var() if len(own) else 0.0
+    squares = squares[np.unique(prompt)]
+    variance = squares.var() if len(squares) else 0.0
     if variance == 0:
-        return float(len(own))
-    kurtosis = float(((own - own.mean()) ** 4).mean() / variance**2)
-    return max(1.0, 2 * len(own) / (kurtosis - 1)) if kurtosis > 1 else float(len(own))
+        return float(len(squares))
+    kurtosis = float(((squares - squares.mean()) ** 4).mean() / variance**2)
+    return max(1.0, 2 * len(squares) / (kurtosis - 1)) if kurtosis > 1 else float(len(squares))
 
 
-def _mean_and_spread(own: Floats) -> tuple[Floats, Floats]:
+def _mean_and_spread(sums: Floats) -> tuple[Floats, Floats]:
     """The mean, and the standard deviation with n - 1."""
-    scored, middle = own[..., 1], own[..., -1]
-    shift = ratio(own[..., 2], scored)
-    squares = own[..., 3] - scored * shift**2
+    scored, middle = sums[..., 1], sums[..., -1]
+    shift = ratio(sums[..., 2], scored)
+    squares = sums[..., 3] - scored * shift**2
     return middle + shift, np.sqrt(np.maximum(ratio(squares, scored - 1), 0.0))
 
 
-def _quantiles(ordered: Floats, point: Floats, drawn: Floats, evidence: Evidence) -> dict[str, Any]:
+def _quantiles(ordered: Floats, point: Floats, drawn: Floats, evidence: Evidence) -> dict[str, Estimate]:
     """Each quantile with Woodruff's interval (1952): that of the share below it, read off the rewards."""
-    found = {}
+    quantiles = {}
     for place, quantile in enumerate(QUANTILES):
         name = f"{quantile:g}"
         if not len(ordered):
-            found[name] = Estimate(None, None, None, 0).record()
+            quantiles[name] = Estimate(None, None, None, 0)
             continue
-        estimate = Estimate(float(np.quantile(ordered, quantile)), None, None, len(ordered))
+        value = Estimate(float(np.quantile(ordered, quantile)), None, None, len(ordered))
         needed = ceil(_FEWEST_BEYOND / min(quantile, 1 - quantile) - 1e-9)
         if evidence.units < needed:
-            estimate = replace(estimate, why=f"an interval needs {needed} prompts")
+            value = replace(value, why=f"an interval needs {needed} prompts")
         else:
-            below = ratio(drawn[:, _NUM_OWN + place], drawn[:, 1])
+            below = ratio(drawn[:, _NUM_MOMENTS + place], drawn[:, 1])
             ends = score_interval(quantile, variance_of(below, evidence), evidence)
             low, high = np.quantile(ordered, ends).tolist()
             if low < high:
-                estimate = replace(estimate, low=low, high=high, method="woodruff")
+                value = replace(value, low=low, high=high, method="woodruff")
             else:
-                estimate = replace(estimate, why="the rewards around it are equal")
-        found[name] = estimate.record()
-    return found
+                value = replace(value, why="the rewards around it are equal")
+        quantiles[name] = value
+    return quantiles
 
 
 def _unscored(point: Floats, drawn: Floats, evidence: Evidence) -> Estimate:
-    value, resampled = (1 - ratio(own[..., 1], own[..., 0]) for own in (point, drawn))
+    value, resampled = (1 - ratio(part[..., 1], part[..., 0]) for part in (point, drawn))
     return interval(float(value), resampled, point[0], evidence, SHARE)
 
 
 def _reasons(rewards: Rewards, group: Integers) -> Mapping[int, Counter[str]]:
-    found: dict[int, Counter[str]] = {}
+    reasons: dict[int, Counter[str]] = {}
     for place in np.flatnonzero(np.isnan(rewards.score)).tolist():
-        found.setdefault(int(group[place]), Counter())[rewards.reasons[place]] += 1
-    return found
+        reasons.setdefault(int(group[place]), Counter())[rewards.reasons[place]] += 1
+    return reasons
+
+
+def reward_panel(summary: RewardDistributions) -> Panel:
+    """Return the tables of the rewards of all prompts, and by language and category where there are several."""
+    groups = {
+        "": {} if summary.overall is None else {word("everything"): summary.overall},
+        "language": summary.by_language if len(summary.by_language) > 1 else {},
+        "category": summary.by_category if len(summary.by_category) > 1 else {},
+    }
+    tables = tuple(Grouped(by, reward_table(group)) for by, group in groups.items() if group)
+    return Panel(word("reward_statistics"), None, tables)
+
+
+def reward_table(groups: Mapping[str, RewardDistribution]) -> Table:
+    """Return mean, spread and quantiles of the rewards of each group, and the share without a score."""
+    rows = [
+        (
+            name,
+            count(group.mean.n),
+            *DECIMAL.cells(group.mean),
+            decimal(group.standard_deviation.value),
+            *(decimal(quantile.value) for quantile in group.quantiles.values()),
+            percent(group.share_unscored.value),
+        )
+        for name, group in groups.items()
+    ]
+    columns = ("group", "responses", "mean", "interval", "deviation", *_QUANTILE_WORDS, "without_score")
+    return table(columns, rows)
+
+
+MEASURE = Measure(
+    order=70,
+    summary=RewardDistributions,
+    estimate=estimate,
+    text=TEXT,
+    needs=Needs(rewards=True, complete=False),
+    panels=lambda summary: (reward_panel(summary),),
+)

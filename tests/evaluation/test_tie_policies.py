@@ -2,19 +2,22 @@ import json
 
 import numpy as np
 import pytest
+from msgspec.structs import asdict, replace
 
 from steelyard.core.plugins import build
 from steelyard.core.types import Scores
 from steelyard.evaluation.columns import score_columns
 from steelyard.evaluation.config import Config
-from steelyard.evaluation.measures.policies import category_weights, tie_policies
 from steelyard.evaluation.questions import answers, items_of, questions_of, values_of
+from steelyard.evaluation.tables import DASH, word
+from steelyard.evaluation.tie_policies import category_weights, policy, policy_table, tie_policies, weight_table
 from steelyard.io.cases import write_cases
 from steelyard.plugins.benches.subset_benches import TRANSLATION_SUBSETS
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
 from steelyard.statistics.aggregation import means
 from steelyard.statistics.bootstrap import resample
+from steelyard.statistics.intervals import Estimate
 from strategies import case
 
 RANKING = (("a",), ("b",), ("c",))
@@ -42,7 +45,7 @@ def policies(*scores):
 
 
 def values(own):
-    return {name: found["value"] for name, found in own.items() if "value" in found}
+    return {name: value.value for name, value in asdict(own).items() if isinstance(value, Estimate)}
 
 
 def test_by_hand():
@@ -61,16 +64,16 @@ def test_by_hand():
     assert values(found["right"]) == {
         "accuracy": 1.0, "accuracy_micro": 1.0, "exact_match": 1.0, "exact_match_micro": 1.0
     }  # fmt: skip
-    assert found["wrong"]["accuracy"] == measured["accuracy"]
-    assert found["half"]["by_category"]["chat"]["accuracy"]["value"] == 0.5
+    assert found["wrong"].accuracy == policy(measured).accuracy
+    assert found["half"].by_category["chat"].accuracy.value == 0.5
 
 
 def test_without_a_tie_all_are_the_headline():
     found, measured = policies((3, 2, 1), (2, 3, 1), (1, 2))
     for own in found.values():
-        assert own["accuracy"] == measured["accuracy"]
-        assert own["by_category"]["code"]["accuracy"] == measured["by_category"]["code"]["accuracy"]
-    assert "exact_match" not in found["half"]
+        assert own.accuracy == policy(measured).accuracy
+        assert own.by_category["code"].accuracy == policy(measured).by_category["code"].accuracy
+    assert found["half"].exact_match is None
 
 
 def test_weights_are_alike_or_by_pairs_or_by_prompts():
@@ -106,13 +109,34 @@ def tied_translations(folder, *, score_of_loser):
 
 def test_given_scores_have_a_headline_with_half_a_point_for_ties(tmp_path):
     found = tied_translations(tmp_path, score_of_loser=2.0)
-    assert found["overall"]["value"] == pytest.approx(0.6)
-    policies = {name: own["overall"]["value"] for name, own in found["policies"].items()}
+    assert found.overall.value == pytest.approx(0.6)
+    policies = {name: own.overall.value for name, own in found.policies.items()}
     assert policies == {"wrong": pytest.approx(0.6), "half": pytest.approx(0.75), "right": pytest.approx(0.9)}
-    assert found["policies"]["half"]["sections"]["easy_de_en"]["value"] == pytest.approx(0.75)
+    assert found.policies["half"].sections["easy_de_en"].value == pytest.approx(0.75)
 
 
 def test_what_has_no_score_is_half_a_point_beside_the_strict_headline(tmp_path):
     found = tied_translations(tmp_path, score_of_loser=None)
-    assert found["overall"]["value"] == pytest.approx(0.6)
-    assert found["policies"]["half"]["overall"]["value"] == pytest.approx(0.6 + 0.4 / 2)
+    assert found.overall.value == pytest.approx(0.6)
+    assert found.policies["half"].overall.value == pytest.approx(0.6 + 0.4 / 2)
+
+
+def by_title(table):
+    return {row[0]: row[1:] for row in table.rows}
+
+
+def test_policies_and_weights_as_tables():
+    found, _ = policies((3, 2, 1), (2, 2, 1), (1, 1))
+    rows = by_title(policy_table(found))
+    assert [rows[word(f"policy_{name}")][0] for name in ("wrong", "half", "right")] == ["41.7%", "70.8%", "100.0%"]
+    assert rows[word("policy_half")][4] == DASH
+    weights = {"macro": {"a": 0.5, "b": 0.5}, "accuracy_micro": {"a": 0.9, "b": 0.1}}
+    assert by_title(weight_table(weights)) == {"a": ("50.0%", "90.0%"), "b": ("50.0%", "10.0%")}
+    assert policy_table({}) is weight_table({}) is None
+
+
+def test_the_bench_s_own_value_stands_first():
+    plain = policies((3, 2, 1), (2, 2, 1), (1, 1))[0]["half"]
+    own = {"wrong": plain, "half": replace(plain, overall=Estimate(0.625, 0.6, 0.65, 9))}
+    rows = by_title(policy_table(own))
+    assert [rows[word(f"policy_{name}")][0] for name in ("wrong", "half")] == [DASH, "62.5%"]

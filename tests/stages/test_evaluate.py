@@ -1,9 +1,11 @@
 import json
 
 import pytest
+from msgspec.structs import asdict
 
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, OutputError, RecordError
 from steelyard.core.types import Case, Response
+from steelyard.evaluation.measures.accuracy import Range
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import file_hash
 from steelyard.stages.evaluate import Config, evaluate
@@ -40,8 +42,9 @@ def test_a_model_and_its_own_scores_give_the_same(bench, tmp_path):
     score(bench, tmp_path / "scored", model="first")
     by_scores = evaluate([bench], tmp_path / "scores", CONFIG, scores=tmp_path / "scored" / "scores.jsonl")
     different = ("model", "protocol", "self_test")
-    assert {key: value for key, value in by_model.summary.items() if key not in different} == {
-        key: value for key, value in by_scores.summary.items() if key not in different
+    by_model, by_scores = (asdict(run.summary) for run in (by_model, by_scores))
+    assert {key: value for key, value in by_model.items() if key not in different} == {
+        key: value for key, value in by_scores.items() if key not in different
     }
     for name in ("items.jsonl", "scores.jsonl"):
         assert (tmp_path / "model" / name).read_bytes() == (tmp_path / "scores" / name).read_bytes()
@@ -50,12 +53,12 @@ def test_a_model_and_its_own_scores_give_the_same(bench, tmp_path):
 def test_the_order_of_the_responses_is_what_the_first_baseline_sees(bench, tmp_path):
     # first scores by position. code: abc has all 3 pairs right, cba none; chat: bac 2 of 3, abc 3
     summary = evaluate([bench], tmp_path / "out", CONFIG, model="first").summary
-    assert summary["by_category"]["code"]["accuracy"]["value"] == pytest.approx(1 / 2)
-    assert summary["by_category"]["chat"]["accuracy"]["value"] == pytest.approx(5 / 6)
-    assert summary["accuracy"]["value"] == pytest.approx(2 / 3)
-    assert summary["baselines"]["first"]["difference"]["value"] == 0.0
-    assert set(summary["baselines"]) == {"longer", "shorter", "random", "first"}
-    assert (summary["model"], summary["bench"], summary["protocol"]) == ("first", "cases", {"model": "first"})
+    assert summary.by_category["code"].accuracy.value == pytest.approx(1 / 2)
+    assert summary.by_category["chat"].accuracy.value == pytest.approx(5 / 6)
+    assert summary.accuracy.value == pytest.approx(2 / 3)
+    assert summary.baselines["first"].difference.value == 0.0
+    assert set(summary.baselines) == {"longer", "shorter", "random", "first"}
+    assert (summary.model, summary.bench, summary.protocol) == ("first", "cases", {"model": "first"})
 
 
 def test_what_went_in_is_counted_and_the_items_add_up(bench, tmp_path):
@@ -64,9 +67,9 @@ def test_what_went_in_is_counted_and_the_items_add_up(bench, tmp_path):
     assert run.counts.noted == {"pairs": 24}
     items = rows(tmp_path / "out" / "items.jsonl")
     assert [row["prompt"] for row in items] == [one.prompt.id for one in CASES] + ["alone"]
-    assert sum(row["num_pairs"] for row in items) == run.summary["accuracy_micro"]["n"] == 24
+    assert sum(row["num_pairs"] for row in items) == run.summary.accuracy_micro.n == 24
     correct = sum(row["num_correct"] for row in items)
-    assert correct / 24 == pytest.approx(run.summary["accuracy_micro"]["value"])
+    assert correct / 24 == pytest.approx(run.summary.accuracy_micro.value)
     assert items[-1]["exact_match"] is None
     # Trap: per-item files whose ids belong to other items. Each row carries the ranking and scores of its own case.
     by_id = {one.prompt.id: one for one in CASES}
@@ -79,15 +82,15 @@ def test_what_went_in_is_counted_and_the_items_add_up(bench, tmp_path):
 
 def test_the_published_rule_counts_a_prompt_without_pairs(bench, tmp_path):
     run = evaluate([bench], tmp_path / "out", Config(metric_compat="cheems", num_resamples=5), model="first")
-    assert run.summary["exact_match"]["n"] == 9
-    assert run.summary["metric"] == "cheems"
+    assert run.summary.exact_match.n == 9
+    assert run.summary.metric == "cheems"
     assert run.counts.dropped == {}
 
 
 def test_the_ngram_baseline_comes_with_training_cases_and_is_an_input(bench, tmp_path):
     write_cases(tmp_path / "train.jsonl", [one for one in CASES if one.prompt.id != "p0"])
     run = evaluate([bench], tmp_path / "out", CONFIG, model="longer", train_cases=tmp_path / "train.jsonl")
-    assert "ngram" in run.summary["baselines"]
+    assert "ngram" in run.summary.baselines
     assert run.inputs["train_cases"].sha256 == file_hash(tmp_path / "train.jsonl")
 
 
@@ -108,9 +111,9 @@ def test_unscored_responses_are_refused_unless_asked_for(bench, tmp_path):
     allowed = Config(allow_unscored=True, num_resamples=5)
     run = evaluate([bench], tmp_path / "bounds", allowed, scores=tmp_path / "scores.jsonl")
     # The unscored response is in no pair, so the bounds meet.
-    assert run.summary["accuracy"]["value"] == 0.0
-    assert run.summary["bounds"]["accuracy"] == {"low": 0.0, "high": 0.0}
-    assert run.summary["unscored"]["by_reason"] == {"refused": 1}
+    assert run.summary.accuracy.value == 0.0
+    assert run.summary.bounds.accuracy == Range(low=0.0, high=0.0)
+    assert run.summary.unscored.by_reason == {"refused": 1}
 
 
 def test_what_is_too_long_is_unscored_without_leave_and_counted_everywhere(bench, tmp_path):
@@ -120,13 +123,13 @@ def test_what_is_too_long_is_unscored_without_leave_and_counted_everywhere(bench
     lines.append({"prompt": "alone", "scores": {"a": 2.0, "b": 1.0}})
     (tmp_path / "scores.jsonl").write_text("\n".join(map(json.dumps, lines)))
     run = evaluate([bench], tmp_path / "out", CONFIG, scores=tmp_path / "scores.jsonl")
-    own = run.summary["coverage"]
+    own = run.summary.coverage
     total = 3 * len(CASES) + 2
-    assert (own["num_responses"], own["num_cut"], own["num_unscored"]) == (total, 2, 1)
+    assert (own.num_responses, own.num_cut, own.num_unscored) == (total, 2, 1)
     assert run.counts.noted["cut responses"] == 2
     assert run.counts.noted["unscored responses"] == 1
-    assert run.summary["bounds"]["accuracy"]["low"] == run.summary["accuracy"]["value"]
-    assert run.summary["bounds"]["accuracy"]["high"] > run.summary["accuracy"]["value"]
+    assert run.summary.bounds.accuracy.low == run.summary.accuracy.value
+    assert run.summary.bounds.accuracy.high > run.summary.accuracy.value
     items = [json.loads(line) for line in (tmp_path / "out" / "items.jsonl").read_text().splitlines()]
     assert items[0]["exact_match"] is False
     assert items[0]["num_unscored"] > 0
@@ -145,7 +148,7 @@ def test_a_renamed_file_that_thereby_changes_its_subset_is_another_run(bench, tm
     for name in ("open.jsonl", "human.jsonl"):
         (tmp_path / name).write_bytes(bench.read_bytes())
     run = evaluate([tmp_path / "open.jsonl"], tmp_path / "out", config, model="first")
-    assert run.summary["missing"]["human_instruction"] == "0 prompts, published with 1,346"
+    assert run.summary.missing["human_instruction"] == "0 prompts, published with 1,346"
     with pytest.raises(OutputError):
         evaluate([tmp_path / "human.jsonl"], tmp_path / "out", config, model="first")
 
@@ -193,6 +196,6 @@ def test_a_model_that_is_taught_learns_from_the_training_cases(tmp_path):
     )
     config = Config(num_resamples=5)
     summary = evaluate([path], tmp_path / "out", config, model="ngram", train_cases=path).summary
-    assert summary["accuracy"]["value"] == summary["baselines"]["ngram"]["accuracy"]["value"] > 0.5
+    assert summary.accuracy.value == summary.baselines["ngram"].accuracy.value > 0.5
     with pytest.raises(ConfigError, match="needs training cases"):
         evaluate([path], tmp_path / "untaught", config, model="ngram")

@@ -1,14 +1,10 @@
+import msgspec
 import pytest
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.scores import checked_scores
 from steelyard.core.types import Scores
-from steelyard.evaluation.measures.coverage import (
-    CoverageCounter,
-    are_read_alike,
-    coverage_lines,
-    unlike_coverage,
-)
+from steelyard.evaluation.coverage import CoverageCounter, coverage_lines, has_equal_shares, unequal_coverage
 from strategies import case
 
 # Greek: 2 of 3 cut; Chinese: 1 of 4 cut and 1 unscored; without a language: all whole.
@@ -28,7 +24,7 @@ def report_of(lines):
 
 
 def test_what_was_cut_and_unscored_is_counted_by_language():
-    assert report_of(LINES) == {
+    assert msgspec.to_builtins(report_of(LINES)) == {
         "num_responses": 8,
         "num_cut": 3,
         "num_unscored": 1,
@@ -41,7 +37,7 @@ def test_what_was_cut_and_unscored_is_counted_by_language():
     counter = CoverageCounter()
     for line in LINES:
         counter.add(line)
-    assert counter.noted() == {
+    assert counter.notes() == {
         "cut responses": 3, "cut responses, el": 2, "cut responses, zh": 1,
         "unscored responses": 1, "unscored responses, zh": 1,
     }  # fmt: skip
@@ -58,8 +54,8 @@ def test_it_is_told_with_the_most_affected_language_first_and_only_where_there_i
 
 def test_models_that_read_unlike_shares_are_told_apart_and_equal_ones_are_not():
     whole, cut = report_of(LINES[3:]), report_of(LINES[:1])
-    assert unlike_coverage({"a": whole, "b": whole, "judge": None}) == []
-    assert unlike_coverage({"a": whole, "b": cut, "judge": None}) == [
+    assert unequal_coverage({"a": whole, "b": whole, "judge": None}) == []
+    assert unequal_coverage({"a": whole, "b": cut, "judge": None}) == [
         "a: all responses read whole",
         "b: 2 of 3 responses cut to fit the limit (66.7%)",
     ]
@@ -70,14 +66,14 @@ def test_equal_totals_of_other_languages_are_not_read_alike():
     for counter, cut in ((greek, "el"), (chinese, "zh")):
         for language in ("el", "zh"):
             counter.count(language, 10, 5 if language == cut else 0, 0)
-    assert greek.report()["num_cut"] == chinese.report()["num_cut"]
-    told = unlike_coverage({"a": greek.report(), "b": chinese.report()})
+    assert greek.report().num_cut == chinese.report().num_cut
+    told = unequal_coverage({"a": greek.report(), "b": chinese.report()})
     assert told == [
         "a: 5 of 20 responses cut to fit the limit (25.0%: el 50.0%)",
         "b: 5 of 20 responses cut to fit the limit (25.0%: zh 50.0%)",
     ]
-    assert not are_read_alike(greek.report(), ["el", "zh"])
-    assert are_read_alike(greek.report(), ["zh"])
+    assert not has_equal_shares(greek.report(), ["el", "zh"])
+    assert has_equal_shares(greek.report(), ["zh"])
 
 
 def test_a_response_that_was_cut_has_a_score():

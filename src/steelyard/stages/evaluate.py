@@ -1,4 +1,4 @@
-"""One evaluation from files to ``run.json``: read, score, judge by the bench's pairs, write."""
+"""The verb `evaluate`: a reward model, or scores made elsewhere, against the orderings of a benchmark."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import build, load
 from steelyard.core.protocols import JudgeModel
-from steelyard.core.types import Counts, Run
+from steelyard.core.types import Counts, Meta, Run
 from steelyard.evaluation.batches import (
     Part,
     Source,
@@ -25,10 +26,10 @@ from steelyard.evaluation.batches import (
 from steelyard.evaluation.benches import BenchCases
 from steelyard.evaluation.config import TRAINED_BASELINE, Config, check_settings, choose_baselines
 from steelyard.evaluation.given_scores import AlignmentError, join_given_scores, side_by_side
-from steelyard.evaluation.model_self_tests import self_tested
+from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
 from steelyard.evaluation.overlap import check_overlap
 from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
-from steelyard.evaluation.summary import Evaluation, coverage_counter, summarise
+from steelyard.evaluation.summary import Evaluation, EvaluationSummary, coverage_counter, summarise
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.progress import bar, log, track
 from steelyard.io.run_folder import Result, read_run, result_folder
@@ -56,7 +57,7 @@ def evaluate(
     train_cases: Path | None = None,
     workers: int | None = None,
     force: bool = False,
-) -> Run:
+) -> Run[EvaluationSummary]:
     """Accuracy, exact match and the bench's own headline of a model, or of scores made elsewhere, beside baselines.
 
     Writes ``scores.jsonl`` and ``items.jsonl``, a line a case. ``workers`` processes read scores made elsewhere; None
@@ -81,7 +82,7 @@ def evaluate(
     with result_folder(out, "evaluate", config=asked, inputs=inputs, seed=config.seed, force=force) as result:
         if result.is_finished:
             log(f"{out} is finished already: equal inputs and settings")
-            return read_run(out)
+            return read_run(out, Run[EvaluationSummary])
         cases = BenchCases(benches, bench)
         overlap = check_overlap(cases, choice=choice, scores=scores, is_allowed=config.allow_overlap)
         # A baseline that reads files has to learn or load first; a fault in it is found before the model scores.
@@ -93,9 +94,10 @@ def evaluate(
             assert choice is not None, "a model or scores"
             evaluated = _with_judge(source, result, choice) if choice.judges else _with_model(source, result, choice)
         forget_lines(result)
-        result.summary = {"bench": config.bench_kind} | evaluated.named | summarise(evaluated.evaluation)
+        summary = summarise(evaluated.evaluation)
+        result.summary = replace(summary, bench=config.bench_kind, **evaluated.model._asdict())
         result.counts = _counts(evaluated.evaluation, cases.warnings | overlap)
-    return read_run(out)
+    return read_run(out, Run[EvaluationSummary])
 
 
 def _chosen(model: str, config: Config, train_cases: Path | None) -> ModelChoice:
@@ -128,11 +130,19 @@ def _inputs(
     return {**dict(zip(roles, benches, strict=True)), **(choice.inputs() if choice else {}), **others}
 
 
+class _Model(NamedTuple):
+    """The fields of the summary that identify the model."""
+
+    model: str
+    protocol: Meta | None
+    self_test: SelfTestSummary
+
+
 class _Evaluated(NamedTuple):
-    """What the summary is formed of, and what the run says of the model."""
+    """The evaluation of a model before it is summarised."""
 
     evaluation: Evaluation
-    named: dict[str, Any]
+    model: _Model
 
 
 def _with_scores(
@@ -144,8 +154,8 @@ def _with_scores(
     except AlignmentError:
         scored = track(join_given_scores(source.cases, scores), "evaluating")
         evaluation = join_parts(source, result, evaluate_scored(source, scored))
-    self_test = {"state": "not applicable", "why": "the scores were made elsewhere"}
-    return _Evaluated(evaluation, {"model": scores.stem, "protocol": None, "self_test": self_test})
+    self_test = SelfTestSummary(state="not applicable", why="the scores were made elsewhere")
+    return _Evaluated(evaluation, _Model(scores.stem, None, self_test))
 
 
 def _parts(source: Source, scores: Path, train_cases: Path | None, workers: int | None) -> Iterator[Part]:
@@ -182,7 +192,7 @@ def _with_model(source: Source, result: Result, choice: ModelChoice) -> _Evaluat
     self_test = self_tested(model, cases, name=choice.name, is_wanted=source.config.self_test)
     lines = scored_once(model, cases, result, name=choice.name)
     evaluation = join_parts(source, result, evaluate_scored(source, map(ScoredCase, cases, lines)))
-    return _Evaluated(evaluation, {"model": choice.name, "protocol": model.protocol(), "self_test": self_test})
+    return _Evaluated(evaluation, _Model(choice.name, model.protocol(), self_test))
 
 
 def _with_judge(source: Source, result: Result, choice: ModelChoice) -> _Evaluated:
@@ -198,7 +208,7 @@ def _with_judge(source: Source, result: Result, choice: ModelChoice) -> _Evaluat
         refuse_failed(judged)
     part = evaluate_batch(source, list(map(ScoredCase, cases, lines)), judged)
     evaluation = join_parts(source, result, [part], judged)
-    return _Evaluated(evaluation, {"model": judge.name, "protocol": judge.protocol(), "self_test": self_test})
+    return _Evaluated(evaluation, _Model(judge.name, judge.protocol(), self_test))
 
 
 def _counts(evaluation: Evaluation, noted: dict[str, int]) -> Counts:
@@ -207,7 +217,7 @@ def _counts(evaluation: Evaluation, noted: dict[str, int]) -> Counts:
     unlisted = {UNLISTED: columns.num_unlisted} if columns.num_unlisted else {}
     # Of a model that is asked, the outcomes of the pairs say what was read.
     is_scored = evaluation.judged is None
-    coverage = coverage_counter(columns, evaluation.scores).noted() if is_scored else {}
+    coverage = coverage_counter(columns, evaluation.scores).notes() if is_scored else {}
     return Counts(
         num_in=num_cases,
         num_used=num_used,

@@ -4,7 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from steelyard.evaluation.measures.rank_correlation import Ranked, blocks_by_size, first_choice, kendall
+from evaluation_summaries import resampled_bench
+from steelyard.core.types import Scores
+from steelyard.evaluation.columns import Ranked, prompts_by_size
+from steelyard.evaluation.measures.kendall_tau import estimate, kendall, lines
+from strategies import case
 
 few = st.sampled_from([-1.0, 0.0, 0.5, 2.0])
 prompts = st.lists(st.lists(st.tuples(st.integers(0, 3), few), min_size=0, max_size=7), min_size=1, max_size=8)
@@ -18,7 +22,8 @@ def flat(given):
 
 @given(prompts)
 def test_tau_is_scipys_where_that_is_defined(given):
-    found = kendall(flat(given), len(given))
+    ranked = flat(given)
+    found = (*kendall(ranked, len(given)), ranked.has_order(len(given)))
     for own, tau, is_constant, has_order in zip(given, *found, strict=True):
         if len({tier for tier, _ in own}) < 2 or len({score for _, score in own}) < 2:
             assert np.isnan(tau)
@@ -37,32 +42,28 @@ def test_tau_by_hand():
     assert kendall(flat([[(0, 2.0), (1, 1.0), (1, 2.0)]]), 1).tau.tolist() == [0.5]
 
 
-def test_the_first_choice_by_hand():
-    found = first_choice(
-        flat(
-            [
-                [(0, 3.0), (0, 1.0), (1, 2.0)],  # the best is in the first tier
-                [(0, 1.0), (1, 2.0)],  # it is not
-                [(0, 2.0), (1, 2.0), (1, 2.0), (1, 0.0)],  # one of three that share the highest score
-                [(0, 2.0), (0, 1.0)],  # one tier: nothing to choose
-                [(0, 2.0)],
-            ]
-        ),
-        5,
-    )
-    for own, expected in zip(
-        found,
-        [(1, 0, 0), (1, 0, 1 / 3), (1, 0, 1), (2 / 3, 1 / 2, 1 / 4)],
-        strict=True,
-    ):
-        assert own[:3].tolist() == pytest.approx(list(expected))
-        assert np.isnan(own[3:]).all()
-
-
 @given(prompts)
 def test_every_response_of_two_or_more_is_in_one_block(given):
     ranked = flat(given)
-    seen = [row for block in blocks_by_size(ranked.prompt, len(given)) for row in block.rows.reshape(-1).tolist()]
+    seen = [row for block in prompts_by_size(ranked.prompt, len(given)) for row in block.rows.reshape(-1).tolist()]
     sizes = [len(own) for own in given]
     expected = [row for row, prompt in enumerate(ranked.prompt.tolist()) if sizes[prompt] > 1]
     assert sorted(seen) == expected
+
+
+RANKING = (("a",), ("b",), ("c",))
+
+
+def estimated(*scores):
+    cases = [case(f"p{index}", "abc", ranking=RANKING) for index in range(len(scores))]
+    lines = [
+        Scores(prompt=one.prompt.id, scores=dict(zip("abc", own, strict=True)))
+        for one, own in zip(cases, scores, strict=True)
+    ]
+    return estimate(resampled_bench(cases, lines))
+
+
+def test_constant_scores_are_counted_and_not_passed_over_in_silence():
+    found = estimated((3, 2, 1), (1, 1, 1))
+    assert (found.micro.value, found.constant_as_zero.micro.value, found.num_constant) == (1.0, 0.5, 1)
+    assert list(lines(estimated((1, 1, 1)))) == ["Kendall's tau-b            none; 1 prompts have equal scores alone"]

@@ -1,0 +1,126 @@
+"""Rank correlation of a model's scores with each prompt's ranking: Kendall's tau-b."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from steelyard.core.arrays import Booleans, Floats
+from steelyard.evaluation.columns import Ranked, prompts_by_size, ranked_responses
+from steelyard.evaluation.measure import (
+    GroupColumn,
+    GroupedMeans,
+    Measure,
+    MeasureRow,
+    Needs,
+    ResampledBench,
+    ScoredBench,
+    grouped_means,
+    means_row,
+    null_where_nan,
+)
+from steelyard.evaluation.tables import DECIMAL, plain_row, word
+from steelyard.statistics.intervals import CORRELATION
+from steelyard.statistics.prompt_means import mean_of
+
+TEXT = {
+    "kendall_tau": {"en": "Kendall's tau-b", "zh": "Kendall τ-b"},
+    "define_kendall_tau": {
+        "en": "Agreement of the scores with the ranking of a prompt: 1 in the same order, -1 in the opposite one, "
+        "ties on either side corrected for.",
+        "zh": "得分与一个提示词的排序的一致程度：1 为同序，-1 为反序，并对两边的并列做了校正。",
+    },
+}
+
+
+class RankCorrelation(GroupedMeans, frozen=True, kw_only=True):
+    """The mean of tau-b over the prompts that have one.
+
+    A prompt whose scores are all equal has none: ``constant_as_zero`` counts it as 0, ``num_constant`` is their number.
+    ``num_without_order`` prompts are ranked in one tier.
+    """
+
+    constant_as_zero: GroupedMeans
+    num_constant: int
+    num_without_order: int
+
+
+class Correlations(NamedTuple):
+    """Of each prompt: tau-b, NaN where it is not defined, and whether all its scores are equal; shape (prompt,)."""
+
+    tau: Floats
+    is_constant: Booleans
+
+
+def kendall(ranked: Ranked, num_prompts: int) -> Correlations:
+    """Compute Kendall's tau-b of each prompt's scores with its tiers, better tiers counting as higher (Kendall, 1945).
+
+    tau_b = (concordant - discordant) / sqrt(pairs with different scores x pairs in different tiers).
+    """
+    tau, is_constant = np.full(num_prompts, np.nan), np.zeros(num_prompts, np.bool_)
+    for prompts, rows in prompts_by_size(ranked.prompt, num_prompts):
+        first, second = np.triu_indices(rows.shape[1], 1)
+        score, tier = ranked.score[rows], ranked.tier[rows]
+        by_score = np.sign(score[:, first] - score[:, second])
+        by_tier = np.sign(tier[:, second] - tier[:, first])
+        surplus = (by_score * by_tier).sum(axis=1)
+        num_unequal, num_ordered = (by_score != 0).sum(axis=1), (by_tier != 0).sum(axis=1)
+        product = (num_unequal * num_ordered).astype(np.float64)
+        tau[prompts] = np.where(product > 0, surplus, np.nan) / np.sqrt(np.where(product > 0, product, 1.0))
+        is_constant[prompts] = num_unequal == 0
+    return Correlations(tau, is_constant)
+
+
+def estimate(resampled: ResampledBench) -> RankCorrelation:
+    """Estimate the mean of tau-b over prompts."""
+    bench, included = resampled.bench, resampled.included
+    ranked = ranked_responses(bench.columns, bench.scores.score)
+    correlations, has_order = kendall(ranked, len(included)), ranked.has_order(len(included))
+    tau, is_constant = correlations.tau[included], (correlations.is_constant & has_order)[included]
+    ratios = {
+        "tau": mean_of(tau, CORRELATION),
+        "constant_as_zero": mean_of(np.where(is_constant, 0.0, tau), CORRELATION),
+    }
+    means = grouped_means(resampled.blocks, ratios)
+    own = means["tau"]
+    return RankCorrelation(
+        macro=own.macro,
+        micro=own.micro,
+        by_category=own.by_category,
+        by_language=own.by_language,
+        constant_as_zero=means["constant_as_zero"],
+        num_constant=int(is_constant.sum()),
+        num_without_order=int((~has_order[included]).sum()),
+    )
+
+
+def columns(bench: ScoredBench) -> dict[str, list[float | None]]:
+    """Return tau-b of each case."""
+    ranked = ranked_responses(bench.columns, bench.scores.score)
+    return {"kendall_tau": null_where_nan(kendall(ranked, len(bench.columns.start)).tau)}
+
+
+def lines(summary: RankCorrelation) -> Iterator[str]:
+    """Yield the line of the terminal, with the number of prompts that have no correlation."""
+    if summary.macro.value is not None or summary.num_constant:
+        constant = f"; {summary.num_constant:,} prompts have equal scores alone" if summary.num_constant else ""
+        yield plain_row("Kendall's tau-b", summary.macro, constant)
+
+
+def rows(summary: RankCorrelation) -> tuple[MeasureRow, ...]:
+    """Return the row of the table of measures."""
+    return (means_row(word("kendall_tau"), summary, DECIMAL),)
+
+
+MEASURE = Measure(
+    order=10,
+    summary=RankCorrelation,
+    estimate=estimate,
+    text=TEXT,
+    needs=Needs(scores=True),
+    lines=lines,
+    rows=rows,
+    group_column=lambda summary: GroupColumn("kendall_tau", summary, DECIMAL),
+    columns=columns,
+    column_names=("kendall_tau",),
+)

@@ -1,0 +1,146 @@
+"""Three policies for tied scores side by side, and what each category weighs in the two kinds of mean."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from steelyard.core.types import JsonObject
+from steelyard.evaluation.config import Config
+from steelyard.evaluation.measures.accuracy import BenchAccuracy
+from steelyard.evaluation.questions import Questions, items_of
+from steelyard.evaluation.tables import PERCENT, Table, percent, table, word
+from steelyard.statistics.aggregation import means
+from steelyard.statistics.bootstrap import Totals, resample
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.pair_counts import (
+    CORRECT,
+    PromptStatistics,
+    half_credit,
+    with_policy,
+)
+
+_WEIGHTS = ("macro", "accuracy_micro", "exact_match_micro")
+
+
+class Policy(BenchAccuracy[Estimate], frozen=True, kw_only=True):
+    """The headline with ties counted in one way; ``weights`` names the bench's published weight set."""
+
+    weights: str | None = None
+
+
+Policies = dict[str, Policy]
+"""Ties counted ``wrong``, ``half`` and ``right``."""
+CategoryWeights = dict[str, dict[str, float]]
+"""The weight of each category, by kind of mean."""
+
+
+def tie_policies(
+    questions: Questions, statistics: PromptStatistics, measured: JsonObject, config: Config, bench: Any
+) -> Policies:
+    """Compute accuracy with a tied score wrong, half and right, and exact match with it wrong and right.
+
+    ``measured`` has the means and the bench's own part as they are, which stand for every policy where no score is
+    tied. ``half`` has the bench's own part too, where the bench counts so.
+    """
+    strict = _policy_of(measured, bench)
+    if not statistics.num_tied.any():
+        return {"wrong": policy(strict), "half": policy(without_exact_match(strict)), "right": policy(strict)}
+    resampled = {}
+    for name in ("wrong", "right"):
+        items = items_of(questions, with_policy(statistics, name), num_resamples=config.num_resamples)
+        resampled[name] = _policy_of(_measured(resample(items, seed=config.seed), questions, bench), bench)
+    half = _policy_of(half_points(questions, statistics, config, bench), bench)
+    return {"wrong": policy(resampled["wrong"]), "half": policy(half), "right": policy(resampled["right"])}
+
+
+def policy(measured: JsonObject) -> Policy:
+    """Return means and a bench's part as a policy."""
+    return msgspec.convert(measured, Policy)
+
+
+def half_points(questions: Questions, statistics: PromptStatistics, config: Config, bench: Any) -> JsonObject:
+    """Compute the means with half a point for a tie and for a missing score or verdict.
+
+    Half a point goes through the sections and weights of a bench whose published scores count so.
+    """
+    totals = half_totals(questions, statistics, num_resamples=config.num_resamples, seed=config.seed)
+    return without_exact_match(_measured(totals, questions, bench))
+
+
+def half_totals(questions: Questions, statistics: PromptStatistics, *, num_resamples: int, seed: int) -> Totals:
+    """Compute totals in which a tie and a missing verdict are half a correct pair; they define no exact match."""
+    items = items_of(questions, with_policy(statistics, "wrong"), num_resamples=num_resamples)
+    # Resampling draws whole numbers: twice the credit first, and half of its sums afterwards.
+    items.statistics[:, CORRECT] = half_credit(statistics)[questions.columns.included, 0]
+    totals = resample(items, seed=seed)
+    for sums in (totals.point, totals.resampled):
+        sums[..., CORRECT] /= 2
+    return totals
+
+
+def without_exact_match(tree: JsonObject) -> JsonObject:
+    """Return a summary without exact match, which half credits do not define."""
+    return {
+        name: without_exact_match(inner) if isinstance(inner, dict) else inner
+        for name, inner in tree.items()
+        if not name.startswith("exact_match")
+    }
+
+
+def _measured(totals: Totals, questions: Questions, bench: Any) -> JsonObject:
+    # Other benches have columns of their own, which no tie policy is defined for.
+    part = bench.summarise(totals, questions.left_out) if bench.counts_halves else {}
+    return means(totals) | part
+
+
+def _policy_of(measured: JsonObject, bench: Any) -> JsonObject:
+    """The part of a summary that every policy has: the means, and the bench's own part where it counts half points."""
+    names = ("accuracy", "exact_match", "accuracy_micro", "exact_match_micro", "by_category")
+    is_whole = bench.counts_halves
+    return {name: value for name, value in measured.items() if name in names or (is_whole and name != "by_language")}
+
+
+def category_weights(questions: Questions, statistics: PromptStatistics) -> CategoryWeights:
+    """Compute what each category weighs: in ``macro`` alike, in ``micro`` by its pairs, or by its prompts."""
+    layout = questions.layout
+    names = sorted({cell.category for cell in layout.cells})
+    place = np.array([names.index(cell.category) for cell in layout.cells], np.int64)[layout.cell]
+    pairs, prompts = (
+        np.bincount(place, weights, len(names))
+        for weights in (statistics.num_pairs[questions.columns.included], np.ones(len(place)))
+    )
+    weights = zip(_WEIGHTS, (np.ones(len(names)), pairs, prompts), strict=True)
+    return {kind: dict(zip(names, (own / own.sum()).tolist(), strict=True)) for kind, own in weights}
+
+
+def policy_table(policies: Mapping[str, Policy]) -> Table | None:
+    """Return accuracy and exact match with ties counted wrong, half and right; null without policies."""
+    has_overall = any(own.overall is not None for own in policies.values())
+    rows = [
+        (
+            word(f"policy_{name}"),
+            *(PERCENT.cells(policies[name].overall) if has_overall else ()),
+            *PERCENT.cells(policies[name].accuracy),
+            *PERCENT.cells(policies[name].accuracy_micro),
+            *PERCENT.cells(policies[name].exact_match),
+            PERCENT.cells(policies[name].exact_match_micro)[0],
+        )
+        for name in ("wrong", "half", "right")
+        if name in policies
+    ]
+    headline = ("bench_overall", "interval") if has_overall else ()
+    columns = (
+        "policy", *headline, "accuracy", "interval", "accuracy_micro", "interval", "exact_match", "interval",
+        "exact_match_micro",
+    )  # fmt: skip
+    return table(columns, rows) if rows else None
+
+
+def weight_table(weights: CategoryWeights) -> Table | None:
+    """Return what each category weighs in each kind of mean; null where there is one category."""
+    kinds = [name for name in _WEIGHTS if name in weights]
+    rows = [(name, *(percent(weights[kind].get(name)) for kind in kinds)) for name in weights.get("macro", {})]
+    columns = ("category", *(f"weight_{kind}" for kind in kinds))
+    return table(columns, rows) if len(rows) > 1 else None
