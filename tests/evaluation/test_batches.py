@@ -115,7 +115,7 @@ def test_a_case_given_twice_is_named_though_its_scores_stand_beside_it(tmp_path)
             line = file.readline()
             file.seek(0, 2)
             file.write(line)
-    with pytest.raises(RecordError, match=r"bench\.jsonl:3: prompt id 'p0'.*stands at .*bench\.jsonl:1 already"):
+    with pytest.raises(RecordError, match=r"bench\.jsonl:3: prompt id 'p0'.*is already used at .*bench\.jsonl:1"):
         evaluated(tmp_path, "bad")
 
 

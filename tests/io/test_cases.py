@@ -78,7 +78,7 @@ def test_a_key_given_twice_is_an_error_and_a_language_makes_it_another(tmp_path)
     write_cases(path, [case(id="x", language="zh"), case(id="x", language="en")])
     assert len(list(read_cases(path))) == 2
     write_cases(path, [case(id="x"), case(id="y"), case(id="x")])
-    with pytest.raises(RecordError, match=r"c\.jsonl:3: prompt id 'x'.*stands at .*c\.jsonl:1 already"):
+    with pytest.raises(RecordError, match=r"c\.jsonl:3: prompt id 'x'.*is already used at .*c\.jsonl:1"):
         list(read_cases(path))
 
 

@@ -137,7 +137,7 @@ def test_broken_files_are_named(tmp_path):
 
 def test_doubled_keys_do_not_become_a_case_file(tmp_path):
     source = file(tmp_path / "s.jsonl", *[{"input": "q", "id": 1, "responses": [], "annotations": []}] * 2)
-    with pytest.raises(RecordError, match="stands at"):
+    with pytest.raises(RecordError, match="is already used at"):
         convert(source, tmp_path / "o.jsonl")
 
 

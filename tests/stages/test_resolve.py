@@ -169,7 +169,7 @@ SHOWN = encode_case(case(id="shown", judgments=[judgment("a>b", shown=("a", "b")
         (
             [GOOD[0], GOOD[1], GOOD[0]],
             RecordError,
-            r"c\.jsonl:3: prompt id 'p0', language None, stands at .*c\.jsonl:1",
+            r"c\.jsonl:3: prompt id 'p0', language None, is already used at .*c\.jsonl:1",
         ),
         ([GOOD[0], b'{"prompt":{"id":"\xff"}}\n'], FileError, r"c\.jsonl:2: byte 18 is not UTF-8"),
         ([b""], FileError, "the file is empty"),

@@ -62,7 +62,7 @@ def read_cases(path: Path | str) -> Iterator[Case]:
     for place, case in _placed_cases(Path(path)):
         if case.key in places:
             name = f"prompt id {case.prompt.id!r}, language {case.prompt.language!r}"
-            problem = f"{name}, stands at {places[case.key]} already"
+            problem = f"{name}, is already used at {places[case.key]}"
             raise RecordError(problem, where=place, do="give each case its own id, or use `steelyard merge`")
         places[case.key] = place
         yield case

@@ -9,7 +9,7 @@ import msgspec
 
 
 class PublishedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row of ``models/published.toml``, whose head says what the columns mean."""
+    """A row of ``models/published.toml``, whose head explains the columns."""
 
     name: str
     kind: Literal["classifier", "implicit", "generative"]

@@ -34,7 +34,7 @@ def test_equal_ranks_are_ties_and_numbers_are_ratings():
     (rated,) = one.ratings
     # response1 stands in the question's name as well; the longer name is meant.
     assert (rated.response, rated.dimension, rated.value, rated.task) == ("response10", "depth", 4, "response10-depth")
-    assert warnings == {"answers that are no ranking and no rating of a response": 1}
+    assert warnings == {"answers that are neither rankings nor ratings of a response": 1}
     assert write("argilla", one)[0] == [ROW]
 
 
@@ -68,7 +68,7 @@ def test_a_case_from_elsewhere_is_read_again_as_it_was():
         (names["a"], names["b"], "left", "j", "human"),
     ]
     assert [(said.response, said.dimension, said.value) for said in again.ratings] == [(names["b"], "depth", 2.0)]
-    assert dropped == {"response ids that are no field's name": 3}
+    assert dropped == {"response ids that are not field names": 3}
     assert list(rows[0]["suggestions"]) == ["ranking", "ranking-2"]
 
 

@@ -20,5 +20,5 @@ def test_a_case_that_does_not_hold_together_is_placed():
 
 def test_a_key_that_stands_twice_is_refused():
     rows, _ = write("cases", case(), case(language="zh"), case())
-    with pytest.raises(RecordError, match=r"f\.jsonl:3: prompt id 'p' stands at f\.jsonl:1 already"):
+    with pytest.raises(RecordError, match=r"f\.jsonl:3: prompt id 'p' is already used at f\.jsonl:1"):
         read("cases", *rows)

@@ -46,7 +46,7 @@ def test_what_is_left_out_or_joined_is_counted():
     assert found.parts.prompt[0].content == "a\nb"
     assert +warnings == {
         "turns whose parts are joined": 2,
-        "parts of turns that are no text, left out": 2,
+        "parts of turns that are not text, left out": 2,
         "other keys of turns, left out": 4,  # "cut" and the image's kind, in both conversations
     }
 
@@ -119,7 +119,7 @@ def test_parts_of_a_turn_are_its_text_and_images_are_counted():
     }
     (one,), warnings = read("chatbot_arena", {**ROW, **both})
     assert one.prompt.messages[0].content == "看"
-    assert warnings["parts of turns that are no text, left out"] == 2
+    assert warnings["parts of turns that are not text, left out"] == 2
 
 
 @pytest.mark.parametrize("winner", ["model_c", None, 1])
@@ -131,7 +131,7 @@ def test_an_unknown_winner_is_named(winner):
 def test_conversations_that_share_no_turn_are_refused():
     with pytest.raises(RecordError, match=r"^f\.jsonl:1: conversation_a and conversation_b share no turn"):
         read("chatbot_arena", {**ROW, "conversation_b": chatbot_arena_turns("other", "乙")})
-    with pytest.raises(RecordError, match=r"^f\.jsonl:2: id 'q1' stands at f\.jsonl:1 already"):
+    with pytest.raises(RecordError, match=r"^f\.jsonl:2: id 'q1' is already used at f\.jsonl:1"):
         read("chatbot_arena", ROW, ROW)
 
 
@@ -149,7 +149,7 @@ def test_a_language_that_was_changed_is_written_as_it_is_now():
 
 def test_a_verdict_the_other_way_round_is_the_same_vote():
     (row,), dropped = write("chatbot_arena", case(responses="ab", judgments=["b>a", "a>b"]))
-    assert (row["winner"], dropped["judgments beyond one a row"]) == ("model_b", 1)
+    assert (row["winner"], dropped["judgments beyond one per row"]) == ("model_b", 1)
 
 
 def test_other_shapes_are_counted():

@@ -78,7 +78,7 @@ def test_broken_rows_are_named(change, found):
 
 
 def test_ids_that_are_given_must_be_unique():
-    with pytest.raises(RecordError, match=r"f\.jsonl:2: id '7' stands at f\.jsonl:1 already"):
+    with pytest.raises(RecordError, match=r"f\.jsonl:2: id '7' is already used at f\.jsonl:1"):
         read("cheems", {**ROW, "id": 7}, {**ROW, "id": 7})
 
 
@@ -116,4 +116,4 @@ def test_meta_under_the_names_of_a_response_is_counted():
     first = Response(id="a", text="good", author="m", meta={"id": 7, "content": "x", "model": "n", "score": 1})
     rows, dropped = write("cheems", Case(prompt=prompt("p", "q"), responses=(first,)))
     assert rows[0]["responses"] == [{"id": "a", "content": "good", "model": "m", "score": 1}]
-    assert dropped == {"response meta under the format's own names": 3}
+    assert dropped == {"response meta under keys of the format": 3}

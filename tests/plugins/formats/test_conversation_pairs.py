@@ -85,7 +85,7 @@ def test_scores_are_ratings_without_a_scale():
 
 def test_scores_that_do_not_say_the_order_are_counted_and_kept():
     (one,), warnings = read("rlhflow", RLHFLOW_ROW | {"rejected_score": 4.5})
-    assert warnings == {"pairs whose scores do not say their order": 1}
+    assert warnings == {"pairs whose scores contradict their order": 1}
     assert [len(tier) for tier in one.ranking] == [1, 1]
     assert one.ranking[0] == (one.responses[0].id,)
 
@@ -169,7 +169,7 @@ def test_equal_scores_and_scores_outside_the_scale_are_counted():
         ULTRAFEEDBACK_BINARIZED_ROW | {"score_rejected": 0, "prompt_id": "x"},
     )
     assert warnings == {
-        "pairs whose scores do not say their order": 1,
+        "pairs whose scores contradict their order": 1,
         "ratings outside their scale (overall_score)": 1,
     }
 

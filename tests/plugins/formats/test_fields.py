@@ -50,7 +50,7 @@ def test_a_response_of_one_assistant_turn_is_text():
 def test_ids_are_unique_in_a_language():
     ids = PromptIds(Counter())
     assert [ids.take(ROW, "x", language=name) for name in ("zh", "en")] == ["x", "x"]
-    with pytest.raises(RecordError, match="f:2: id 'x' stands at f:2 already"):
+    with pytest.raises(RecordError, match="f:2: id 'x' is already used at f:2"):
         ids.take(ROW, "x", language="en")
 
 
@@ -71,7 +71,7 @@ def test_meta_never_replaces_what_the_format_says():
     one = msgspec.structs.replace(one, prompt=msgspec.structs.replace(one.prompt, meta={"a": 0, "b": 0, "c": 0}))
     dropped = Counter()
     assert with_meta({"a": 1}, one, ("b",), dropped) == {"a": 1, "c": 0}
-    assert dropped == {"prompt meta under the format's own names": 2}
+    assert dropped == {"prompt meta under keys of the format": 2}
 
 
 def test_only_keys_that_say_something_are_counted():

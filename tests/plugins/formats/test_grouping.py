@@ -38,7 +38,7 @@ def test_the_formats_own_names_stay_its_own():
     one, dropped = case(), Counter()
     row = with_metas({"k": 1}, one, {"k": 2, "m": 3, "o": 4}, ["k", "m"], dropped)
     assert row == {"k": 1, "o": 4}
-    assert dropped == {"response meta under the format's own names": 2}
+    assert dropped == {"response meta under keys of the format": 2}
 
 
 def test_equal_groups_get_ids_of_their_own():

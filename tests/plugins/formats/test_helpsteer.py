@@ -62,7 +62,7 @@ def test_what_has_no_place_is_counted():
     said = verdicts_of(one)
     assert said == (first, ())
     count_unwritten(one, said, NAMES._replace(overall_reason=""), dropped := Counter())
-    assert dropped == {"judgments beyond those of a row": 2, "what judgments say besides": 1, "reasons": 1}
+    assert dropped == {"judgments beyond those of a row": 2, "further fields of judgments": 1, "reasons": 1}
 
 
 def test_what_the_row_says_is_taken_out_of_what_is_lost():

@@ -54,7 +54,7 @@ def test_a_rating_is_of_the_answer_that_it_names():
     assert [(said.response, said.dimension, said.value, said.rater) for said in one.ratings] == [
         ("answer2", "n", 3, "5")
     ]
-    assert warnings == {"results that are no comparison and no rating of a response": 1}
+    assert warnings == {"results that are neither comparisons nor ratings of a response": 1}
 
 
 def test_a_case_from_elsewhere_is_read_again_as_it_was():

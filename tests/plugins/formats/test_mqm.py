@@ -92,7 +92,7 @@ def test_marks_without_a_partner_are_counted():
 
 def test_a_segment_in_two_places_is_refused():
     with pytest.raises(
-        RecordError, match=r"f\.jsonl:3: segment 'd/1' stands at f\.jsonl:1 already(?s:.*)sort the rows"
+        RecordError, match=r"f\.jsonl:3: segment 'd/1' is already used at f\.jsonl:1(?s:.*)sort the rows"
     ):
         read("mqm", row(), row(globalSegId="2"), row())
 

@@ -51,7 +51,7 @@ def test_written_ids_are_unique_within_a_subset():
     cases = [one for row_value in rows for one in read("rewardbench2", answers | row_value)[0]]
     written, dropped = write("rewardbench2", *cases)
     assert [row["id"] for row in written] == [3, 3, "3~2"]
-    assert dropped["ids that stand already"] == 1
+    assert dropped["repeated ids of a subset"] == 1
 
 
 def test_absent_is_not_null():

@@ -397,7 +397,7 @@ def test_numbers_of_a_table_are_texts_and_stay_so():
 
 def test_votes_against_the_order_are_counted():
     _, warnings = read("zhihu_3k", {**ZHIHU_3K_ROW, "upvotes_rejected": 9})
-    assert warnings == {"pairs whose scores do not say their order": 1}
+    assert warnings == {"pairs whose scores contradict their order": 1}
 
 
 @pytest.mark.parametrize("value", ["many", "nan", True, [1]])

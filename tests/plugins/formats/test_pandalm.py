@@ -67,7 +67,7 @@ def test_a_model_s_name_with_an_underline_cannot_be_told_from_two():
     assert [response.author for response in one.responses] == [None, None]
     named = replace(one, responses=(replace(one.responses[0], author="a_b"), one.responses[1]))
     rows, dropped = write("pandalm", named)
-    assert (rows[0]["cmp_key"], dropped["authors that a pair of names cannot say"]) == ("a_b_unknown", 1)
+    assert (rows[0]["cmp_key"], dropped["authors that cmp_key cannot hold"]) == ("a_b_unknown", 1)
 
 
 @pytest.mark.parametrize(

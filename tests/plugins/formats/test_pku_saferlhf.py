@@ -70,6 +70,6 @@ def test_a_verdict_the_other_way_round_is_the_same_verdict():
 def test_what_a_row_cannot_say_is_counted():
     rows, dropped = write("pku_saferlhf", case(responses="ab", judgments=["a>b", "b>a", "a=b"]))
     assert len(rows) == 1
-    assert (dropped["judgments beyond one a verdict, and ties"], dropped["judges"]) == (2, 3)
+    assert (dropped["judgments beyond one per verdict, and ties"], dropped["judges"]) == (2, 3)
     assert write("pku_saferlhf", case(responses="ab", judgments=["a=b"])) == ([], {"cases of another shape": 1})
     assert write("pku_saferlhf", case(responses="abc", judgments=["a>b"])) == ([], {"cases of another shape": 1})

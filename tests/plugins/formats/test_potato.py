@@ -32,7 +32,7 @@ def test_rows_of_one_instance_are_one_case():
     assert cases[0].prompt.meta == {"batch": 7}
     assert write("potato", *cases)[0] == rows
     assert warnings == {}
-    with pytest.raises(RecordError, match=r"^f\.jsonl:3: id 'i' stands at f\.jsonl:1"):
+    with pytest.raises(RecordError, match=r"^f\.jsonl:3: id 'i' is already used at f\.jsonl:1"):
         read("potato", rows[0], rows[2], rows[1])
 
 
@@ -47,7 +47,7 @@ def test_a_case_from_elsewhere_is_read_again_as_it_was():
     said = ["a>b", "b=c", "a>c", judgment("c?a", judge="bo")]
     rows, dropped = write("potato", case(responses=["a", "b", "c", "d,e"], judgments=said))
     assert rows[0]["labels"] == {"ranking": {"rank_order": "a,b=c"}}
-    assert dropped == {"response ids that cannot stand in a rank order": 1, "judgments without a verdict": 1}
+    assert dropped == {"response ids that a rank order cannot hold": 1, "judgments without a verdict": 1}
     (again,), _ = read("potato", *rows)
     assert [response.id for response in again.responses] == ["a", "b", "c", "response4"]
     _, dropped = write("potato", case(responses="ab", judgments=[judgment("a>b", kind="llm")]))

@@ -66,7 +66,7 @@ def test_meta_and_raters_that_the_format_keeps_are_not_counted():
 def test_a_pair_that_is_not_rated_as_it_is_ordered_is_counted(scores, num_ratings, num_noted):
     warnings = Counter()
     assert len(score_ratings(case(responses="ab"), scores, SCALE, warnings)) == num_ratings
-    assert warnings["pairs whose scores do not say their order"] == num_noted
+    assert warnings["pairs whose scores contradict their order"] == num_noted
 
 
 def test_a_score_that_is_no_number_is_refused():

@@ -19,7 +19,7 @@ def test_ids_repeat_across_subsets_and_not_within():
     cases, _ = read("rewardbench", ROW, {**ROW, "subset": "t"})
     assert [one.prompt.id for one in cases] == ["s/3", "t/3"]
     assert [row["id"] for row in write("rewardbench", *cases)[0]] == [3, 3]
-    with pytest.raises(RecordError, match=r"f\.jsonl:2: id 's/3' stands at"):
+    with pytest.raises(RecordError, match=r"f\.jsonl:2: id 's/3' is already used at"):
         read("rewardbench", ROW, ROW)
 
 
@@ -63,7 +63,7 @@ def test_rows_of_several_pairs_take_no_id_that_stands_already():
     several = case(responses="abc", ranking=(("a",), ("b",), ("c",)))
     rows, dropped = write("rewardbench", several, case(id="p-0", responses="ab", ranking=(("a",), ("b",))))
     assert [row["id"] for row in rows] == ["p-0", "p-1", "p-2", "p-0~2"]
-    assert dropped["ids that stand already"] == 1
+    assert dropped["repeated ids of a subset"] == 1
     assert len(read("rewardbench", *rows)[0]) == 4
 
 
@@ -104,7 +104,7 @@ def test_models_that_do_not_match_the_answers_name_no_authors_and_come_back():
 def test_wrong_numbers_are_counted_and_come_back():
     row = {**REWARDBENCH2_ROW, "num_rejected": 3}
     cases, warnings = read("rewardbench2", row)
-    assert warnings == {"numbers that are not those of the answers": 1}
+    assert warnings == {"counts that differ from those of the answers": 1}
     assert write("rewardbench2", *cases)[0] == [row]
 
 
@@ -141,5 +141,5 @@ def test_rewardbench2_a_field_of_another_type_is_named(change):
 
 
 def test_an_id_that_stands_twice_in_a_subset_is_refused():
-    with pytest.raises(RecordError, match=r"f\.jsonl:2: id 'Ties/tied:4' stands at"):
+    with pytest.raises(RecordError, match=r"f\.jsonl:2: id 'Ties/tied:4' is already used at"):
         read("rewardbench2", REWARDBENCH2_ROW, REWARDBENCH2_ROW)

@@ -42,7 +42,15 @@ def test_a_score_is_a_rating_by_an_unnamed_model():
     assert not dropped["raters"]
     other = Rating(response="chosen", rater="ann", kind="human", dimension="style", value=1.0)
     _, dropped = write("rmb", replace(one, ratings=(*one.ratings, other)))
-    assert (dropped["raters"], dropped["ratings of other dimensions, or beyond one a response"]) == (1, 1)
+    assert (dropped["raters"], dropped["ratings of other dimensions, or beyond one per response"]) == (1, 1)
+
+
+@pytest.mark.parametrize("language", [["zh"], {"code": "zh"}, 3])
+def test_a_language_that_is_no_text_is_none_and_comes_back(language):
+    row = PAIR | {"conversation_input": [{"role": "user", "content": "q", "language": language}]}
+    (one,), _ = read("rmb", row)
+    assert one.prompt.language is None
+    assert write("rmb", one)[0] == [row]
 
 
 def test_a_fresh_case_goes_into_the_set_that_fits():

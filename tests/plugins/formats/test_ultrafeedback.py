@@ -51,7 +51,7 @@ def test_aspects_and_scores_are_gpt_4s_ratings_on_their_own_scales():
 
 
 TEN = "overall scores of 10 that stand for a 1 (revisions before 40b4365)"
-MIDDLING = "overall scores of 10 beside middling aspect ratings"
+MIDDLING = "overall scores of 10 with middling aspect ratings"
 
 
 @pytest.mark.parametrize(
@@ -111,12 +111,15 @@ def test_answers_to_check_against_stand_in_the_prompts_meta():
     [
         ({"completions": ["a"]}, r"at completions\[0\]: a completion without its response"),
         ({"completions": [completion(), {"model": "m"}]}, r"at completions\[1\]: a completion without its response"),
-        ({"completions": [completion(overall="ten")]}, r"at completions\[0\]: 'overall_score' is no number"),
-        ({"completions": [completion() | {"annotations": []}]}, r"at completions\[0\]: annotations that are no object"),
+        ({"completions": [completion(overall="ten")]}, r"at completions\[0\]: 'overall_score' is not a number"),
+        (
+            {"completions": [completion() | {"annotations": []}]},
+            r"at completions\[0\]: annotations that are not an object",
+        ),
         ({"completions": [completion() | {"model": 3}]}, r"at completions\[0\]: a model that is not a text"),
         ({"completions": None}, "lacks 'completions'"),
         ({"instruction": None}, "lacks 'instruction'"),
-        ({"models": "m"}, "at models: models that are no list"),
+        ({"models": "m"}, "at models: models that are not a list"),
     ],
 )
 def test_a_row_of_another_form_is_refused_with_its_place(change, what):

@@ -40,7 +40,7 @@ class Benchmark(NamedTuple):
 def overall(breakdown: Callable[[Totals, LeftOut], Breakdown], about: str) -> Callable[..., Headline]:
     """Return the headline ``overall``: the number over the sections of a breakdown, withheld while parts are missing.
 
-    ``about`` says what the number is the mean of.
+    ``about`` describes the mean.
     """
 
     def headline(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> Headline:

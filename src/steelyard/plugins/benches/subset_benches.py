@@ -252,7 +252,7 @@ def _translation_case(case: Case, file_name: str) -> Case:
 
 
 def translation_subset(name: str) -> str | None:
-    """Return the canonical name of a subset (`maple-zh2en-easy` is `easy_zh_en`); null where it is not told."""
+    """Return the canonical name of a subset (`maple-zh2en-easy` is `easy_zh_en`); null for other names."""
     lower = name.lower()
     levels = [level for level in LEVELS if level in lower]
     directions = {f"{_CODES[source]}_{_CODES[target]}" for source, target in _DIRECTION.findall(lower)}

@@ -27,7 +27,7 @@ _MAX_REMARKS = 10
 
 
 _LONGEST_TOKEN = 128
-"""Characters: the longest tokens of public vocabularies are runs of so many spaces."""
+"""The longest token in characters: public vocabularies have runs of spaces of this length."""
 _MOST_TEMPLATE, _MOST_OVER = 10_000, 1_000
 
 

@@ -19,7 +19,7 @@ class Config(BaseConfig, frozen=True):
     """``path`` is a file of recorded replies, a line each; ``name`` signs the verdicts."""
 
     path: str
-    """The file of recorded replies, one a line."""
+    """The file of recorded replies, one per line."""
     name: str = "recorded"
     """The name in the judgments."""
 

@@ -1,4 +1,4 @@
-"""Processes of this machine: one result a batch, in order, with a bounded number of batches under way."""
+"""Processes of this machine: one result per batch, in order, with a bounded number of batches under way."""
 
 import multiprocessing
 import os
@@ -28,7 +28,7 @@ class Config(BaseConfig, frozen=True):
     """Settings of the processes on this machine."""
 
     workers: int = 0
-    """The number of processes; 0 for one a core, 1 for this process alone."""
+    """The number of processes; 0 for one per core, 1 for this process alone."""
 
 
 class LocalEngine:
@@ -41,7 +41,7 @@ class LocalEngine:
         self.workers = workers
 
     def map(self, function: Callable[[Batch], Result], batches: Iterable[Batch]) -> Iterator[Result]:
-        """Yield one result a batch, in order; at most two batches a process are under way or waiting to be taken.
+        """Yield one result per batch, in order; at most two batches a process are under way or waiting to be taken.
 
         What ``function`` raises is raised here, at its batch's turn. Raises TypeError for a function that a worker
         could not import by name, and UserError when a worker dies.
@@ -73,7 +73,7 @@ class LocalEngine:
 def build(config: Config) -> LocalEngine:
     """Return the engine. Raises ConfigError for a negative number of workers."""
     if config.workers < 0:
-        raise ConfigError(f"workers={config.workers}", where="engines.local", allowed="0 for one a core, or more")
+        raise ConfigError(f"workers={config.workers}", where="engines.local", allowed="0 for one per core, or more")
     return LocalEngine(config.workers or num_cores())
 
 

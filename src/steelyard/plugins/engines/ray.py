@@ -1,4 +1,4 @@
-"""A Ray cluster: one result a batch, in order, on every machine of it, with a bounded number of batches under way.
+"""A Ray cluster: one result per batch, in order, on every machine of it, with a bounded number of batches under way.
 
 Tasks, not Ray Data, carry the batches: results must come in order and as they are done, and no batch may be read before
 a worker is free (`docs/decisions/0007-ray-tasks-behind-the-engine.md`).
@@ -6,6 +6,7 @@ a worker is free (`docs/decisions/0007-ray-tasks-behind-the-engine.md`).
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from typing import Any, TypeVar
 
 from steelyard.core.config import Config as BaseConfig
@@ -36,7 +37,7 @@ class RayEngine:
         self.config = config
 
     def map(self, function: Callable[[Batch], Result], batches: Iterable[Batch]) -> Iterator[Result]:
-        """Yield one result a batch, in order; at most ``ahead`` batches a core of the cluster are under way.
+        """Yield one result per batch, in order; at most ``ahead`` batches a core of the cluster are under way.
 
         What ``function`` raises is raised here, at its batch's turn. Raises TypeError for a function that a worker
         could not import by name, and UserError when the cluster loses a batch for good.
@@ -45,8 +46,7 @@ class RayEngine:
         return self._map_in_tasks(function, iter(batches))
 
     def _map_in_tasks(self, function: Callable[[Batch], Result], batches: Iterator[Batch]) -> Iterator[Result]:
-        import ray  # pyright: ignore[reportMissingImports]
-
+        ray = _library()
         task = ray.remote(num_cpus=self.config.num_cpus, max_retries=_MAX_RETRIES)(_call)
         shared = ray.put(function)
         waiting: deque[Any] = deque()
@@ -73,10 +73,14 @@ def build(config: Config) -> RayEngine:
     return RayEngine(config)
 
 
+def _library() -> Any:
+    """Return the library ``ray``, which this file's own name would hide from a type checker."""
+    return import_module("ray")
+
+
 def _connect(address: str | None) -> None:
     """Join the cluster at the address, or start one on this machine; a process that has joined one keeps it."""
-    import ray  # pyright: ignore[reportMissingImports]
-
+    ray = _library()
     if ray.is_initialized():
         return
     try:
@@ -94,14 +98,12 @@ def _call(function: Callable[[Any], Any], batch: Any) -> Any:
 
 
 def _result(reference: Any) -> Any:
-    import ray  # pyright: ignore[reportMissingImports]
-    from ray.exceptions import RayError, RayTaskError  # pyright: ignore[reportMissingImports]
-
+    ray = _library()
     try:
         return ray.get(reference)
-    except RayTaskError as error:
+    except ray.exceptions.RayTaskError as error:
         raise error.cause from None
-    except RayError as error:
+    except ray.exceptions.RayError as error:
         raise UserError(
             f"the cluster lost a batch for good ({type(error).__name__}: {str(error).splitlines()[0]})",
             do="look at the cluster's memory with `ray status`, and give its machines more",

@@ -1,7 +1,7 @@
 """Foreign data formats: rows to cases, and cases back to the same rows.
 
-In reading order: `_rows` (`RowFormat`, a format of one row a case as a value; fields as turns, ids, the form of a
-row), `_ratings` (numbers as ratings, ranks as tiers), `_pairs` (`PairFormat`, one better and one worse answer a row),
+In reading order: `_rows` (`RowFormat`, a format of one row per case as a value; fields as turns, ids, the form of a
+row), `_ratings` (numbers as ratings, ranks as tiers), `_pairs` (`PairFormat`, one better and one worse answer per row),
 `_conversations` (one text or exchanges as turns), `_annotation_tools` (names of the user's choice).
 
 Then the formats: `pairwise`, `conversation_pairs` and `llamafactory` are pairs; `rewardbench` and `rmb` benchmarks;

@@ -34,7 +34,7 @@ Evidence = TypeVar("Evidence")
 
 
 class Voice(NamedTuple):
-    """Who ranked, and which question: what the judgments of one ranking share."""
+    """The judge and the question that the judgments of one ranking share."""
 
     judge: str
     kind: Kind
@@ -56,15 +56,15 @@ class RankedTiers(NamedTuple):
 
 
 PROMPT_NAMES = ("prompt", "instruction", "question", "input", "query", "conversation", "messages", "text", "context")
-"""Under which names the prompt is looked for, in this order."""
+"""The names of a prompt's field, in order of preference."""
 _ANSWER = re.compile(r"(response|completion|generation|reply|answer|output|text|candidate)[-_ ]?\w*|chosen|rejected")
 _ITEM_TEXTS = ("body", "text", "content", "html", "title")
 
 
 class NamedItem(NamedTuple):
-    """What stands under the names: ``others`` are neither the prompt nor an answer.
+    """The fields of a record by their meaning: ``others`` are neither the prompt nor an answer.
 
-    ``item_key`` and ``text_key`` say where the answers are items of a list (``[{"id": …, "body": …}, …]``).
+    ``item_key`` and ``text_key`` are set where the answers are items of a list (``[{"id": …, "body": …}, …]``).
     """
 
     prompt_key: str
@@ -98,7 +98,7 @@ def named_item(
         others = {name: value for name, value in data.items() if name not in (prompt_key, item_key)}
         return NamedItem(prompt_key, messages, responses, others, item_key, text_key)
     names = [name for name in data if name != prompt_key and (name in ranked or is_answer_name(name))]
-    # A name like an answer's with something else under it (a number of tokens) is not one.
+    # An answer's name with another value (a number of tokens) is not an answer.
     answers = {name: data[name] for name in names if name in ranked or isinstance(data[name], str | list)}
     if not answers:
         raise RecordError("no answer among the fields", where=place, allowed="names such as response1, response2")
@@ -110,7 +110,7 @@ def named_item(
 
 
 def is_answer_name(name: str) -> bool:
-    """Return whether a field of this name is an answer without being ranked."""
+    """Return whether a field of this name is an answer even where no ranking names it."""
     return _ANSWER.fullmatch(name) is not None and name not in PROMPT_NAMES
 
 
@@ -203,7 +203,7 @@ def judgments_of(ranked: RankedTiers) -> Iterator[Judgment]:
 
 
 def rankings_of(judgments: Iterable[Judgment], dropped: Counter[str]) -> list[RankedTiers]:
-    """Return the judgments as rankings: one a voice where all its pairs are judged once and agree, else one a judgment.
+    """Return the judgments as rankings: one per voice with consistent judgments of all pairs, else one per judgment.
 
     Judgments without a verdict have no ranking: they are counted.
     """
@@ -241,7 +241,7 @@ def _rankings(judgments: Sequence[Judgment]) -> list[tuple[tuple[str, ...], ...]
 
 
 def _tiers(judgments: Sequence[Judgment]) -> tuple[tuple[str, ...], ...] | None:
-    """Return the one ranking that says exactly these judgments; null where there is none."""
+    """Return the ranking that is equivalent to these judgments; null where there is none."""
     names = dict.fromkeys(name for judgment in judgments for name in (judgment.left, judgment.right))
     wins = Counter(dict.fromkeys(names, 0))
     verdicts: dict[frozenset[str], str | None] = {}
@@ -323,7 +323,7 @@ class ToolFormat(NamedTuple):
         names = _own_names(case)
         if not form and not self.has_items:
             names = field_names(case)
-            dropped["response ids that are no field's name"] += sum(old != new for old, new in names.items())
+            dropped["response ids that are not field names"] += sum(old != new for old, new in names.items())
         content = data_of(case, form, dropped, names=None if self.has_items else names)
         row = {"id": form["id"] if str(form.get("id")) == case.prompt.id else case.prompt.id}
         row |= {self.content_key: content, **self._answers(case, form.get("said", {}), names, dropped)}

@@ -16,7 +16,7 @@ from steelyard.core.types import Message
 class TurnMarks(NamedTuple):
     """The marks of turns: ``template`` has ``{}`` in place of a name, ``roles`` gives the role of each name.
 
-    ``before`` is the role of unmarked text at the beginning. ``gap`` stands between a mark and its text; single turns
+    ``before`` is the role of unmarked text at the beginning. ``gap`` separates a mark from its text; single turns
     may lack it.
     """
 

@@ -1,4 +1,4 @@
-"""Formats of one better and one worse answer a row: values of `PairFormat`, over the turns of a pair.
+"""Formats of one better and one worse answer per row: values of `PairFormat`, over the turns of a pair.
 
 First the turns of a row and the rows of a case, with a prompt under its own key or inside both answers; then the loop
 of the formats.
@@ -40,7 +40,7 @@ from steelyard.ranking.pairs import IndexedPair, num_beyond_listed, pairs_of
 MARGIN = "margin"
 SIDES = ("chosen", "rejected")
 NOT_SEPARABLE = "prompts inside the answers"
-"""The name under which written conversations are counted whose prompt would be cut elsewhere when read again."""
+"""The counter of written conversations whose prompt a reader would cut elsewhere."""
 _ASSISTANT_MARK = "\n\nAssistant:"
 
 
@@ -75,7 +75,7 @@ class PairRow(NamedTuple):
 
 
 def pair_rows(case: Case, dropped: Counter[str], supports: Collection[str]) -> Iterator[PairRow]:
-    """Yield every pair of the case (its listed pairs, else all across tiers); what pairs cannot hold is counted."""
+    """Yield every pair of the case (its listed pairs, else all across tiers); all else is counted."""
     pairs = pairs_of(case)
     count_lost(case, dropped, supports)
     used = {end for pair in pairs for end in pair[:2]}
@@ -131,12 +131,12 @@ def implicit_turns(
 ) -> PairTurns:
     """Cut two texts or two lists of turns with the prompt inside both. Raises RecordError where there is none.
 
-    Texts keep their marks: what is written again is what was read.
+    Texts keep their marks: writing restores the text that was read.
     """
     chosen, rejected = (row.value.get(key) for key in sides)
     if not (isinstance(chosen, str) and isinstance(rejected, str)):
         return shared_turns(row, sides, do=do)
-    common = os.path.commonprefix([chosen, rejected])  # noqa: RUF071  characters are what is meant
+    common = os.path.commonprefix([chosen, rejected])  # noqa: RUF071  a prefix of characters is intended
     at = common.rfind(_ASSISTANT_MARK)
     end = at + len(_ASSISTANT_MARK)
     if at < 0:
@@ -190,7 +190,7 @@ class ParsedPair(NamedTuple):
 
 
 class PairScores(NamedTuple):
-    """The keys of both answers' scores and what the numbers mean. ``as_texts``: a table without types has texts."""
+    """The keys of both answers' scores and their scale. ``as_texts``: in tables without types they are texts."""
 
     keys: tuple[str, str]
     scale: RatingScale
@@ -201,7 +201,7 @@ class PairScores(NamedTuple):
         return score_ratings(case, [self._number(row, key) for key in self.keys], self.scale, warnings)
 
     def form(self, row: Row) -> JsonObject:
-        """Return what the ratings do not hold: scores that were texts, and absent keys."""
+        """Return the form of the scores: those that were texts, and absent keys."""
         texts = {key: row.value[key] for key in self.keys if isinstance(row.value.get(key), str)}
         return {"texts": texts or None, "absent": row.absent(self.keys)}
 
@@ -225,7 +225,7 @@ class PairFormat(NamedTuple):
     """A format of pairs. ``parse`` reads the turns of a row and ``row_of`` writes them.
 
     ``keys`` are all keys of the format, ``turn_keys`` those with turns, ``null_keys`` those that may be null and then
-    come back as null. ``fits`` says which cases can be written, and ``row_of`` returns null for a pair that cannot: the
+    come back as null. ``fits`` selects the cases to write; ``row_of`` returns null for an unfit pair: the
     whole case is then counted and not written.
     """
 
@@ -256,7 +256,7 @@ class PairFormat(NamedTuple):
             yield replace(case, ratings=self.scores.read(row, case, warnings)) if self.scores else case
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row a pair."""
+        """Yield a row per pair."""
         for case in cases:
             taken = take_ratings(case, (self.scores.scale,), dropped) if self.scores else Taken({}, case)
             rows = (
@@ -289,6 +289,6 @@ def _parsed(text: str) -> float | None:
 
 
 def _same_text(key: str, value: float | None, form: JsonObject) -> Any:
-    """Return the text of a score as it was read, if it still means the score; else the number."""
+    """Return the text of a score as it was read, if it still equals the score; else the number."""
     text = form.get("texts", {}).get(key)
     return text if text is not None and _parsed(text) == value else value

@@ -70,7 +70,7 @@ def score_ratings(
     """Return the ratings of a pair's two responses; a chosen one that is not rated higher is counted, not corrected."""
     chosen, rejected = values = tuple(scores)
     if chosen is not None and rejected is not None and chosen <= rejected:
-        warnings["pairs whose scores do not say their order"] += 1
+        warnings["pairs whose scores contradict their order"] += 1
     rated = zip(case.responses, values, strict=True)
     return tuple(rating_of(response.id, value, scale, warnings) for response, value in rated if value is not None)
 

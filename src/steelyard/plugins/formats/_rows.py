@@ -16,7 +16,7 @@ from steelyard.core.types import Case, JsonObject, Message, Meta, Prompt, Respon
 from steelyard.curation.format_support import AS_READ
 
 OTHER_SHAPE = "cases of another shape"
-"""The name under which a format of a fixed shape counts the cases that do not fit it; they are not written."""
+"""The counter of cases that do not fit a format of a fixed shape; they are not written."""
 ROLE_AND_CONTENT = ("role", "content")
 _LANGUAGES = {
     "Arabic": "ar", "Bengali": "bn", "Bulgarian": "bg", "Catalan": "ca", "Chinese": "zh", "Croatian": "hr",
@@ -175,7 +175,7 @@ def without_absent(row: JsonObject, form: JsonObject, always: Collection[str] = 
 
 def as_read(kind: str, **facts: Any) -> Meta:
     """Return a case's ``meta`` with the form of its row; only the same format reads it when it writes again."""
-    # An id may be 0 or empty, and is still a fact.
+    # An id that is 0 or empty is still a fact.
     form = {name: value for name, value in facts.items() if value is not None and value is not False and value != []}
     return {AS_READ: {"format": kind, **form}} if form else {}
 
@@ -201,7 +201,7 @@ def other_meta(meta: Meta | None, taken: Iterable[str], dropped: Counter[str], *
     taken_keys = set(taken)
     num_clashing = sum(key in taken_keys for key in meta or {})
     if num_clashing:
-        dropped[f"{of} meta under the format's own names"] += num_clashing
+        dropped[f"{of} meta under keys of the format"] += num_clashing
     return {key: value for key, value in (meta or {}).items() if key not in taken_keys}
 
 
@@ -231,7 +231,7 @@ class PromptIds:
             return made
         key = (name, language)
         if key in self._places:
-            problem = f"id {name!r} stands at {self._places[key]} already"
+            problem = f"id {name!r} is already used at {self._places[key]}"
             raise RecordError(problem, where=row.place, allowed="unique ids")
         self._places[key] = row.place
         return name
@@ -262,16 +262,17 @@ class RowFormat(NamedTuple):
         """Yield the rows of the cases."""
         ids: defaultdict[Hashable, UniqueIds] = defaultdict(UniqueIds)
         for case in cases:
-            form = form_of(case, self.kind)
+            # A copy: ``rows_of`` may remove facts that no longer hold.
+            form = dict(form_of(case, self.kind))
             for row in self.rows_of(case, form, dropped):
                 if self.id_scope is not None and "id" in row:
                     free = ids[self.id_scope(case.prompt)].take(str(row["id"]))
-                    dropped["ids that stand already"] += free != str(row["id"])
+                    dropped["repeated ids of a subset"] += free != str(row["id"])
                     row["id"] = row["id"] if free == str(row["id"]) else free
                 yield with_meta(with_nulls(row, form), case, self.keys, dropped)
 
 
-# Formats of one answer a row: consecutive rows of one question are one case. A field under another key belongs to the
+# Formats of one answer per row: consecutive rows of one question are one case. A field under another key belongs to the
 # prompt where all rows of the case agree on it, and else to the answer.
 
 

@@ -1,4 +1,4 @@
-"""Argilla and Label Studio: a record a prompt, with the evidence of people and of models.
+"""Argilla and Label Studio: a record per prompt, with the evidence of people and of models.
 
 Argilla is written from the record's ``to_dict`` in the repository argilla-io/argilla (version 2): ``responses`` is
 ``{question: [{value, user_id}]}``, ``suggestions`` is ``{question: {value, score, agent}}``. A ranking's value is a
@@ -89,7 +89,7 @@ def _argilla_evidence(
                 details: Any = {"dimension": _dimension(question, response), "value": value, "task": question}
                 ratings.append(Rating(response=response, rater=judge, kind=kind, **details))
             else:
-                warnings["answers that are no ranking and no rating of a response"] += 1
+                warnings["answers that are neither rankings nor ratings of a response"] += 1
     return ToolEvidence(tuple(judgments), tuple(ratings))
 
 
@@ -221,7 +221,7 @@ def _label_studio_evidence(
                 elif (comparisons := list(_judgments(result, names))) or result.type in ("pairwise", "ranker"):
                     judgments += comparisons
                 else:
-                    warnings["results that are no comparison and no rating of a response"] += 1
+                    warnings["results that are neither comparisons nor ratings of a response"] += 1
     return ToolEvidence(tuple(judgments), tuple(ratings))
 
 

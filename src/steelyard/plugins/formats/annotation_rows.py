@@ -1,4 +1,4 @@
-"""Potato and Prodigy: a row an annotator of an item; rows of one item that follow each other are one case.
+"""Potato and Prodigy: a row per annotator of an item; rows of one item that follow each other are one case.
 
 Potato is written from the page on the ranking schema and the exporters in the repository davidjurgens/potato: an
 annotation is ``{instance_id, user_id, labels: {schema: {rank_order}}}``, best first, ``=`` between equals. The exports
@@ -10,8 +10,9 @@ format ``trl``.
 Prodigy is written from the public documentation of its choice interface and its support forum (the tool is not public):
 ``{text, options: [{id, text}], accept: [ids], answer}`` with ``_session_id``, ``_annotator_id``, ``_input_hash``,
 ``_task_hash`` and ``_timestamp``. With the answer ``accept``, every accepted option is better than every other one;
-where all are accepted, they are ties. ``reject``, ``ignore`` and an empty choice give no verdict: of two options that
-is a judgment that says so, of more it is counted. The judge is the session, or the annotator where there is one.
+where all are accepted, they are ties. ``reject``, ``ignore`` and an empty choice give no verdict: for two options
+that is a judgment without a verdict, for more it is counted. The judge is the session, or the annotator where there is
+no session.
 """
 
 from collections import Counter, defaultdict
@@ -61,7 +62,7 @@ def _placed(rows: Sequence[JsonObject]) -> Iterator[Row]:
 
 
 class Potato:
-    """A row an annotator of an item."""
+    """A row per annotator of an item."""
 
     _kind = "potato"
     keys = ("instance_id", "user_id", "labels", "item")
@@ -96,7 +97,7 @@ class Potato:
             )
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield the rows of cases: as they were read while they mean the same, else one a ranking.
+        """Yield the rows of cases: as they were read while they mean the same, else one per ranking.
 
         A case without judgments is one row without an annotator.
         """
@@ -157,7 +158,7 @@ def _orders(labels: JsonObject, warnings: Counter[str]) -> Iterator[tuple[str, s
         if isinstance(order, str):
             yield schema, order
         else:
-            warnings["labels that are no ranking"] += 1
+            warnings["labels that are not rankings"] += 1
 
 
 def _tiers(order: str) -> tuple[tuple[str, ...], ...]:
@@ -182,7 +183,7 @@ def _with_plain_ids(case: Case, dropped: Counter[str]) -> Case:
         new = {old: f"{name}_" for old, name in new.items()}
     if not new:
         return case
-    dropped["response ids that cannot stand in a rank order"] += len(new)
+    dropped["response ids that a rank order cannot hold"] += len(new)
     return replace(
         case,
         responses=tuple(replace(item, id=new.get(item.id, item.id)) for item in case.responses),
@@ -194,7 +195,7 @@ def _with_plain_ids(case: Case, dropped: Counter[str]) -> Case:
 
 
 class Prodigy:
-    """A row an annotator's answer to a task."""
+    """A row per annotator's answer to a task."""
 
     _kind = "prodigy"
     keys = ("text", "options", *_PERSONAL)
@@ -225,7 +226,7 @@ class Prodigy:
             )
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield the rows of cases: as they were read while they mean the same, else one an annotator or a judgment.
+        """Yield the rows of cases: as they were read while they mean the same, else one per annotator or per judgment.
 
         A case without judgments is a task that nobody has answered.
         """

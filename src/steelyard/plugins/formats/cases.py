@@ -1,4 +1,4 @@
-"""Our own record, so that a conversion can also only change the file: JSON lines to Parquet and back."""
+"""Steelyard's case files, so that a conversion can change the file type alone: JSON lines to Parquet and back."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -20,16 +20,16 @@ class Cases:
     supports = carrying(*PARTS)
 
     def matches(self, row: JsonObject) -> bool:
-        """Return whether the row has a prompt that is an object, beside a list of responses."""
+        """Return whether the row has a prompt that is an object, and a list of responses."""
         return isinstance(row.get("prompt"), dict) and isinstance(row.get("responses"), list)
 
     def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
-        """Yield the rows as checked cases. Raises RecordError for a key that stands twice."""
+        """Yield the rows as checked cases. Raises RecordError for a repeated key."""
         places: dict[tuple[str, str | None], Place] = {}
         for row in rows:
             case = decode_case(msgspec.json.encode(row.value), row.place)
             if places.setdefault(case.key, row.place) is not row.place:
-                problem = f"prompt id {case.prompt.id!r} stands at {places[case.key]} already"
+                problem = f"prompt id {case.prompt.id!r} is already used at {places[case.key]}"
                 raise RecordError(problem, where=row.place, allowed="ids that are unique in a language")
             yield case
 

@@ -1,4 +1,4 @@
-"""Chatbot Arena: one question put to two unnamed models, both conversations, and the vote of the one who asked.
+"""Chatbot Arena: one question to two unnamed models, both conversations, and the vote of the person who asked.
 
 Written from the card of the data set lmsys/chatbot_arena_conversations (``question_id``, ``model_a``, ``model_b``,
 ``winner``, ``judge``, ``conversation_a``, ``conversation_b``, ``turn``, ``anony``, ``language``, ``tstamp``, moderation
@@ -6,12 +6,12 @@ tags) and from public code that reads lmarena-ai/arena-human-preference-100k (``
 -140k (``id``, turns as lists of ``{type, text}``, ``both_bad``); the cards of those two could not be read.
 
 The prompt is the turns that both conversations share; from where they part, both are answers, of several turns where
-the conversation went on. A vote that both are bad is a tie whose ``meta`` says so. Keys that are not of the vote, such
+the conversation went on. A vote that both are bad is a tie that its ``meta`` marks. Keys that are not of the vote, such
 as ``turn`` and ``tstamp``, go into the prompt's ``meta``.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -25,21 +25,19 @@ from steelyard.plugins.formats._pairs import PairTurns, shared_turns, whole_turn
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     PromptIds,
+    RowFormat,
     answer_turns,
     as_read,
     code_of,
     count_other_keys,
-    form_of,
     name_of,
-    response_of,
-    with_meta,
-    with_nulls,
+    responses_of,
     with_prompt,
 )
 
 
 class ArenaTurns(NamedTuple):
-    """What both conversations share and how each goes on; ``blocks`` is how a text part was written, null if none."""
+    """The shared turns of both conversations and the rest of each; ``blocks``: the form of a text part, or null."""
 
     parts: PairTurns
     blocks: JsonObject | None
@@ -57,61 +55,29 @@ _VERDICTS: dict[str, Verdict] = {
 _WINNERS = {"left": "model_a", "right": "model_b", "tie": "tie"}
 
 
-class ChatbotArena:
-    """One row a vote on two conversations."""
-
-    keys = _KEYS
-    supports = carrying(
-        "system turns", "earlier turns", "language", "prompt meta", "prompt ids", "authors",
-        "answers of several turns", "judgments",
-    )  # fmt: skip
-
-    def matches(self, row: JsonObject) -> bool:
-        """Return whether the row has two lists of turns with their models and a winner."""
-        return all(isinstance(row.get(key), list) for key in _SIDES) and {*_MODELS, "winner"} <= row.keys()
-
-    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
-        """Yield cases of two responses and one judgment."""
-        ids = PromptIds(warnings)
-        for row in rows:
-            turns = both_turns(row, _SIDES, warnings)
-            id_key, judge_key = (next((key for key in keys if key in row.value), None) for keys in (_IDS, _JUDGES))
-            row_id = row.value[id_key] if id_key else None
-            language = row.optional_text("language")
-            judge = row.optional_text(judge_key) if judge_key else None
-            meta = as_read(
-                _KIND,
-                id=row_id if not isinstance(row_id, str) else None,
-                id_key=id_key or "",
-                judge_key=judge_key or "",
-                language=language if language_name(language_code(language)) != language else None,
-                blocks=turns.blocks,
-                null=row.nulls((*_IDS, *_JUDGES, "language")),
-            )
-            prompt = with_prompt(
-                turns.parts.prompt,
-                id=ids.take(row, None if row_id is None else str(row_id)),
-                language=language_code(language),
-                meta=row.others(_KEYS),
-            )
-            yield Case(prompt=prompt, responses=_responses(row, turns), judgments=(_judgment(row, judge),), meta=meta)
-
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row a case of two responses and a verdict; others are counted and not written."""
-        for case in cases:
-            judgment = next((vote for vote in case.judgments if vote.verdict in _WINNERS), None)
-            parts = _parts(case)
-            if judgment is None or parts is None:
-                dropped[OTHER_SHAPE] += 1
-                continue
-            dropped["judgments beyond one a row"] += len(case.judgments) - 1
-            count_lost(_without_own_judge(case, judgment), dropped, self.supports)
-            yield with_meta(_row(case, parts, judgment), case, _KEYS, dropped)
-
-
-def _responses(row: Row, turns: ArenaTurns) -> tuple[Any, ...]:
-    sides = zip("ab", _MODELS, turns.parts[1:], strict=True)
-    return tuple(response_of(name, answer, author=row.optional_text(key)) for name, key, answer in sides)
+def _parse(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+    turns = both_turns(row, _SIDES, warnings)
+    id_key, judge_key = (next((key for key in keys if key in row.value), None) for keys in (_IDS, _JUDGES))
+    row_id = row.value[id_key] if id_key else None
+    language = row.optional_text("language")
+    judge = row.optional_text(judge_key) if judge_key else None
+    meta = as_read(
+        _KIND,
+        id=row_id if not isinstance(row_id, str) else None,
+        id_key=id_key or "",
+        judge_key=judge_key or "",
+        language=language if language_name(language_code(language)) != language else None,
+        blocks=turns.blocks,
+        null=row.nulls((*_IDS, *_JUDGES, "language")),
+    )
+    prompt = with_prompt(
+        turns.parts.prompt,
+        id=ids.take(row, None if row_id is None else str(row_id)),
+        language=language_code(language),
+        meta=row.others(_KEYS),
+    )
+    responses = responses_of("ab", turns.parts[1:], authors=[row.optional_text(key) for key in _MODELS])
+    return Case(prompt=prompt, responses=responses, judgments=(_judgment(row, judge),), meta=meta)
 
 
 def _judgment(row: Row, judge: str | None) -> Judgment:
@@ -125,22 +91,23 @@ def _judgment(row: Row, judge: str | None) -> Judgment:
 
 
 def _parts(case: Case) -> PairTurns | None:
-    """Return the prompt and both answers; null for other numbers of them, or where they would not be found again."""
+    """Return the prompt and both answers; null for other numbers, or where a reader would cut them elsewhere."""
     if len(case.responses) != 2 or not case.prompt.messages:
         return None
     parts = PairTurns(case.prompt.messages, *map(answer_turns, case.responses))
     return parts if parts.is_separable() else None
 
 
-def _without_own_judge(case: Case, written: Judgment) -> Case:
-    """Return the case without what the row says of its judge."""
-    unnamed = replace(written, judge=UNKNOWN if written.kind == "human" else written.judge)
-    return replace(case, judgments=tuple(unnamed if judgment is written else judgment for judgment in case.judgments))
-
-
-def _row(case: Case, parts: PairTurns, judgment: Judgment) -> JsonObject:
-    form, first = form_of(case, _KIND), case.responses[0].id
-    winner = _WINNERS[judgment.verdict]
+def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row for a case of two responses and a verdict; others are counted and not written."""
+    judgment = next((vote for vote in case.judgments if vote.verdict in _WINNERS), None)
+    parts = _parts(case)
+    if judgment is None or parts is None:
+        dropped[OTHER_SHAPE] += 1
+        return
+    dropped["judgments beyond one per row"] += len(case.judgments) - 1
+    count_lost(_without_judge(case, judgment), dropped, CHATBOT_ARENA.supports)
+    winner, first = _WINNERS[judgment.verdict], case.responses[0].id
     if judgment.verdict != "tie" and judgment.left != first:
         winner = _WINNERS["right" if judgment.verdict == "left" else "left"]
     exact_winner, read_language = (judgment.meta or {}).get("winner"), form.get("language")
@@ -153,8 +120,14 @@ def _row(case: Case, parts: PairTurns, judgment: Judgment) -> JsonObject:
         **written_turns(parts, _SIDES, form.get("blocks")),
         "language": read_language if is_same else language_name(case.prompt.language),
     }
-    silent = ["", *(key for key in ("judge", "judge_hash", "language") if key in fields and fields[key] is None)]
-    return with_nulls({key: value for key, value in fields.items() if key not in silent}, form)
+    silent = ["", *(key for key in (*_JUDGES, "language") if key in fields and fields[key] is None)]
+    yield {key: value for key, value in fields.items() if key not in silent}
+
+
+def _without_judge(case: Case, written: Judgment) -> Case:
+    """Return the case without the judge that the row names."""
+    unnamed = replace(written, judge=UNKNOWN if written.kind == "human" else written.judge)
+    return replace(case, judgments=tuple(unnamed if judgment is written else judgment for judgment in case.judgments))
 
 
 def both_turns(row: Row, sides: Sequence[str], warnings: Counter[str]) -> ArenaTurns:
@@ -182,7 +155,7 @@ def _plain(turn: Any, warnings: Counter[str]) -> Any:
     if not isinstance(content, list):
         return turn
     texts = [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
-    warnings["parts of turns that are no text, left out"] += len(content) - len(texts)
+    warnings["parts of turns that are not text, left out"] += len(content) - len(texts)
     warnings["turns whose parts are joined"] += len(texts) > 1
     return {"role": turn.get("role"), "content": "\n".join(texts)}
 
@@ -196,13 +169,28 @@ def written_turns(parts: PairTurns, sides: Sequence[str], blocks: JsonObject | N
 
 
 def language_code(name: str | None) -> str | None:
-    """Return the code of a language that is said by its name or code; null for ``unknown`` and names without one."""
+    """Return the code of a language's name or code; null for ``unknown`` and names without one."""
     return None if name is None else code_of(name)
 
 
 def language_name(code: str | None) -> str | None:
-    """Return the language's name as the rows say it."""
+    """Return the language's name in the rows."""
     return None if code is None else name_of(code)
 
 
-KINDS = {"chatbot_arena": without_settings(ChatbotArena(), __doc__)}
+CHATBOT_ARENA = RowFormat(
+    kind=_KIND,
+    keys=_KEYS,
+    supports=carrying(
+        "system turns", "earlier turns", "language", "prompt meta", "prompt ids", "authors",
+        "answers of several turns", "judgments",
+    ),
+    matches=lambda row: (
+        all(isinstance(row.get(key), list) for key in _SIDES) and {*_MODELS, "winner"} <= row.keys()
+    ),
+    parse=_parse,
+    rows_of=_rows,
+)  # fmt: skip
+"""One row per vote on two conversations."""
+
+KINDS = {"chatbot_arena": without_settings(CHATBOT_ARENA, __doc__)}

@@ -1,7 +1,7 @@
 """CheemsBench and CheemsPreference JSON lines: responses with annotations and a rank, or flat pairs.
 
 Written from the reading code and the field names of the published repository AlignRM/CheemsRM. An annotation's
-preference is kept whatever it says: ``1`` or ``g`` the first is better, ``2``, ``-1`` or ``b`` the second, ``0``,
+preference is kept in its form: ``1`` or ``g`` the first is better, ``2``, ``-1`` or ``b`` the second, ``0``,
 ``s``, ``same`` or ``tie`` neither.
 
 Differs from: the published code, which uses only preference ``1``, never the system prompt, and joins rows whose
@@ -22,17 +22,16 @@ from steelyard.plugins.formats._conversations import system_text
 from steelyard.plugins.formats._ratings import rank_of, tiers_of
 from steelyard.plugins.formats._rows import (
     PromptIds,
+    RowFormat,
     answer_ids,
     answer_text,
     as_read,
-    as_turns,
     count_other_keys,
     field_turns,
-    form_of,
     other_meta,
-    response_of,
+    responses_of,
+    text_or_list,
     turns_of,
-    with_meta,
     with_prompt,
 )
 
@@ -48,38 +47,21 @@ KEYS = ("input", "prompt", "category", "responses", "annotations", "rank", "sys_
 _FLAT_KEYS = ("input", "prompt", "category", "answer1", "answer2", "preference", "sys_prompt", "id")
 
 
-class Cheems:
-    """One row a prompt. Every row that is written has every key: the published reader drops keys that one row lacks."""
+def _matches(row: JsonObject) -> bool:
+    """Return whether the row has responses with a rank or annotations, or a flat pair with its preference."""
+    is_full = isinstance(row.get("responses"), list) and ("rank" in row or "annotations" in row)
+    is_flat = set(ANNOTATION_KEYS) <= row.keys()
+    return (is_full or is_flat) and not isinstance(row.get("prompt"), dict)
 
-    keys = KEYS
-    supports = carrying(
-        "system turns", "earlier turns", "category", "prompt meta", "prompt ids", "response ids", "authors",
-        "response meta", "rankings", "ties", "more than two responses", "judgments",
-    )  # fmt: skip
 
-    def matches(self, row: JsonObject) -> bool:
-        """Return whether the row has responses with a rank or annotations, or a flat pair with its preference."""
-        is_full = isinstance(row.get("responses"), list) and ("rank" in row or "annotations" in row)
-        is_flat = {"answer1", "answer2", "preference"} <= row.keys()
-        return (is_full or is_flat) and not isinstance(row.get("prompt"), dict)
-
-    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
-        """Yield cases with judgments and ranking; other keys go into ``prompt.meta``."""
-        ids = PromptIds(warnings)
-        for row in rows:
-            is_flat = "responses" not in row.value and "answer1" in row.value
-            for key in ("input", "prompt", *(ANNOTATION_KEYS[:2] if is_flat else ())):
-                count_other_keys(row.value.get(key), warnings)
-            try:
-                yield check_case(_flat_case(row, ids, warnings) if is_flat else _full_case(row, ids, warnings))
-            except RecordError as error:
-                raise (error if error.where else error.at(row.place)) from error
-
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield full rows, with all keys in each."""
-        for case in cases:
-            count_lost(case, dropped, self.supports)
-            yield cheems_row(case, dropped)
+def _parse(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+    is_flat = "responses" not in row.value and "answer1" in row.value
+    for key in ("input", "prompt", *(ANNOTATION_KEYS[:2] if is_flat else ())):
+        count_other_keys(row.value.get(key), warnings)
+    try:
+        return check_case(_flat_case(row, ids, warnings) if is_flat else _full_case(row, ids))
+    except RecordError as error:
+        raise (error if error.where else error.at(row.place)) from error
 
 
 def _prompt_fields(row: Row, ids: PromptIds, known: Iterable[str]) -> JsonObject:
@@ -97,12 +79,12 @@ def _prompt_fields(row: Row, ids: PromptIds, known: Iterable[str]) -> JsonObject
     }
 
 
-def _full_case(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+def _full_case(row: Row, ids: PromptIds) -> Case:
     responses = tuple(_response(row, index, item) for index, item in enumerate(row.items("responses")))
-    rank = _given_rank(row)
+    rank = _rank(row)
     ranking = tiers_of(rank) if rank else None
     fields = _prompt_fields(row, ids, KEYS)
-    # Other numbers can say the same order, and a single category can stand without its list.
+    # Other numbers can express the same order, and a single category can come without its list.
     other = rank if ranking and rank != rank_of(ranking) else None
     meta = as_read(KIND, rank=other, category=isinstance(row.value.get("category"), str))
     judgments = tuple(_judgment(row, item) for item in row.items("annotations", default=()))
@@ -112,9 +94,9 @@ def _full_case(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
 def _flat_case(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
     turns = [field_turns(row, key, role="assistant") for key in ("answer1", "answer2")]
     names = answer_ids(turns, warnings)
-    responses = tuple(response_of(name, answer) for name, answer in zip(names, turns, strict=True))
     judgment = _judgment(row, [*names, row.value.get("preference")])
-    return Case(prompt=with_prompt(**_prompt_fields(row, ids, _FLAT_KEYS)), responses=responses, judgments=(judgment,))
+    prompt = with_prompt(**_prompt_fields(row, ids, _FLAT_KEYS))
+    return Case(prompt=prompt, responses=responses_of(names, turns), judgments=(judgment,))
 
 
 def _response(row: Row, index: int, item: Any) -> Response:
@@ -165,33 +147,32 @@ def _category(row: Row) -> tuple[str, ...]:
     return tuple(category)
 
 
-def _given_rank(row: Row) -> dict[str, float]:
+def _rank(row: Row) -> dict[str, float]:
     rank = row.value.get("rank") or {}
-    # In Parquet every row has the ids of all rows: what is null there was not ranked.
+    # In Parquet every row has the ids of all rows: null means unranked.
     placed = {name: place for name, place in rank.items() if place is not None} if isinstance(rank, dict) else None
     if placed is None or not all(map(is_number, placed.values())):
         raise RecordError("a rank that is not a map of ids to numbers", where=row.at("rank"))
     return placed
 
 
-def cheems_row(case: Case, dropped: Counter[str]) -> JsonObject:
-    """Return the case as a row with every key; what the row cannot say is counted."""
-    prompt, form = case.prompt, form_of(case, KIND)
+def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row with every key: the published reader drops keys that one row lacks."""
+    count_lost(case, dropped, _CHEEMS.supports)
+    prompt = case.prompt
     system = system_text(prompt.messages, dropped)
     turns = [turn for turn in prompt.messages if turn.role != "system"]
-    is_plain = len(turns) == 1 and turns[0].role == "user"
     rank, read_rank = rank_of(case.ranking or ()), form.get("rank")
     is_one_name = form.get("category", False) and len(prompt.category) == 1
-    row = {
+    yield {
         "id": prompt.id,
-        "input": turns[0].content if is_plain else as_turns(turns),
+        "input": text_or_list(turns, "user"),
         "category": prompt.category[0] if is_one_name else list(prompt.category),
         "responses": [_written(response, dropped) for response in case.responses],
         "annotations": [_annotation(judgment) for judgment in case.judgments if _is_written(judgment, dropped)],
         "rank": read_rank if read_rank and tiers_of(read_rank) == case.ranking else rank,
         "sys_prompt": system or "",
     }
-    return with_meta(row, case, KEYS, dropped)
 
 
 def _written(response: Response, dropped: Counter[str]) -> JsonObject:
@@ -208,7 +189,7 @@ def _is_written(judgment: Judgment, dropped: Counter[str]) -> bool:
 
 
 def _annotation(judgment: Judgment) -> list[Any] | JsonObject:
-    """Return a triple; where the judgment says more, an object, which the published reader takes as well."""
+    """Return a triple; where the judgment has more fields, an object, which the published reader takes as well."""
     meta = judgment.meta or {}
     read_preference = meta.get("preference")
     preference = (
@@ -220,4 +201,16 @@ def _annotation(judgment: Judgment) -> list[Any] | JsonObject:
     return meta | dict(zip(ANNOTATION_KEYS, triple, strict=True))
 
 
-KINDS = {"cheems": without_settings(Cheems(), __doc__)}
+_CHEEMS = RowFormat(
+    kind=KIND,
+    keys=KEYS,
+    supports=carrying(
+        "system turns", "earlier turns", "category", "prompt meta", "prompt ids", "response ids", "authors",
+        "response meta", "rankings", "ties", "more than two responses", "judgments",
+    ),
+    matches=_matches,
+    parse=_parse,
+    rows_of=_rows,
+)  # fmt: skip
+
+KINDS = {"cheems": without_settings(_CHEEMS, __doc__)}

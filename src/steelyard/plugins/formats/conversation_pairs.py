@@ -97,7 +97,7 @@ def _last_turn_apart(row: Row) -> PairTurns:
     turns = field_turns(row, "messages", role="user")
     if len(turns) < 2 or turns[-1].role != "assistant":
         problem = "messages do not end with an answer to something"
-        raise RecordError(problem, where=row.at("messages"), allowed="turns of which the last is the assistant's")
+        raise RecordError(problem, where=row.at("messages"), allowed="turns that end with the assistant's")
     return PairTurns(turns[:-1], turns[-1:], answer_of(row.text("rejected_response")))
 
 
@@ -134,10 +134,10 @@ are other keys of the row here, and pass through unread.
 
 
 class UltraFeedbackBinarized:
-    """One row a pair, with both overall scores, the prompt as a text, and its hash.
+    """One row per pair, with both overall scores, the prompt as a text, and its hash.
 
     Written from the card of the data set HuggingFaceH4/ultrafeedback_binarized: ``score_chosen`` and ``score_rejected``
-    are UltraFeedback's ``overall_score``, from 1 to 10 as its annotation prompt says. They are kept as ratings; the
+    are UltraFeedback's ``overall_score``, from 1 to 10 as in its annotation prompt. They are kept as ratings; the
     four aspects are not in the rows, so a 10 that stands for a 1 (see ``ultrafeedback``) cannot be detected here.
     ``messages`` repeats the chosen conversation and is written again; where it differs it is kept as it is.
     """
@@ -176,7 +176,7 @@ class UltraFeedbackBinarized:
             yield replace(case, ratings=self._scores.read(row, case, warnings))
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row a pair; the rows of one prompt share its id, as their hash of the prompt would."""
+        """Yield a row per pair; the rows of one prompt share its id, as their hash of the prompt would."""
         for case in cases:
             form = form_of(case, self._kind)
             taken = take_ratings(case, (self._scores.scale,), dropped)
@@ -187,7 +187,7 @@ class UltraFeedbackBinarized:
 
 
 def _title(turns: Iterable[Message]) -> str:
-    """Return the first question, which the data set calls the prompt."""
+    """Return the first question, the data set's ``prompt``."""
     return next((turn.content for turn in turns if turn.role == "user"), "")
 
 

@@ -1,6 +1,6 @@
 r"""HelpSteer: answers with five numbers, and pairs of answers with a preference from -3 to 3.
 
-HelpSteer2 is written from the card of the data set nvidia/HelpSteer2: one answer a row with five numbers from 0 to 4;
+HelpSteer2 is written from the card of the data set nvidia/HelpSteer2: one answer per row with five numbers from 0 to 4;
 or, in its preference part, two answers and a verdict. Consecutive rows of one prompt make one case. The numbers
 (``helpfulness``, ``correctness``, ``coherence``, ``complexity``, ``verbosity``) are means over annotators, rounded by
 the publishers: ratings of an unnamed person; more of the last two is not better, and their ``meta`` marks this. In a
@@ -61,7 +61,7 @@ _STRENGTH = "strength"
 
 
 class PreferenceKeys(NamedTuple):
-    """What a data set calls the overall number and its reason (empty for none), the individual ones, and theirs."""
+    """The keys of the overall number and its reason (empty for none), the individual numbers, and their reasons."""
 
     overall: str
     overall_reason: str
@@ -71,7 +71,7 @@ class PreferenceKeys(NamedTuple):
 
 
 class PreferenceVerdicts(NamedTuple):
-    """The judgments that a row says: the overall one, and those of annotators."""
+    """The judgments of a row: the overall one, and those of annotators."""
 
     overall: Judgment | None
     individual: tuple[Judgment, ...]
@@ -118,7 +118,7 @@ class HelpSteer2:
             yield _preferred_case(group[0], ids) if is_preferred else _rated_case(group, ids, warnings)
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row a response of a case with the five dimensions, else a row a case of two responses."""
+        """Yield a row per response of a case with the five dimensions, else a row per case of two responses."""
         for case in cases:
             text, preferences = text_of(case.prompt.messages, EXTRA_ID), verdicts_of(case)
             texts = [answer_or_none(response) for response in case.responses]
@@ -157,7 +157,7 @@ class HelpSteer3:
             category, code = _category_and_code(domain, language)
             meta = as_read(
                 _KIND_3,
-                # A list makes sure that a name is kept whatever it is.
+                # A list keeps a null name, which `as_read` would leave out.
                 said=[[domain, language]] if _domain_and_language(category, code) != (domain, language) else [],
                 null=[key for key in (*_OPTIONAL, _NAMES_3.overall) if row.value.get(key, ...) is None],
                 empty=row.value.get(_NAMES_3.individual) == [],
@@ -170,7 +170,7 @@ class HelpSteer3:
             )
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row a case of two answers of one turn; one without a verdict has null for it."""
+        """Yield a row per case of two answers of one turn; a case without a verdict has null for it."""
         for case in cases:
             form, preferences = form_of(case, _KIND_3), verdicts_of(case)
             texts = [answer_or_none(response) for response in case.responses]
@@ -321,7 +321,7 @@ def verdicts_of(case: Case) -> PreferenceVerdicts:
 
 
 def without_verdicts(case: Case, preferences: PreferenceVerdicts) -> Case:
-    """Return the case without what the row says of its judgments: what is left of them is lost."""
+    """Return the case without the batch and reason of the row's judgments: the remaining details are dropped."""
     bare = {
         id(judgment): replace(judgment, batch=None, reason=None)
         for judgment in (preferences.overall, *preferences.individual)
@@ -331,16 +331,16 @@ def without_verdicts(case: Case, preferences: PreferenceVerdicts) -> Case:
 
 
 def count_unwritten(case: Case, preferences: PreferenceVerdicts, names: PreferenceKeys, dropped: Counter[str]) -> None:
-    """Count the judgments for which the row has no place, and what the overall one says besides its number."""
+    """Count the judgments without a place in the row, and the details of the overall one besides its number."""
     num_said = (preferences.overall is not None) + len(preferences.individual)
     dropped["judgments beyond those of a row"] += len(case.judgments) - num_said
     if preferences.overall is not None:
-        dropped["what judgments say besides"] += bool(without_keys(preferences.overall.meta, (_STRENGTH,)))
+        dropped["further fields of judgments"] += bool(without_keys(preferences.overall.meta, (_STRENGTH,)))
         dropped["reasons"] += preferences.overall.reason is not None and not names.overall_reason
 
 
 def preference_fields(case: Case, preferences: PreferenceVerdicts, names: PreferenceKeys) -> JsonObject:
-    """Return the keys of the row; a list or a number only where there is something to say."""
+    """Return the keys of the row; a list or a number only where there is a judgment."""
     first = case.responses[0].id
     row: JsonObject = {}
     if preferences.overall is not None:
@@ -360,7 +360,7 @@ def _item(judgment: Judgment, names: PreferenceKeys, first: str) -> JsonObject:
 
 
 def _strength(judgment: Judgment, first: str) -> int:
-    """Return the number of a judgment: its own where it says the verdict, else 1 either way."""
+    """Return the strength of a judgment: the recorded one where it agrees with the verdict, else 1 either way."""
     meta: JsonObject = judgment.meta or {}
     wanted: Sequence[int] = {"tie": (0,), "left": (-1, -2, -3), "right": (1, 2, 3)}[judgment.verdict]
     number = next((strength for strength in wanted if strength == meta.get(_STRENGTH)), wanted[0])
@@ -370,7 +370,7 @@ def _strength(judgment: Judgment, first: str) -> int:
 KINDS = {
     "helpsteer2": without_settings(
         HelpSteer2(),
-        "HelpSteer2: one answer a row with five numbers from 0 to 4; or, in its preference part, two answers and a"
+        "HelpSteer2: one answer per row with five numbers from 0 to 4; or, in its preference part, two answers and a"
         " verdict.",
     ),
     "helpsteer3": without_settings(

@@ -50,7 +50,7 @@ _VOTES: dict[Verdict, int] = {"left": 1, "right": 2, "tie": 0}
 _BETWEEN = "_"
 
 
-# AlpacaEval: a row a judgment; a row a response where a case has no judgments
+# AlpacaEval: a row per judgment; a row per response where a case has no judgments
 
 
 def _matches_alpaca(row: JsonObject) -> bool:
@@ -143,7 +143,7 @@ def _judgment_fields(judgment: Judgment, form: JsonObject, dropped: Counter[str]
         is_index = form.get("number", False) and judgment.judge.lstrip("-").isdecimal()
         row["annotator_index"] = int(judgment.judge) if is_index else judgment.judge
     details = {key: value for key, value in meta.items() if key in (*_COSTS, "annotator_index") and key not in row}
-    dropped["what judgments say besides"] += len(meta.keys() - {"preference"} - details.keys())
+    dropped["further fields of judgments"] += len(meta.keys() - {"preference"} - details.keys())
     return row | details
 
 
@@ -159,7 +159,7 @@ _ALPACA_EVAL = RowFormat(
 )  # fmt: skip
 
 
-# PandaLM: a row a prompt with two responses; people are ``annotator1`` and so on
+# PandaLM: a row per prompt with two responses; people are ``annotator1`` and so on
 
 
 def _matches_pandalm(row: JsonObject) -> bool:
@@ -214,7 +214,7 @@ def _model_verdicts(row: Row) -> Iterator[Judgment]:
         reason, reference = (row.value.get(f"{prefix}_{name}") for name in ("reason", "reference"))
         if not isinstance(reason, str | None):
             raise RecordError("a reason that is not a text", where=row.at(f"{prefix}_reason"))
-        # The reason of a judgment without a verdict says why there is none.
+        # The reason of a judgment without a verdict explains its absence.
         details = {"reason": reason if verdict == "none" else None, "reference": reference}
         yield Judgment(
             left=_SIDES[0],
@@ -258,7 +258,7 @@ def _compared(case: Case, form: JsonObject, dropped: Counter[str]) -> Any:
     if not any(authors):
         return form.get("cmp_key")
     key = _BETWEEN.join(author or UNKNOWN for author in authors)
-    dropped["authors that a pair of names cannot say"] += list(_authors(key)) != authors
+    dropped["authors that cmp_key cannot hold"] += list(_authors(key)) != authors
     return key
 
 

@@ -5,7 +5,7 @@ its repository of 2023.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from steelyard.core.errors import RecordError
@@ -17,14 +17,12 @@ from steelyard.plugins.formats._conversations import conversation_of
 from steelyard.plugins.formats._pairs import SIDES, PairFormat, PairTurns, ParsedPair
 from steelyard.plugins.formats._rows import (
     PromptIds,
+    RowFormat,
     answer_ids,
     answer_of,
     answer_text,
     as_read,
-    form_of,
-    response_of,
-    with_meta,
-    with_nulls,
+    responses_of,
     with_prompt,
 )
 
@@ -88,45 +86,40 @@ def _last_turn(turns: Sequence[Message], dropped: Counter[str]) -> Message:
     return turns[-1]
 
 
-class RankedOutputs:
-    """One row a prompt; a response's place in ``output`` is its tier."""
+def _parse_ranked(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+    output = row.items("output")
+    if not all(isinstance(text, str) for text in output):
+        raise RecordError("an answer that is not a text", where=row.at("output"))
+    answers = [answer_of(text) for text in output]
+    names = answer_ids(answers, warnings)
+    messages, form = instruction_turns(row)
+    return Case(
+        prompt=with_prompt(messages, id=ids.take(row), meta=row.others(_RANKED.keys)),
+        responses=responses_of(names, answers),
+        ranking=tuple((name,) for name in names) or None,
+        meta=as_read(_RANKED.kind, **form),
+    )
 
-    _kind = "llamafactory_ranked"
-    keys = (*_INSTRUCTION_KEYS, "output")
-    supports = carrying("system turns", "earlier turns", "prompt meta", "rankings", "more than two responses")
 
-    def matches(self, row: JsonObject) -> bool:
-        """Return whether the row has an instruction with a list of outputs."""
-        return "instruction" in row and isinstance(row.get("output"), list)
+def _ranked_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row; ties become an order, and unranked responses are left out: both are counted."""
+    count_lost(case, dropped, _RANKED.supports)
+    ranked = [name for tier in case.ranking or () for name in tier]
+    dropped["unranked responses"] += len(case.responses) - len(ranked)
+    by_id = {response.id: response for response in case.responses}
+    output = {"output": [answer_text(by_id[name], dropped) for name in ranked]}
+    yield instruction_row(case.prompt.messages, form, dropped) | output
 
-    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
-        """Yield cases with one response a tier."""
-        ids = PromptIds(warnings)
-        for row in rows:
-            output = row.items("output")
-            if not all(isinstance(text, str) for text in output):
-                raise RecordError("an answer that is not a text", where=row.at("output"))
-            answers = [answer_of(text) for text in output]
-            names = answer_ids(answers, warnings)
-            messages, form = instruction_turns(row)
-            yield Case(
-                prompt=with_prompt(messages, id=ids.take(row), meta=row.others(self.keys)),
-                responses=tuple(response_of(name, turns) for name, turns in zip(names, answers, strict=True)),
-                ranking=tuple((name,) for name in names) or None,
-                meta=as_read(self._kind, **form),
-            )
 
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row a prompt; ties become an order, and unranked responses are left out: both are counted."""
-        for case in cases:
-            count_lost(case, dropped, self.supports)
-            ranked = [name for tier in case.ranking or () for name in tier]
-            dropped["unranked responses"] += len(case.responses) - len(ranked)
-            by_id = {response.id: response for response in case.responses}
-            form = form_of(case, self._kind)
-            output = {"output": [answer_text(by_id[name], dropped) for name in ranked]}
-            row = with_nulls(instruction_row(case.prompt.messages, form, dropped) | output, form)
-            yield with_meta(row, case, self.keys, dropped)
+_RANKED = RowFormat(
+    kind="llamafactory_ranked",
+    keys=(*_INSTRUCTION_KEYS, "output"),
+    supports=carrying("system turns", "earlier turns", "prompt meta", "rankings", "more than two responses"),
+    matches=lambda row: "instruction" in row and isinstance(row.get("output"), list),
+    parse=_parse_ranked,
+    rows_of=_ranked_rows,
+)
+"""One row per prompt; a response's place in ``output`` is its tier."""
 
 
 _ROLES = {"human": "user", "gpt": "assistant", "system": "system", "observation": "tool", "function_call": "function"}
@@ -138,7 +131,7 @@ def _parse_sharegpt(row: Row, warnings: Counter[str]) -> ParsedPair:
     system = row.text("system", default="")
     answers = [(_turn(row, row.value.get(key), key),) for key in SIDES]
     turns = ([Message(role="system", content=system)] if system else []) + turns
-    # A system text has two places in this format: its own key, and among the turns.
+    # A system text has two places in this format: the key ``system``, and the turns.
     return ParsedPair(PairTurns(tuple(turns), *answers), {"system": system != "" or row.value.get("system")})
 
 
@@ -183,8 +176,8 @@ KINDS = {
         _ALPACA, "LLaMA-Factory's alpaca ranking data: instruction, input, ``chosen`` and ``rejected`` texts."
     ),
     "llamafactory_ranked": without_settings(
-        RankedOutputs(),
-        "LLaMA-Factory's older ranking data: ``output`` holds all answers, best first, beside ``history``.",
+        _RANKED,
+        "LLaMA-Factory's older ranking data: ``output`` holds all answers, best first, next to ``history``.",
     ),
     "llamafactory_sharegpt": without_settings(
         _SHAREGPT,

@@ -282,7 +282,7 @@ KINDS = {
     "trl": Plugin(
         TrlConfig,
         _trl,
-        "TRL preference pairs: an explicit ``prompt``, or one that stands inside both ``chosen`` and ``rejected``.",
+        "TRL preference pairs: an explicit ``prompt``, or one inside both ``chosen`` and ``rejected``.",
     ),
     "openrlhf": Plugin(
         OpenRlhfConfig,
@@ -304,7 +304,7 @@ KINDS = {
         " rejected.",
     ),
     # Written from the README of the repository zake7749/kyara and the card of its data set
-    # zake7749/kyara-chinese-preference-dpo-s0-30K, which say how the pairs were made: one prompt to several models, and
+    # zake7749/kyara-chinese-preference-dpo-s0-30K, which describe the pairs: one prompt, several models, and
     # models asked which answer is better. The columns could not be read (access is on request): prompt, chosen and
     # rejected are taken to be texts, as its training code needs them. Such rows look like TRL's: none is recognised.
     "kyara": without_settings(

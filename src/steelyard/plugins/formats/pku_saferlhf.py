@@ -3,13 +3,13 @@
 Written from the card of the data set PKU-Alignment/PKU-SafeRLHF and public code that lists its columns. Both verdicts
 are judgments of their own (``helpfulness`` and ``harmlessness`` in their ``meta``): they contradict each other freely.
 A row without ``safer_response_id``, as in the single-dimension set, has one judgment of no dimension. The severity
-level, 0 (safe) to 3 (severe), is a rating in which lower is better, as its ``meta`` says; whether an answer is safe,
+level, 0 (safe) to 3 (severe), is a rating in which lower is better, as its ``meta`` records; whether an answer is safe,
 its harm categories and its hash stay with it. The card calls the labels joint work of people and models; they are read
 as human.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -17,18 +17,16 @@ from steelyard.annotation.derived_judgments import LOWER_IS_BETTER
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Judgment, Message, Response
+from steelyard.core.types import Case, JsonObject, Judgment, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._pairs import plain_texts
 from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     PromptIds,
+    RowFormat,
     as_read,
-    form_of,
-    with_meta,
-    with_nulls,
-    with_prompt,
+    question_prompt,
     without_keys,
 )
 
@@ -44,61 +42,41 @@ _KEYS = (
 _SCALE = RatingScale("severity_level", (0, 3), UNKNOWN, "human")
 
 
-class PkuSafeRlhf:
-    """One row two answers."""
-
-    keys = _KEYS
-    supports = carrying("source", "prompt meta", "authors", "judgments")
-
-    def matches(self, row: JsonObject) -> bool:
-        """Return whether the row has a prompt, two numbered responses, and which is better."""
-        return {"prompt", *_SIDES, "better_response_id"} <= row.keys()
-
-    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
-        """Yield cases of two responses with a judgment for each verdict."""
-        ids = PromptIds(warnings)
-        for row in rows:
-            prompt = with_prompt(
-                (Message(role="user", content=row.text("prompt")),),
-                id=ids.take(row),
-                source=row.optional_text("prompt_source"),
-                meta=row.others(_KEYS),
-            )
-            levels = [row.number(_SEVERITY.format(side)) for side in _SIDES]
-            yield Case(
-                prompt=prompt,
-                responses=tuple(_response(row, side) for side in _SIDES),
-                judgments=tuple(_judgments(row)),
-                ratings=tuple(
-                    rating_of(side, level, _SCALE, warnings, meta=LOWER_IS_BETTER)
-                    for side, level in zip(_SIDES, levels, strict=True)
-                    if level is not None
-                ),
-                meta=as_read(_KIND, null=row.nulls((*_KEYS[3:6], *_KEYS[-4:]))),
-            )
-
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row a case of one question, two answers of one turn, and a verdict."""
-        for case in cases:
-            verdicts = _taken(case)
-            plain = plain_texts(case, dropped) if len(case.responses) == 2 and verdicts else None
-            if plain is None:
-                dropped[OTHER_SHAPE] += len(case.responses) != 2 or not verdicts
-                continue
-            taken = take_ratings(case, (_SCALE,), dropped, keeps_meta=True)
-            count_lost(_without_labels(taken.rest), dropped, self.supports)
-            dropped["judgments beyond one a verdict, and ties"] += len(case.judgments) - len(verdicts)
-            row: JsonObject = {"prompt": plain.question}
-            row |= {} if case.prompt.source is None else {"prompt_source": case.prompt.source}
-            for side, response in zip(_SIDES, case.responses, strict=True):
-                row |= {side: plain.texts[response.id]} | _label_fields(side, response)
-                level = taken.value(response.id, _SCALE.dimension)
-                row |= {} if level is None else {_SEVERITY.format(side): level}
-            row |= _verdict_fields(verdicts, case)
-            yield with_meta(with_nulls(row, _still_null(case, row)), case, _KEYS, dropped)
+def _parse(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+    source, levels = row.optional_text("prompt_source"), [row.number(_SEVERITY.format(side)) for side in _SIDES]
+    return Case(
+        prompt=question_prompt(row.text("prompt"), id=ids.take(row), source=source, meta=row.others(_KEYS)),
+        responses=tuple(_response(row, side) for side in _SIDES),
+        judgments=tuple(_judgments(row)),
+        ratings=tuple(
+            rating_of(side, level, _SCALE, warnings, meta=LOWER_IS_BETTER)
+            for side, level in zip(_SIDES, levels, strict=True)
+            if level is not None
+        ),
+        meta=as_read(_KIND, null=row.nulls((*_KEYS[3:6], *_KEYS[-4:]))),
+    )
 
 
-KINDS = {"pku_saferlhf": without_settings(PkuSafeRlhf(), __doc__)}
+def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row for a case of one question, two answers of one turn, and a verdict."""
+    verdicts = _take_verdicts(case)
+    plain = plain_texts(case, dropped) if len(case.responses) == 2 and verdicts else None
+    if plain is None:
+        dropped[OTHER_SHAPE] += len(case.responses) != 2 or not verdicts
+        return
+    taken = take_ratings(case, (_SCALE,), dropped, keeps_meta=True)
+    count_lost(_without_labels(taken.rest), dropped, _PKU_SAFERLHF.supports)
+    dropped["judgments beyond one per verdict, and ties"] += len(case.judgments) - len(verdicts)
+    row: JsonObject = {"prompt": plain.question}
+    row |= {} if case.prompt.source is None else {"prompt_source": case.prompt.source}
+    for side, response in zip(_SIDES, case.responses, strict=True):
+        row |= {side: plain.texts[response.id]} | _label_fields(side, response)
+        level = taken.value(response.id, _SCALE.dimension)
+        row |= {} if level is None else {_SEVERITY.format(side): level}
+    row |= _verdict_fields(verdicts, case)
+    # A null ``safer_response_id`` differs from an absent one, which means one judgment.
+    form["null"] = [key for key in form.get("null", ()) if key not in _VERDICTS or "safer_response_id" in row]
+    yield row
 
 
 def _response(row: Row, side: str) -> Response:
@@ -126,7 +104,7 @@ def _judgments(row: Row) -> Iterator[Judgment]:
         )
 
 
-def _taken(case: Case) -> dict[str | None, Judgment]:
+def _take_verdicts(case: Case) -> dict[str | None, Judgment]:
     """Return the first judgment of each dimension of the row, or one judgment without a dimension."""
     verdicts: dict[str | None, Judgment] = {}
     for judgment in case.judgments:
@@ -148,12 +126,6 @@ def _verdict_fields(verdicts: Mapping[str | None, Judgment], case: Case) -> dict
     return {key: chosen.get(dimension) for key, dimension in _VERDICTS.items()}
 
 
-def _still_null(case: Case, row: JsonObject) -> JsonObject:
-    """Return the keys that were null; not ``safer_response_id``, where its absence means one judgment."""
-    nulls = form_of(case, _KIND).get("null", ())
-    return {"null": [key for key in nulls if key not in _VERDICTS or "safer_response_id" in row]}
-
-
 def _label_fields(side: str, response: Response) -> JsonObject:
     meta = response.meta or {}
     labels = {key.format(side): meta[label] for label, key in _LABELS.items() if label in meta}
@@ -161,6 +133,18 @@ def _label_fields(side: str, response: Response) -> JsonObject:
 
 
 def _without_labels(case: Case) -> Case:
-    """Return the case without what the row says of an answer: only a further ``meta`` is lost."""
+    """Return the case without the labels of its answers: only a further ``meta`` is dropped."""
     responses = tuple(replace(response, meta=without_keys(response.meta, _LABELS)) for response in case.responses)
     return replace(case, responses=responses)
+
+
+_PKU_SAFERLHF = RowFormat(
+    kind=_KIND,
+    keys=_KEYS,
+    supports=carrying("source", "prompt meta", "authors", "judgments"),
+    matches=lambda row: {"prompt", *_SIDES, "better_response_id"} <= row.keys(),
+    parse=_parse,
+    rows_of=_rows,
+)
+
+KINDS = {"pku_saferlhf": without_settings(_PKU_SAFERLHF, __doc__)}

@@ -3,7 +3,7 @@ r"""Any number of answers with ranks: NeMo-RL's preference rows and Nectar.
 NeMo-RL is written from ``docs/guides/rm.md`` and ``docs/guides/dpo.md`` of NVIDIA-NeMo/RL: the lowest rank is the best,
 and a completion is a list of turns. Equal ranks are a tie. The format holds any number of completions, the trainer
 there takes two. ``task_name`` names the data set, and is the prompt's source here. The binary form (``prompt``,
-``chosen``, ``rejected``, under keys of choice) cannot be told from TRL's and OpenRLHF's: ``trl`` reads and writes it,
+``chosen``, ``rejected``, under keys of choice) looks like TRL's and OpenRLHF's: ``trl`` reads and writes it,
 ``openrlhf`` does so under other keys.
 
 Nectar is written from the card of the data set berkeley-nest/Nectar: ``prompt`` is ``\n\nHuman: …\n\nAssistant: ``, an

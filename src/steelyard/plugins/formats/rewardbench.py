@@ -87,7 +87,7 @@ def _parse_pair(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
 
 
 def _pair_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row a pair; a case of several pairs repeats its prompt under different ids."""
+    """Yield a row per pair; a case of several pairs repeats its prompt under different ids."""
     prompt, lists = case.prompt, form.get("turns", ())
     row_id = form.get("id", prompt.id)
     pairs = list(pair_rows(case, dropped, _PAIR.supports))
@@ -160,7 +160,7 @@ def _parse_lists(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
     numbers = _numbers(*map(len, texts.values()))
     read_numbers = {key: row.value[key] for key in _NUMBERS if row.value.get(key) is not None}
     is_miscounted = any(number != numbers[key] for key, number in read_numbers.items())
-    warnings["numbers that are not those of the answers"] += is_miscounted
+    warnings["counts that differ from those of the answers"] += is_miscounted
     answers = zip(sum(names.values(), ()), sum(texts.values(), ()), authors, strict=True)
     return Case(
         prompt=with_prompt(messages, id=name, subset=subset, meta=row.others(_LISTS.keys)),
@@ -229,7 +229,7 @@ _LISTS = RowFormat(
 )  # fmt: skip
 
 
-# RM-Bench: three answers on each side, one a style
+# RM-Bench: three answers on each side, one per style
 
 
 def _matches_styles(row: JsonObject) -> bool:
@@ -244,7 +244,7 @@ def _parse_styles(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
     for side, answers in texts.items():
         if len(answers) != len(STYLES):
             where = row.at(side)
-            raise RecordError(f"{len(answers)} answers in {side!r}", where=where, allowed="three, one a style")
+            raise RecordError(f"{len(answers)} answers in {side!r}", where=where, allowed="three, one per style")
     has_domain = "domain" in row.value or "subset" not in row.value
     domain, row_id = row.text("domain" if has_domain else "subset"), row.value.get("id")
     count_other_keys(row.value.get("prompt"), warnings)

@@ -9,7 +9,7 @@ rating by a language model that the rows do not name (of the dimension ``overall
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -19,16 +19,15 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._ratings import RankedSides, sides_of
+from steelyard.plugins.formats._ratings import sides_of
 from steelyard.plugins.formats._rows import (
     PromptIds,
+    RowFormat,
     answer_text,
     as_read,
     as_turns,
     field_turns,
-    form_of,
     other_meta,
-    with_meta,
     with_prompt,
 )
 
@@ -38,7 +37,7 @@ ANSWER_KEYS = ("llm_name", "answer", "score")
 
 
 class RmbKeys(NamedTuple):
-    """What a set calls its ids, its better answer, and its worse one or ones."""
+    """The keys of a set: its ids, its better answer, and its worse answer or answers."""
 
     uid: str
     better: str
@@ -60,66 +59,41 @@ _NAMES_OF_LANGUAGES = {code: name for name, code in _LANGUAGES.items()}
 _CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*")
 
 
-class Rmb:
-    """One row a case of two tiers; a single worse answer is written as of the pairwise set."""
-
-    keys = KEYS
-    supports = carrying(
-        "system turns", "earlier turns", "language", "category", "subset", "prompt meta", "authors", "response meta",
-        "rankings", "ties", "more than two responses", "ratings",
-    )  # fmt: skip
-
-    def matches(self, row: JsonObject) -> bool:
-        """Return whether the row has a conversation with the two sides of one of the sets."""
-        return "conversation_input" in row and any(
-            {names.better, names.worse} <= row.keys() for names in _SET_KEYS.values()
-        )
-
-    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
-        """Yield cases of two tiers, the better one of a single answer."""
-        ids = PromptIds(warnings)
-        for row in rows:
-            kind = _set_of(row)
-            names = _SET_KEYS[kind]
-            row.items("conversation_input")
-            messages = field_turns(row, "conversation_input", role="user")
-            extras = [_other_keys(turn) for turn in row.value["conversation_input"]]
-            row_id, path = row.value.get(names.uid), _path(row)
-            subset, category = split_path(path or "")
-            answers = _answers(row, kind)
-            responses = tuple(_response(row, path, value) for path, value in answers)
-            scored = zip(responses, answers, strict=True)
-            yield Case(
-                prompt=with_prompt(
-                    messages,
-                    id=ids.take(row, None if row_id is None else f"{kind}/{row_id}"),
-                    language=language_of(extras),
-                    subset=subset,
-                    category=category,
-                    meta=row.others(KEYS),
-                ),
-                responses=responses,
-                ratings=tuple(
-                    own_rating(rated.id, value["score"]) for rated, (_, value) in scored if _is_scored(value)
-                ),
-                ranking=((responses[0].id,), tuple(response.id for response in responses[1:])),
-                meta=as_read(
-                    KIND,
-                    uid=row_id,
-                    turns=extras if any(extras) else None,
-                    path=path,
-                    set=kind,
-                    absent=row.absent((names.uid, "category_path")),
-                ),
-            )
-
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row a case of one answer above the others; other cases are counted and not written."""
-        for case in cases:
-            count_lost(without_own_raters(case), dropped, self.supports)
-            sides = sides_of(case, dropped, num_better=1)
-            if sides.better:
-                yield rmb_row(case, sides, dropped)
+def _parse(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+    kind = _set_of(row)
+    names = _SET_KEYS[kind]
+    row.items("conversation_input")
+    messages = field_turns(row, "conversation_input", role="user")
+    extras = [_other_keys(turn) for turn in row.value["conversation_input"]]
+    row_id, path = row.value.get(names.uid), _path(row)
+    subset, category = split_path(path or "")
+    answers = _answers(row, kind)
+    responses = tuple(_response(row, place, value) for place, value in answers)
+    return Case(
+        prompt=with_prompt(
+            messages,
+            id=ids.take(row, None if row_id is None else f"{kind}/{row_id}"),
+            language=language_of(extras),
+            subset=subset,
+            category=category,
+            meta=row.others(KEYS),
+        ),
+        responses=responses,
+        ratings=tuple(
+            Rating(response=rated.id, rater=UNKNOWN, kind="llm", dimension=DIMENSION, value=float(value["score"]))
+            for rated, (_, value) in zip(responses, answers, strict=True)
+            if _is_scored(value)
+        ),
+        ranking=((responses[0].id,), tuple(response.id for response in responses[1:])),
+        meta=as_read(
+            KIND,
+            uid=row_id,
+            turns=extras if any(extras) else None,
+            path=path,
+            set=kind,
+            absent=row.absent((names.uid, "category_path")),
+        ),
+    )
 
 
 def _set_of(row: Row) -> str:
@@ -165,20 +139,15 @@ def _is_scored(value: JsonObject) -> bool:
 
 def language_of(extras: list[JsonObject]) -> str | None:
     """Return the language that every turn names, as its code; null where they differ or name an unknown one or none."""
-    names = {extra.get("language") for extra in extras}
-    (name,) = names if len(names) == 1 else (None,)
-    if not isinstance(name, str):
+    names = [extra.get("language") for extra in extras]
+    name = names[0] if names else None
+    if not isinstance(name, str) or any(other != name for other in names):
         return None
     return _LANGUAGES.get(name) or (name if _CODE.fullmatch(name) else None)
 
 
-def own_rating(response: str, score: float) -> Rating:
-    """Return a score of the pairwise set: of an unnamed language model."""
-    return Rating(response=response, rater=UNKNOWN, kind="llm", dimension=DIMENSION, value=float(score))
-
-
-def without_own_raters(case: Case) -> Case:
-    """Return the case without what a bare score says of its rater: what is left of raters is lost."""
+def _without_unnamed_raters(case: Case) -> Case:
+    """Return the case without the raters that a bare score implies: the remaining ones are dropped."""
     ratings = tuple(
         replace(rating, kind="human") if (rating.rater, rating.kind) == (UNKNOWN, "llm") else rating
         for rating in case.ratings
@@ -186,11 +155,17 @@ def without_own_raters(case: Case) -> Case:
     return replace(case, ratings=ratings)
 
 
-def rmb_row(case: Case, sides: RankedSides, dropped: Counter[str]) -> JsonObject:
-    """Return the case as a row of the set it was read from; else of the pairwise set where it has one worse answer."""
-    prompt, form = case.prompt, form_of(case, KIND)
-    fitting = PAIRWISE if len(sides.worse) == 1 else BEST_OF_N
-    kind = fitting if form.get("set") != BEST_OF_N else BEST_OF_N
+def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row of the set that it was read from; else of the pairwise set for a single worse answer.
+
+    Cases without one answer above the others are counted and not written.
+    """
+    count_lost(_without_unnamed_raters(case), dropped, _RMB.supports)
+    sides = sides_of(case, dropped, num_better=1)
+    if not sides.better:
+        return
+    prompt = case.prompt
+    kind = PAIRWISE if len(sides.worse) == 1 and form.get("set") != BEST_OF_N else BEST_OF_N
     names, scores = _SET_KEYS[kind], _scores(case, dropped)
     written = [_answer(response, scores, dropped) for side in sides for response in side]
     languages = form.get("turns") or [{} for _ in prompt.messages]
@@ -206,7 +181,7 @@ def rmb_row(case: Case, sides: RankedSides, dropped: Counter[str]) -> JsonObject
         "category_path": _written_path(case, kind, form.get("path"), dropped),
     }
     silent = set(form.get("absent", ())) - ({"category_path"} if prompt.category or prompt.subset else set())
-    return with_meta({key: value for key, value in row.items() if key not in silent}, case, KEYS, dropped)
+    yield {key: value for key, value in row.items() if key not in silent}
 
 
 def split_path(path: str) -> tuple[str | None, tuple[str, ...]]:
@@ -231,7 +206,7 @@ def _scores(case: Case, dropped: Counter[str]) -> dict[str, float]:
         if rating.dimension == DIMENSION and rating.response not in scores:
             scores[rating.response] = rating.value
         else:
-            dropped["ratings of other dimensions, or beyond one a response"] += 1
+            dropped["ratings of other dimensions, or beyond one per response"] += 1
     return scores
 
 
@@ -243,4 +218,19 @@ def _answer(response: Response, scores: dict[str, float], dropped: Counter[str])
     return other_meta(response.meta, fields, dropped) | fields
 
 
-KINDS = {"rmb": without_settings(Rmb(), __doc__)}
+_RMB = RowFormat(
+    kind=KIND,
+    keys=KEYS,
+    supports=carrying(
+        "system turns", "earlier turns", "language", "category", "subset", "prompt meta", "authors", "response meta",
+        "rankings", "ties", "more than two responses", "ratings",
+    ),
+    matches=lambda row: (
+        "conversation_input" in row
+        and any({names.better, names.worse} <= row.keys() for names in _SET_KEYS.values())
+    ),
+    parse=_parse,
+    rows_of=_rows,
+)  # fmt: skip
+
+KINDS = {"rmb": without_settings(_RMB, __doc__)}

@@ -10,27 +10,26 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from steelyard.core.errors import RecordError
+from steelyard.core.errors import Place, RecordError
 from steelyard.core.identity import UniqueIds
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import Case, JsonObject, Message, Rating, Response
+from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._pairs import plain_texts
 from steelyard.plugins.formats._ratings import RatingScale, Taken, rating_of, take_ratings
-from steelyard.plugins.formats._rows import as_read, form_of, with_meta, with_prompt
+from steelyard.plugins.formats._rows import as_read, form_of, other_meta, question_prompt, with_meta, without_keys
 
-_KIND = "stackexchange"
-_KEYS = ("qid", "question", "answers")
 _SCORE = RatingScale("pm_score", None, "stackexchange", "human")
 _SELECTED = RatingScale("selected", (0, 1), "asker", "human")
 _ANSWER_KEYS = ("answer_id", "text", "author", "pm_score", "selected")
 
 
 class StackExchange:
-    """One row a question, with all its answers."""
+    """One row per question, with all its answers."""
 
-    keys = _KEYS
+    _kind = "stackexchange"
+    keys = ("qid", "question", "answers")
     supports = carrying(
         "prompt meta", "prompt ids", "response ids", "authors", "response meta", "more than two responses"
     )
@@ -51,45 +50,41 @@ class StackExchange:
                 raise RecordError("a question without an id", where=row.at("qid"), allowed="a number")
             items = row.items("answers")
             for place, item in enumerate(items):
-                _check(item, row, place)
+                _check(item, row.at(f"answers[{place}]"))
             names = UniqueIds().take_all(str(item["answer_id"]) for item in items)
-            wanted = str(row_id)
-            name = ids.take(wanted)
-            warnings["repeated prompt ids"] += name != wanted
-            answers = zip(names, items, strict=True)
-            meta = as_read(
-                _KIND,
-                qid=row_id if _written_id(name) != row_id else None,
-                ids={str(place): item["answer_id"] for place, item in enumerate(items) if _is_other(names[place], item)}
-                or None,
-                forms=[_form(item) for item in items] if any(map(_form, items)) else [],
-            )
+            name = ids.take(str(row_id))
+            warnings["repeated prompt ids"] += name != str(row_id)
+            answers = list(zip(names, items, strict=True))
+            other_ids = {
+                str(place): item["answer_id"] for place, (answer, item) in enumerate(answers) if _is_other(answer, item)
+            }
+            forms = [_form(item) for item in items]
             yield Case(
-                prompt=with_prompt((Message(role="user", content=question),), id=name, meta=row.others(_KEYS)),
-                responses=tuple(_response(response_id, item) for response_id, item in zip(names, items, strict=True)),
-                ratings=tuple(
-                    rating for response_id, item in answers for rating in _ratings(response_id, item, warnings)
+                prompt=question_prompt(question, id=name, meta=row.others(self.keys)),
+                responses=tuple(_response(*answer) for answer in answers),
+                ratings=tuple(rating for answer in answers for rating in _ratings(*answer, warnings)),
+                meta=as_read(
+                    self._kind,
+                    qid=row_id if _written_id(name) != row_id else None,
+                    ids=other_ids or None,
+                    forms=forms if any(forms) else [],
                 ),
-                meta=meta,
             )
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row a case of one question and answers of one turn."""
+        """Yield a row per case of one question and answers of one turn."""
         for case in cases:
             plain = plain_texts(case, dropped)
             if plain is None:
                 continue
-            taken, form = take_ratings(case, (_SCORE, _SELECTED), dropped), form_of(case, _KIND)
+            taken, form = take_ratings(case, (_SCORE, _SELECTED), dropped), form_of(case, self._kind)
             count_lost(taken.rest, dropped, self.supports)
             answers = [
                 _answer(response, plain.texts[response.id], taken, dropped) | _read_form(place, form)
                 for place, response in enumerate(case.responses)
             ]
             row = {"qid": form.get("qid", _written_id(case.prompt.id)), "question": plain.question, "answers": answers}
-            yield with_meta(row, case, _KEYS, dropped)
-
-
-KINDS = {"stackexchange": without_settings(StackExchange(), __doc__)}
+            yield with_meta(row, case, self.keys, dropped)
 
 
 def _is_id(value: Any) -> bool:
@@ -107,8 +102,7 @@ def _is_other(name: str, item: JsonObject) -> bool:
     return answer_id != wanted or isinstance(answer_id, int) != isinstance(wanted, int)
 
 
-def _check(item: Any, row: Row, place: int) -> None:
-    where = row.at(f"answers[{place}]")
+def _check(item: Any, where: Place) -> None:
     if not isinstance(item, dict) or not isinstance(item.get("text"), str) or not _is_id(item.get("answer_id")):
         raise RecordError("an answer without id and text", where=where, allowed='{"answer_id": …, "text": …, …}')
     if item.get("pm_score") is not None and not is_number(item["pm_score"]):
@@ -124,8 +118,7 @@ def _form(item: JsonObject) -> dict[str, None]:
 
 
 def _response(name: str, item: JsonObject) -> Response:
-    meta = {key: value for key, value in item.items() if key not in _ANSWER_KEYS}
-    return Response(id=name, text=item["text"], author=item.get("author"), meta=meta or None)
+    return Response(id=name, text=item["text"], author=item.get("author"), meta=without_keys(item, _ANSWER_KEYS))
 
 
 def _ratings(name: str, item: JsonObject, warnings: Counter[str]) -> Iterator[Rating]:
@@ -143,9 +136,7 @@ def _answer(response: Response, text: str, taken: Taken, dropped: Counter[str]) 
     if selected in (0, 1):
         fields["selected"] = bool(selected)
     dropped["values of 'selected' between 0 and 1"] += selected not in (None, 0, 1)
-    meta = response.meta or {}
-    dropped["response meta under the format's own names"] += len(meta.keys() & set(_ANSWER_KEYS))
-    return fields | {key: value for key, value in meta.items() if key not in _ANSWER_KEYS}
+    return fields | other_meta(response.meta, _ANSWER_KEYS, dropped)
 
 
 def _read_form(place: int, form: JsonObject) -> JsonObject:
@@ -154,3 +145,6 @@ def _read_form(place: int, form: JsonObject) -> JsonObject:
     ids = form.get("ids", {})
     fields = {"answer_id": ids[str(place)]} if str(place) in ids else {}
     return fields | (forms[place] if place < len(forms) else {})
+
+
+KINDS = {"stackexchange": without_settings(StackExchange(), __doc__)}

@@ -52,7 +52,7 @@ _MAPLE_OPTIONAL = (*_SCALES, "score", "system")
 
 
 class Maple:
-    """One row a translation."""
+    """One row per translation."""
 
     _kind = "maple"
     keys = (*_SCALES, "score", "system", "source", "translation")
@@ -85,7 +85,7 @@ class Maple:
             )
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row a response of a case of one question, where a response has one of the two scores."""
+        """Yield a row per response of a case of one question, where a response has one of the two scores."""
         for case in cases:
             scores, others = _take_scores(case, dropped)
             plain = plain_texts(case, dropped) if scores else None
@@ -152,7 +152,7 @@ class MarkedText(NamedTuple):
 
 
 class Mqm:
-    """One row an error."""
+    """One row per error."""
 
     _kind = "mqm"
     keys = (*_NEEDED, *_SEGMENTS, "metadata")
@@ -169,13 +169,13 @@ class Mqm:
             first = group[0]
             name = f"{first.value['doc']}/{_segment(first)}"
             if name in seen:
-                problem = f"segment {name!r} stands at {seen[name]} already"
+                problem = f"segment {name!r} is already used at {seen[name]}"
                 raise RecordError(problem, where=first.place, do="sort the rows by document and segment")
             seen[name] = first.place
             yield self._case(name, group, warnings)
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row an error of a case of one source and translations by different systems."""
+        """Yield a row per error of a case of one source and translations by different systems."""
         for case in cases:
             names = {item.id: item.id if item.author is None else item.author for item in case.responses}
             rated = [item for item in case.ratings if item.dimension == _DIMENSION and _errors(item)]
@@ -323,7 +323,7 @@ def _errors(rating: Rating) -> list[JsonObject]:
 
 
 def _error_rows(ratings: Iterable[Rating], plain: PlainTexts, names: Mapping[str, str]) -> Iterator[JsonObject]:
-    """Yield a row an error, of the ratings in their order."""
+    """Yield a row per error, of the ratings in their order."""
     for rating in ratings:
         for error in _errors(rating):
             texts = {"source": plain.question, "target": plain.texts[rating.response]}

@@ -19,24 +19,25 @@ from msgspec.structs import replace
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Message, Rating, Response
+from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     PromptIds,
+    RowFormat,
     answer_ids,
+    answer_of,
     answer_turns,
     as_read,
-    as_turns,
     count_other_keys,
     field_turns,
-    form_of,
     is_text,
     only_question,
-    response_of,
+    question_prompt,
+    responses_of,
+    text_or_list,
     turn_keys,
-    with_meta,
     with_prompt,
 )
 
@@ -44,123 +45,108 @@ _STEP_KEYS = ("prompt", "completions", "labels")
 _BETWEEN = "\n"
 _DIMENSION = "step"
 _RANGE = (0, 1)
-_UNPAIRED = "trl_unpaired"
 _TURNS = ("prompt", "completion")
 _LABEL_KEYS = (*_TURNS, "label")
 _LABEL_SCALE = RatingScale("label", (0, 1), UNKNOWN, "human")
 
 
-class TrlStepwise:
-    """One row an answer in steps."""
-
-    keys = _STEP_KEYS
-    supports = carrying("prompt meta")
-
-    def matches(self, row: JsonObject) -> bool:
-        """Return whether the row has as many texts as labels of true or false."""
-        return isinstance(row.get("prompt"), str) and _are_steps(row.get("completions"), row.get("labels"))
-
-    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
-        """Yield cases of one response with a rating for each step."""
-        ids = PromptIds(warnings)
-        for row in rows:
-            question = row.text("prompt")
-            steps, labels = row.items("completions"), row.items("labels")
-            if not _are_steps(steps, labels):
-                raise RecordError(
-                    "completions and labels are not steps with a truth for each",
-                    where=row.place,
-                    allowed='as many of both, one or more: completions: ["…"], labels: [true]',
-                )
-            turn = Message(role="assistant", content=_BETWEEN.join(steps))
-            (name,) = answer_ids([(turn,)], warnings)
-            yield Case(
-                prompt=with_prompt(
-                    (Message(role="user", content=question),), id=ids.take(row), meta=row.others(_STEP_KEYS)
-                ),
-                responses=(response_of(name, (turn,)),),
-                ratings=_ratings(name, steps, labels),
-            )
-
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row an answer whose ratings cover it in steps; other answers are left out and counted."""
-        for case in cases:
-            steps = {item.id: _steps(item, case.ratings) for item in case.responses}
-            taken = [rating for ratings in steps.values() for rating in ratings]
-            count_lost(
-                replace(case, ratings=tuple(item for item in case.ratings if item not in taken)),
-                dropped,
-                self.supports,
-            )
-            question = only_question(case.prompt.messages)
-            if question is None:
-                dropped[OTHER_SHAPE] += 1
-                continue
-            written = [item for item in case.responses if steps[item.id]]
-            dropped["answers without a label for each step"] += len(steps) - len(written)
-            dropped["cases cut into a row for each answer"] += len(written) > 1
-            for rating in taken:
-                dropped["raters"] += (rating.rater, rating.kind) != (UNKNOWN, "human")
-                dropped["rating details"] += any((rating.id, rating.task, rating.meta))
-            for response in written:
-                row = {"prompt": question, **_step_fields(response, steps[response.id])}
-                yield with_meta(row, case, _STEP_KEYS, dropped)
+def _parse_steps(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+    question, steps, labels = row.text("prompt"), row.items("completions"), row.items("labels")
+    if not _are_steps(steps, labels):
+        raise RecordError(
+            "completions and labels are not steps with a truth for each",
+            where=row.place,
+            allowed='as many of both, one or more: completions: ["…"], labels: [true]',
+        )
+    answers = [answer_of(_BETWEEN.join(steps))]
+    names = answer_ids(answers, warnings)
+    return Case(
+        prompt=question_prompt(question, id=ids.take(row), meta=row.others(_STEP_KEYS)),
+        responses=responses_of(names, answers),
+        ratings=_ratings(names[0], steps, labels),
+    )
 
 
-class TrlUnpaired:
-    """One row an answer."""
-
-    keys = _LABEL_KEYS
-    supports = carrying("system turns", "earlier turns", "prompt meta", "answers of several turns")
-
-    def matches(self, row: JsonObject) -> bool:
-        """Return whether the row has a prompt and a completion with a label of true or false."""
-        return set(_TURNS) <= row.keys() and isinstance(row.get("label"), bool)
-
-    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
-        """Yield cases of one response with one rating."""
-        ids = PromptIds(warnings)
-        for row in rows:
-            prompt = field_turns(row, "prompt", role="user")
-            answer = field_turns(row, "completion", role="assistant")
-            label = row.value.get("label")
-            if not isinstance(label, bool):
-                raise RecordError(
-                    "a label that is neither true nor false", where=row.at("label"), allowed="true or false"
-                )
-            for key in _TURNS:
-                count_other_keys(row.value.get(key), warnings)
-            (name,) = answer_ids([answer], warnings)
-            yield Case(
-                prompt=with_prompt(prompt, id=ids.take(row), meta=row.others(_LABEL_KEYS)),
-                responses=(response_of(name, answer),),
-                ratings=(rating_of(name, float(label), _LABEL_SCALE, warnings),),
-                meta=as_read(_UNPAIRED, turns=turn_keys(row, _TURNS)),
-            )
-
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row a labelled answer; answers without a label are left out and counted."""
-        for case in cases:
-            taken = take_ratings(case, (_LABEL_SCALE,), dropped)
-            count_lost(taken.rest, dropped, self.supports)
-            labels = [(item, taken.value(item.id, _LABEL_SCALE.dimension)) for item in case.responses]
-            rows = [_label_row(case, item, bool(value)) for item, value in labels if value in (0, 1)]
-            dropped["answers without a label of 0 or 1"] += len(labels) - len(rows)
-            dropped["cases cut into a row for each answer"] += len(rows) > 1
-            yield from (with_meta(row, case, _LABEL_KEYS, dropped) for row in rows)
+def _step_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row per answer whose ratings cover it in steps; other answers are left out and counted."""
+    steps = {item.id: _steps(item, case.ratings) for item in case.responses}
+    taken = [rating for ratings in steps.values() for rating in ratings]
+    others = tuple(item for item in case.ratings if item not in taken)
+    count_lost(replace(case, ratings=others), dropped, _STEPWISE.supports)
+    question = only_question(case.prompt.messages)
+    if question is None:
+        dropped[OTHER_SHAPE] += 1
+        return
+    written = [item for item in case.responses if steps[item.id]]
+    dropped["answers without a label for each step"] += len(steps) - len(written)
+    dropped["cases cut into a row for each answer"] += len(written) > 1
+    for rating in taken:
+        dropped["raters"] += (rating.rater, rating.kind) != (UNKNOWN, "human")
+        dropped["rating details"] += any((rating.id, rating.task, rating.meta))
+    for response in written:
+        pairs = [(_step(response, rating), rating.value == 1) for rating in steps[response.id]]
+        texts, labels = zip(*pairs, strict=True)
+        yield {"prompt": question, "completions": list(texts), "labels": list(labels)}
 
 
-def _label_row(case: Case, response: Response, label: bool) -> JsonObject:  # noqa: FBT001  it is the value written
+_STEPWISE = RowFormat(
+    kind="trl_stepwise",
+    keys=_STEP_KEYS,
+    supports=carrying("prompt meta"),
+    matches=lambda row: isinstance(row.get("prompt"), str) and _are_steps(row.get("completions"), row.get("labels")),
+    parse=_parse_steps,
+    rows_of=_step_rows,
+)
+"""One row per answer in steps."""
+
+
+def _parse_label(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+    prompt = field_turns(row, "prompt", role="user")
+    answer = field_turns(row, "completion", role="assistant")
+    label = row.value.get("label")
+    if not isinstance(label, bool):
+        raise RecordError("a label that is neither true nor false", where=row.at("label"), allowed="true or false")
+    for key in _TURNS:
+        count_other_keys(row.value.get(key), warnings)
+    names = answer_ids([answer], warnings)
+    return Case(
+        prompt=with_prompt(prompt, id=ids.take(row), meta=row.others(_LABEL_KEYS)),
+        responses=responses_of(names, [answer]),
+        ratings=(rating_of(names[0], float(label), _LABEL_SCALE, warnings),),
+        meta=as_read(_UNPAIRED.kind, turns=turn_keys(row, _TURNS)),
+    )
+
+
+def _label_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row per labelled answer; answers without a label are left out and counted."""
+    taken = take_ratings(case, (_LABEL_SCALE,), dropped)
+    count_lost(taken.rest, dropped, _UNPAIRED.supports)
+    labels = [(item, taken.value(item.id, _LABEL_SCALE.dimension)) for item in case.responses]
+    rows = [_label_row(case, item, form, label=bool(value)) for item, value in labels if value in (0, 1)]
+    dropped["answers without a label of 0 or 1"] += len(labels) - len(rows)
+    dropped["cases cut into a row for each answer"] += len(rows) > 1
+    yield from rows
+
+
+def _label_row(case: Case, response: Response, form: JsonObject, *, label: bool) -> JsonObject:
     """Return texts where the prompt is one user turn and the answer one text, else turns; each as it was read."""
     values = {"prompt": case.prompt.messages, "completion": answer_turns(response)}
     roles = {"prompt": "user", "completion": "assistant"}
     can_be_text = {key: is_text(turns, roles[key]) for key, turns in values.items()}
-    as_lists = form_of(case, _UNPAIRED).get("turns") or (() if all(can_be_text.values()) else _TURNS)
-    fields = {
-        key: turns[0].content if can_be_text[key] and key not in as_lists else as_turns(turns)
-        for key, turns in values.items()
-    }
+    as_lists = form.get("turns") or (() if all(can_be_text.values()) else _TURNS)
+    fields = {key: text_or_list(turns, roles[key], as_list=key in as_lists) for key, turns in values.items()}
     return fields | {"label": label}
+
+
+_UNPAIRED = RowFormat(
+    kind="trl_unpaired",
+    keys=_LABEL_KEYS,
+    supports=carrying("system turns", "earlier turns", "prompt meta", "answers of several turns"),
+    matches=lambda row: set(_TURNS) <= row.keys() and isinstance(row.get("label"), bool),
+    parse=_parse_label,
+    rows_of=_label_rows,
+)
+"""One row per answer."""
 
 
 def _are_steps(steps: Any, labels: Any) -> bool:
@@ -214,16 +200,11 @@ def _step(response: Response, rating: Rating) -> str:
     return (response.text or "")[start:end]
 
 
-def _step_fields(response: Response, ratings: Iterable[Rating]) -> JsonObject:
-    pairs = [(_step(response, rating), rating.value == 1) for rating in ratings]
-    return {"completions": [step for step, _ in pairs], "labels": [label for _, label in pairs]}
-
-
 KINDS = {
     "trl_stepwise": without_settings(
-        TrlStepwise(), "TRL's stepwise supervision: a prompt, the steps of one answer, and whether each step is right."
+        _STEPWISE, "TRL's stepwise supervision: a prompt, the steps of one answer, and whether each step is right."
     ),
     "trl_unpaired": without_settings(
-        TrlUnpaired(), "TRL's unpaired preference rows: a prompt, one completion, and whether it is a good one."
+        _UNPAIRED, "TRL's unpaired preference rows: a prompt, one completion, and whether it is a good one."
     ),
 }

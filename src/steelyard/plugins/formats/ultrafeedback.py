@@ -71,7 +71,7 @@ class Completion(NamedTuple):
 
 
 class UltraFeedback:
-    """One row a prompt, with all its completions."""
+    """One row per prompt, with all its completions."""
 
     _kind = "ultrafeedback"
     keys = (*_ROW_KEYS, *_ANSWERS)
@@ -95,7 +95,7 @@ class UltraFeedback:
             completions = [_completion(item, place, warnings) for item, place in zip(items, places, strict=True)]
             models = row.value.get("models")
             if models is not None and not isinstance(models, list):
-                raise RecordError("models that are no list", where=row.at("models"))
+                raise RecordError("models that are not a list", where=row.at("models"))
             answers = [answer_of(completion.text) for completion in completions]
             names = answer_ids(answers, warnings)
             ratings = [
@@ -123,7 +123,7 @@ class UltraFeedback:
             )
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row a prompt. A case whose prompt is not one question is counted and not written."""
+        """Yield a row per prompt. A case whose prompt is not one question is counted and not written."""
         for case in cases:
             taken = take_ratings(case, SCALES.values(), dropped, keeps_meta=True)
             count_lost(taken.rest, dropped, self.supports)
@@ -166,7 +166,7 @@ def _completion(item: Any, place: Place, warnings: Counter[str]) -> Completion:
         if score is None:
             continue
         if not is_number(score):
-            raise RecordError(f"{key!r} is no number", where=place, allowed="a number, or null")
+            raise RecordError(f"{key!r} is not a number", where=place, allowed="a number, or null")
         values[key] = score
     if _is_ten_for_one(values, warnings):
         meta[FLAG] = TEN_FOR_ONE
@@ -184,7 +184,7 @@ def _is_ten_for_one(values: Mapping[str, float], warnings: Counter[str]) -> bool
         return False
     mean = sum(rated) / len(rated)
     warnings["overall scores of 10 that stand for a 1 (revisions before 40b4365)"] += mean <= 2
-    warnings["overall scores of 10 beside middling aspect ratings"] += 2 < mean <= 4
+    warnings["overall scores of 10 with middling aspect ratings"] += 2 < mean <= 4
     return mean <= 2
 
 
@@ -207,7 +207,7 @@ def _completion_row(response: Response, taken: Taken, dropped: Counter[str]) -> 
     fields |= {key: ratings[key].value for key in SCORES if key in ratings}
     clashing = {key for key in meta.keys() & set(_COMPLETION_KEYS) if meta[key] is not None}
     if clashing:
-        dropped["response meta under the format's own names"] += len(clashing)
+        dropped["response meta under keys of the format"] += len(clashing)
     dropped["rating details"] += sum(bool(ratings[key].meta) for key in SCORES if key in ratings)
     return {**{key: value for key, value in meta.items() if key not in clashing}, **fields}
 
@@ -216,7 +216,9 @@ def _aspects(item: JsonObject, place: Place, meta: JsonObject) -> tuple[dict[str
     """Return each aspect's rating and the rest of its annotation; one without a number goes into ``meta``."""
     annotations = item.get("annotations")
     if annotations is not None and not isinstance(annotations, dict):
-        raise RecordError("annotations that are no object", where=place, allowed='{"honesty": {"Rating": "3", …}, …}')
+        raise RecordError(
+            "annotations that are not an object", where=place, allowed='{"honesty": {"Rating": "3", …}, …}'
+        )
     values: dict[str, float] = {}
     details: dict[str, JsonObject] = {}
     for key, annotation in (annotations or {}).items():
@@ -259,7 +261,7 @@ def _parse_generations(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case
     answers = [answer_of(entry.text or "") for entry in generations]
     names = answer_ids(answers, warnings)
     scale = _scale(row.value)
-    named = list(zip(names, generations, strict=True))
+    answered = list(zip(names, generations, strict=True))
     form = {
         "models": keys[2] if keys != _GENERATION_KEYS else None,
         "absent": row.absent(keys[2:]),
@@ -267,7 +269,7 @@ def _parse_generations(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case
         # A generation without a text cannot be a response: the form holds its model, rating and rationale.
         "empty": [[place, *entry[1:]] for place, entry in enumerate(entries) if entry.text is None],
         "unrated": [
-            [name, entry.rationale] for name, entry in named if entry.rating is None and entry.rationale is not None
+            [name, entry.rationale] for name, entry in answered if entry.rating is None and entry.rationale is not None
         ],
     }
     return Case(
@@ -281,7 +283,7 @@ def _parse_generations(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case
                 warnings,
                 meta=None if entry.rationale is None else {"rationale": entry.rationale},
             )
-            for name, entry in named
+            for name, entry in answered
             if entry.rating is not None
         ),
         meta=as_read(_DISTILABEL.kind, **form),
@@ -319,7 +321,7 @@ def _generations(row: Row, keys: Sequence[str]) -> list[Generation]:
 
 
 def _generation_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row a prompt. A column that was null or absent, and is still empty, is so again."""
+    """Yield a row per prompt. A column that was null or absent, and is still empty, is so again."""
     taken = take_ratings(case, (_scale(case.prompt.meta or {}),), dropped, keeps_meta=True)
     count_lost(taken.rest, dropped, _DISTILABEL.supports)
     question = only_question(case.prompt.messages)

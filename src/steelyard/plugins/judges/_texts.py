@@ -1,4 +1,4 @@
-"""The words of judges' prompts, from the files beside this one: texts, criteria by category, names of languages."""
+"""The texts of judges' prompts, from the TOML files of this package: texts, criteria, names of languages."""
 
 import re
 import tomllib
@@ -18,7 +18,7 @@ TextLanguage = Literal["en", "zh"]
 
 
 class Style(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row of ``styles.toml``, whose head says what the columns mean."""
+    """A row of ``styles.toml``, whose head explains the columns."""
 
     form: Form
     reason: bool
@@ -55,7 +55,7 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class _Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A table of ``categories.toml``, whose head says what it means."""
+    """A table of ``categories.toml``, whose head explains it."""
 
     names: tuple[str, ...]
     words: tuple[str, ...]

@@ -115,7 +115,7 @@ def in_orders(orders: Orders) -> Callable[[Sequence[Any]], Arrangement]:
 
 
 class ParsedChoice(NamedTuple):
-    """The position of the chosen label among those offered, or null with the outcome that says why."""
+    """The position of the chosen label among those offered, or null with an outcome as the reason."""
 
     place: int | None
     outcome: Outcome | None = None
@@ -187,7 +187,7 @@ def _pairwise(config: PairwiseConfig) -> TaskJudge:
 
 
 def _best(config: BestConfig) -> TaskJudge:
-    """Build the judge of the best answer: it is better than each other, and of the others nothing is known.
+    """Build the judge of the best answer: it is better than each other, and the others stay uncompared.
 
     Two different choices tie, and both are better than the rest. Where a reply cannot be read there is no verdict on
     any pair. Raises ConfigError as `_pairwise` does.
@@ -207,7 +207,7 @@ def _best(config: BestConfig) -> TaskJudge:
 
 
 def _best_verdict(left: str, right: str, orders: Arrangement, choices: Sequence[ParsedChoice]) -> PairVerdict:
-    """Return the verdict on one pair: the choice of a third answer says nothing about these two."""
+    """Return the verdict on one pair: the choice of a third answer leaves these two uncompared."""
     showings: list[Showing] = []
     for shown, choice in zip(orders, choices, strict=True):
         if choice.place is None:
@@ -259,7 +259,7 @@ def _ranked_showing(shown: tuple[str, ...], tiers: Mapping[str, int] | ParsedCho
 
 
 def _rating(config: JudgeConfig) -> TaskJudge:
-    """Build the judge of ratings, one response a question. Raises ConfigError for a form that carries no number."""
+    """Build the judge of ratings, one response per question. Raises ConfigError for a form that carries no number."""
     wording = wording_of(config)
     if wording.form not in _RATING_FORMS:
         problem = f"form={wording.form!r} carries no rating"
@@ -275,7 +275,7 @@ def _rating(config: JudgeConfig) -> TaskJudge:
 
 
 def _rate(name: str, reply: Reply) -> ResponseRating:
-    """Return the rating of one response, or the reason why there is none: no number stands for a failure."""
+    """Return the rating of one response, or the reason why there is none; a failure never becomes a number."""
     missing = _failure(reply)
     if missing is None:
         reading = read_rating(reply.text or "")

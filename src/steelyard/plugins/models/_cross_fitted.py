@@ -66,7 +66,7 @@ class CrossFitted(ABC, Generic[Fitted]):
         return other
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
-        """Yield one Scores a case, in order; a case's scores do not depend on the other scored cases."""
+        """Yield one Scores per case, in order; a case's scores do not depend on the other scored cases."""
         remaining = iter(cases)
         while batch := list(islice(remaining, _CASES_AT_A_TIME)):
             for case, scores in zip(batch, self._score_batch(batch), strict=True):
@@ -90,7 +90,7 @@ class CrossFitted(ABC, Generic[Fitted]):
 
     @abstractmethod
     def rate(self, fitted: Fitted, cases: Sequence[Case]) -> list[float]:
-        """Return one score a response of all cases, in order; there is at least one."""
+        """Return one score per response of all cases, in order; there is at least one."""
 
     def _score_batch(self, cases: Sequence[Case]) -> list[dict[str, float | None]]:
         scores: list[dict[str, float | None]] = [{} for _ in cases]

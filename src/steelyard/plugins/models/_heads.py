@@ -32,7 +32,7 @@ class LinearHead(nn.Module):
         self.weight = nn.Parameter(torch.zeros(1, width))
 
     def forward(self, read: Float[Tensor, "row place width"]) -> Float[Tensor, " row"]:
-        """Return one reward a row."""
+        """Return one reward per row."""
         return nn.functional.linear(read[:, 0], self.weight)[:, 0]
 
 
@@ -52,7 +52,7 @@ class ValueHead(nn.Module):
         self.summary = nn.Sequential(*layers, nn.Linear(inner, 1))
 
     def forward(self, read: Float[Tensor, "row place width"]) -> Float[Tensor, " row"]:
-        """Return one reward a row."""
+        """Return one reward per row."""
         return self.summary(read[:, 0])[:, 0]
 
 
@@ -70,7 +70,7 @@ class AttributeHead(nn.Module):
         self.is_weighted = is_weighted
 
     def forward(self, read: Float[Tensor, "row place width"]) -> Float[Tensor, " row"]:
-        """Return one reward a row."""
+        """Return one reward per row."""
         means = self.score(read[:, 0])[:, 0::2]
         weights = self.weights(read[:, 0]) if self.is_weighted else self.fixed
         return (means * weights).sum(dim=-1)
@@ -113,7 +113,7 @@ class Gate(nn.Module):
         self.is_relu_between = is_relu_between
 
     def forward(self, prompt: Float[Tensor, "row width"]) -> Float[Tensor, "row objective"]:
-        """Return one weight an objective; a row's weights sum to the scale."""
+        """Return one weight per objective; a row's weights sum to the scale."""
         values = prompt
         for index, layer in enumerate(self.layers):
             values = layer(values)
@@ -133,7 +133,7 @@ class GatedHead(nn.Module):
         self.num_quantiles = num_quantiles
 
     def forward(self, read: Float[Tensor, "row place width"]) -> Float[Tensor, " row"]:
-        """Return one reward a row; the first place is the prompt's end, the second the answer's."""
+        """Return one reward per row; the first place is the prompt's end, the second the answer's."""
         quantiles = self.regression_layer(read[:, 1]).unflatten(-1, (-1, self.num_quantiles))
         objectives = quantiles.mean(dim=-1) @ self.reward_transform_matrix
         return (self.gating(read[:, 0]) * objectives).sum(dim=-1)

@@ -1,4 +1,4 @@
-"""Baselines that score responses by their surface: what a benchmark's labels owe to order, length, markup or chance."""
+"""Baselines that score responses by surface features: the effect of order, length, markup or chance on a benchmark."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class SurfaceBaseline(NamedTuple):
     compares_answers: bool = False
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
-        """Return one Scores a case, in order."""
+        """Return one Scores per case, in order."""
         for case in cases:
             names = [response.id for response in case.responses]
             scores: dict[str, float | None] = dict(zip(names, self.values(case), strict=True))

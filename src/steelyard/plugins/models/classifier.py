@@ -43,7 +43,7 @@ class Config(BaseConfig, frozen=True):
     tokens_per_forward: int = 8192
     """The bound of a forward pass in tokens; it changes no score but by rounding."""
     kernel: Literal["packed", "padded"] | None = None
-    """packed computes a prompt once for all its answers, padded one row an answer; null packs where it is exact."""
+    """packed computes a prompt once for all its answers, padded one row per answer; null packs where it is exact."""
     batch_size: int | None = None
     """The bound of a forward pass in answers; null sets none."""
     padding: Literal["left", "right"] = "right"
@@ -84,7 +84,7 @@ class Classifier:
         )
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
-        """Return one Scores a case, in order."""
+        """Return one Scores per case, in order."""
         yield from self.scorer.score(cases)
 
     def protocol(self) -> JsonObject:
@@ -160,13 +160,13 @@ def _check_folder(config: Config) -> "Manifest | None":
         raise ModelError("its training did not finish", where=config.path, do="run the same train command again")
     manifest = read_manifest(Path(config.path))
     if manifest is not None and manifest.kind == "implicit":
-        do = f"score it beside what it was trained from: --model implicit --set model.path={config.path}"
+        do = f"score it with its reference model: --model implicit --set model.path={config.path}"
         raise ModelError("a policy, whose reward is implicit", where=config.path, do=do)
     return manifest
 
 
 def rendering_of(config: Config, manifest: "Manifest | None", tokenizer: Any) -> "Rendering":
-    """Return how the model's text becomes tokens: as its manifest says, except for the settings that are given."""
+    """Return how the model's text becomes tokens: by its manifest, except for the settings that differ."""
     from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template
 
     settings = (("strip", config.strip), ("max_length", config.max_length), ("over_length", config.over_length))

@@ -1,4 +1,4 @@
-"""A frozen decoder's hidden states under Bradley-Terry heads: what a small backbone learns from few training cases."""
+"""A frozen decoder's hidden states under Bradley-Terry heads: a small backbone fitted to few training cases."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
@@ -67,7 +67,7 @@ class Heads(NamedTuple):
     weights: Floats
 
     def score(self, features: Table) -> Floats:
-        """Return one score a response, from features of shape (response, place, coordinate)."""
+        """Return one score per response, from features of shape (response, place, coordinate)."""
         # A place at a time: the whole table in double precision could be larger than memory.
         scores = np.zeros(len(features))
         for place in np.flatnonzero(self.weights.any(axis=1)):
@@ -98,7 +98,7 @@ class FeatureModel(CrossFitted[Heads]):
         }
 
     def rate(self, fitted: Heads, cases: Sequence[Case]) -> list[float]:
-        """Return one score a response, in order."""
+        """Return one score per response, in order."""
         return fitted.score(self.library.features(cases)).tolist()
 
     def cut_responses(self, case: Case) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ class Config(BaseConfig, frozen=True):
     protocol: Literal["template", "rewardbench"] = "template"
     """template: an answer's tokens are its text with the marks that the template puts behind it. rewardbench: one more
     beginning mark in front, the end mark behind, the template's words between prompt and answer counted as answer, and
-    what is too long cut, the prompt to its last 128 tokens and then the answer."""
+    over-long text cut, the prompt to its last 128 tokens and then the answer."""
     chat_template: str | None = None
     """A built-in template (plain) or a Jinja file; null takes the model's own."""
     max_length: int = 2048
@@ -86,7 +86,7 @@ class Implicit:
         self.scorer = Scorer(self.network, encoder=self, limits=limits, kernel="padded")
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
-        """Return one Scores a case, in order."""
+        """Return one Scores per case, in order."""
         yield from self.scorer.score(cases)
 
     def protocol(self) -> JsonObject:
@@ -145,7 +145,7 @@ class Implicit:
         return "right" if self.is_published else self.rendering.over_length
 
     def encode(self, case: Case) -> list["EncodedAnswer"]:
-        """Return one entry a response. Raises EvidenceError for an answer over the limit where that is refused."""
+        """Return one entry per response. Raises EvidenceError for an answer over the limit where that is refused."""
         rows = self.answers.rows(case)
         self._check_length(case, rows)
         return [self._answer(row) for row in rows]
@@ -180,7 +180,7 @@ class Implicit:
             row = cut_as_published(self._marked(row), self.max_length)
         if len(row.ids) > self.max_length:
             return EncodedAnswer((), TOO_LONG, is_long)
-        # No token can be likely or unlikely before the first one.
+        # The first token has no probability.
         start = max(row.start, 1)
         if start >= len(row.ids):
             return EncodedAnswer((), "empty", is_long)

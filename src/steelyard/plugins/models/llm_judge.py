@@ -56,7 +56,7 @@ class LlmJudge:
         self.compares_pairs = config.compare == "pairs"
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
-        """Yield one Scores a case, in order."""
+        """Yield one Scores per case, in order."""
         waiting = iter(cases)
         while window := list(islice(waiting, _CASES_AT_A_TIME)):
             for case, answers in zip(window, self._answers(window, None, quietly=True), strict=True):

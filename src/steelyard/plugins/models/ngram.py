@@ -1,4 +1,4 @@
-"""A character n-gram Bradley-Terry model: what the surface of the text alone can learn from the training cases."""
+"""A character n-gram Bradley-Terry model: a baseline of surface features fitted to the training cases."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -68,7 +68,7 @@ class NgramModel(CrossFitted[FittedNgrams]):
         }
 
     def rate(self, fitted: FittedNgrams, cases: Sequence[Case]) -> list[float]:
-        """Return one score a response, in order."""
+        """Return one score per response, in order."""
         return fitted.score([response_text(response) for case in cases for response in case.responses])
 
     def fit_fold(self, cases: Sequence[Case], pairs: FlatPairs) -> FittedNgrams:

@@ -53,7 +53,7 @@ class Model:
         )
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
-        """Yield one Scores a case, in order."""
+        """Yield one Scores per case, in order."""
         waiting = iter(cases)
         while window := list(islice(waiting, _CASES_AT_A_TIME)):
             lines = zip(*(member.score(window) for member in self.members), strict=True)

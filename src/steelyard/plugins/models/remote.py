@@ -53,7 +53,7 @@ class Config(BaseConfig, frozen=True):
     max_length: int = 2048
     """The limit of a text in tokens."""
     send: Literal["tokens", "text", "messages", "pair"] | None = None
-    """What is sent; none takes tokens, text, messages or pair by what the dialect and the settings allow."""
+    """The form sent; none takes tokens, text, messages or pair, as the dialect and the settings allow."""
     label: int | None = None
     """Which number is the reward where a server gives several; -1 is the last."""
     task: str | None = None
@@ -84,7 +84,7 @@ class Unsent(NamedTuple):
 
 
 def sent_form(config: Config, dialect: Dialect) -> Send:
-    """Return what is sent. Raises ConfigError for what the dialect does not take, and where a tokenizer is needed."""
+    """Return the form of the answers sent. Raises ConfigError for one that the dialect or the tokenizer lacks."""
     usual: Send = dialect.sends[0] if config.tokenizer is not None or len(dialect.sends) == 1 else dialect.sends[-1]
     send = config.send or usual
     if send not in dialect.sends:
@@ -204,7 +204,7 @@ class Remote:
         self.was_answered = False
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
-        """Yield one Scores a case, in order.
+        """Yield one Scores per case, in order.
 
         Raises ModelError where no server answers, or where it refuses the address, the model or the key.
         """
@@ -299,5 +299,5 @@ def _case_scores(case: Case, values: dict[str, float | str]) -> Scores:
 
 
 def build(config: Config) -> Remote:
-    """Return the client; nothing is sent yet. Raises ConfigError for what the dialect cannot be sent."""
+    """Return the client; nothing is sent yet. Raises ConfigError for a form that the dialect does not take."""
     return Remote(config)

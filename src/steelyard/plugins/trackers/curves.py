@@ -1,7 +1,7 @@
 """The trackers of a training: a JSON-lines file, TensorBoard's event files, MLflow and Weights & Biases.
 
 A tracker is built for the model folder ``folder``, under the name ``name``, with the training's settings. ``start``
-is the step at which the training goes on; what a killed run wrote after it is taken back or hidden where possible.
+is the step at which the training goes on; points that a killed run wrote after it are removed or hidden where possible.
 """
 
 import shutil
@@ -227,10 +227,10 @@ KINDS = {
     "jsonl": Plugin(
         JsonlConfig,
         _jsonl,
-        "A line a step in ``progress.jsonl`` beside the model, with the clock's figures, which the curve leaves out.",
+        "A line per step in ``progress.jsonl`` beside the model, with the clock's figures, which the curve leaves out.",
     ),
     "mlflow": Plugin(
-        MlflowConfig, _mlflow, "MLflow: one run a training, on a tracking server or in a folder beside the model."
+        MlflowConfig, _mlflow, "MLflow: one run per training, on a tracking server or in a folder beside the model."
     ),
     "tensorboard": Plugin(
         TensorBoardConfig,
@@ -240,6 +240,6 @@ KINDS = {
     "wandb": Plugin(
         WandbConfig,
         _wandb,
-        "Weights & Biases: one run a training; the key is taken where its own client looks for it.",
+        "Weights & Biases: one run per training; the key is taken where its own client looks for it.",
     ),
 }
