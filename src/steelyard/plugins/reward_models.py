@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import islice, tee
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -55,7 +55,7 @@ class ModelChoice(NamedTuple):
         return paths | (self.judges.inputs(f"{role}.chat") if self.judges else {})
 
 
-def choose_model(model: str, settings: Mapping[str, Any] | None = None) -> ModelChoice:
+def choose_model(model: str, settings: Mapping[str, object] | None = None) -> ModelChoice:
     """Return a trained model for a folder, a hub name or any path; else the model of a kind.
 
     A name such as ``owner/name`` without a folder is looked up on the hub. Raises FileError and ModelError where it is
@@ -67,12 +67,12 @@ def choose_model(model: str, settings: Mapping[str, Any] | None = None) -> Model
     return _chosen(model, model, plugin_settings)
 
 
-def choose_kind(kind: str, settings: Mapping[str, Any] | None = None) -> ModelChoice:
+def choose_kind(kind: str, settings: Mapping[str, object] | None = None) -> ModelChoice:
     """Return the model of a kind, even where a folder has its name. Raises as `choose_model` does."""
     return _chosen(kind, kind, dict(settings or {}))
 
 
-def _chosen(kind: str, name: str, settings: Mapping[str, Any]) -> ModelChoice:
+def _chosen(kind: str, name: str, settings: Mapping[str, object]) -> ModelChoice:
     resolved = msgspec.to_builtins(resolve_config(load("models", kind).Config, settings, where=f"model.{kind}"))
     judges = _chosen_judges(resolved) if "judges" in resolved else None
     members = tuple(_chosen_member(member) for member in resolved.get("members", ()))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from steelyard.core.errors import Place, RecordError
+from steelyard.core.identity import UniqueIds
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message, Meta, Pair, Prompt, Rating, Response
 from steelyard.curation.format_support import count_lost
@@ -226,7 +227,8 @@ class PairFormat(NamedTuple):
 
     ``keys`` are all keys of the format, ``turn_keys`` those with turns, ``null_keys`` those that may be null and then
     come back as null. ``fits`` selects the cases to write; ``row_of`` returns null for an unfit pair: the
-    whole case is then counted and not written.
+    whole case is then counted and not written. ``id_key`` is the key of the prompt's id, which its rows share: a
+    repeated id gets ``~2`` and is counted.
     """
 
     kind: str
@@ -241,17 +243,25 @@ class PairFormat(NamedTuple):
     has_margin: bool = False
     scores: PairScores | None = None
     fits: Callable[[Case], bool] | None = None
+    id_key: str | None = None
 
     def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases of two tiers; a margin becomes a listed pair, and scores become ratings."""
-        ids = PromptIds(warnings)
+        ids, used = PromptIds(warnings), UniqueIds()
         for row in rows:
             turns, form = self.parse(row, warnings)
             for key in self.turn_keys:
                 count_other_keys(row.value.get(key), warnings, self.turn_fields)
             margin = row.number(MARGIN) if self.has_margin else None
             form = form | {"null": row.nulls(self.null_keys)} | (self.scores.form(row) if self.scores else {})
-            prompt = with_prompt(turns.prompt, id=ids.take(row), meta=row.others(self.keys))
+            if self.id_key is None:
+                name = ids.take(row)
+            else:
+                row_id = row.text(self.id_key)
+                name = used.take(row_id)
+                warnings["repeated prompt ids"] += name != row_id
+                form["id"] = None if name == row_id else row_id
+            prompt = with_prompt(turns.prompt, id=name, meta=row.others(self.keys))
             case = pair_case(prompt, turns[1:], warnings, margin=margin, meta=as_read(self.kind, **form))
             yield replace(case, ratings=self.scores.read(row, case, warnings)) if self.scores else case
 
@@ -276,7 +286,9 @@ class PairFormat(NamedTuple):
             if row is None:
                 return None
             row |= {MARGIN: pair.pair.margin} if has_margins else {}
+            row |= {self.id_key: form.get("id", case.prompt.id)} if self.id_key else {}
             rows.append(with_nulls(row, form) | (self.scores.write(pair, taken, form) if self.scores else {}))
+        dropped["prompt ids"] += max(0, len(rows) - 1) if self.id_key else 0
         return rows
 
 

@@ -7,6 +7,7 @@ number. `as_read` records this form in the case's ``meta``, so that the same for
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from steelyard.core.errors import Place, RecordError
@@ -215,7 +216,7 @@ class PromptIds:
     """Ids for the rows of one file: a row's own id must be unique; a made id is a hash of the whole row."""
 
     def __init__(self, warnings: Counter[str]) -> None:
-        self._noted = warnings
+        self._warnings = warnings
         self._made = UniqueIds()
         self._places: dict[tuple[str, str | None], Place] = {}
 
@@ -227,7 +228,7 @@ class PromptIds:
         if name is None:
             before = self._made.num_repeated
             made = self._made.take(content_id(row.value))
-            self._noted["repeated rows"] += self._made.num_repeated - before
+            self._warnings["repeated rows"] += self._made.num_repeated - before
             return made
         key = (name, language)
         if key in self._places:
@@ -278,17 +279,7 @@ class RowFormat(NamedTuple):
 
 def groups_of(rows: Iterable[Row], key: Callable[[Row], Hashable]) -> Iterator[list[Row]]:
     """Yield the rows in runs of one key."""
-    group: list[Row] = []
-    current: Hashable = None
-    for row in rows:
-        row_key = key(row)
-        if group and row_key != current:
-            yield group
-            group = []
-        current = row_key
-        group.append(row)
-    if group:
-        yield group
+    return (list(group) for _, group in groupby(rows, key=key))
 
 
 def group_id(group: Sequence[Row], ids: PromptIds) -> str:

@@ -17,7 +17,7 @@ no session.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import combinations, groupby
+from itertools import combinations
 
 from msgspec.structs import replace
 
@@ -45,6 +45,7 @@ from steelyard.plugins.formats._rows import (
     PromptIds,
     as_read,
     form_of,
+    groups_of,
     question_prompt,
     split_meta,
     with_meta,
@@ -78,8 +79,7 @@ class Potato:
     def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with judgments, one for each run of rows of an instance."""
         ids = PromptIds(warnings)
-        for _, together in groupby(map(_check, rows), key=lambda row: str(row.value["instance_id"])):
-            group = list(together)
+        for group in groups_of(map(_check, rows), lambda row: str(row.value["instance_id"])):
             first, item = group[0], group[0].value["item"]
             ranked = _ranked_names(group) & item.keys()
             answers = named_item(item, first.at("item"), warnings, ranked=ranked, has_items=True)
@@ -209,9 +209,8 @@ class Prodigy:
     def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with judgments, one for each run of rows of a task."""
         ids = PromptIds(warnings)
-        for task, together in groupby(rows, key=_task):
-            group = list(together)
-            first = group[0]
+        for group in groups_of(rows, _task):
+            first, task = group[0], _task(group[0])
             text, responses = first.text("text"), _options(first)
             names = [response.id for response in responses]
             yield Case(

@@ -1,16 +1,13 @@
 """Rows of two whole conversations, the better and the worse one: RLHFlow, ms-swift, UltraFeedback binarised."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-
-from msgspec.structs import replace
+from collections.abc import Iterable
 
 from steelyard.core.config import Config
 from steelyard.core.errors import RecordError
-from steelyard.core.identity import UniqueIds
 from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Kind, Message
+from steelyard.core.types import JsonObject, Kind, Message
 from steelyard.curation.format_support import UNKNOWN, carrying_pairs
 from steelyard.plugins.formats._pairs import (
     MARGIN,
@@ -20,22 +17,16 @@ from steelyard.plugins.formats._pairs import (
     PairScores,
     PairTurns,
     ParsedPair,
-    pair_case,
-    pair_rows,
     shared_turns,
     whole_turns,
 )
-from steelyard.plugins.formats._ratings import RatingScale, take_ratings
+from steelyard.plugins.formats._ratings import RatingScale
 from steelyard.plugins.formats._rows import (
     answer_of,
-    as_read,
     as_turns,
-    count_other_keys,
     field_turns,
-    form_of,
     is_text,
-    with_meta,
-    with_prompt,
+    without_keys,
 )
 
 
@@ -133,57 +124,22 @@ are other keys of the row here, and pass through unread.
 """
 
 
-class UltraFeedbackBinarized:
-    """One row per pair, with both overall scores, the prompt as a text, and its hash.
+_BINARIZED_SCORES = PairScores(
+    ("score_chosen", "score_rejected"), RatingScale("overall_score", (1, 10), "gpt-4", "llm")
+)
 
-    Written from the card of the data set HuggingFaceH4/ultrafeedback_binarized: ``score_chosen`` and ``score_rejected``
-    are UltraFeedback's ``overall_score``, from 1 to 10 as in its annotation prompt. They are kept as ratings; the
-    four aspects are not in the rows, so a 10 that stands for a 1 (see ``ultrafeedback``) cannot be detected here.
-    ``messages`` repeats the chosen conversation and is written again; where it differs it is kept as it is.
-    """
 
-    _kind = "ultrafeedback_binarized"
-    _scores = PairScores(("score_chosen", "score_rejected"), RatingScale("overall_score", (1, 10), "gpt-4", "llm"))
-    keys = ("prompt", "prompt_id", *SIDES, "messages", *_scores.keys)
-    supports = carrying_pairs("prompt ids", "answers of several turns")
-
-    def matches(self, row: JsonObject) -> bool:
-        """Return whether the row has two lists of turns with a prompt's text, its id, and both scores."""
-        return _are_lists(row) and {"prompt", "prompt_id", *self._scores.keys} <= row.keys()
-
-    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
-        """Yield cases of two tiers; a repeated prompt id gets ``~2`` and is counted."""
-        ids = UniqueIds()
-        for row in rows:
-            turns = shared_turns(row)
-            for key in SIDES:
-                count_other_keys(row.value.get(key), warnings)
-            title, row_id = row.text("prompt"), row.text("prompt_id")
-            name = ids.take(row_id)
-            warnings["repeated prompt ids"] += name != row_id
-            has_messages = "messages" in row.value
-            is_copy = has_messages and row.value["messages"] == row.value["chosen"]
-            meta = as_read(
-                self._kind,
-                title=None if title == _title(turns.prompt) else title,
-                id=None if name == row_id else row_id,
-                without_messages=not has_messages,
-                messages=[row.value["messages"]] if has_messages and not is_copy else [],
-                absent=row.absent(self._scores.keys),
-            )
-            prompt = with_prompt(turns.prompt, id=name, meta=row.others(self.keys))
-            case = pair_case(prompt, turns[1:], warnings, meta=meta)
-            yield replace(case, ratings=self._scores.read(row, case, warnings))
-
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row per pair; the rows of one prompt share its id, as their hash of the prompt would."""
-        for case in cases:
-            form = form_of(case, self._kind)
-            taken = take_ratings(case, (self._scores.scale,), dropped)
-            for number, pair in enumerate(pair_rows(taken.rest, dropped, self.supports)):
-                dropped["prompt ids"] += number > 0
-                row = _binarized_row(case, pair.turns(case), form, dropped) | self._scores.write(pair, taken, form)
-                yield with_meta(row, case, self.keys, dropped)
+def _parse_binarized(row: Row, warnings: Counter[str]) -> ParsedPair:
+    turns, title = shared_turns(row), row.text("prompt")
+    has_messages = "messages" in row.value
+    is_copy = has_messages and row.value["messages"] == row.value["chosen"]
+    form = {
+        "title": None if title == _title(turns.prompt) else title,
+        "id": None,
+        "without_messages": not has_messages,
+        "messages": [row.value["messages"]] if has_messages and not is_copy else [],
+    }
+    return ParsedPair(turns, form)
 
 
 def _title(turns: Iterable[Message]) -> str:
@@ -191,16 +147,31 @@ def _title(turns: Iterable[Message]) -> str:
     return next((turn.content for turn in turns if turn.role == "user"), "")
 
 
-def _binarized_row(case: Case, turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
+def _binarized_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
     sides = _whole_row(turns, form, dropped)
     (messages,) = form.get("messages") or [sides["chosen"]]
-    return {
-        "prompt": form.get("title", _title(turns.prompt)),
-        "prompt_id": form.get("id", case.prompt.id),
-        **sides,
-        **({} if form.get("without_messages", False) else {"messages": messages}),
-    }
+    row = {"prompt": form.get("title", _title(turns.prompt)), "prompt_id": None, **sides, "messages": messages}
+    return without_keys(row, ("messages",) if form.get("without_messages", False) else ()) or {}
 
+
+_BINARIZED = PairFormat(
+    kind="ultrafeedback_binarized",
+    keys=("prompt", "prompt_id", *SIDES, "messages", *_BINARIZED_SCORES.keys),
+    supports=carrying_pairs("prompt ids", "answers of several turns"),
+    matches=lambda row: _are_lists(row) and {"prompt", "prompt_id", *_BINARIZED_SCORES.keys} <= row.keys(),
+    parse=_parse_binarized,
+    row_of=_binarized_row,
+    turn_keys=SIDES,
+    scores=_BINARIZED_SCORES,
+    id_key="prompt_id",
+)
+"""Written from the card of the data set HuggingFaceH4/ultrafeedback_binarized.
+
+``score_chosen`` and ``score_rejected`` are UltraFeedback's ``overall_score``, from 1 to 10 as in its annotation prompt.
+They are kept as ratings; the four aspects are not in the rows, so a 10 that stands for a 1 (see ``ultrafeedback``)
+cannot be detected here. ``messages`` repeats the chosen conversation and is written again; where it differs it is kept
+as it is. The rows of one prompt share its id, a hash of the prompt.
+"""
 
 KINDS = {
     "rlhflow": Plugin(
@@ -214,7 +185,7 @@ KINDS = {
         "ms-swift's preference rows: one whole conversation, and the answer or conversation that was rejected.",
     ),
     "ultrafeedback_binarized": without_settings(
-        UltraFeedbackBinarized(),
+        _BINARIZED,
         "UltraFeedback binarised: whole conversations, the prompt as a text with its hash, and GPT-4's score of both"
         " answers.",
     ),

@@ -7,7 +7,6 @@ becomes the subset; the rest is the category. Ids of the two sets overlap, so a 
 rating by a language model that the rows do not name (of the dimension ``overall``).
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._ratings import sides_of
 from steelyard.plugins.formats._rows import (
+    LANGUAGE_CODE,
     PromptIds,
     RowFormat,
     answer_text,
@@ -56,7 +56,6 @@ _LANGUAGES = {
     "Yoruba": "yo",
 }  # fmt: skip
 _NAMES_OF_LANGUAGES = {code: name for name, code in _LANGUAGES.items()}
-_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*")
 
 
 def _parse(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
@@ -143,7 +142,7 @@ def language_of(extras: list[JsonObject]) -> str | None:
     name = names[0] if names else None
     if not isinstance(name, str) or any(other != name for other in names):
         return None
-    return _LANGUAGES.get(name) or (name if _CODE.fullmatch(name) else None)
+    return _LANGUAGES.get(name) or (name if LANGUAGE_CODE.fullmatch(name) else None)
 
 
 def _without_unnamed_raters(case: Case) -> Case:

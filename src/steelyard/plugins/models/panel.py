@@ -41,7 +41,7 @@ class Config(BaseConfig, frozen=True):
     """How scores are combined: mean rank in the case, z-score in the case, or z-score by given scales."""
 
 
-class Model:
+class PanelModel:
     """Scores by the members' mean. An answer that a member leaves unscored is unscored, with that member's reason."""
 
     def __init__(self, config: Config, members: Sequence[RewardModel]) -> None:
@@ -108,7 +108,7 @@ def z_scores(scores: Sequence[float]) -> list[float]:
     return [(score - fmean(scores)) / deviation if deviation else 0.0 for score in scores]
 
 
-def build(config: Config, members: Sequence[RewardModel] = ()) -> Model:
+def build(config: Config, members: Sequence[RewardModel] = ()) -> PanelModel:
     """Return the panel of built models. Raises ConfigError for fewer than two, and for no deviation."""
     if len(config.members) < 2 or len(members) != len(config.members):
         problem = f"a panel of {len(config.members)} models"
@@ -118,4 +118,4 @@ def build(config: Config, members: Sequence[RewardModel] = ()) -> Model:
     for member in config.members:
         if isinstance(member, Member) and not member.deviation > 0:
             raise ConfigError(f"deviation={member.deviation}", where=f"model.members {member.model}", allowed="above 0")
-    return Model(config, members)
+    return PanelModel(config, members)
