@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from format_rows import read, write
 from steelyard.annotation.derived_judgments import judgments_from_ratings
@@ -73,3 +74,11 @@ def test_what_a_row_cannot_say_is_counted():
     assert (dropped["judgments beyond one per verdict, and ties"], dropped["judges"]) == (2, 3)
     assert write("pku_saferlhf", case(responses="ab", judgments=["a=b"])) == ([], {"cases of another shape": 1})
     assert write("pku_saferlhf", case(responses="abc", judgments=["a>b"])) == ([], {"cases of another shape": 1})
+
+
+def test_a_verdict_for_the_first_answer_replaces_a_null():
+    (one,), _ = read("pku_saferlhf", ROW | {"better_response_id": None})
+    first = Judgment(left="response_0", right="response_1", verdict="left", judge="j", kind="human")
+    better = replace(first, meta={"dimension": "helpfulness"})
+    (row,), _ = write("pku_saferlhf", replace(one, judgments=(better, *one.judgments)))
+    assert (row["better_response_id"], row["safer_response_id"]) == (0, 1)

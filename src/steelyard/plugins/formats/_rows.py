@@ -188,8 +188,9 @@ def form_of(case: Case, kind: str) -> JsonObject:
 
 
 def with_nulls(row: JsonObject, form: JsonObject) -> JsonObject:
-    """Return the row with the nulls that it was read with, where it still has no value for them."""
-    return row | {key: None for key in form.get("null", ()) if not row.get(key)}
+    """Return the row with the nulls that it was read with, where it still has no value for them; 0 is a value."""
+    values = {key: row.get(key) for key in form.get("null", ())}
+    return row | {key: None for key, value in values.items() if not value and not isinstance(value, int | float)}
 
 
 def with_meta(row: JsonObject, case: Case, known: Iterable[str], dropped: Counter[str]) -> JsonObject:
