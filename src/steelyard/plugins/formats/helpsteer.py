@@ -36,6 +36,7 @@ from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_rati
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     PromptIds,
+    RowFormat,
     answer_ids,
     answer_of,
     answer_or_none,
@@ -135,65 +136,60 @@ class HelpSteer2:
                 yield _preferred_row(case, [text, *texts], preferences, dropped)
 
 
-class HelpSteer3:
-    """One row two answers."""
+def _parse_compared(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+    turns = field_turns(row, "context", role="user")
+    if not isinstance(row.value.get("context"), list):
+        raise RecordError("a context that is not a list of turns", where=row.at("context"))
+    count_other_keys(row.value["context"], warnings)
+    language, domain = row.optional_text("language"), row.optional_text("domain")
+    category, code = _category_and_code(domain, language)
+    meta = as_read(
+        _KIND_3,
+        # A list keeps a null name, which `as_read` would leave out.
+        said=[[domain, language]] if _domain_and_language(category, code) != (domain, language) else [],
+        null=[key for key in (*_OPTIONAL, _NAMES_3.overall) if row.value.get(key, ...) is None],
+        empty=row.value.get(_NAMES_3.individual) == [],
+    )
+    return Case(
+        prompt=with_prompt(turns, id=ids.take(row), language=code, category=category, meta=row.others(_KEYS_3)),
+        responses=tuple(Response(id=side, text=row.text(side)) for side in _SIDES_3),
+        judgments=preferences_in(row, _NAMES_3, _SIDES_3),
+        meta=meta,
+    )
 
-    keys = _KEYS_3
-    supports = carrying("system turns", "earlier turns", "language", "prompt meta", "judgments")
 
-    def matches(self, row: JsonObject) -> bool:
-        """Return whether the row has turns, two answers, and the overall preference."""
-        return isinstance(row.get("context"), list) and {*_SIDES_3, _NAMES_3.overall} <= row.keys()
+def _compared_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row for a case of two answers of one turn; a case without a verdict has null for it."""
+    preferences = verdicts_of(case)
+    texts = [answer_or_none(response) for response in case.responses]
+    has_overall = preferences.overall is not None or _NAMES_3.overall in form.get("null", ())
+    if len(texts) != 2 or None in texts or not case.prompt.messages or not has_overall:
+        dropped[OTHER_SHAPE] += 1
+        return
+    category, language = case.prompt.category, case.prompt.language
+    names = _domain_and_language(category, language)
+    (read_names,) = form.get("said") or [names]
+    if _domain_and_language(*_category_and_code(*read_names)) == names:
+        names = read_names
+    # The category is held by domain and language, unless they imply another one.
+    is_held = _category_and_code(*names) == (category, language)
+    rest = replace(case, prompt=replace(case.prompt, category=())) if is_held else case
+    count_lost(without_verdicts(rest, preferences), dropped, _HELPSTEER3.supports)
+    count_unwritten(case, preferences, _NAMES_3, dropped)
+    row = {"domain": names[0], "language": names[1], "context": as_turns(case.prompt.messages)}
+    row = {key: value for key, value in row.items() if value is not None} | dict(zip(_SIDES_3, texts, strict=True))
+    yield _with_form(row | preference_fields(case, preferences, _NAMES_3), form, _NAMES_3)
 
-    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
-        """Yield cases of two responses with the overall judgment and those of annotators."""
-        ids = PromptIds(warnings)
-        for row in rows:
-            turns = field_turns(row, "context", role="user")
-            if not isinstance(row.value.get("context"), list):
-                raise RecordError("a context that is not a list of turns", where=row.at("context"))
-            count_other_keys(row.value["context"], warnings)
-            language, domain = row.optional_text("language"), row.optional_text("domain")
-            category, code = _category_and_code(domain, language)
-            meta = as_read(
-                _KIND_3,
-                # A list keeps a null name, which `as_read` would leave out.
-                said=[[domain, language]] if _domain_and_language(category, code) != (domain, language) else [],
-                null=[key for key in (*_OPTIONAL, _NAMES_3.overall) if row.value.get(key, ...) is None],
-                empty=row.value.get(_NAMES_3.individual) == [],
-            )
-            yield Case(
-                prompt=with_prompt(turns, id=ids.take(row), language=code, category=category, meta=row.others(_KEYS_3)),
-                responses=tuple(Response(id=side, text=row.text(side)) for side in _SIDES_3),
-                judgments=preferences_in(row, _NAMES_3, _SIDES_3),
-                meta=meta,
-            )
 
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row per case of two answers of one turn; a case without a verdict has null for it."""
-        for case in cases:
-            form, preferences = form_of(case, _KIND_3), verdicts_of(case)
-            texts = [answer_or_none(response) for response in case.responses]
-            is_said = preferences.overall is not None or _NAMES_3.overall in form.get("null", ())
-            if len(texts) != 2 or None in texts or not case.prompt.messages or not is_said:
-                dropped[OTHER_SHAPE] += 1
-                continue
-            category, language = case.prompt.category, case.prompt.language
-            wanted = _domain_and_language(category, language)
-            read_names = form.get("said") or [wanted]
-            domain, name = (
-                read_names[0] if _domain_and_language(*_category_and_code(*read_names[0])) == wanted else wanted
-            )
-            own_category = _category_and_code(domain, name) == (category, language)
-            shown = replace(case, prompt=replace(case.prompt, category=())) if own_category else case
-            count_lost(without_verdicts(shown, preferences), dropped, self.supports)
-            count_unwritten(case, preferences, _NAMES_3, dropped)
-            row = {"domain": domain, "language": name, "context": as_turns(case.prompt.messages)}
-            row = {key: value for key, value in row.items() if value is not None}
-            row |= dict(zip(_SIDES_3, texts, strict=True)) | preference_fields(case, preferences, _NAMES_3)
-            row |= {key: None for key in form.get("null", ()) if key not in row}
-            row |= {_NAMES_3.individual: []} if form.get("empty") and _NAMES_3.individual not in row else {}
-            yield with_meta(row, case, _KEYS_3, dropped)
+_HELPSTEER3 = RowFormat(
+    kind=_KIND_3,
+    keys=_KEYS_3,
+    supports=carrying("system turns", "earlier turns", "language", "prompt meta", "judgments"),
+    matches=lambda row: isinstance(row.get("context"), list) and {*_SIDES_3, _NAMES_3.overall} <= row.keys(),
+    parse=_parse_compared,
+    rows_of=_compared_rows,
+)
+"""One row two answers."""
 
 
 def _domain_and_language(category: tuple[str, ...], language: str | None) -> tuple[str | None, str | None]:
@@ -271,10 +267,9 @@ def _preferred_row(
 ) -> JsonObject:
     form = form_of(case, _KIND_2)
     count_unwritten(case, preferences, _NAMES_2, dropped)
-    row = dict(zip(("prompt", *_SIDES_2), texts, strict=True)) | preference_fields(case, preferences, _NAMES_2)
-    row |= {key: None for key in form.get("null", ()) if key not in row}
-    row |= {_NAMES_2.individual: []} if form.get("empty") and _NAMES_2.individual not in row else {}
-    return with_meta(row, case, _PREFERRED, dropped)
+    row = dict(zip(("prompt", *_SIDES_2), texts, strict=True))
+    row |= preference_fields(case, preferences, _NAMES_2)
+    return with_meta(_with_form(row, form, _NAMES_2), case, _PREFERRED, dropped)
 
 
 def preferences_in(row: Row, names: PreferenceKeys, sides: tuple[str, str]) -> tuple[Judgment, ...]:
@@ -339,6 +334,12 @@ def count_unwritten(case: Case, preferences: PreferenceVerdicts, names: Preferen
         dropped["reasons"] += preferences.overall.reason is not None and not names.overall_reason
 
 
+def _with_form(row: JsonObject, form: JsonObject, names: PreferenceKeys) -> JsonObject:
+    """Return the row with the nulls and the empty list of individual preferences that it was read with."""
+    row |= {key: None for key in form.get("null", ()) if key not in row}
+    return row | ({names.individual: []} if form.get("empty") and names.individual not in row else {})
+
+
 def preference_fields(case: Case, preferences: PreferenceVerdicts, names: PreferenceKeys) -> JsonObject:
     """Return the keys of the row; a list or a number only where there is a judgment."""
     first = case.responses[0].id
@@ -374,7 +375,7 @@ KINDS = {
         " verdict.",
     ),
     "helpsteer3": without_settings(
-        HelpSteer3(),
+        _HELPSTEER3,
         "HelpSteer3's preferences: a conversation, two answers to its last turn, and how much better which one is.",
     ),
 }
