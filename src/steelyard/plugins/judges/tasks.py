@@ -86,6 +86,7 @@ class TaskJudge(NamedTuple):
     labels: Callable[[int], Sequence[str]]
     answer: Callable[[Sequence[str], Arrangement, Sequence[Reply]], Answer]
     settings: JsonObject
+    least_odds: float | None = None
 
     def num_questions(self, comparison: Comparison) -> int:
         """Return the number of questions: one for each order, or for each response."""
@@ -106,7 +107,8 @@ class TaskJudge(NamedTuple):
 
     def protocol(self) -> JsonObject:
         """Return the kind, its settings and the wording."""
-        return self.settings | self.wording.protocol()
+        has_odds = self.least_odds is not None and self.wording.form == "first_token"
+        return self.settings | self.wording.protocol() | ({"least_odds": self.least_odds} if has_odds else {})
 
 
 def in_orders(orders: Orders) -> Callable[[Sequence[Any]], Arrangement]:
@@ -159,11 +161,6 @@ def _unreadable(text: str, detail: str | None) -> ParsedChoice:
     return ParsedChoice(None, "unreadable", detail)
 
 
-def _odds_settings(wording: Wording, least_odds: float) -> dict[str, float]:
-    """Return the protocol's entry of the odds: nothing for a form that has none."""
-    return {"least_odds": least_odds} if wording.form == "first_token" else {}
-
-
 def _pairwise(config: PairwiseConfig) -> TaskJudge:
     """Build the judge of two answers. Raises ConfigError for an unknown style, and for reasons in a form without."""
     wording = wording_of(config)
@@ -182,8 +179,10 @@ def _pairwise(config: PairwiseConfig) -> TaskJudge:
         return Showing(shown=shown, outcome=outcome)
 
     settings = {"judge": "pairwise", "orders": config.orders, "ties": config.ties}
-    settings |= _odds_settings(wording, config.least_odds)
-    return TaskJudge("pair", 2, 2, wording, in_orders(config.orders), lambda number: labels, answer, settings)
+    arrange = in_orders(config.orders)
+    return TaskJudge(
+        "pair", 2, 2, wording, arrange, lambda number: labels, answer, settings, least_odds=config.least_odds
+    )
 
 
 def _best(config: BestConfig) -> TaskJudge:
@@ -202,8 +201,10 @@ def _best(config: BestConfig) -> TaskJudge:
         pairs = [pair for pair in combinations(ids, 2) if not is_whole or not best.isdisjoint(pair)]
         return Answer(verdicts=tuple(_best_verdict(left, right, orders, choices) for left, right in pairs))
 
-    settings = {"judge": "best", "orders": config.orders} | _odds_settings(wording, config.least_odds)
-    return TaskJudge("best", 2, 4, wording, in_orders(config.orders), lambda number: LABELS[:number], answer, settings)
+    settings, arrange = {"judge": "best", "orders": config.orders}, in_orders(config.orders)
+    return TaskJudge(
+        "best", 2, 4, wording, arrange, lambda number: LABELS[:number], answer, settings, least_odds=config.least_odds
+    )
 
 
 def _best_verdict(left: str, right: str, orders: Arrangement, choices: Sequence[ParsedChoice]) -> PairVerdict:
