@@ -161,7 +161,7 @@ def write_scores(
 ) -> Path:
     """Write ``{part}.jsonl``, a line for each case, in order, and return its path; ``count`` takes each line.
 
-    After a kill only the rest is scored. Raises EvidenceError for a score that is no finite number, ModelError where
+    After a kill only the rest is scored. Raises EvidenceError for a score that is not a finite number, ModelError where
     requests to a judge failed: it keeps its replies itself, so that a failed request leaves no line.
     """
     is_judge = isinstance(model, JudgeModel)

@@ -262,7 +262,7 @@ def translation_subset(name: str) -> str | None:
 
 KINDS = {
     "cases": without_settings(
-        _CASES, "A plain benchmark: any case file with rankings or pairs; its headline is the stage's own."
+        _CASES, "A plain benchmark: any case file with rankings or pairs; its headline is accuracy."
     ),
     "cheemsbench": without_settings(
         Benchmark(

@@ -273,7 +273,7 @@ def _failure(choice: _Choice, usage: _Usage, max_tokens: int) -> tuple[Failure |
 
 
 def _is_silent(choice: _Choice) -> bool:
-    """Return whether there is no text where there should be one; a first token can be read without it."""
+    """Return whether the text is missing without a reason; a first token can be read without it."""
     is_explained = choice.message.refusal or choice.finish_reason in ("length", "content_filter") or choice.logprobs
     return not (choice.message.content or "").strip() and not is_explained
 

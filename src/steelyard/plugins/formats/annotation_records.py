@@ -333,7 +333,7 @@ _LABEL_STUDIO = ToolFormat(
 KINDS = {
     "argilla": without_settings(
         _ARGILLA.format(),
-        "Argilla records: fields, and what people (responses) and models (suggestions) said to each question.",
+        "Argilla records: fields, and the answers of people (responses) and models (suggestions) to each question.",
     ),
     "label_studio": without_settings(
         _LABEL_STUDIO.format(),

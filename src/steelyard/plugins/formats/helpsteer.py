@@ -376,6 +376,6 @@ KINDS = {
     ),
     "helpsteer3": without_settings(
         _HELPSTEER3,
-        "HelpSteer3's preferences: a conversation, two answers to its last turn, and how much better which one is.",
+        "HelpSteer3's preferences: a conversation, two answers to its last turn, which one is better, and by how much.",
     ),
 }

@@ -1,4 +1,4 @@
-"""PKU-SafeRLHF: two answers to one prompt, which is the more helpful, which the less harmful, and how harmful each is.
+"""PKU-SafeRLHF: two answers to one prompt, verdicts on helpfulness and harmlessness, and how harmful each is.
 
 Written from the card of the data set PKU-Alignment/PKU-SafeRLHF and public code that lists its columns. Both verdicts
 are judgments of their own (``helpfulness`` and ``harmlessness`` in their ``meta``): they contradict each other freely.

@@ -188,7 +188,7 @@ def _pairwise(config: PairwiseConfig) -> TaskJudge:
 def _best(config: BestConfig) -> TaskJudge:
     """Build the judge of the best answer: it is better than each other, and the others stay uncompared.
 
-    Two different choices tie, and both are better than the rest. Where a reply cannot be read there is no verdict on
+    Two different choices tie, and both are better than the rest. An unreadable reply leaves no verdict on
     any pair. Raises ConfigError as `_pairwise` does.
     """
     wording = wording_of(config)
@@ -290,19 +290,19 @@ KINDS = {
     "pairwise": Plugin(
         PairwiseConfig,
         _pairwise,
-        "Which of two answers is better, asked in both orders: verdicts that disagree are a tie.",
+        "Which of two answers is better, in both orders: verdicts that disagree are a tie.",
     ),
     "best": Plugin(
-        BestConfig, _best, "Which of two to four answers is the best, asked in the order given and in reverse."
+        BestConfig, _best, "The best of two to four answers, in the order of the comparison and in reverse."
     ),
     "ranking": Plugin(
         RankingConfig,
         _ranking,
-        "Three or four answers put in order, the comparison that CHEEMS gives its annotators: a verdict on every pair.",
+        "A ranking of two to four answers, the task of CHEEMS's annotators: a verdict on every pair.",
     ),
     "rating": Plugin(
         JudgeConfig,
         _rating,
-        "A whole number from 1 to 10 for each answer, asked for one at a time: no order, and no place to be biased by.",
+        "A whole number from 1 to 10 for each answer, shown alone: no order of answers can bias it.",
     ),
 }

@@ -72,22 +72,22 @@ KINDS = {
     "first": Plugin(
         NoSettings,
         _first,
-        'The baseline "the first answer is better": what a file gives away by the order of its responses.',
+        'The baseline "the first answer is better": the information in the order of a file\'s responses.',
     ),
     "longer": Plugin(
         NoSettings,
         _by_response("longer", "code points", lambda response: float(num_characters(response))),
-        'The baseline "the longer answer is better": what a benchmark\'s labels owe to length alone.',
+        'The baseline "the longer answer is better": the effect of length alone on a benchmark\'s labels.',
     ),
     "shorter": Plugin(
         NoSettings,
         _by_response("shorter", "code points", lambda response: float(-num_characters(response))),
-        'The baseline "the shorter answer is better": what a benchmark\'s labels owe to length alone.',
+        'The baseline "the shorter answer is better": the effect of length alone on a benchmark\'s labels.',
     ),
     "markup": Plugin(
         NoSettings,
         _by_response("markup", "Markdown marks", lambda response: float(num_markdown_marks(response))),
-        'The baseline "more markup is better": what a benchmark\'s labels owe to Markdown alone.',
+        'The baseline "more markup is better": the effect of Markdown alone on a benchmark\'s labels.',
     ),
-    "random": Plugin(RandomConfig, _random, "The baseline that draws: what chance alone reaches."),
+    "random": Plugin(RandomConfig, _random, "The baseline of random scores: the accuracy of chance."),
 }

@@ -1,4 +1,4 @@
-"""The reward that a policy trained by DPO implies: how much likelier the answer is to it than to its reference.
+"""The implicit reward of a policy trained by DPO: the log-ratio of an answer's probability under it and its reference.
 
 The published rules are those of ``rewardbench/dpo.py`` of allenai/reward-bench (class ``DPOInference``).
 

@@ -227,7 +227,7 @@ KINDS = {
     "jsonl": Plugin(
         JsonlConfig,
         _jsonl,
-        "A line per step in ``progress.jsonl`` beside the model, with the clock's figures, which the curve leaves out.",
+        "A line per step in ``progress.jsonl`` next to the model, with times, which the curve leaves out.",
     ),
     "mlflow": Plugin(
         MlflowConfig, _mlflow, "MLflow: one run per training, on a tracking server or in a folder beside the model."
