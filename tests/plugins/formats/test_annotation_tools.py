@@ -13,7 +13,7 @@ from steelyard.core.types import Response
 from steelyard.io.rows import read_rows
 from steelyard.plugins.formats._annotation_tools import (
     RankedTiers,
-    Voice,
+    RankingSource,
     data_of,
     field_names,
     form_facts,
@@ -73,7 +73,7 @@ def test_what_is_missing_is_named(data, found):
         named_item(data, PLACE, Counter(), has_items=True)
 
 
-ANN = Voice("ann", "human", "quality")
+ANN = RankingSource("ann", "human", "quality")
 
 
 @st.composite

@@ -10,12 +10,12 @@ from steelyard.plugins.formats._rows import (
     PromptIds,
     answer_turns,
     as_read,
-    code_of,
     count_other_keys,
     form_of,
     group_id,
     groups_of,
-    name_of,
+    language_code,
+    language_name,
     only_question,
     response_of,
     split_meta,
@@ -106,11 +106,11 @@ def test_only_a_single_question_is_one_text():
      ("unknown", None), ("python", None), ("", None)],
 )  # fmt: skip
 def test_names_in_any_case_and_codes(name, code):
-    assert code_of(name) == code
+    assert language_code(name) == code
 
 
 def test_a_code_without_a_name_stays():
-    assert (name_of("ar"), name_of("heb_Hebr")) == ("Arabic", "heb_Hebr")
+    assert (language_name("ar"), language_name("heb_Hebr")) == ("Arabic", "heb_Hebr")
 
 
 def rows(*values):

@@ -22,18 +22,18 @@ from steelyard.plugins.formats._rows import (
     answer_turns,
     as_read,
     count_other_keys,
+    make_prompt,
     other_meta,
     response_of,
     text_or_list,
     turns_of,
-    with_prompt,
     without_absent,
 )
 
 Evidence = TypeVar("Evidence")
 
 
-class Voice(NamedTuple):
+class RankingSource(NamedTuple):
     """The judge and the question that the judgments of one ranking share."""
 
     judge: str
@@ -49,9 +49,9 @@ class ToolEvidence(NamedTuple):
 
 
 class RankedTiers(NamedTuple):
-    """One voice's ranking of some responses: tiers, best first."""
+    """One source's ranking of some responses: tiers, best first."""
 
-    voice: Voice
+    source: RankingSource
     tiers: tuple[tuple[str, ...], ...]
 
 
@@ -199,21 +199,21 @@ def judgments_of(ranked: RankedTiers) -> Iterator[Judgment]:
     placed = [(place, name) for place, tier in enumerate(ranked.tiers) for name in tier]
     for (high, left), (low, right) in combinations(placed, 2):
         verdict: Verdict = "tie" if high == low else "left"
-        yield Judgment(left=left, right=right, verdict=verdict, **ranked.voice._asdict())
+        yield Judgment(left=left, right=right, verdict=verdict, **ranked.source._asdict())
 
 
 def rankings_of(judgments: Iterable[Judgment], dropped: Counter[str]) -> list[RankedTiers]:
-    """Return the judgments as rankings: one per voice with consistent judgments of all pairs, else one per judgment.
+    """Return the judgments as rankings: one per source with consistent judgments of all pairs, else one per judgment.
 
     Judgments without a verdict have no ranking: they are counted.
     """
-    by_voice: defaultdict[Voice, list[Judgment]] = defaultdict(list)
+    by_source: defaultdict[RankingSource, list[Judgment]] = defaultdict(list)
     for judgment in judgments:
         if judgment.verdict == "none":
             dropped["judgments without a verdict"] += 1
         else:
-            by_voice[Voice(judgment.judge, judgment.kind, judgment.task)].append(judgment)
-    return [RankedTiers(voice, tiers) for voice, group in by_voice.items() for tiers in _rankings(group)]
+            by_source[RankingSource(judgment.judge, judgment.kind, judgment.task)].append(judgment)
+    return [RankedTiers(source, tiers) for source, group in by_source.items() for tiers in _rankings(group)]
 
 
 def without_tasks(case: Case) -> Case:
@@ -309,7 +309,7 @@ class ToolFormat(NamedTuple):
         item = named_item(content, place, warnings, ranked=ranked, has_items=self.has_items)
         evidence = self.evidence(answers, item.responses, row.place, warnings)
         row_id, meta = row.value.get("id"), row.others(self.keys)
-        prompt = with_prompt(item.messages, id=ids.take(row, None if row_id is None else str(row_id)), meta=meta)
+        prompt = make_prompt(item.messages, id=ids.take(row, None if row_id is None else str(row_id)), meta=meta)
         case = Case(prompt=prompt, responses=item.responses, **evidence._asdict())
         written = self.write(case, Counter(), _own_names(case))
         differing = {key: value for key, value in answers.items() if value != written[key]}

@@ -17,7 +17,7 @@ from steelyard.core.identity import UniqueIds
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message, Meta, Pair, Prompt, Rating, Response
 from steelyard.curation.format_support import count_lost
-from steelyard.plugins.formats._ratings import RatingScale, Taken, score_ratings, take_ratings
+from steelyard.plugins.formats._ratings import RatingScale, TakenRatings, score_ratings, take_ratings
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     PromptIds,
@@ -30,11 +30,11 @@ from steelyard.plugins.formats._rows import (
     field_turns,
     form_of,
     is_text,
+    make_prompt,
     only_question,
     responses_of,
     with_meta,
     with_nulls,
-    with_prompt,
 )
 from steelyard.ranking.pairs import IndexedPair, num_beyond_listed, pairs_of
 
@@ -206,7 +206,7 @@ class PairScores(NamedTuple):
         texts = {key: row.value[key] for key in self.keys if isinstance(row.value.get(key), str)}
         return {"texts": texts or None, "absent": row.absent(self.keys)}
 
-    def write(self, pair: PairRow, taken: Taken, form: JsonObject) -> JsonObject:
+    def write(self, pair: PairRow, taken: TakenRatings, form: JsonObject) -> JsonObject:
         """Return both scores, null where there is none; an absent key without a score stays absent."""
         values = (taken.value(response.id, self.scale.dimension) for response in (pair.better, pair.worse))
         scores = {key: _same_text(key, value, form) for key, value in zip(self.keys, values, strict=True)}
@@ -261,14 +261,14 @@ class PairFormat(NamedTuple):
                 name = used.take(row_id)
                 warnings["repeated prompt ids"] += name != row_id
                 form["id"] = None if name == row_id else row_id
-            prompt = with_prompt(turns.prompt, id=name, meta=row.others(self.keys))
+            prompt = make_prompt(turns.prompt, id=name, meta=row.others(self.keys))
             case = pair_case(prompt, turns[1:], warnings, margin=margin, meta=as_read(self.kind, **form))
             yield replace(case, ratings=self.scores.read(row, case, warnings)) if self.scores else case
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row per pair."""
         for case in cases:
-            taken = take_ratings(case, (self.scores.scale,), dropped) if self.scores else Taken({}, case)
+            taken = take_ratings(case, (self.scores.scale,), dropped) if self.scores else TakenRatings({}, case)
             rows = (
                 self._rows(taken, form_of(case, self.kind), dropped) if self.fits is None or self.fits(case) else None
             )
@@ -277,7 +277,7 @@ class PairFormat(NamedTuple):
                 continue
             yield from (with_meta(row, case, self.keys, dropped) for row in rows)
 
-    def _rows(self, taken: Taken, form: JsonObject, dropped: Counter[str]) -> list[JsonObject] | None:
+    def _rows(self, taken: TakenRatings, form: JsonObject, dropped: Counter[str]) -> list[JsonObject] | None:
         case = taken.rest
         has_margins = self.has_margin and any(pair.margin is not None for pair in case.pairs or ())
         rows: list[JsonObject] = []

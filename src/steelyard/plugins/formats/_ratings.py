@@ -19,7 +19,7 @@ class RatingScale(NamedTuple):
     kind: Kind
 
 
-class Taken(NamedTuple):
+class TakenRatings(NamedTuple):
     """The ratings that a format can write, by response and dimension, and the case with only the others."""
 
     ratings: Mapping[tuple[str, str], Rating]
@@ -41,7 +41,7 @@ def rating_of(response: str, value: float, scale: RatingScale, warnings: Counter
 
 def take_ratings(
     case: Case, scales: Iterable[RatingScale], dropped: Counter[str], *, keeps_meta: bool = False
-) -> Taken:
+) -> TakenRatings:
     """Take one rating for each response and scale: the first of that dimension and range.
 
     Details of a taken rating that the format cannot write are counted here; the others are left to ``count_lost``.
@@ -61,7 +61,7 @@ def take_ratings(
             scale.kind,
         )
         dropped["rating details"] += _has_details(rating, keeps_meta=keeps_meta)
-    return Taken(taken, replace(case, ratings=tuple(others)))
+    return TakenRatings(taken, replace(case, ratings=tuple(others)))
 
 
 def score_ratings(

@@ -33,14 +33,16 @@ _NAMES_OF_CODES = {code: name for name, code in _LANGUAGES.items()}
 LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*")
 
 
-def code_of(name: str) -> str | None:
+def language_code(name: str | None) -> str | None:
     """Return the code of a language's English name in any case, or the code itself; null for anything else."""
+    if name is None:
+        return None
     return _CODES.get(name.lower()) or (name if LANGUAGE_CODE.fullmatch(name) else None)
 
 
-def name_of(code: str) -> str:
+def language_name(code: str | None) -> str | None:
     """Return the English name of a code, such as ``Chinese``; a code without one stays as it is."""
-    return _NAMES_OF_CODES.get(code, code)
+    return None if code is None else _NAMES_OF_CODES.get(code, code)
 
 
 def turns_of(value: Any, place: Place, key: str, *, role: str) -> tuple[Message, ...]:
@@ -140,14 +142,14 @@ def answer_ids(turns: Sequence[Sequence[Message]], warnings: Counter[str]) -> tu
     return names
 
 
-def with_prompt(messages: Sequence[Message], **fields: Any) -> Prompt:
+def make_prompt(messages: Sequence[Message], **fields: Any) -> Prompt:
     """Return a prompt of these turns; empty values are left out."""
     return Prompt(messages=tuple(messages), **{name: value for name, value in fields.items() if value or name == "id"})
 
 
 def question_prompt(text: str, **fields: Any) -> Prompt:
     """Return a prompt of one user turn; empty values are left out."""
-    return with_prompt((Message(role="user", content=text),), **fields)
+    return make_prompt((Message(role="user", content=text),), **fields)
 
 
 def responses_of(
@@ -278,7 +280,7 @@ class RowFormat(NamedTuple):
 # prompt where all rows of the case agree on it, and else to the answer.
 
 
-def groups_of(rows: Iterable[Row], key: Callable[[Row], Hashable]) -> Iterator[list[Row]]:
+def groups_of(rows: Iterable[Row], key: Callable[[Row], object]) -> Iterator[list[Row]]:
     """Yield the rows in runs of one key."""
     return (list(group) for _, group in groupby(rows, key=key))
 

@@ -27,9 +27,9 @@ from steelyard.core.types import Case, JsonObject, Judgment, Kind, Rating, Respo
 from steelyard.curation.format_support import UNKNOWN, carrying
 from steelyard.plugins.formats._annotation_tools import (
     RankedTiers,
+    RankingSource,
     ToolEvidence,
     ToolFormat,
-    Voice,
     judgments_of,
     rankings_of,
 )
@@ -84,7 +84,7 @@ def _argilla_evidence(
             response = _question_response(question, names)
             if _is_ranking(value) and {item["value"] for item in value} <= set(names):
                 tiers = tiers_of({item["value"]: item["rank"] for item in value})
-                judgments += judgments_of(RankedTiers(Voice(judge, kind, question), tiers))
+                judgments += judgments_of(RankedTiers(RankingSource(judge, kind, question), tiers))
             elif is_number(value) and response is not None:
                 details: Any = {"dimension": _dimension(question, response), "value": value, "task": question}
                 ratings.append(Rating(response=response, rater=judge, kind=kind, **details))
@@ -104,31 +104,31 @@ def _argilla_answers(case: Case, dropped: Counter[str], names: Mapping[str, str]
     """Return the evidence as answers to questions; a question has one suggestion, so further ones get a number."""
     people: defaultdict[str, list[JsonObject]] = defaultdict(list)
     models: dict[str, JsonObject] = {}
-    for voice, question, value in (*_ranking_answers(case, names, dropped), *_rating_answers(case, names)):
-        if voice.kind == "human":
-            people[question].append({"value": value, "user_id": voice.judge})
+    for source, question, value in (*_ranking_answers(case, names, dropped), *_rating_answers(case, names)):
+        if source.kind == "human":
+            people[question].append({"value": value, "user_id": source.judge})
             continue
-        dropped["kinds of judges and raters"] += voice.kind == "model"
+        dropped["kinds of judges and raters"] += source.kind == "model"
         number, free = 1, question
         while free in models:
             number, free = number + 1, f"{question}-{number + 1}"
-        models[free] = {"value": value, "score": None, "agent": voice.judge}
+        models[free] = {"value": value, "score": None, "agent": source.judge}
     return {"suggestions": models, "responses": dict(people)}
 
 
 def _ranking_answers(
     case: Case, names: Mapping[str, str], dropped: Counter[str]
-) -> Iterable[tuple[Voice, str, list[JsonObject]]]:
-    for voice, tiers in rankings_of(case.judgments, dropped):
+) -> Iterable[tuple[RankingSource, str, list[JsonObject]]]:
+    for source, tiers in rankings_of(case.judgments, dropped):
         places = [
             {"value": names[name], "rank": 1 + sum(map(len, tiers[:place]))}
             for place, tier in enumerate(tiers)
             for name in tier
         ]
-        yield voice, voice.task or "ranking", places
+        yield source, source.task or "ranking", places
 
 
-def _rating_answers(case: Case, names: Mapping[str, str]) -> Iterable[tuple[Voice, str, float]]:
+def _rating_answers(case: Case, names: Mapping[str, str]) -> Iterable[tuple[RankingSource, str, float]]:
     every = list(names.values())
     for rating in case.ratings:
         name = names[rating.response]
@@ -136,7 +136,7 @@ def _rating_answers(case: Case, names: Mapping[str, str]) -> Iterable[tuple[Voic
         # The first that is read again as a rating of this response and dimension.
         fits = (question for question in questions if _question_response(question, every) == name)
         question = next((fit for fit in fits if _dimension(fit, name) == rating.dimension), questions[-1])
-        yield Voice(rating.rater, rating.kind), question, rating.value
+        yield RankingSource(rating.rater, rating.kind), question, rating.value
 
 
 def _listed(entry: Any) -> Sequence[Any]:
@@ -184,7 +184,7 @@ _ARGILLA = ToolFormat(
 class ToolResult(NamedTuple):
     """One result: its author, the responses that it concerns, and its place."""
 
-    voice: Voice
+    source: RankingSource
     type: Any
     value: JsonObject
     targets: tuple[str, ...]
@@ -208,14 +208,14 @@ def _label_studio_evidence(
     for key, annotations in lists.items():
         for index, annotation in enumerate(annotations):
             where = place._replace(path=f"{key}[{index}]")
-            voice = _voice(key, annotation, where)
+            source = _source(key, annotation, where)
             if annotation.get("was_cancelled"):
                 warnings["cancelled annotations"] += 1
                 if len(names) == 2:
-                    fields: JsonObject = voice._asdict() | {"reason": "cancelled"}
+                    fields: JsonObject = source._asdict() | {"reason": "cancelled"}
                     judgments.append(Judgment(left=names[0], right=names[1], verdict="none", **fields))
                 continue
-            for result in _results(voice, annotation, names, where):
+            for result in _results(source, annotation, names, where):
                 if result.type == "rating" and is_number(result.value.get("rating")) and len(result.targets) == 1:
                     ratings.append(_rating(result))
                 elif (comparisons := list(_judgments(result, names))) or result.type in ("pairwise", "ranker"):
@@ -225,17 +225,17 @@ def _label_studio_evidence(
     return ToolEvidence(tuple(judgments), tuple(ratings))
 
 
-def _voice(key: str, annotation: Any, where: Place) -> Voice:
+def _source(key: str, annotation: Any, where: Place) -> RankingSource:
     if not isinstance(annotation, dict) or not isinstance(annotation.get("result") or [], list):
         raise RecordError("an annotation without results", where=where, allowed='{"result": […], …}')
     kind: Kind = "human" if key == "annotations" else "llm"
     who = annotation.get("completed_by" if kind == "human" else "model_version")
     if isinstance(who, dict):
         who = who.get("email", who.get("id"))
-    return Voice(UNKNOWN if who is None else str(who), kind)
+    return RankingSource(UNKNOWN if who is None else str(who), kind)
 
 
-def _results(voice: Voice, annotation: JsonObject, names: Sequence[str], where: Place) -> Iterator[ToolResult]:
+def _results(source: RankingSource, annotation: JsonObject, names: Sequence[str], where: Place) -> Iterator[ToolResult]:
     for number, result in enumerate(annotation.get("result") or ()):
         place = where._replace(path=f"{where.path}.result[{number}]")
         if not isinstance(result, dict) or not isinstance(result.get("value"), dict):
@@ -243,12 +243,12 @@ def _results(voice: Voice, annotation: JsonObject, names: Sequence[str], where: 
         to_name = tuple(str(result.get("to_name") or "").split(","))
         targets = to_name if set(to_name) <= set(names) else tuple(names) if len(names) == 1 else ()
         task = result.get("from_name")
-        question = voice._replace(task=task if isinstance(task, str) else None)
+        question = source._replace(task=task if isinstance(task, str) else None)
         yield ToolResult(question, result.get("type"), result["value"], targets, place)
 
 
 def _rating(result: ToolResult) -> Rating:
-    judge, kind, task = result.voice
+    judge, kind, task = result.source
     value = result.value["rating"]
     return Rating(response=result.targets[0], rater=judge, kind=kind, dimension=task or "rating", value=value)
 
@@ -261,9 +261,9 @@ def _judgments(result: ToolResult, names: Sequence[str]) -> Iterator[Judgment]:
             raise RecordError(f"unknown choice {selected!r} of two", where=result.place, allowed="left, right")
         if selected is not None:
             verdict = _VERDICTS[selected]
-            yield Judgment(left=targets[0], right=targets[1], verdict=verdict, **result.voice._asdict())
+            yield Judgment(left=targets[0], right=targets[1], verdict=verdict, **result.source._asdict())
     if result.type == "ranker":
-        yield from judgments_of(RankedTiers(result.voice, _ranker_tiers(result, names)))
+        yield from judgments_of(RankedTiers(result.source, _ranker_tiers(result, names)))
 
 
 def _ranker_tiers(result: ToolResult, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -284,16 +284,16 @@ def _ranker_tiers(result: ToolResult, names: Sequence[str]) -> tuple[tuple[str, 
 def _label_studio_lists(case: Case, dropped: Counter[str], names: Mapping[str, str]) -> JsonObject:
     """Return annotations of people and predictions of models, one for each ranking or rating."""
     written: JsonObject = {key: [] for key in _LABEL_STUDIO.answer_keys}
-    results = [(ranking.voice, _ranking_result(ranking)) for ranking in rankings_of(case.judgments, dropped)]
+    results = [(ranking.source, _ranking_result(ranking)) for ranking in rankings_of(case.judgments, dropped)]
     for rating in case.ratings:
         value = {"from_name": rating.dimension, "to_name": rating.response, "type": "rating"}
-        results.append((Voice(rating.rater, rating.kind), {**value, "value": {"rating": rating.value}}))
-    for voice, result in results:
-        if voice.kind == "human":
-            written["annotations"].append({"completed_by": voice.judge, "was_cancelled": False, "result": [result]})
+        results.append((RankingSource(rating.rater, rating.kind), {**value, "value": {"rating": rating.value}}))
+    for source, result in results:
+        if source.kind == "human":
+            written["annotations"].append({"completed_by": source.judge, "was_cancelled": False, "result": [result]})
             continue
-        dropped["kinds of judges and raters"] += voice.kind == "model"
-        written["predictions"].append({"model_version": voice.judge, "result": [result]})
+        dropped["kinds of judges and raters"] += source.kind == "model"
+        written["predictions"].append({"model_version": source.judge, "result": [result]})
     return written
 
 
@@ -302,12 +302,12 @@ def _ranking_result(ranked: RankedTiers) -> JsonObject:
     names = [name for tier in ranked.tiers for name in tier]
     is_strict = len(names) == len(ranked.tiers)
     if is_strict and len(names) == 2 and not any("," in name for name in names):
-        task, value = ranked.voice.task or "pairwise", {"selected": "left"}
+        task, value = ranked.source.task or "pairwise", {"selected": "left"}
         return {"from_name": task, "to_name": ",".join(names), "type": "pairwise", "value": value}
     lists = {"ranking": names} if is_strict else {str(place): list(tier) for place, tier in enumerate(ranked.tiers, 1)}
     # A single list is an order: the empty bucket marks these lists as buckets.
     value = {"ranker": lists if is_strict else lists | {_UNSORTED: []}}
-    return {"from_name": ranked.voice.task or "ranker", "to_name": "items", "type": "ranker", "value": value}
+    return {"from_name": ranked.source.task or "ranker", "to_name": "items", "type": "ranker", "value": value}
 
 
 _LABEL_STUDIO = ToolFormat(

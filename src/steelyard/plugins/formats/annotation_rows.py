@@ -28,7 +28,7 @@ from steelyard.core.types import Case, JsonObject, Judgment, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._annotation_tools import (
     RankedTiers,
-    Voice,
+    RankingSource,
     data_of,
     form_facts,
     judgments_of,
@@ -46,10 +46,10 @@ from steelyard.plugins.formats._rows import (
     as_read,
     form_of,
     groups_of,
+    make_prompt,
     question_prompt,
     split_meta,
     with_meta,
-    with_prompt,
 )
 
 _BETWEEN, _EQUAL = ",", "="
@@ -90,7 +90,7 @@ class Potato:
                 for row, other in zip(group, others, strict=True)
             ]
             yield Case(
-                prompt=with_prompt(answers.messages, id=ids.take(first, str(row_id)), meta=shared),
+                prompt=make_prompt(answers.messages, id=ids.take(first, str(row_id)), meta=shared),
                 responses=answers.responses,
                 judgments=tuple(_ranking_judgments(group, [response.id for response in answers.responses], warnings)),
                 meta=as_read(self._kind, id=row_id, **form_facts(answers, item), rows=annotations),
@@ -145,7 +145,7 @@ def _ranking_judgments(rows: Iterable[Row], names: Collection[str], warnings: Co
                 allowed = f"an order of {', '.join(names)}, such as B,D=A,C"
                 raise RecordError(problem, where=where, allowed=allowed)
             judge = UNKNOWN if user is None else str(user)
-            yield from judgments_of(RankedTiers(Voice(judge, "human", schema), tiers))
+            yield from judgments_of(RankedTiers(RankingSource(judge, "human", schema), tiers))
 
 
 def _ranked_again(rows: Sequence[JsonObject], names: Collection[str]) -> tuple[Judgment, ...] | None:
@@ -168,7 +168,7 @@ def _tiers(order: str) -> tuple[tuple[str, ...], ...]:
 
 def _ranking_row(ranked: RankedTiers) -> JsonObject:
     order = _BETWEEN.join(_EQUAL.join(tier) for tier in ranked.tiers)
-    return {"user_id": ranked.voice.judge, "labels": {ranked.voice.task or "ranking": {"rank_order": order}}}
+    return {"user_id": ranked.source.judge, "labels": {ranked.source.task or "ranking": {"rank_order": order}}}
 
 
 def _with_plain_ids(case: Case, dropped: Counter[str]) -> Case:

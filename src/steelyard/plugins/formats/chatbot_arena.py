@@ -28,11 +28,11 @@ from steelyard.plugins.formats._rows import (
     RowFormat,
     answer_turns,
     as_read,
-    code_of,
     count_other_keys,
-    name_of,
+    language_code,
+    language_name,
+    make_prompt,
     responses_of,
-    with_prompt,
 )
 
 
@@ -70,7 +70,7 @@ def _parse(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
         blocks=turns.blocks,
         null=row.nulls((*_IDS, *_JUDGES, "language")),
     )
-    prompt = with_prompt(
+    prompt = make_prompt(
         turns.parts.prompt,
         id=ids.take(row, None if row_id is None else str(row_id)),
         language=language_code(language),
@@ -106,7 +106,7 @@ def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonO
         dropped[OTHER_SHAPE] += 1
         return
     dropped["judgments beyond one per row"] += len(case.judgments) - 1
-    count_lost(_without_judge(case, judgment), dropped, CHATBOT_ARENA.supports)
+    count_lost(_without_judge(case, judgment), dropped, _CHATBOT_ARENA.supports)
     winner, first = _WINNERS[judgment.verdict], case.responses[0].id
     if judgment.verdict != "tie" and judgment.left != first:
         winner = _WINNERS["right" if judgment.verdict == "left" else "left"]
@@ -168,17 +168,7 @@ def written_turns(parts: PairTurns, sides: Sequence[str], blocks: JsonObject | N
     return {key: [turn | {"content": [blocks | {"text": turn["content"]}]} for turn in turns] for key, turns in whole}
 
 
-def language_code(name: str | None) -> str | None:
-    """Return the code of a language's name or code; null for ``unknown`` and names without one."""
-    return None if name is None else code_of(name)
-
-
-def language_name(code: str | None) -> str | None:
-    """Return the language's name in the rows."""
-    return None if code is None else name_of(code)
-
-
-CHATBOT_ARENA = RowFormat(
+_CHATBOT_ARENA = RowFormat(
     kind=_KIND,
     keys=_KEYS,
     supports=carrying(
@@ -193,4 +183,4 @@ CHATBOT_ARENA = RowFormat(
 )  # fmt: skip
 """One row per vote on two conversations."""
 
-KINDS = {"chatbot_arena": without_settings(CHATBOT_ARENA, __doc__)}
+KINDS = {"chatbot_arena": without_settings(_CHATBOT_ARENA, __doc__)}

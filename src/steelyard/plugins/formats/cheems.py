@@ -28,11 +28,11 @@ from steelyard.plugins.formats._rows import (
     as_read,
     count_other_keys,
     field_turns,
+    make_prompt,
     other_meta,
     responses_of,
     text_or_list,
     turns_of,
-    with_prompt,
 )
 
 KIND = "cheems"
@@ -88,14 +88,14 @@ def _full_case(row: Row, ids: PromptIds) -> Case:
     other = rank if ranking and rank != rank_of(ranking) else None
     meta = as_read(KIND, rank=other, category=isinstance(row.value.get("category"), str))
     judgments = tuple(_judgment(row, item) for item in row.items("annotations", default=()))
-    return Case(prompt=with_prompt(**fields), responses=responses, judgments=judgments, ranking=ranking, meta=meta)
+    return Case(prompt=make_prompt(**fields), responses=responses, judgments=judgments, ranking=ranking, meta=meta)
 
 
 def _flat_case(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
     turns = [field_turns(row, key, role="assistant") for key in ("answer1", "answer2")]
     names = answer_ids(turns, warnings)
     judgment = _judgment(row, [*names, row.value.get("preference")])
-    prompt = with_prompt(**_prompt_fields(row, ids, _FLAT_KEYS))
+    prompt = make_prompt(**_prompt_fields(row, ids, _FLAT_KEYS))
     return Case(prompt=prompt, responses=responses_of(names, turns), judgments=(judgment,))
 
 

@@ -42,17 +42,17 @@ from steelyard.plugins.formats._rows import (
     answer_or_none,
     as_read,
     as_turns,
-    code_of,
     count_other_keys,
     field_turns,
     form_of,
     group_id,
     groups_of,
-    name_of,
+    language_code,
+    language_name,
+    make_prompt,
     split_meta,
     with_meta,
     with_metas,
-    with_prompt,
     without_keys,
 )
 
@@ -151,7 +151,7 @@ def _parse_compared(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
         empty=row.value.get(_NAMES_3.individual) == [],
     )
     return Case(
-        prompt=with_prompt(turns, id=ids.take(row), language=code, category=category, meta=row.others(_KEYS_3)),
+        prompt=make_prompt(turns, id=ids.take(row), language=code, category=category, meta=row.others(_KEYS_3)),
         responses=tuple(Response(id=side, text=row.text(side)) for side in _SIDES_3),
         judgments=preferences_in(row, _NAMES_3, _SIDES_3),
         meta=meta,
@@ -195,12 +195,12 @@ _HELPSTEER3 = RowFormat(
 def _domain_and_language(category: tuple[str, ...], language: str | None) -> tuple[str | None, str | None]:
     """Return the domain and the language of a row: a name in lower case, or else the category's second tier."""
     domain, second = (*category, None, None)[:2]
-    return domain, second if language is None else name_of(language).lower()
+    return domain, second if language is None else (language_name(language) or language).lower()
 
 
 def _category_and_code(domain: str | None, language: str | None) -> tuple[tuple[str, ...], str | None]:
     """Return the category and the code of a domain and a language."""
-    code = code_of(language) if language is not None and domain != "code" else None
+    code = None if domain == "code" else language_code(language)
     return tuple(name for name in (domain, None if code else language) if name is not None), code
 
 
@@ -219,7 +219,7 @@ def _rated_case(group: Sequence[Row], ids: PromptIds, warnings: Counter[str]) ->
     meta, metas = split_meta(group, _RATED)
     silent = [[key for key in _RATED[2:] if row.value.get(key, ...) is None] for row in group]
     return Case(
-        prompt=with_prompt(turns_in(group[0].text("prompt"), EXTRA_ID).turns, id=group_id(group, ids), meta=meta),
+        prompt=make_prompt(turns_in(group[0].text("prompt"), EXTRA_ID).turns, id=group_id(group, ids), meta=meta),
         responses=tuple(
             Response(id=name, text=text, meta=answer_meta)
             for name, text, answer_meta in zip(names, texts, metas, strict=True)
@@ -255,7 +255,7 @@ def _preferred_case(row: Row, ids: PromptIds) -> Case:
     turns = turns_in(row.text("prompt"), EXTRA_ID).turns
     null = [key for key in _NAMES_2[:3] if row.value.get(key, ...) is None]
     return Case(
-        prompt=with_prompt(turns, id=ids.take(row), meta=row.others(_PREFERRED)),
+        prompt=make_prompt(turns, id=ids.take(row), meta=row.others(_PREFERRED)),
         responses=tuple(Response(id=side, text=row.text(side)) for side in _SIDES_2),
         judgments=preferences_in(row, _NAMES_2, _SIDES_2),
         meta=as_read(_KIND_2, null=null, empty=row.value.get(_NAMES_2.individual) == []),

@@ -22,8 +22,8 @@ from steelyard.plugins.formats._rows import (
     answer_of,
     answer_text,
     as_read,
+    make_prompt,
     responses_of,
-    with_prompt,
 )
 
 _INSTRUCTION_KEYS = ("instruction", "input", "history", "system")
@@ -94,7 +94,7 @@ def _parse_ranked(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
     names = answer_ids(answers, warnings)
     messages, form = instruction_turns(row)
     return Case(
-        prompt=with_prompt(messages, id=ids.take(row), meta=row.others(_RANKED.keys)),
+        prompt=make_prompt(messages, id=ids.take(row), meta=row.others(_RANKED.keys)),
         responses=responses_of(names, answers),
         ranking=tuple((name,) for name in names) or None,
         meta=as_read(_RANKED.kind, **form),

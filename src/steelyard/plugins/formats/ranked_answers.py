@@ -35,10 +35,10 @@ from steelyard.plugins.formats._rows import (
     as_turns,
     count_other_keys,
     field_turns,
+    make_prompt,
     other_meta,
     responses_of,
     turns_of,
-    with_prompt,
     without_keys,
 )
 
@@ -72,7 +72,7 @@ def _parse_completions(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case
     ranking = _tiers(names, ranks)
     read_ranks = list(ranks) if list(ranks) != _tier_numbers(names, ranking) else None
     return Case(
-        prompt=with_prompt(
+        prompt=make_prompt(
             field_turns(row, "context", role="user"),
             id=ids.take(row),
             source=row.optional_text("task_name"),
@@ -176,7 +176,7 @@ def _parse_answers(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
     )
     authors, metas = [item.get("model") for item in items], [without_keys(item, _ANSWER_KEYS) for item in items]
     return Case(
-        prompt=with_prompt(prompt.turns, id=ids.take(row), source=_source(sources), meta=row.others(_NECTAR.keys)),
+        prompt=make_prompt(prompt.turns, id=ids.take(row), source=_source(sources), meta=row.others(_NECTAR.keys)),
         responses=responses_of(names, answers, authors=authors, metas=metas),
         ranking=ranking,
         meta=meta,

@@ -38,10 +38,10 @@ from steelyard.plugins.formats._rows import (
     as_read,
     count_other_keys,
     field_turns,
+    make_prompt,
     responses_of,
     text_or_list,
     turn_keys,
-    with_prompt,
     without_absent,
     without_keys,
 )
@@ -73,7 +73,7 @@ def _parse_pair(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
     meta = row.others((*_PAIR.keys, subset_key))
     answers = [field_turns(row, side, role="assistant") for side in SIDES]
     return Case(
-        prompt=with_prompt(messages, id=name, subset=subset, language=language, meta=meta),
+        prompt=make_prompt(messages, id=name, subset=subset, language=language, meta=meta),
         responses=responses_of(SIDES, answers, authors=[row.optional_text(f"{side}_model") for side in SIDES]),
         ranking=tuple((side,) for side in SIDES),
         meta=as_read(
@@ -163,7 +163,7 @@ def _parse_lists(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
     warnings["counts that differ from those of the answers"] += is_miscounted
     answers = zip(sum(names.values(), ()), sum(texts.values(), ()), authors, strict=True)
     return Case(
-        prompt=with_prompt(messages, id=name, subset=subset, meta=row.others(_LISTS.keys)),
+        prompt=make_prompt(messages, id=name, subset=subset, meta=row.others(_LISTS.keys)),
         responses=tuple(Response(id=answer, text=text, author=author) for answer, text, author in answers),
         ranking=tuple(names.values()),
         meta=as_read(
@@ -251,7 +251,7 @@ def _parse_styles(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
     messages = field_turns(row, "prompt", role="user")
     name = ids.take(row, None if row_id is None else f"{domain}/{row_id}")
     return Case(
-        prompt=with_prompt(messages, id=name, subset=domain if has_domain else None, meta=row.others(_STYLED.keys)),
+        prompt=make_prompt(messages, id=name, subset=domain if has_domain else None, meta=row.others(_STYLED.keys)),
         responses=tuple(
             Response(id=f"{side}-{style}", text=text, meta={"style": style})
             for side in SIDES

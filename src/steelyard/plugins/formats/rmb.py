@@ -27,8 +27,8 @@ from steelyard.plugins.formats._rows import (
     as_read,
     as_turns,
     field_turns,
+    make_prompt,
     other_meta,
-    with_prompt,
 )
 
 KIND = "rmb"
@@ -69,7 +69,7 @@ def _parse(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
     answers = _answers(row, kind)
     responses = tuple(_response(row, place, value) for place, value in answers)
     return Case(
-        prompt=with_prompt(
+        prompt=make_prompt(
             messages,
             id=ids.take(row, None if row_id is None else f"{kind}/{row_id}"),
             language=language_of(extras),

@@ -17,7 +17,7 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._pairs import plain_texts
-from steelyard.plugins.formats._ratings import RatingScale, Taken, rating_of, take_ratings
+from steelyard.plugins.formats._ratings import RatingScale, TakenRatings, rating_of, take_ratings
 from steelyard.plugins.formats._rows import as_read, form_of, other_meta, question_prompt, with_meta, without_keys
 
 _SCORE = RatingScale("pm_score", None, "stackexchange", "human")
@@ -128,7 +128,7 @@ def _ratings(name: str, item: JsonObject, warnings: Counter[str]) -> Iterator[Ra
         yield rating_of(name, float(item["selected"]), _SELECTED, warnings)
 
 
-def _answer(response: Response, text: str, taken: Taken, dropped: Counter[str]) -> JsonObject:
+def _answer(response: Response, text: str, taken: TakenRatings, dropped: Counter[str]) -> JsonObject:
     score, selected = (taken.value(response.id, scale.dimension) for scale in (_SCORE, _SELECTED))
     optional = {"author": response.author, "pm_score": score}
     fields: JsonObject = {"answer_id": _written_id(response.id), "text": text}

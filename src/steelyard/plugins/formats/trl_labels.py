@@ -33,12 +33,12 @@ from steelyard.plugins.formats._rows import (
     count_other_keys,
     field_turns,
     is_text,
+    make_prompt,
     only_question,
     question_prompt,
     responses_of,
     text_or_list,
     turn_keys,
-    with_prompt,
 )
 
 _STEP_KEYS = ("prompt", "completions", "labels")
@@ -110,7 +110,7 @@ def _parse_label(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
         count_other_keys(row.value.get(key), warnings)
     names = answer_ids([answer], warnings)
     return Case(
-        prompt=with_prompt(prompt, id=ids.take(row), meta=row.others(_LABEL_KEYS)),
+        prompt=make_prompt(prompt, id=ids.take(row), meta=row.others(_LABEL_KEYS)),
         responses=responses_of(names, [answer]),
         ratings=(rating_of(names[0], float(label), _LABEL_SCALE, warnings),),
         meta=as_read(_UNPAIRED.kind, turns=turn_keys(row, _TURNS)),

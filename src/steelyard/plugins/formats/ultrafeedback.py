@@ -23,7 +23,7 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._ratings import RatingScale, Taken, rating_of, take_ratings
+from steelyard.plugins.formats._ratings import RatingScale, TakenRatings, rating_of, take_ratings
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     PromptIds,
@@ -188,7 +188,7 @@ def _is_ten_for_one(values: Mapping[str, float], warnings: Counter[str]) -> bool
     return mean <= 2
 
 
-def _completion_row(response: Response, taken: Taken, dropped: Counter[str]) -> JsonObject:
+def _completion_row(response: Response, taken: TakenRatings, dropped: Counter[str]) -> JsonObject:
     """Return the completion as the data set writes it: aspect ratings as texts, scores as numbers."""
     meta = {key: value for key, value in (response.meta or {}).items() if (key, value) != (FLAG, TEN_FOR_ONE)}
     ratings = {key: taken.ratings[response.id, key] for key in SCALES if (response.id, key) in taken.ratings}
@@ -339,7 +339,7 @@ def _generation_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Ite
     yield row
 
 
-def _written_generations(case: Case, taken: Taken, form: JsonObject, dropped: Counter[str]) -> list[Generation]:
+def _written_generations(case: Case, taken: TakenRatings, form: JsonObject, dropped: Counter[str]) -> list[Generation]:
     unrated = dict(form.get("unrated", ()))
     entries: list[Generation] = []
     for response in case.responses:
