@@ -1,4 +1,4 @@
-"""Cases and scores as the statistics of a bench, without the stage: what the tests of single benches share."""
+"""The summary of a bench from cases and scores, without the stage; shared by the tests of single benches."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from steelyard.statistics.groups import Cell, Label, layout_of, units_of
 
 
 def bench_summary(kind, cases, lines, num_resamples=20, **settings):
-    """What the bench says of the scores; its own columns follow a count of prompts, as no accuracy is asked of it."""
+    """Return the bench's part of the summary."""
     bench = build("benches", kind, settings)
     prepared = [bench.normalize(one, "f.jsonl") for one in cases]
     units = units_of([bench.resample_ids(one) for one in prepared])

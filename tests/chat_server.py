@@ -1,4 +1,4 @@
-"""A real server in the test's own process that speaks OpenAI's chat completions, and recordings in files."""
+"""A real server in the test process with OpenAI's chat completions, and files of recorded replies."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ from steelyard.core.types import Message
 
 
 def completion(text, finish="stop", *, logprobs=None, model="served", usage=(7, 3), **message):
-    """The body of a chat completion; ``logprobs`` are pairs of token and log-probability, the written one first."""
+    """Return the body of a chat completion; ``logprobs`` are (token, log-probability), the written token first."""
     choice = {"index": 0, "message": {"role": "assistant", "content": text, **message}, "finish_reason": finish}
     if logprobs is not None:
         top = [{"token": token, "logprob": value, "bytes": None} for token, value in logprobs]
@@ -25,7 +25,7 @@ def completion(text, finish="stop", *, logprobs=None, model="served", usage=(7, 
 
 @contextmanager
 def chatting(answer="[[A]]"):
-    """A server that answers every question with a text, or with what ``answer(question)`` gives."""
+    """Serve a fixed text as every reply, or the result of ``answer(question)``."""
 
     def reply(path, question):
         said = answer(question) if callable(answer) else answer
@@ -43,13 +43,13 @@ def request(id="r", text="Which one?", *, system=None, **fields):
 
 
 def record(path, *lines):
-    """A file of recorded replies."""
+    """Write a file of recorded replies."""
     path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     return {"kind": "recorded", "path": str(path)}
 
 
 def preferring(word):
-    """A judge that prefers the answer that holds the word, wherever it stands; it names neither where both do."""
+    """Return a judge that prefers the answer with the word in either position, and neither if both have it."""
 
     def answer(question):
         shown = question["messages"][-1]["content"].split("answer A", 1)[1]
@@ -61,7 +61,7 @@ def preferring(word):
 
 @contextmanager
 def echoing(status):
-    """A server that repeats everything that it is sent wherever a reply has room: headers, status line, every text."""
+    """Serve replies that repeat the request in headers, status line and every text."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -89,7 +89,7 @@ def echoing(status):
 
 @contextmanager
 def sending(parts):
-    """A server that sends the bytes of ``parts()`` one after another, for as long as there are any and a client."""
+    """Send the bytes of ``parts()`` one after another while there is a client."""
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self):

@@ -1,5 +1,5 @@
-"""A folder with a tiny version of every file that the examples name, made by the verbs themselves: what the tests of
-the front door share. The model of the examples is a random one of two layers under the published name."""
+"""A folder with a tiny version of every file that the examples name, made by the verbs themselves; shared by the tests
+of documented commands. The example model is a random one of two layers under the published name."""
 
 import contextlib
 import json
@@ -31,7 +31,7 @@ def invoke(words, **environment):
 
 
 def done(*words):
-    """The verb's result, which must be a good one."""
+    """Run a verb, which must succeed, and return its result."""
     result = invoke([str(word) for word in words])
     assert result.exit_code == 0, (words, result.output, result.exception)
     return result
@@ -52,7 +52,7 @@ def fill(folder):
 
 
 def _spread(model):
-    """Margins as large as a trained model's: the head of so small a model hardly tells answers apart."""
+    """Enlarge the margins to those of a trained model: the head of so small a model hardly separates answers."""
     from safetensors.torch import load_file, save_file
 
     weights = load_file(model / "model.safetensors")
@@ -61,7 +61,7 @@ def _spread(model):
 
 
 def _case_files():
-    """Three sets of prompts: to look at (with people's and an LLM's verdicts), to train on, and to test on."""
+    """Write three sets of prompts: one with human and LLM verdicts, one for training, one for testing."""
     done("simulate", "--out", "simulated")
     names = [case.prompt.id for case in read_cases(Path("simulated/cases.jsonl"))]
     names.sort(key=lambda name: name != LOOKED_AT)
@@ -84,7 +84,7 @@ def _case_files():
 
 
 def _as(case, **changes):
-    """The same item under another id, or as if it were in another language: what `languages` compares."""
+    """Return the same item under another id or language, for `languages`."""
     return msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, **changes))
 
 
@@ -132,7 +132,7 @@ def _rewardbench(folder):
 
 
 def _recipes(folder):
-    """The recipe, the ablation and the sweep of the tour, on files that share no prompt, as experiments demand."""
+    """Write the recipe, the ablation and the sweep of the tour, on files that share no prompt."""
     tour = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
     recipe, ablation, sweep = re.findall(r"^```toml\n(.*?)^```$", tour, flags=re.DOTALL | re.MULTILINE)
     for name in ("mine.toml", "RECIPE.toml"):

@@ -1,4 +1,4 @@
-"""A case with one part put into it, and what of a case that part is: what the contract of formats compares."""
+"""A case with one part added, and the extraction of that part, for the contract of formats."""
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ _EARLIER = (Message(role="user", content="שלום"), Message(role="assistant", 
 
 
 def with_part(one, part):
-    """The case with the part; null where this case cannot have it (it has no pair to list, or a fixed shape)."""
+    """Add the part to the case; null if the case cannot have it (no pair to list, or a fixed shape)."""
     if len(one.responses) == 1 and part in _OF_TWO:
         one = replace(one, responses=(*one.responses, Response(id="second", text="a second answer")))
     prompt, first, second = one.prompt, one.responses[0], one.responses[-1 if len(one.responses) == 1 else 1]
@@ -55,7 +55,7 @@ def with_part(one, part):
 
 
 def seen_of(part, cases):
-    """What the cases say of the part, whatever ids were made on the way."""
+    """Extract the part from the cases, independent of generated ids."""
     return [_seen(part, one) for one in cases if one.responses]
 
 
@@ -91,7 +91,7 @@ def _seen(part, one):
 
 
 def said(response):
-    """The response's words, as one text or as turns."""
+    """Return the response's content, as one text or as turns."""
     return response.text or "\n".join(f"{turn.role}: {turn.content}" for turn in response.messages)
 
 
@@ -118,6 +118,6 @@ def _ranked(one, third, ranking):
 
 
 def _verdict(judgment, by_id):
-    """The two texts and the better one, whichever stood left: where rankings are kept, that is not said."""
+    """Return the two texts and the better one, independent of sides, which rankings do not store."""
     sides = {"left": by_id[judgment.left], "right": by_id[judgment.right]}
     return (*sorted(sides.values()), sides.get(judgment.verdict, judgment.verdict))

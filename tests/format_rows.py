@@ -1,4 +1,4 @@
-"""Rows in, cases out, in one line: what the tests of single formats share."""
+"""Read and write rows of a format in one call; shared by the tests of single formats."""
 
 from collections import Counter
 

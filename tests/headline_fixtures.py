@@ -1,4 +1,4 @@
-"""Evaluations on a whole bench whose own headline ranks models otherwise than accuracy does.
+"""Evaluations on a whole bench whose headline ranks models in another order than accuracy does.
 
 The bench is M-RewardBench's translation task, the smallest published one: eight subsets of 100 pairs, whose plain mean
 is the headline. The first subset is one category, and the seven others are another, so that accuracy, the mean over
@@ -25,7 +25,7 @@ MISSING_OTHERS = dict.fromkeys(OTHERS, "0 prompts, published with 100")
 
 
 def translation_runs(folder, subsets=TRANSLATION_SUBSETS):
-    """The two evaluations on the bench, or on a part of it, by name."""
+    """Run the two evaluations on the bench, or on a part of it; return their folders by name."""
     cases = [
         case(f"{subset}/{index}", "ab", subset=subset, text=f"{subset} {index}", ranking=(("a",), ("b",)),
              category=("first" if subset == FIRST else "others",))

@@ -1,4 +1,4 @@
-"""Files that are broken, absurd or meant to harm, made from a good one: what the hostile suite gives to every verb."""
+"""Broken, absurd and harmful files made from good ones, for the hostile suite of every verb."""
 
 import gzip
 import json
@@ -32,7 +32,7 @@ def case(**changes):
 
 
 def cases(number=24):
-    """Cases on which every verb comes to an end: two languages of each prompt, and no length that is always best."""
+    """Return cases that every verb accepts: each prompt in two languages, and no length that is always best."""
     return [_case(index) for index in range(number)]
 
 
@@ -69,7 +69,7 @@ TEXTS = {
 
 
 def field_variants():
-    """Every field of a case with a value of every other type."""
+    """Yield a case with each field replaced by a value of every other type."""
     return {f"{field} is {name}": lines([*cases(), case(**{field: value})]) for field in FIELDS for name, value in
             VALUES.items()}  # fmt: skip
 
@@ -112,7 +112,7 @@ def structure_variants():
 
 
 def _broken_bytes(good: bytes) -> dict[str, bytes]:
-    """What no file of lines may be, and other ways to write a good one."""
+    """Return invalid bytes, and other valid encodings of a good file."""
     deep = b"[" * 100_000
     return {
         "empty": b"", "blank": b"\n \n\t\n", "a byte order mark": b"\xef\xbb\xbf" + good, "utf-16": good.decode().encode("utf-16"),
@@ -128,12 +128,12 @@ def _broken_bytes(good: bytes) -> dict[str, bytes]:
 
 
 def case_files() -> dict[str, bytes]:
-    """Case files by what is wrong with them."""
+    """Return case files by their defect."""
     return {"good": GOOD} | _broken_bytes(GOOD) | structure_variants() | field_variants() | content_variants()
 
 
 def score_files() -> dict[str, bytes]:
-    """Files of scores for the good cases, by what is wrong with them."""
+    """Return score files for the good cases, by their defect."""
     rows = [
         {"prompt": one["prompt"]["id"], "language": one["prompt"]["language"], "scores": {"a": 1.0, "b": 0.5, "c": 0}}
         for one in cases()
@@ -154,7 +154,7 @@ def score_files() -> dict[str, bytes]:
 
 
 def recordings() -> dict[str, bytes]:
-    """Files of a judge's recorded replies, by what is wrong with them."""
+    """Return files of recorded replies, by their defect."""
     texts = {
         "good": "[[A]]",
         **TEXTS,
@@ -179,7 +179,7 @@ def _set(path: Path, *keys, value) -> None:
 
 
 def model_folders() -> dict[str, Callable[[Path], object]]:
-    """What is done to a good model's folder, by name."""
+    """Return changes to a good model folder, by name."""
     made: dict[str, Callable[[Path], object]] = {}
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors", "steelyard.json"):
         made |= {
@@ -221,7 +221,7 @@ def model_folders() -> dict[str, Callable[[Path], object]]:
 
 
 def run_folders() -> dict[str, Callable[[Path], object]]:
-    """What is done to the folder of a good run, by name."""
+    """Return changes to the folder of a good run, by name."""
     made: dict[str, Callable[[Path], object]] = {}
     for name in ("run.json", "items.jsonl", "scores.jsonl"):
         made |= {
@@ -252,7 +252,7 @@ def run_folders() -> dict[str, Callable[[Path], object]]:
 
 
 def tables() -> dict[str, bytes]:
-    """Tables and arrays of rows, by the name of the file."""
+    """Return tables and arrays of rows, by file name."""
     row = b'{"prompt": "q", "chosen": "a", "rejected": "b"}'
     return {
         "quoted.csv": b'prompt,chosen,rejected\n"q,a,b\n', "nul.csv": b"prompt,chosen,rejected\nq,a\0,b\n",
@@ -266,7 +266,7 @@ def tables() -> dict[str, bytes]:
 
 
 def recipes() -> dict[str, bytes]:
-    """Recipes, ablations and sweeps that are none."""
+    """Return invalid recipes, ablations and sweeps."""
     stage = b'[stages.%s]\nverb = "resolve"\ncases = "cases.jsonl"\n'
     return {
         "empty": b"", "not toml": b"{", "latin-1": b'a = "\xe9"', "no stages": b"stages = 3\n", "an empty stage": b"[stages.a]\n",

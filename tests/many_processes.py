@@ -1,4 +1,4 @@
-"""Several processes that meet as a launcher would have them meet, for the tests of training on many devices."""
+"""Processes started as by a launcher, for the tests of training on several devices."""
 
 import os
 import socket
@@ -7,13 +7,13 @@ from warm_process import Process
 
 
 def alone():
-    """The environment without a launcher's words: a test may itself be run by one."""
+    """Return the environment without a launcher's variables: a launcher may run the test itself."""
     kept = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "LOCAL_RANK")}
     return kept | {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
 
 
 def ended_together(script, *words, number=2, seconds=240):
-    """What each of so many processes came to; they run the same script."""
+    """Run one script in several processes and return how each ended."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""What the architecture tests read: every source file as a parsed tree, with its module name and its imports."""
+"""Every source file as a parsed tree, with its module name and imports, for the architecture tests."""
 
 import ast
 from functools import cache
@@ -29,17 +29,17 @@ class Import(NamedTuple):
 
 @cache
 def sources() -> tuple[Source, ...]:
-    found = []
+    parsed = []
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         text = path.read_text(encoding="utf-8")
-        found.append(Source(path, module, ast.parse(text), text.splitlines()))
-    return tuple(found)
+        parsed.append(Source(path, module, ast.parse(text), text.splitlines()))
+    return tuple(parsed)
 
 
 def imports(source: Source) -> list[Import]:
-    """Every import, those inside functions too (``is_lazy``); ``from a import b`` counts as ``a.b``."""
+    """Return every import, also those inside functions (``is_lazy``); ``from a import b`` counts as ``a.b``."""
     top = set(map(id, source.tree.body))
     found = []
     for node in ast.walk(source.tree):

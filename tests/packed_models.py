@@ -1,4 +1,4 @@
-"""Tiny random decoders of every family that is packed, in true float64, and packs of prompts for them."""
+"""Tiny random decoders of every packed family, in float64 throughout, and packs of prompts for them."""
 
 import numpy as np
 import torch
@@ -38,7 +38,7 @@ class Norm64(torch.nn.Module):
 
 
 class Router64(torch.nn.Module):
-    """Mixtral's choice of experts without its cast to float32."""
+    """Mixtral's router without its cast to float32."""
 
     def __init__(self, router):
         super().__init__()
@@ -51,7 +51,7 @@ class Router64(torch.nn.Module):
 
 
 def softmax64(logits, dim=-1, dtype=None, softmax=torch.nn.functional.softmax):
-    """Softmax without the cast to float32 that transformers asks for in capped attention and in routers."""
+    """Softmax without the cast to float32 of capped attention and routers in transformers."""
     return softmax(logits, dim=dim, dtype=logits.dtype)
 
 
@@ -62,7 +62,7 @@ def network(kind, dtype=torch.float64, **settings):
 
 
 def causal(kind, dtype=torch.float64, **settings):
-    """A language model of the family, with its output layer."""
+    """Return a language model of the family, with its output layer."""
     from transformers import AutoModelForCausalLM
 
     return _made(AutoModelForCausalLM, kind, dtype, settings).eval()
@@ -88,7 +88,7 @@ def _made(auto, kind, dtype, settings):
 
 
 def prompts(seed=0, longest=12):
-    """Prompts of one to five answers; some share nothing, some answers are one token."""
+    """Return prompts of one to five answers; some share no tokens, some answers are one token."""
     rng = np.random.default_rng(seed)
     found = []
     for number in (5, 1, 3, 2):
@@ -111,7 +111,7 @@ def gradients(rewards, model):
 
 
 def furthest(found, expected):
-    """The largest difference between two lists of gradients, and the largest gradient."""
+    """Return the largest difference between two lists of gradients, and the largest gradient."""
     assert [one is None for one in found] == [one is None for one in expected]
     both = [(mine, theirs) for mine, theirs in zip(found, expected, strict=True) if mine is not None]
     return max((a - b).abs().max().item() for a, b in both), max(b.abs().max().item() for _, b in both)

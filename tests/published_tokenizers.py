@@ -1,4 +1,4 @@
-"""Small tokenizers in the shapes in which families publish theirs: model, normaliser, and the flags of added tokens."""
+"""Small tokenizers with the structure of published families: model, normaliser, and the flags of added tokens."""
 
 import functools
 from typing import NamedTuple
@@ -94,7 +94,7 @@ def added(shape):
 
 @functools.cache
 def published(name):
-    """The family's tokenizer, with its template."""
+    """Return the family's tokenizer, with its template."""
     from tokenizers import decoders, normalizers, pre_tokenizers
     from tokenizers.processors import TemplateProcessing
     from transformers import PreTrainedTokenizerFast
@@ -126,7 +126,7 @@ def published(name):
 
 
 def _trained(shape):
-    """A tokenizer without normaliser or added tokens; other models than bytes have the marks in their vocabulary."""
+    """Train a tokenizer without normaliser or added tokens; unless byte-level, its vocabulary has the marks."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     alphabet = sorted({sign for line in LINES for sign in line.replace(" ", "▁")} | set("<|>[]_/｜▁"))

@@ -1,11 +1,11 @@
-"""A real Ray cluster on this machine for the tests of the engine: a head without cores, and nodes that work."""
+"""A real Ray cluster on this machine, for the tests of the engine: a head without cores, and worker nodes."""
 
 from contextlib import contextmanager
 
 
 @contextmanager
 def ray_nodes(number):
-    """The cluster with so many working nodes of one core; it ends with the block."""
+    """Start a cluster with worker nodes of one core each; it ends with the block."""
     import ray
     from ray.cluster_utils import Cluster
 

@@ -1,4 +1,4 @@
-"""A small recipe without torch, written where a test wants it: what the tests of pipelines share."""
+"""A small recipe without torch; shared by the tests of recipes."""
 
 SMALL = """
 about = "a small pipeline"

@@ -1,4 +1,4 @@
-"""What every figure of the report must be: a specification that the library itself accepts."""
+"""Checks of the figures of the report: specifications that Altair accepts."""
 
 import json
 
@@ -6,7 +6,7 @@ import altair
 
 
 def accepted(figure):
-    """The figure's specification, if Altair accepts it and nothing in it is other than plain JSON."""
+    """Return the figure's specification, which Altair must accept and which must be plain JSON."""
     chart = altair.Chart.from_dict(json.loads(json.dumps(figure.spec)), validate=True)
     assert chart.to_dict(validate=True)["layer"]
     assert figure.about.startswith("figure_")
@@ -14,6 +14,6 @@ def accepted(figure):
 
 
 def rows(spec):
-    """The rows that a figure draws, of all its layers."""
+    """Return the rows that a figure draws, of all its layers."""
     own = spec.get("data", {}).get("values", [])
     return own + [row for layer in spec["layer"] for row in layer.get("data", {}).get("values", [])]

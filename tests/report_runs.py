@@ -1,4 +1,4 @@
-"""Finished run folders as the stages leave them, written for the tests of the report."""
+"""Finished run folders as the stages write them, for the tests of the report."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ CATEGORIES = {
 
 
 def made_cases(number, *, seed=0, hostile=False):
-    """Cases of five responses with fifteen verdicts each: noisy, so that some cycles are there, and a ranking."""
+    """Return cases of five responses with a ranking and fifteen noisy verdicts each, some of them in cycles."""
     rng = np.random.default_rng(seed)
     return [_case(index, rng, hostile=hostile and index == 0) for index in range(number)]
 
@@ -228,7 +228,7 @@ def evaluate_run(folder: Path, cases, *, model="models/测试模型-0.5b", seed=
 
 
 def all_runs(parent: Path, number=40, *, hostile=False):
-    """A resolve, a train and an evaluate run beside each other."""
+    """Write a resolve, a train and an evaluate run."""
     cases = made_cases(number, hostile=hostile)
     return [
         resolve_run(parent / "resolved", cases),

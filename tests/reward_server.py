@@ -1,4 +1,4 @@
-"""A real HTTP server in the test's own process that speaks the dialects of reward servers, and fails when told to."""
+"""A real HTTP server in the test process with the dialects of reward servers and failures on request."""
 
 import json
 import threading
@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Asked:
-    """What the server was asked, in order of arrival, and what it is to do before it answers."""
+    """The requests of a server in order of arrival, and its action before it answers."""
 
     def __init__(self, answer):
         self.answer = answer
@@ -20,7 +20,7 @@ class Asked:
 
 @contextmanager
 def serving(answer):
-    """``answer(path, question)`` gives a JSON value, or (status, body) as it is to be sent."""
+    """Serve ``answer(path, question)``: a JSON value, or (status, body)."""
     asked = Asked(answer)
 
     class Handler(BaseHTTPRequestHandler):
@@ -57,7 +57,7 @@ def serving(answer):
 
 
 def worth(content):
-    """The served model's reward of whatever it was sent: it tells all texts of the tests apart."""
+    """Return the served model's reward of a request; it differs for all texts of the tests."""
     if isinstance(content, list) and content and isinstance(content[0], dict):
         content = "".join(one["role"] + one["content"] for one in content)
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], str):

@@ -1,6 +1,6 @@
-"""The same trainings in one process or in many, for the test that holds them against each other.
+"""The same trainings in one process or in several, for the test that compares them.
 
-Run by each of many processes as a script: the first leaves what it found in a file.
+Each process runs this as a script; the first writes its results to a file.
 """
 
 import json
@@ -61,7 +61,7 @@ SETTINGS = {
 
 
 class StopAfter:
-    """Writes a checkpoint after a step, and stops."""
+    """Write a checkpoint after a step, and stop."""
 
     def __init__(self, step, folder):
         self.step, self.folder = step, folder
@@ -73,7 +73,7 @@ class StopAfter:
 
 
 def trained(name, *, start=None, stop_after=None, folder=None, world=LOCAL):
-    """The curve, the whole weights, the rewards and what was measured at the end."""
+    """Return the curve, the whole weights, the rewards and the final measurements."""
     config = Config(**{**_fields(BASE), **SETTINGS[name]})
     model = load_on_first(lambda: _made(config), world=world)
     prepare_network(model, config)
@@ -98,7 +98,7 @@ def trained(name, *, start=None, stop_after=None, folder=None, world=LOCAL):
 
 
 def everything(folder, world=LOCAL):
-    """All trainings, and one that is stopped after its second step, and gone on with here, and where it is said."""
+    """Run all trainings, and one that stops after its second step and is resumed."""
     folder.mkdir(exist_ok=True)
     found = {name: trained(name, world=world) for name in SETTINGS}
     trained("plain", stop_after=2, folder=folder, world=world)
@@ -115,13 +115,13 @@ def _made(config):
 
 
 def rewards_of_family(kind, world):
-    """Of a family whose buffers, norms or experts differ."""
+    """Return rewards of a family with other buffers, norms or experts."""
     model = load_on_first(lambda: packed_models.network(kind, torch.float32), world=world)
     return Scorer(shard(model, dtype="float32", world=world), world=world).rewards([EXAMPLES[0].rows])
 
 
 def refusal(world):
-    """What each process has to say where the first finds no model to load."""
+    """Return the error of each process when the first finds no model to load."""
 
     def load():
         raise ModelError("no model")
@@ -133,7 +133,7 @@ def refusal(world):
 
 
 def peak_of_loading(path, world=LOCAL):
-    """The whole weights as the first process has them after loading, dividing and gathering; bytes of the peak."""
+    """Return the whole weights after loading, sharding and gathering, and the peak in bytes."""
     before = _new_peak()
     model = load_on_first(lambda: load_network(str(path), dtype="float32")[0], world=world)
     outline = outline_of(model, world=world)
@@ -144,7 +144,7 @@ def peak_of_loading(path, world=LOCAL):
 
 
 def peak_of_saving(path, world):
-    """Bytes of the peak while a checkpoint of a model and its moments is written beside the model."""
+    """Return the peak in bytes while a checkpoint of a model and its moments is written."""
     model = load_on_first(lambda: load_network(str(path), dtype="float32")[0], world=world)
     shard(model, dtype="float32", world=world)
     optimiser = make_optimiser(model, BASE, world=world)
@@ -158,7 +158,7 @@ def peak_of_saving(path, world):
 
 
 def _new_peak():
-    """The peak begins anew, at what is in use."""
+    """Reset the peak to the memory in use."""
     Path("/proc/self/clear_refs").write_text("5")
     return _memory("VmRSS")
 
@@ -173,7 +173,7 @@ def _fields(config):
 
 
 def all_that_one_does(work, processes):
-    """What `everything` finds in many processes, and what only they can tell."""
+    """Return the results of `everything`, and those that only several processes have."""
     result = everything(work / "many", processes)
     own, weights = peak_of_loading(work / "large", processes)
     result["loaded"] = {
@@ -195,7 +195,7 @@ def all_that_one_does(work, processes):
 
 
 def compiled(work, processes):
-    """The losses of a training whose layers are compiled, and of the same without."""
+    """Return the losses of a training with compiled layers, and without."""
     SETTINGS["compiled"] = {"compile": True, "tokens_per_forward": 64}
     SETTINGS["not compiled"] = {"tokens_per_forward": 64}
     found = {

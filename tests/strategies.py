@@ -14,10 +14,12 @@ def prompt(id="p", text="What is it?", **fields):
 
 
 def case(id="p", responses="abcde", judgments=(), **fields):
-    """A case whose response ids are single letters; a judgment is written ``"a>b"``, ``"a=b"``, ``"a?b"`` (none)."""
-    own = {name: fields.pop(name) for name in ("language", "category", "subset", "source", "text") if name in fields}
+    """Return a case whose response ids are single letters; a judgment is ``"a>b"``, ``"a=b"`` or ``"a?b"`` (none)."""
+    prompt_fields = {
+        name: fields.pop(name) for name in ("language", "category", "subset", "source", "text") if name in fields
+    }
     return Case(
-        prompt=prompt(id, **own),
+        prompt=prompt(id, **prompt_fields),
         responses=tuple(Response(id=name, text=f"answer {name}") for name in responses),
         judgments=tuple(judgment(short) if isinstance(short, str) else short for short in judgments),
         **fields,
@@ -31,7 +33,7 @@ def judgment(short, judge="j", kind="human", **fields):
 
 @st.composite
 def cases(draw, min_responses=2, max_responses=12, min_judgments=0, max_judgments=40, id="p"):
-    """A case with random judgments: ties, nones, repeats and contradictions among them."""
+    """Draw a case with random judgments, with ties, nones, repeats and contradictions."""
     ids = [f"r{index}" for index in range(draw(st.integers(min_responses, max_responses)))]
     two = st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True)
     one = st.builds(

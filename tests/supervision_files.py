@@ -12,7 +12,7 @@ SIGN = {True: ">", False: "<"}
 
 
 def judged(name, *, llm=("a>b",), human=(), texts=("aaaa", "bb", "c"), language="zh"):
-    """A case whose responses a, b, c are of the given lengths: the model `longer` scores them so."""
+    """Return a case whose responses have these lengths, which are their scores by the model `longer`."""
     return Case(
         prompt=prompt(name, f"问题 {name}?", language=language),
         responses=tuple(Response(id=letter, text=text) for letter, text in zip("abc", texts, strict=False)),
@@ -33,7 +33,7 @@ def read_lines(path):
 
 
 def noisy(number, *, seed=0, name="h", language="zh"):
-    """One pair a prompt: in 60 of 100 one answer is 20 longer and better, in 40 it is 2 longer, which says nothing.
+    """Return one pair per prompt: in 60 of 100 an answer is 20 longer and better, in 40 it is 2 longer by chance.
 
     The LLM's verdict is right in 95 of 100 of the former and in half of the latter.
     """

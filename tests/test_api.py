@@ -3,7 +3,9 @@ import pytest
 import steelyard as sy
 from chat_server import record
 from steelyard.io.cases import write_cases
-from strategies import case
+from steelyard.stages.resolve import Config
+from steelyard.stages.resolve import resolve as stage_resolve
+from strategies import case, judgment
 
 
 def test_the_verbs_work_on_values():
@@ -12,6 +14,20 @@ def test_the_verbs_work_on_values():
     assert sy.resolve([case(judgments=["a>b"])], only=["kind=llm"])[0].ranking is None
     with pytest.raises(sy.errors.RecordError, match="names response 'z'"):
         sy.resolve([case(judgments=["a>z"])])
+
+
+def test_resolving_by_dawid_skene_gives_the_rankings_of_the_command(tmp_path):
+    votes = [("ann", "a>b"), ("bob", "a>b"), ("cid", "b>a"), ("dee", "b>a")]
+    agreed = [case(f"p{number}", "ab", [judgment("a>b", judge) for judge, _ in votes[:3]]) for number in range(20)]
+    disputed = case("q", "ab", [judgment(short, judge) for judge, short in votes])
+    against = [case(f"r{number}", "ab", [judgment("a>b", "ann"), judgment("b>a", "dee")]) for number in range(20)]
+    cases = [*agreed, disputed, *against]
+    write_cases(tmp_path / "cases.jsonl", cases)
+    stage_resolve(tmp_path / "cases.jsonl", tmp_path / "out", Config(aggregate="dawid-skene"))
+    written = [resolved.ranking for resolved in sy.read_cases(tmp_path / "out" / "cases.jsonl")]
+    assert [resolved.ranking for resolved in sy.resolve(cases, aggregate="dawid-skene")] == written
+    assert written[20] == (("a",), ("b",))
+    assert sy.resolve([disputed], aggregate="majority")[0].ranking == (("a", "b"),)
 
 
 def test_a_model_is_scored_and_evaluated_beside_baselines():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.ranking.rater_models import Pairs, Votes
+from steelyard.ranking.dawid_skene import Pairs, Votes
 
 _SCRIPT = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "howto" / "wmt_mqm.py"), run_name="wmt_mqm")
 Ratings, by_mean_rating, key_of_means, votes_of_ratings = (

@@ -1,4 +1,4 @@
-"""Tiny real models for tests: random weights, a byte-level tokenizer, nothing downloaded. Made once a process."""
+"""Tiny real models for tests: random weights, a byte-level tokenizer, no download. Created once per process."""
 
 import functools
 import tempfile
@@ -55,7 +55,7 @@ def config(vocab_size=400, **settings):
 
 
 def save_base(folder, *, template=CHATML, seed=0, vocab_size=400, **settings):
-    """A base model without a head, with its tokenizer."""
+    """Save a base model without a head, with its tokenizer."""
     import torch
     from transformers import Qwen2ForCausalLM
 
@@ -67,7 +67,7 @@ def save_base(folder, *, template=CHATML, seed=0, vocab_size=400, **settings):
 
 
 def save_classifier(folder, *, template=CHATML, seed=0, spread=1.0, **settings):
-    """A model with a head; ``spread`` makes its rewards differ enough to be compared."""
+    """Save a model with a head; ``spread`` enlarges the differences between its rewards."""
     import torch
     from transformers import Qwen2ForSequenceClassification
 

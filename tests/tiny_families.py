@@ -1,4 +1,4 @@
-"""Tiny checkpoints in the layouts in which the families of reward models are published: random weights, real names."""
+"""Tiny checkpoints in the published layouts of reward model families: random weights, real names."""
 
 import json
 from itertools import pairwise
@@ -21,7 +21,7 @@ def llama3_tokenizer(*, adds_bos=False):
 
 
 def adding_bos(tokenizer):
-    """The tokenizer as most are: it puts the beginning mark in front itself, whatever a template writes."""
+    """Return a tokenizer that adds the beginning mark itself, as most do."""
     from tokenizers.processors import TemplateProcessing
 
     bos = tokenizer.bos_token
@@ -41,7 +41,7 @@ def llama_config(**settings):
 
 
 def llama_weights(seed=0, config=None):
-    """A decoder's weights by their published names."""
+    """Return a decoder's weights by their published names."""
     import torch
     from transformers import AutoModel
 
@@ -58,7 +58,7 @@ def draws(*shape, seed):
 
 
 def save(folder, weights, *, config, tokenizer, **settings):
-    """A checkpoint: weights, a config with what the family adds, a tokenizer; the code that it names is not there."""
+    """Save a checkpoint: weights, the family's config, a tokenizer; the code that the config names is absent."""
     from safetensors.torch import save_file
 
     folder = Path(folder)
@@ -238,7 +238,7 @@ def turns(case, response):
 
 
 def chat_ids(folder, case, response, *, strip=False):
-    """The ids of a conversation by the tokenizer's own template, marks as the template writes them."""
+    """Return the ids of a conversation by the tokenizer's template, with the template's marks."""
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
@@ -247,7 +247,7 @@ def chat_ids(folder, case, response, *, strip=False):
 
 
 def hidden_states(folder, ids, *, dtype=None):
-    """The decoder's hidden states of one row without padding, in float64, as a numpy array: (token, width)."""
+    """Return the decoder's hidden states of one row without padding, in float64: (token, width)."""
     import torch
     from transformers import AutoConfig, AutoModel
 

@@ -1,4 +1,4 @@
-"""Tiny networks and examples of token ids for the tests of training, and the loss as its equations say it."""
+"""Tiny networks and examples of token ids for the tests of training, and a reference of the loss."""
 
 import torch
 
@@ -31,7 +31,7 @@ def network(seed=0, *, double=False):
 
 
 def policy(seed=0, *, is_tied, is_mean):
-    """A policy in float64, whose head may be its embedding."""
+    """Return a policy in float64, whose head may be its embedding."""
     from transformers import Qwen2ForCausalLM
 
     settings = tiny.config(tie_word_embeddings=is_tied)
@@ -55,24 +55,24 @@ def example(*lengths, pairs, start=5):
 
 
 def answers(prompt, *tails, pairs):
-    """An example whose rows share the prompt's tokens."""
+    """Return an example whose rows share the prompt's tokens."""
     return Example(tuple((*prompt, *tail) for tail in tails), tuple(IndexedPair(*pair) for pair in pairs))
 
 
 def trained(model, examples, config, callbacks=(), *, start=None, **settings):
-    """The trainer after its run."""
+    """Return the trainer after its run."""
     trainer = Trainer(model, examples, config, **settings)
     trainer.run(callbacks, start=start)
     return trainer
 
 
 def accumulated(model, slots, examples, config, *, seed=0):
-    """The losses of one step, whose gradients are added to those of the model."""
+    """Return the losses of one step; their gradients are added to the model's."""
     return Accumulation(scorer_of(model, config), examples, objective_of(config)).step(slots, seed=seed)
 
 
 def plain_loss(model, examples, config):
-    """Every response alone, every pair in a loop, as the equations say it."""
+    """Compute the loss by its equations: every response alone, every pair in a loop."""
     by_prompt, squares = [], []
     for one in examples:
         rewards = [model(torch.tensor([row]), torch.ones(1, len(row), dtype=torch.bool))[0] for row in one.rows]

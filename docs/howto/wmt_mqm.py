@@ -21,6 +21,7 @@ import numpy as np
 from steelyard.core.types import Case, Judgment, Scores
 from steelyard.curation.supervision import KEPT, cut_cycles
 from steelyard.io.cases import read_cases, write_cases
+from steelyard.ranking.dawid_skene import Pairs, Votes
 from steelyard.ranking.judgment_table import TIE, Verdicts
 from steelyard.ranking.rater_models import (
     ALGORITHM_1,
@@ -28,9 +29,7 @@ from steelyard.ranking.rater_models import (
     MODELS,
     AnswerKey,
     Model,
-    Pairs,
     RaterModelScore,
-    Votes,
     by_tiers,
     compare_on_held_out,
     compare_with_key,

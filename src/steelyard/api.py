@@ -1,7 +1,7 @@
 """The Python API: the verbs on values in memory, for notebooks and other programs."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from steelyard.core.config import resolve_config
 from steelyard.core.plugins import build
@@ -10,13 +10,13 @@ from steelyard.core.types import Case, JsonObject, Scores
 
 if TYPE_CHECKING:
     from steelyard.evaluation.summary import EvaluationSummary
+    from steelyard.ranking.resolution import Combination
 
 
-def resolve(
-    cases: Sequence[Case], *, only: Sequence[str] = (), aggregate: Literal["none", "majority"] = "none"
-) -> tuple[Case, ...]:
+def resolve(cases: Sequence[Case], *, only: Sequence[str] = (), aggregate: "Combination" = "none") -> tuple[Case, ...]:
     """Return the cases with conflict-free rankings (CHEEMS, algorithm 1); ``only=["kind=human"]`` selects judgments.
 
+    ``aggregate`` combines several judgments of one pair: ``none``, ``majority`` or ``dawid-skene``.
     Raises RecordError for an inconsistent case.
     """
     from steelyard.core.checks import check_case

@@ -4,15 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.core.seeds import generator
+from steelyard.ranking.dawid_skene import Pairs, Votes, by_dawid_skene
 from steelyard.ranking.rater_models import (
     ALGORITHM_1,
     EVERYONE,
     MODELS,
     AnswerKey,
-    Pairs,
-    Votes,
     by_accuracy,
-    by_dawid_skene,
     by_majority,
     by_tiers,
     compare_on_held_out,

@@ -3,6 +3,6 @@
 In reading order: `judgment_table` (judgments as columns, preference graphs), `tiers` (CHEEMS, algorithm 1; compiled in
 `tiers_numba`), `resolution` (rankings and the summary of a run), `conflicts`, `leave_one_out`, `annotation_features`,
 `judge_quality` (counts of a batch), `judge_summary` and `judge_agreement` (measures with intervals), `author_strength`,
-`rater_models` (Dawid-Skene and others, compared), `dawid_skene` (the model that `resolve` offers), and `pairs` (the
-pairs of a ranked case for training and testing).
+`dawid_skene` (the rater model of `resolve`), `rater_models` (several rater models compared), and `pairs` (the pairs of
+a ranked case for training and testing).
 """

@@ -1,7 +1,8 @@
-"""Dawid-Skene verdicts in two passes over a file: fit the judges' confusions once, then combine each batch's verdicts.
+"""The rater model of Dawid and Skene: each judge's confusions and the probable verdict on each pair.
 
-The first pass collects three small integers a judgment and runs expectation maximisation over all of them. The second
-pass computes the posterior of each compared pair from the fitted confusions and the judgments of its case.
+`resolve` uses it in two passes over a file. The first collects three small integers per judgment and runs expectation
+maximisation over all of them. The second computes the posterior of each compared pair from the fitted confusions and
+the judgments of its case.
 """
 
 from typing import NamedTuple
@@ -11,11 +12,74 @@ import numpy as np
 from steelyard.core.arrays import Floats, Integers
 from steelyard.core.types import Record
 from steelyard.ranking.judgment_table import NONE, JudgmentTable, NameNumbers, Verdicts
-from steelyard.ranking.rater_models import Pairs, Votes, by_dawid_skene, posterior
-from steelyard.statistics.agreement import FIRST, SECOND, TIED, distinct, oriented
+from steelyard.statistics.agreement import FIRST, NUM_LABELS, SECOND, TIED, distinct, oriented
 
+_SWAPPED = np.array([SECOND, FIRST, TIED])
+_CLOSE = 1e-7
+_TINY = 1e-300
 _DIGITS = 12
 """Probabilities that agree to so many digits are equal."""
+
+
+class Pairs(NamedTuple):
+    """Pairs of responses: the prompt's number, and the positions of the two, ``first`` < ``second``."""
+
+    prompt: Integers
+    first: Integers
+    second: Integers
+
+
+class Votes(NamedTuple):
+    """One entry a verdict on a pair: the rater, and whether the first is better (0), the second (1), or neither (2)."""
+
+    pairs: Pairs
+    rater: Integers
+    label: Integers
+
+    @property
+    def num_raters(self) -> int:
+        """The highest number of a rater, plus one."""
+        return int(self.rater.max(initial=-1)) + 1
+
+
+class DawidSkene(NamedTuple):
+    """Answers, each rater's ``confusion`` (rater, truth, label), the ``share`` of each truth, the number of steps."""
+
+    answers: Floats
+    confusion: Floats
+    share: Floats
+    num_steps: int
+
+
+def by_dawid_skene(votes: Votes, queries: Pairs, *, shrinkage: float = 1.0, most_steps: int = 500) -> DawidSkene:
+    """Estimate the truth of each voted pair and each rater's confusions by expectation maximisation.
+
+    A rater's confusions are shrunk towards those of all raters with the weight of ``shrinkage`` verdicts for each
+    truth, so that a rater with one verdict counts as an average one. Dawid and Skene, 1979.
+    Differs from: their model, in which labels have meanings. The order of two responses has none here, so confusions
+    and shares are symmetric in first and second.
+    """
+    items, place, known = pair_keys(votes.pairs, queries)
+    counts = count_labels(place, votes.label, len(items)).astype(np.float64)
+    truth = counts / counts.sum(axis=1, keepdims=True)
+    confusion, share, step = np.zeros((votes.num_raters, NUM_LABELS, NUM_LABELS)), np.zeros(NUM_LABELS), 0
+    while step < most_steps:
+        step += 1
+        share, confusion = _maximize(votes, truth[place], truth, shrinkage)
+        before, truth = truth, posterior(votes, place, share, confusion)
+        if np.abs(truth - before).max(initial=0.0) < _CLOSE:
+            break
+    return DawidSkene(answers_at(truth, items, known), confusion, share, step)
+
+
+def posterior(votes: Votes, place: Integers, share: Floats, confusion: Floats) -> Floats:
+    """Return the probability of each truth, (pair, truth); ``place`` gives for each vote its pair, a row."""
+    likelihood = np.log(np.maximum(confusion[votes.rater, :, votes.label], _TINY))
+    size = int(place.max(initial=-1)) + 1
+    logs = np.stack([np.bincount(place, column, size) for column in likelihood.T], axis=1)
+    logs += np.log(np.maximum(share, _TINY))
+    odds = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return odds / odds.sum(axis=1, keepdims=True)
 
 
 class JudgeConfusion(Record, frozen=True, kw_only=True):
@@ -126,3 +190,41 @@ class VoteCollector:
         fitted = by_dawid_skene(votes, Pairs(empty, empty, empty))
         judges = tuple(names[voter] for voter in voters.tolist())
         return RaterFit(judges, fitted.confusion, fitted.share, fitted.num_steps)
+
+
+def pair_keys(pairs: Pairs, queries: Pairs) -> tuple[Integers, Integers, Integers]:
+    """Return the keys of the distinct voted pairs, the place of each vote among them, and the keys of the queries."""
+    width = int(max(pairs.second.max(initial=0), queries.second.max(initial=0))) + 1
+    key, query_keys = (
+        (each.prompt.astype(np.int64) * width + each.first) * width + each.second for each in (pairs, queries)
+    )
+    items, place = distinct(key, int(key.max(initial=-1)) + 1)
+    return items, place, query_keys
+
+
+def answers_at(rows: Floats, items: Integers, wanted: Integers) -> Floats:
+    """Return the row of each wanted key, whose place is that of the key among ``items``; NaN for an unknown key."""
+    answers = np.full((len(wanted), NUM_LABELS), np.nan)
+    at = np.minimum(np.searchsorted(items, wanted), max(0, len(items) - 1))
+    is_known = items[at] == wanted if len(items) else np.zeros(len(wanted), np.bool_)
+    answers[is_known] = rows[at[is_known]]
+    return answers
+
+
+def count_labels(place: Integers, label: Integers, size: int) -> Integers:
+    """Count the votes for each label, (pair, label); ``place`` gives for each vote its pair."""
+    return np.bincount(place * NUM_LABELS + label, minlength=size * NUM_LABELS).reshape(size, NUM_LABELS)
+
+
+def _maximize(votes: Votes, truth_of_vote: Floats, truth: Floats, shrinkage: float) -> tuple[Floats, Floats]:
+    """Return the share of each truth and each rater's confusions, given the probable truths; both symmetric."""
+    share = truth.mean(axis=0)
+    share = (share + share[_SWAPPED]) / 2
+    cell = votes.rater * NUM_LABELS + votes.label
+    size = votes.num_raters * NUM_LABELS
+    counts = np.stack([np.bincount(cell, column, size) for column in truth_of_vote.T], axis=1)
+    counts = counts.reshape(votes.num_raters, NUM_LABELS, NUM_LABELS).transpose(0, 2, 1)  # [rater, truth, label]
+    counts = counts + counts[:, _SWAPPED][:, :, _SWAPPED]
+    pooled = counts.sum(axis=0) + _TINY
+    counts = counts + 2 * shrinkage * pooled / pooled.sum(axis=1, keepdims=True) + _TINY
+    return share, counts / counts.sum(axis=2, keepdims=True)

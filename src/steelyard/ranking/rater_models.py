@@ -1,4 +1,4 @@
-"""Rater models: the probable truth about each pair given who judged what, and a comparison of such models.
+"""Compare rater models: the probable truth about each pair given who judged what, by several models.
 
 All models take the same votes and answer about any pairs of the same prompts: (pair, 3) probabilities that the first is
 better, that the second is better, and that they are equal. A row of NaN means that the model cannot answer.
@@ -13,9 +13,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from steelyard.core.arrays import Floats, Integers
+from steelyard.ranking.dawid_skene import Pairs, Votes, answers_at, by_dawid_skene, count_labels, pair_keys
 from steelyard.ranking.judgment_table import Aggregate, Verdicts, edges_of
 from steelyard.ranking.tiers import tiers_of
-from steelyard.statistics.agreement import FIRST, NUM_LABELS, SECOND, TIED, distinct
+from steelyard.statistics.agreement import FIRST, SECOND, TIED
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import (
     MOST_UNITS,
@@ -26,39 +27,7 @@ from steelyard.statistics.unit_bootstrap import (
     estimate_shares,
 )
 
-_SWAPPED = np.array([SECOND, FIRST, TIED])
 _CLOSE = 1e-7
-_TINY = 1e-300
-
-
-class Pairs(NamedTuple):
-    """Pairs of responses: the prompt's number, and the positions of the two, ``first`` < ``second``."""
-
-    prompt: Integers
-    first: Integers
-    second: Integers
-
-
-class Votes(NamedTuple):
-    """One entry a verdict on a pair: the rater, and whether the first is better (0), the second (1), or neither (2)."""
-
-    pairs: Pairs
-    rater: Integers
-    label: Integers
-
-    @property
-    def num_raters(self) -> int:
-        """The highest number of a rater, plus one."""
-        return int(self.rater.max(initial=-1)) + 1
-
-
-class DawidSkene(NamedTuple):
-    """Answers, each rater's ``confusion`` (rater, truth, label), the ``share`` of each truth, the number of steps."""
-
-    answers: Floats
-    confusion: Floats
-    share: Floats
-    num_steps: int
 
 
 class AccurateRaters(NamedTuple):
@@ -72,9 +41,9 @@ class AccurateRaters(NamedTuple):
 
 def by_majority(votes: Votes, queries: Pairs) -> Floats:
     """Return the share of each label among the votes on the pair itself."""
-    items, place, known = _pair_keys(votes.pairs, queries)
-    counts = _count(place, votes.label, len(items))
-    return _look_up(counts / counts.sum(axis=1, keepdims=True), items, known)
+    items, place, known = pair_keys(votes.pairs, queries)
+    counts = count_labels(place, votes.label, len(items))
+    return answers_at(counts / counts.sum(axis=1, keepdims=True), items, known)
 
 
 def by_tiers(votes: Votes, queries: Pairs, aggregate: Aggregate = "none") -> Floats:
@@ -89,27 +58,6 @@ def by_tiers(votes: Votes, queries: Pairs, aggregate: Aggregate = "none") -> Flo
     answers = np.stack([first < second, first > second, first == second], axis=1).astype(np.float64)
     answers[(first < 0) | (second < 0)] = np.nan
     return answers
-
-
-def by_dawid_skene(votes: Votes, queries: Pairs, *, shrinkage: float = 1.0, most_steps: int = 500) -> DawidSkene:
-    """Estimate the truth of each voted pair and each rater's confusions by expectation maximisation.
-
-    A rater's confusions are shrunk towards those of all raters with the weight of ``shrinkage`` verdicts for each
-    truth, so that a rater with one verdict counts as an average one. Dawid and Skene, 1979.
-    Differs from: their model, in which labels have meanings. The order of two responses has none here, so confusions
-    and shares are symmetric in first and second.
-    """
-    items, place, known = _pair_keys(votes.pairs, queries)
-    counts = _count(place, votes.label, len(items)).astype(np.float64)
-    truth = counts / counts.sum(axis=1, keepdims=True)
-    confusion, share, step = np.zeros((votes.num_raters, NUM_LABELS, NUM_LABELS)), np.zeros(NUM_LABELS), 0
-    while step < most_steps:
-        step += 1
-        share, confusion = _maximize(votes, truth[place], truth, shrinkage)
-        before, truth = truth, posterior(votes, place, share, confusion)
-        if np.abs(truth - before).max(initial=0.0) < _CLOSE:
-            break
-    return DawidSkene(_look_up(truth, items, known), confusion, share, step)
 
 
 def by_accuracy(
@@ -146,52 +94,6 @@ def by_accuracy(
     answers = np.stack([better, 1 - better, np.zeros(len(better))], axis=1)
     answers[(touched[first] == 0) | (touched[second] == 0)] = np.nan
     return AccurateRaters(answers, accuracy, strength.reshape(num_prompts, width), step)
-
-
-def _pair_keys(pairs: Pairs, queries: Pairs) -> tuple[Integers, Integers, Integers]:
-    """Return the keys of the distinct voted pairs, the place of each vote among them, and the keys of the queries."""
-    width = int(max(pairs.second.max(initial=0), queries.second.max(initial=0))) + 1
-    key, wanted = (
-        (each.prompt.astype(np.int64) * width + each.first) * width + each.second for each in (pairs, queries)
-    )
-    items, place = distinct(key, int(key.max(initial=-1)) + 1)
-    return items, place, wanted
-
-
-def _look_up(rows: Floats, items: Integers, wanted: Integers) -> Floats:
-    answers = np.full((len(wanted), NUM_LABELS), np.nan)
-    at = np.minimum(np.searchsorted(items, wanted), max(0, len(items) - 1))
-    is_known = items[at] == wanted if len(items) else np.zeros(len(wanted), np.bool_)
-    answers[is_known] = rows[at[is_known]]
-    return answers
-
-
-def _count(place: Integers, label: Integers, size: int) -> Integers:
-    return np.bincount(place * NUM_LABELS + label, minlength=size * NUM_LABELS).reshape(size, NUM_LABELS)
-
-
-def _maximize(votes: Votes, truth_of_vote: Floats, truth: Floats, shrinkage: float) -> tuple[Floats, Floats]:
-    """Return the share of each truth and each rater's confusions, given the probable truths; both symmetric."""
-    share = truth.mean(axis=0)
-    share = (share + share[_SWAPPED]) / 2
-    cell = votes.rater * NUM_LABELS + votes.label
-    size = votes.num_raters * NUM_LABELS
-    counts = np.stack([np.bincount(cell, column, size) for column in truth_of_vote.T], axis=1)
-    counts = counts.reshape(votes.num_raters, NUM_LABELS, NUM_LABELS).transpose(0, 2, 1)  # [rater, truth, label]
-    counts = counts + counts[:, _SWAPPED][:, :, _SWAPPED]
-    pooled = counts.sum(axis=0) + _TINY
-    counts = counts + 2 * shrinkage * pooled / pooled.sum(axis=1, keepdims=True) + _TINY
-    return share, counts / counts.sum(axis=2, keepdims=True)
-
-
-def posterior(votes: Votes, place: Integers, share: Floats, confusion: Floats) -> Floats:
-    """Return the probability of each truth, (pair, truth); ``place`` gives for each vote its pair, a row."""
-    likelihood = np.log(np.maximum(confusion[votes.rater, :, votes.label], _TINY))
-    size = int(place.max(initial=-1)) + 1
-    logs = np.stack([np.bincount(place, column, size) for column in likelihood.T], axis=1)
-    logs += np.log(np.maximum(share, _TINY))
-    odds = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return odds / odds.sum(axis=1, keepdims=True)
 
 
 def _halves(votes: Votes, width: int) -> tuple[Integers, Integers, Floats, Integers]:

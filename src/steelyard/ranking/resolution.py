@@ -1,7 +1,7 @@
 """Resolution: conflict-free rankings from judgments, and the summary of a run (CHEEMS, section 3.2 and appendix C)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -16,7 +16,7 @@ from steelyard.ranking.conflicts import (
     compare_with_tiers,
     conflict_sums,
 )
-from steelyard.ranking.dawid_skene import RaterFit, RaterModelSummary
+from steelyard.ranking.dawid_skene import RaterFit, RaterModelSummary, VoteCollector, vote_columns
 from steelyard.ranking.judge_summary import AgreementSummary, JudgeSummary
 from steelyard.ranking.judgment_table import (
     EVERYTHING,
@@ -28,6 +28,9 @@ from steelyard.ranking.judgment_table import (
     num_split_votes,
 )
 from steelyard.ranking.tiers import ranking_of, tiers_of
+
+Combination = Literal["none", "majority", "dawid-skene"]
+"""How several judgments of one pair are combined: each is an edge, a vote, or the most probable verdict."""
 
 
 class ResolveSummary(Record, frozen=True, kw_only=True):
@@ -109,10 +112,19 @@ def resolve_table(table: JudgmentTable, aggregate: Aggregate = "none", raters: R
 
 
 def resolve_cases(
-    cases: Sequence[Case], *, only: Only = EVERYTHING, aggregate: Aggregate = "none"
+    cases: Sequence[Case], *, only: Only = EVERYTHING, aggregate: Combination = "none"
 ) -> tuple[tuple[Case, ...], Resolution]:
-    """Return the checked cases, in which only ``ranking`` is new, and the whole resolution."""
-    resolution = resolve_table(judgment_table(cases, only), aggregate)
+    """Return the checked cases, in which only ``ranking`` is new, and the whole resolution.
+
+    With ``dawid-skene`` the confusions are fitted to these cases, and the graphs of single judges use the majority.
+    """
+    table = judgment_table(cases, only)
+    if aggregate == "dawid-skene":
+        votes = VoteCollector()
+        votes.add(vote_columns(table))
+        resolution = resolve_table(table, "majority", votes.fit())
+    else:
+        resolution = resolve_table(table, aggregate)
     resolved = tuple(
         msgspec.structs.replace(case, ranking=ranking) for case, ranking in zip(cases, resolution.rankings, strict=True)
     )
