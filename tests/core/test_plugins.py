@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from steelyard.core.errors import ConfigError, KindError
-from steelyard.core.plugins import build, kinds, load, rooms
+from steelyard.core.plugins import build, kinds, load, packages
 
 
 def test_a_kind_is_a_file_of_the_room():
@@ -33,13 +33,13 @@ def test_kinds_are_found_without_importing_the_plugins():
     assert not {"numpy", "torch"} & set(loaded)
 
 
-@pytest.mark.parametrize("room", rooms())
-def test_every_kind_of_a_table_is_found_in_its_text(room):
-    package = importlib.import_module(f"steelyard.plugins.{room}")
+@pytest.mark.parametrize("package", packages())
+def test_every_kind_of_a_table_is_found_in_its_text(package):
+    package = importlib.import_module(f"steelyard.plugins.{package}")
     for _, name, _ in pkgutil.iter_modules(package.__path__):
         if not name.startswith("_"):
             module = importlib.import_module(f"{package.__name__}.{name}")
-            assert set(vars(module).get("KINDS", {})) <= set(kinds(room))
+            assert set(vars(module).get("KINDS", {})) <= set(kinds(package))
 
 
 def test_a_misspelt_kind_is_named_with_the_nearest():

@@ -6,14 +6,14 @@ Each takes the word as far as it is typed and gives whole words. Nothing is impo
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from steelyard.core.plugins import kinds, rooms
+from steelyard.core.plugins import kinds, packages
 
 BASELINES = ("longer", "shorter", "random", "first", "ngram")
 
 
 def complete_room(incomplete: str) -> list[str]:
-    """A plug-in room."""
-    return _beginning(incomplete, rooms())
+    """Complete a plug-in package."""
+    return _beginning(incomplete, packages())
 
 
 def complete_format(incomplete: str) -> list[str]:

@@ -2,15 +2,16 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import msgspec
+
+from steelyard.core.types import JsonObject
 
 _canonical = msgspec.json.Encoder(order="deterministic")
 
 
-def content_id(content: str | Mapping[str, Any]) -> str:
+def content_id(content: str | JsonObject) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of a text, or of a row encoded with sorted keys."""
     encoded = content.encode() if isinstance(content, str) else _canonical.encode(content)
     return hashlib.sha256(encoded).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Plug-in lookup: a room is a package of plug-ins; a kind is a file in it or an entry of a file's ``KINDS`` table.
+"""Plug-in lookup: each package in `plugins` holds one sort of part; a kind is a file or an entry of a ``KINDS`` table.
 
 A plug-in file has a frozen ``Config`` and ``build(config, …)``; a file of several kinds has a module-level dictionary
 ``KINDS`` of `Plugin` values instead. Nothing is registered anywhere else. A dotted kind (``my_lab.my_model``) is a
@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 from steelyard.core.config import Config, resolve_config
 from steelyard.core.errors import KindError, choices
+from steelyard.core.types import JsonObject
 
-_ROOMS = "steelyard.plugins"
+_ROOT = "steelyard.plugins"
 _BUILD = re.compile(r"^def build\(", re.MULTILINE)
 _TABLE = re.compile(r"^KINDS\b[^\n]*?= (\{[^\n]*\}|\{\n.*?^\})", re.MULTILINE | re.DOTALL)
 
@@ -39,27 +40,27 @@ def without_settings(part: Any, about: str | None) -> Plugin:
     return Plugin(NoSettings, lambda config: part, _first_line(about))
 
 
-def kinds(room: str) -> tuple[str, ...]:
-    """Return the names of the plug-ins in a room, sorted. A file named ``_part`` holds no kinds."""
-    return tuple(sorted(_files(room)))
+def kinds(package: str) -> tuple[str, ...]:
+    """Return the kinds in a plug-in package, sorted. A file named ``_part`` holds no kinds."""
+    return tuple(sorted(_files(package)))
 
 
-def rooms() -> tuple[str, ...]:
-    """Return the names of the plug-in rooms, sorted."""
-    package = importlib.import_module(_ROOMS)
-    return tuple(sorted(name for _, name, is_room in pkgutil.iter_modules(package.__path__) if is_room))
+def packages() -> tuple[str, ...]:
+    """Return the names of the plug-in packages, sorted."""
+    root = importlib.import_module(_ROOT)
+    return tuple(sorted(name for _, name, is_package in pkgutil.iter_modules(root.__path__) if is_package))
 
 
-def describe(room: str, kind: str) -> str:
+def describe(package: str, kind: str) -> str:
     """Return the first line of the plug-in's description."""
-    return load(room, kind).about
+    return load(package, kind).about
 
 
-def load(room: str, kind: str) -> Plugin:
+def load(package: str, kind: str) -> Plugin:
     """Return the plug-in. Raises KindError for a kind that does not exist, with the nearest that does."""
-    if "." not in kind and kind not in _files(room):
-        raise KindError(f"there is no {kind!r} in {room}", allowed=choices(kind, kinds(room)))
-    name = kind if "." in kind else f"{_ROOMS}.{room}.{_files(room)[kind]}"
+    if "." not in kind and kind not in _files(package):
+        raise KindError(f"there is no {kind!r} in {package}", allowed=choices(kind, kinds(package)))
+    name = kind if "." in kind else f"{_ROOT}.{package}.{_files(package)[kind]}"
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -79,21 +80,21 @@ def load(room: str, kind: str) -> Plugin:
     return Plugin(module.Config, module.build, _first_line(module.__doc__))
 
 
-def build(room: str, kind: str, settings: dict[str, Any] | None = None, **parts: Any) -> Any:
+def build(package: str, kind: str, settings: JsonObject | None = None, **parts: Any) -> Any:
     """Build the plug-in from its settings; ``parts`` are other plug-ins that it needs, already built."""
-    plugin = load(room, kind)
-    return plugin.build(resolve_config(plugin.Config, settings or {}, where=f"{room}.{kind}"), **parts)
+    plugin = load(package, kind)
+    return plugin.build(resolve_config(plugin.Config, settings or {}, where=f"{package}.{kind}"), **parts)
 
 
 @cache
-def _files(room: str) -> Mapping[str, str]:
+def _files(package: str) -> Mapping[str, str]:
     """Return the file of each kind. Files are read and not imported: a list of kinds must not load a library."""
-    package = importlib.import_module(f"{_ROOMS}.{room}")
+    module = importlib.import_module(f"{_ROOT}.{package}")
     places: dict[str, str] = {}
-    for _, name, _ in pkgutil.iter_modules(package.__path__):
+    for _, name, _ in pkgutil.iter_modules(module.__path__):
         if name.startswith("_"):
             continue
-        source = files(package).joinpath(f"{name}.py").read_text(encoding="utf-8")
+        source = files(module).joinpath(f"{name}.py").read_text(encoding="utf-8")
         if _BUILD.search(source):
             places[name] = name
         places |= dict.fromkeys(_table_keys(source), name)

@@ -91,7 +91,7 @@ _REFUSED = re.compile(
 
 
 def normalize_text(text: str) -> str:
-    """Return the text with full-width signs, letters and brackets as their normalize_text forms."""
+    """Return the text with full-width signs, letters and brackets in their plain forms (NFKC)."""
     return text.translate(_PLAIN_FORMS)
 
 
@@ -278,7 +278,7 @@ def _verdict_line(pattern: re.Pattern[str], line: str) -> re.Match[str] | None:
 
 
 def _has_spoilt_mark(line: str, mark: re.Pattern[str], is_spoilt: Callable[[str], bool]) -> bool:
-    """Return whether a sentence that holds a mark also holds words that spoil it as a normalize_text verdict."""
+    """Return whether a sentence that holds a mark also holds words that make it no plain verdict."""
     start = 0
     sentences = []
     for end in _SENTENCE_END.finditer(line):

@@ -1,8 +1,8 @@
-"""Tiers of preference graphs by compiled loops, for up to 32 responses: what `tiers` does where numba is installed.
+"""Tiers of preference graphs by compiled loops, for up to 32 responses: used by `tiers` where numba is installed.
 
 Up to five responses a graph is 20 bits, and its tiers are looked up in a table of all 2^20 graphs; beyond, each graph
-is closed and peeled on 32-bit masks. Numba is optional: without it, and for wider graphs, `tiers` works alone. What it
-compiles it keeps beside this file, as Python keeps bytecode.
+is closed and peeled on 32-bit masks. Numba is optional: without it, and for wider graphs, `tiers` uses numpy. Compiled
+code is cached next to this file, like bytecode.
 """
 
 from collections.abc import Callable
@@ -18,14 +18,14 @@ from steelyard.ranking.judgment_table import Edges
 
 WIDEST = 32
 _TABLED = 5
-_BITS_A_TIER = 3  # a tier of a table's entry, 0 to 4, stored one higher: 0 says that no edge touches the response
+_BITS_A_TIER = 3  # a tier in a table entry, 0 to 4, stored plus one: 0 marks a response without edges
 
 
 _WORTH_COMPILING = 100_000_000
 
 
 def is_worth_compiling(num_graphs: int, width: int) -> bool:
-    """Whether the compiled loops, which take half a second to load, would be done sooner, and can be had."""
+    """Return whether numba is installed and the compiled loops, which take half a second to load, would be faster."""
     return width <= WIDEST and num_graphs * width**2 >= _WORTH_COMPILING and _has_numba()
 
 
@@ -68,7 +68,7 @@ def compiled_tiers(
 
 @cache
 def _table(plain: Callable[[Edges, Integers], NDArray[np.int32]]) -> NDArray[np.uint16]:
-    """The tiers of all 2^20 graphs of five responses, five bits of them to an entry. A bit of a graph is an edge."""
+    """Return the tiers of all 2^20 graphs of five responses, three bits per response. A bit of a graph is an edge."""
     pairs = [(worse, better) for worse in range(_TABLED) for better in range(_TABLED) if worse != better]
     number = 1 << len(pairs)
     graph, bit = np.nonzero(np.arange(number)[:, None] >> np.arange(len(pairs)) & 1)
@@ -87,7 +87,7 @@ def _loops() -> _Loops:
 
 
 def _codes(graph: Any, better: Any, worse: Any, codes: Any) -> None:
-    """Set each edge's bit: 4 for every worse response, in the order of the others."""
+    """Set the bit of each edge: four bits for every worse response, in the order of the others."""
     for edge in range(len(graph)):
         up, down = better[edge], worse[edge]
         place = 4 * down + up - (1 if up > down else 0)
@@ -102,33 +102,33 @@ def _look_up(codes: Any, table: Any, tiers: Any) -> None:
 
 
 def _masks(graph: Any, better: Any, worse: Any, masks: Any) -> None:
-    """Bit b of a response's mask is set where b beats it."""
+    """Set bit b of a response's mask where b beats it."""
     for edge in range(len(graph)):
         masks[graph[edge], worse[edge]] |= np.uint32(1) << np.uint32(better[edge])
 
 
 def _close(masks: Any) -> None:
-    """Warshall's closure of every graph: who beats who beats the response beats it too."""
+    """Close every graph transitively (Warshall)."""
     number, width = masks.shape
     for graph in range(number):
         above = masks[graph]
         for middle in range(width):
             through = above[middle]
             for response in range(width):
-                # All ones where the middle one beats the response, else nothing: no branch to guess.
+                # All ones where the middle one beats the response, else zero: avoids a branch.
                 bit = above[response] >> np.uint32(middle) & np.uint32(1)
                 above[response] |= through & (np.uint32(0) - bit)
 
 
 def _peel(masks: Any, tiers: Any) -> None:
-    """From closed masks: those in one cycle beat each other no more, then in rounds the unbeaten who remain leave."""
+    """Compute tiers from closed masks: merge the responses of a cycle, then remove the unbeaten ones in rounds."""
     number, width = masks.shape
     below = np.zeros(32, np.uint32)
     for graph in range(number):
         above = masks[graph]
         below[:width] = above
         below[width:] = 0
-        # The matrix of 32 by 32 bits turned over its diagonal, in five rounds of swaps.
+        # Transpose the matrix of 32 by 32 bits in five rounds of swaps.
         step, mask = 16, np.uint32(0x0000FFFF)
         while step:
             row = 0

@@ -3,13 +3,13 @@ import json
 from typer.testing import CliRunner
 
 from steelyard.cli.main import build_app
-from steelyard.core.plugins import kinds, rooms
+from steelyard.core.plugins import kinds, packages
 
 
 def test_every_plugin_is_listed_with_what_it_is():
     listed = json.loads(CliRunner().invoke(build_app(), ["list", "--json"]).output)
-    assert set(listed) == set(rooms())
-    for room in rooms():
+    assert set(listed) == set(packages())
+    for room in packages():
         assert set(listed[room]) == set(kinds(room))
         assert all(listed[room].values())
 

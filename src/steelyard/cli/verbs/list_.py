@@ -25,12 +25,12 @@ def command(
     """
     from steelyard.cli.shown import echo
     from steelyard.core.errors import KindError, choices
-    from steelyard.core.plugins import describe, kinds, rooms
+    from steelyard.core.plugins import describe, kinds, packages
 
-    if room is not None and room not in rooms():
-        raise KindError(f"there is no room {room!r}", allowed=choices(room, rooms()))
+    if room is not None and room not in packages():
+        raise KindError(f"there is no room {room!r}", allowed=choices(room, packages()))
     listed: dict[str, Any] = {
-        name: {kind: describe(name, kind) for kind in kinds(name)} for name in ([room] if room else rooms())
+        name: {kind: describe(name, kind) for kind in kinds(name)} for name in ([room] if room else packages())
     }
     if as_json:
         named = {"published": _published()} if room == "models" else {}
