@@ -25,9 +25,9 @@ package = [source for source in sources() if source.parts and source.parts != ("
 
 def targets(source: Source) -> set[str]:
     """The modules of the package that a file imports, also inside functions."""
-    names = {one.target for one in imports(source) if one.target.split(".")[0] == "steelyard"}
-    found = {name if name in modules else name.rpartition(".")[0] for name in names}
-    return {name for name in found if name in modules and name != source.module}
+    names = {imported.target for imported in imports(source) if imported.target.split(".")[0] == "steelyard"}
+    imported_modules = {name if name in modules else name.rpartition(".")[0] for name in names}
+    return {name for name in imported_modules if name in modules and name != source.module}
 
 
 def place(module: str) -> int:

@@ -64,3 +64,11 @@ def test_no_file_names_a_path_of_a_machine():
         text = path.read_text(encoding="utf-8", errors="replace")
         found += [f"{name}: {match.group()}" for match in MACHINE.finditer(text)]
     assert found == []
+
+
+def test_the_reading_path_at_the_top_of_the_tour_is_short():
+    introduction = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8").split("\n## ")[0]
+    path = [ROOT / "docs" / link for link in re.findall(r"\((\.\./src/steelyard/[\w/]+\.py)\)", introduction)]
+    assert [file.stem for file in path[:3]] == ["types", "resolve", "tiers"]
+    assert len(path) <= 8
+    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in path) <= 2500
