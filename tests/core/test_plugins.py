@@ -9,7 +9,7 @@ from steelyard.core.errors import ConfigError, KindError
 from steelyard.core.plugins import build, kinds, load, packages
 
 
-def test_a_kind_is_a_file_of_the_room():
+def test_a_kind_is_a_file_of_the_package():
     assert "cheems" in kinds("formats")
     assert not [name for name in kinds("models") if name.startswith("_")]
 
@@ -35,10 +35,10 @@ def test_kinds_are_found_without_importing_the_plugins():
 
 @pytest.mark.parametrize("package", packages())
 def test_every_kind_of_a_table_is_found_in_its_text(package):
-    package = importlib.import_module(f"steelyard.plugins.{package}")
-    for _, name, _ in pkgutil.iter_modules(package.__path__):
+    folder = importlib.import_module(f"steelyard.plugins.{package}")
+    for _, name, _ in pkgutil.iter_modules(folder.__path__):
         if not name.startswith("_"):
-            module = importlib.import_module(f"{package.__name__}.{name}")
+            module = importlib.import_module(f"{folder.__name__}.{name}")
             assert set(vars(module).get("KINDS", {})) <= set(kinds(package))
 
 
