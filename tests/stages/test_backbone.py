@@ -35,9 +35,9 @@ def test_the_folder_loads_and_has_the_sizes_asked_for(cases, tmp_path):
     run = backbone(cases, tmp_path / "out", Config(hidden_size=64, num_layers=3, vocabulary=300))
     shape = AutoConfig.from_pretrained(tmp_path / "out")
     assert (shape.hidden_size, shape.num_hidden_layers) == (64, 3)
-    assert shape.vocab_size == len(AutoTokenizer.from_pretrained(tmp_path / "out")) == run.summary["vocabulary"]
+    assert shape.vocab_size == len(AutoTokenizer.from_pretrained(tmp_path / "out")) == run.summary.vocabulary
     num_weights = sum(weight.size for weight in weights(tmp_path / "out").values())
-    assert num_weights == run.summary["num_weights"]
+    assert num_weights == run.summary.num_weights
 
 
 def test_every_text_survives_the_tokenizer(cases, tmp_path):

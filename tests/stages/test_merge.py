@@ -25,7 +25,7 @@ def test_files_are_joined_by_id_and_language(tmp_path):
     merged = list(read_cases(tmp_path / "out" / "cases.jsonl"))
     assert [one.key for one in merged] == [("x", None), ("y", None), ("x", "zh")]
     assert [one.kind for one in merged[0].judgments] == ["human", "llm"]
-    assert (run.counts.num_in, run.counts.noted, run.summary["num_cases"]) == (4, {"joined": 1}, 3)
+    assert (run.counts.num_in, run.counts.noted, run.summary.num_cases) == (4, {"joined": 1}, 3)
     assert merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "out") == run
 
 
@@ -139,5 +139,5 @@ def test_a_run_that_is_killed_is_done_again(tmp_path, dies_before, monkeypatch):
     assert killed.returncode == -signal.SIGKILL
     assert not (tmp_path / "out" / "run.json").exists()
     run = merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "out")
-    assert (run.counts.num_in, run.summary["num_cases"]) == (3, 2)
+    assert (run.counts.num_in, run.summary.num_cases) == (3, 2)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["cases.jsonl", "run.json"]

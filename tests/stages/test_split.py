@@ -14,7 +14,7 @@ def file(tmp_path):
 
 def test_the_parts_hold_every_case_once(file, tmp_path):
     run = split(file, tmp_path / "out")
-    assert run.summary["parts"] == {"train": 8, "test": 2}
+    assert run.summary.parts == {"train": 8, "test": 2}
     parts = [one for name in ("train", "test") for one in read_cases(tmp_path / "out" / f"{name}.jsonl")]
     assert sorted(one.prompt.id for one in parts) == sorted(one.prompt.id for one in read_cases(file))
     assert split(file, tmp_path / "out") == run
@@ -39,12 +39,12 @@ def test_near_duplicates_fall_on_one_side_unless_off(tmp_path):
     write_cases(tmp_path / "c.jsonl", [case(id=f"p{index}", text=text) for index, text in enumerate(texts)])
     parts = {"one": 0.5, "two": 0.5}
     run = split(tmp_path / "c.jsonl", tmp_path / "out", Config(parts=parts))
-    assert run.summary["num_joined_as_near_duplicates"] == 3
-    assert (run.summary["num_groups"], run.summary["largest_group"]) == (5, 4)
+    assert run.summary.num_joined_as_near_duplicates == 3
+    assert (run.summary.num_groups, run.summary.largest_group) == (5, 4)
     sides = [{one.prompt.id for one in read_cases(tmp_path / "out" / f"{name}.jsonl")} for name in parts]
     assert any({"p0", "p1", "p2", "p3"} <= side for side in sides)
     off = split(tmp_path / "c.jsonl", tmp_path / "off", Config(parts=parts, near_duplicates="off"))
-    assert off.summary["num_groups"] == 8
+    assert off.summary.num_groups == 8
 
 
 @pytest.mark.parametrize("near", [0.0, 1.5, -1.0])

@@ -1,13 +1,13 @@
-"""The union of two cases with one key: evidence is joined, and what contradicts is refused or counted, never hidden."""
+"""The union of two cases with one key: evidence is joined; contradictions are refused or counted, never hidden."""
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from steelyard.core.errors import RecordError
-from steelyard.core.types import Case, Judgment, Pair, Prompt, Rating, Response
+from steelyard.core.types import Case, Judgment, Meta, Pair, Prompt, Ranking, Rating, Response
 from steelyard.ranking.pairs import listed_pairs, pairs_of
 
 Evidence = TypeVar("Evidence", Judgment, Rating)
@@ -15,12 +15,12 @@ Value = TypeVar("Value", Prompt, Response)
 
 
 def union(first: Case, second: Case, warnings: Counter[str]) -> Case:
-    """Both cases in one: the responses, judgments, ratings and pairs of either, in order of first appearance.
+    """Return both cases in one: the responses, judgments, ratings and pairs of either, in order of first appearance.
 
-    Evidence with an id is one where the ids are equal; without an id, where the content is equal, as often as it stands
-    in the case that has it more often. What only one case says (a category, an author) is taken over. Rankings that
-    differ leave none. Those, and evidence, authors and meta values of one name that differ, of which the first are
-    kept, are counted in ``warnings``. Raises RecordError when the prompts, or the texts of one response id, differ.
+    Evidence with one id is one; evidence without an id is one where its content is equal, repeated as often as in the
+    case with more repeats. A field with a value in one case only (a category, an author) takes that value. Rankings
+    that differ leave none. Of evidence, authors and meta values that differ, the first stay. All differences are
+    counted in ``warnings``. Raises RecordError when the prompts, or the texts of one response id, differ.
     """
     prompt = _prompt(first.prompt, second.prompt, warnings)
     return msgspec.structs.replace(
@@ -39,37 +39,37 @@ def _prompt(first: Prompt, second: Prompt, warnings: Counter[str]) -> Prompt:
     if first.messages != second.messages:
         raise RecordError(f"prompt {first.id!r} has two different texts", allowed="one text for one key")
     for field in ("category", "source", "subset", "reference"):
-        said, other = getattr(first, field), getattr(second, field)
-        if said and other and said != other:
+        value, other = getattr(first, field), getattr(second, field)
+        if value and other and value != other:
             raise RecordError(
-                f"prompt {first.id!r} has two different values of {field}: {said!r} and {other!r}",
+                f"prompt {first.id!r} has two different values of {field}: {value!r} and {other!r}",
                 allowed="one prompt for one key",
             )
     return _filled(first, second, ("category", "source", "subset", "reference"), warnings)
 
 
 def _responses(first: Case, second: Case, warnings: Counter[str]) -> tuple[Response, ...]:
-    known = {response.id: response for response in first.responses}
+    by_id = {response.id: response for response in first.responses}
     for response in second.responses:
-        own = known.setdefault(response.id, response)
-        if (own.text, own.messages) != (response.text, response.messages):
+        known = by_id.setdefault(response.id, response)
+        if (known.text, known.messages) != (response.text, response.messages):
             raise RecordError(
                 f"response {response.id!r} of prompt {first.prompt.id!r} has two different texts",
                 allowed="one text for one response id",
             )
-        if own.author and response.author and own.author != response.author:
+        if known.author and response.author and known.author != response.author:
             warnings["authors that differ"] += 1
-        known[response.id] = _filled(own, response, ("author",), warnings)
-    return tuple(known.values())
+        by_id[response.id] = _filled(known, response, ("author",), warnings)
+    return tuple(by_id.values())
 
 
-def _filled(own: Value, other: Value, fields: Sequence[str], warnings: Counter[str]) -> Value:
-    """The first value, with the other's fields where it has none, and the meta of both."""
-    taken = {field: getattr(own, field) or getattr(other, field) for field in fields}
-    return msgspec.structs.replace(own, **taken, meta=_meta(own.meta, other.meta, warnings))
+def _filled(first: Value, second: Value, fields: Sequence[str], warnings: Counter[str]) -> Value:
+    """Return the first value, with the second's fields where it has none, and the meta of both."""
+    filled = {field: getattr(first, field) or getattr(second, field) for field in fields}
+    return msgspec.structs.replace(first, **filled, meta=_meta(first.meta, second.meta, warnings))
 
 
-def _meta(first: dict[str, Any] | None, second: dict[str, Any] | None, warnings: Counter[str]) -> dict[str, Any] | None:
+def _meta(first: Meta | None, second: Meta | None, warnings: Counter[str]) -> Meta | None:
     if first is None or second is None:
         return second if first is None else first
     differing = sum(second[key] != value for key, value in first.items() if key in second)
@@ -81,27 +81,27 @@ def _meta(first: dict[str, Any] | None, second: dict[str, Any] | None, warnings:
 def _evidence(
     first: Sequence[Evidence], second: Sequence[Evidence], differing: str, warnings: Counter[str]
 ) -> tuple[Evidence, ...]:
-    by_id = {one.id: one for one in first if one.id is not None}
-    left = Counter(_content(one) for one in first if one.id is None)
+    by_id = {item.id: item for item in first if item.id is not None}
+    repeats = Counter(_content(item) for item in first if item.id is None)
     added: list[Evidence] = []
-    for one in second:
-        if one.id is not None:
-            if one.id not in by_id:
-                added.append(one)
-            elif by_id[one.id] != one:
+    for item in second:
+        if item.id is not None:
+            if item.id not in by_id:
+                added.append(item)
+            elif by_id[item.id] != item:
                 warnings[differing] += 1
-        elif left[_content(one)] > 0:
-            left[_content(one)] -= 1
+        elif repeats[_content(item)] > 0:
+            repeats[_content(item)] -= 1
         else:
-            added.append(one)
+            added.append(item)
     return (*first, *added)
 
 
-def _content(one: Judgment | Rating) -> bytes:
-    return msgspec.json.encode(one, order="deterministic")
+def _content(item: Judgment | Rating) -> bytes:
+    return msgspec.json.encode(item, order="deterministic")
 
 
-def _ranking(first: Case, second: Case, warnings: Counter[str]) -> tuple[tuple[str, ...], ...] | None:
+def _ranking(first: Case, second: Case, warnings: Counter[str]) -> Ranking | None:
     if first.ranking is None or second.ranking is None:
         return first.ranking if second.ranking is None else second.ranking
     if _is_same_ranking(first, second):
@@ -118,7 +118,7 @@ def _is_same_ranking(first: Case, second: Case) -> bool:
 def _pairs(first: Case, second: Case, warnings: Counter[str]) -> tuple[Pair, ...] | None:
     """Return the pairs of both cases; of a case without listed pairs, those of its ranking.
 
-    Where both have one ranking, the listed pairs are what curation left of it, and nothing is added.
+    Where both have one ranking, the listed pairs are those that curation kept of it, and no pair is added.
     """
     if (first.pairs is None or second.pairs is None) and _is_same_ranking(first, second):
         return second.pairs if first.pairs is None else first.pairs

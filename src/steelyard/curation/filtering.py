@@ -30,7 +30,7 @@ class VerdictMargins(NamedTuple):
 
     def where(self, chosen: Booleans) -> "VerdictMargins":
         """Return the chosen entries."""
-        return VerdictMargins(*(column[chosen] for column in self))
+        return VerdictMargins(self.prompt[chosen], self.margin[chosen], self.longer[chosen])
 
 
 class FilterPrecision(Record, frozen=True, kw_only=True):

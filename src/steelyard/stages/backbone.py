@@ -1,4 +1,4 @@
-"""A backbone for the demo, made on the spot: a tiny random Qwen2 and a byte-level BPE tokenizer; no download."""
+"""A backbone for the demo, made locally: a tiny random Qwen2 and a byte-level BPE tokenizer; no download."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.seeds import derived_seed
-from steelyard.core.types import Case, Counts, Run
+from steelyard.core.types import Case, Counts, Record, Run
 from steelyard.io.atomic import move_into_place
 from steelyard.io.cases import read_cases
 from steelyard.io.progress import log
@@ -18,7 +18,7 @@ from steelyard.io.run_folder import Result, read_run, result_folder
 
 _END, _PAD = "<|endoftext|>", "<|pad|>"
 _ROLES = ("system", "user", "assistant")
-# Each turn is its role's mark, its text, and the end mark: 2 tokens of frame a turn.
+# Each turn is its role's mark, its text, and the end mark: 2 tokens of frame per turn.
 TEMPLATE = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}" + _END + "{% endfor %}"
 
 
@@ -37,13 +37,20 @@ class Config(BaseConfig, frozen=True):
     """The seed of the random weights."""
 
 
+class BackboneSummary(Record, frozen=True):
+    """The numbers of weights and of tokens."""
+
+    num_weights: int
+    vocabulary: int
+
+
 _DEFAULT = Config()
 
 
-def backbone(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run:
-    """Write a Hugging Face model folder: weights drawn from the seed, a tokenizer learnt from the cases' texts alone.
+def backbone(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[BackboneSummary]:
+    """Write a Hugging Face model folder: weights drawn from the seed, a tokenizer trained from the cases' texts alone.
 
-    It knows nothing before it is trained. Raises ConfigError for sizes that make no network, EvidenceError without
+    The network is untrained. Raises ConfigError for sizes that make no network, EvidenceError without
     cases.
     """
     _check(config)
@@ -52,7 +59,7 @@ def backbone(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     ) as result:
         if result.is_finished:
             log(f"{out} is finished already: equal input and settings")
-            return read_run(out)
+            return read_run(out, Run[BackboneSummary])
         read = list(read_cases(cases))
         texts = [text for case in read for text in _texts(case)]
         if not texts:
@@ -61,11 +68,9 @@ def backbone(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
         network = _network(tokenizer, config)
         _save(result, network, tokenizer)
         result.counts = Counts(num_in=len(read), num_used=len(read), noted={"texts": len(texts)})
-        result.summary = {
-            "num_weights": sum(weight.numel() for weight in network.parameters()),
-            "vocabulary": len(tokenizer),
-        }
-    return read_run(out)
+        num_weights = sum(weight.numel() for weight in network.parameters())
+        result.summary = BackboneSummary(num_weights, len(tokenizer))
+    return read_run(out, Run[BackboneSummary])
 
 
 def _texts(case: Case) -> Iterator[str]:
@@ -83,10 +88,10 @@ def _tokenizer(texts: Sequence[str], config: Config) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     special = [_PAD, _END, *(f"<|{role}|>" for role in _ROLES)]
-    learnt = Tokenizer(models.BPE())
-    learnt.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # pyright: ignore[reportAttributeAccessIssue] - a setter that the stubs lack
-    learnt.decoder = decoders.ByteLevel()  # pyright: ignore[reportAttributeAccessIssue] - as above
-    learnt.train_from_iterator(
+    trained = Tokenizer(models.BPE())
+    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # pyright: ignore[reportAttributeAccessIssue] - a setter that the stubs lack
+    trained.decoder = decoders.ByteLevel()  # pyright: ignore[reportAttributeAccessIssue] - as above
+    trained.train_from_iterator(
         texts,
         trainers.BpeTrainer(
             vocab_size=config.vocabulary,
@@ -95,7 +100,7 @@ def _tokenizer(texts: Sequence[str], config: Config) -> Any:
             show_progress=False,
         ),
     )
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=learnt, eos_token=_END, pad_token=_PAD)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained, eos_token=_END, pad_token=_PAD)
     tokenizer.chat_template = TEMPLATE
     return tokenizer
 

@@ -1,4 +1,4 @@
-"""The verb `doctor`: what this installation has and lacks, and what to do about it. Changes nothing."""
+"""The verb `doctor`: check this installation and the machine, with a remedy for each lack. Changes nothing."""
 
 import importlib.util
 import os
@@ -25,7 +25,7 @@ _SAMPLE = "杆秤"
 
 
 class Check(NamedTuple):
-    """One thing looked at. ``is_fine`` is null where there is nothing to judge, only to know."""
+    """One check: ``found`` is its result, ``do`` its remedy; ``is_fine`` is null for plain information."""
 
     name: str
     is_fine: bool | None
@@ -34,7 +34,7 @@ class Check(NamedTuple):
 
 
 def doctor(folder: Path) -> tuple[Check, ...]:
-    """Every check, in a fixed order; ``folder`` is where results would go."""
+    """Return every check, in a fixed order; ``folder`` is that of future results."""
     return (
         *_interpreter(),
         *_packages(),
@@ -50,8 +50,8 @@ def doctor(folder: Path) -> tuple[Check, ...]:
 
 
 def _interpreter() -> Iterator[Check]:
-    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    yield Check("python", sys.version_info >= (3, 11), found, "install Python 3.11 or newer")
+    text = f"{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    yield Check("python", sys.version_info >= (3, 11), text, "install Python 3.11 or newer")
     yield Check("steelyard", None, version("steelyard"))
 
 
@@ -59,8 +59,8 @@ def _packages() -> Iterator[Check]:
     for group, modules in _GROUPS.items():
         missing = [name for name in modules if importlib.util.find_spec(name) is None]
         present = [f"{name} {_version(name)}" for name in modules if name not in missing]
-        found = ", ".join(present) + (f"; missing: {', '.join(missing)}" if missing else "")
-        yield Check(f"group {group}", not missing, found, f"pip install 'steelyard[{group}]'")
+        text = ", ".join(present) + (f"; missing: {', '.join(missing)}" if missing else "")
+        yield Check(f"group {group}", not missing, text, f"pip install 'steelyard[{group}]'")
 
 
 def _version(module: str) -> str:
@@ -78,12 +78,12 @@ def _accelerator() -> Check:
     if not torch.cuda.is_available():
         return Check("accelerator", None, "none: training and scoring use the CPU")
     devices = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
-    found = ", ".join(f"{device.name} ({device.total_memory / 2**30:.0f} GiB)" for device in devices)
-    return Check("accelerator", is_fine=True, found=found)
+    text = ", ".join(f"{device.name} ({device.total_memory / 2**30:.0f} GiB)" for device in devices)
+    return Check("accelerator", is_fine=True, found=text)
 
 
 def _threads() -> Check:
-    """More threads than cores wait for one another: training becomes many times slower."""
+    """Check the threads: more threads than cores wait for each other, and training becomes many times slower."""
     cores = _cores()
     if importlib.util.find_spec("torch") is None:
         return Check("threads", None, f"unknown: torch is not installed; {cores} cores may be used")
@@ -94,25 +94,25 @@ def _threads() -> Check:
 
 
 def _cores() -> int:
-    """The cores that this process may use, which in a container can be fewer than the machine has."""
+    """Return the cores that this process may use; a container can have fewer than its machine."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def _bfloat16() -> Check:
-    """Whether the number type is the hardware's own; elsewhere it works, but slower than float32."""
+    """Tell whether the hardware supports the number type; elsewhere it works, but slower than float32."""
     if importlib.util.find_spec("torch") is not None:
         import torch
 
         if torch.cuda.is_available():
-            is_own = torch.cuda.is_bf16_supported(including_emulation=False)
-            return Check("bfloat16", None, "on the GPU" if is_own else "not by this GPU: keep dtype=float32")
+            is_native = torch.cuda.is_bf16_supported(including_emulation=False)
+            return Check("bfloat16", None, "on the GPU" if is_native else "not by this GPU: keep dtype=float32")
     if not _PROCESSOR_FILE.is_file():
         return Check("bfloat16", None, "unknown on this processor")
     flags = set(_PROCESSOR_FILE.read_text(encoding="utf-8", errors="replace").split())
-    is_own = not flags.isdisjoint({"avx512_bf16", "amx_bf16", "bf16"})
-    return Check("bfloat16", None, "on the CPU" if is_own else "not by this CPU: keep dtype=float32")
+    is_native = not flags.isdisjoint({"avx512_bf16", "amx_bf16", "bf16"})
+    return Check("bfloat16", None, "on the CPU" if is_native else "not by this CPU: keep dtype=float32")
 
 
 def _memory() -> Check:
@@ -124,12 +124,12 @@ def _memory() -> Check:
     limit, used = (_number_in(control_group / name) for name in ("memory.max", "memory.current"))
     if limit is not None and used is not None and limit < total:
         total, available = limit, min(available, limit - used)
-    found = f"{available / 2**30:.1f} of {total / 2**30:.1f} GiB available"
-    return Check("memory", available >= _MIN_MEMORY_GIB * 2**30, found, f"free {_MIN_MEMORY_GIB} GiB for the demo")
+    text = f"{available / 2**30:.1f} of {total / 2**30:.1f} GiB available"
+    return Check("memory", available >= _MIN_MEMORY_GIB * 2**30, text, f"free {_MIN_MEMORY_GIB} GiB for the demo")
 
 
 def _number_in(path: Path) -> int | None:
-    """The number in a file of the system; null where there is no such file, or no limit in it."""
+    """Return the number in a file of the system; null without the file, or without a limit in it."""
     if not path.is_file():
         return None
     text = path.read_text(encoding="ascii").strip()
@@ -141,13 +141,13 @@ def _terminal() -> Check:
     try:
         _SAMPLE.encode(encoding)
     except UnicodeEncodeError:
-        found = f"{encoding}, which has no Chinese: such texts are shown as numbers"
-        return Check("terminal", is_fine=False, found=found, do="set LANG=C.UTF-8, and remove PYTHONIOENCODING")
+        text = f"{encoding}, which has no Chinese: such texts are shown as numbers"
+        return Check("terminal", is_fine=False, found=text, do="set LANG=C.UTF-8, and remove PYTHONIOENCODING")
     return Check("terminal", is_fine=True, found=f"{encoding}, which can show {_SAMPLE} if its font can")
 
 
 def _fonts() -> Iterator[Check]:
-    """Reports use the reader's fonts; these matter where pages are printed or photographed on this machine."""
+    """Check the fonts for pages printed or photographed on this machine; elsewhere reports use the reader's fonts."""
     lister = shutil.which("fc-list")
     if lister is None:
         yield Check("fonts", None, "unknown: fontconfig is not installed")
@@ -157,16 +157,16 @@ def _fonts() -> Iterator[Check]:
         for language, name in _FONT_LANGUAGES.items()
         if not subprocess.run([lister, f":lang={language}"], capture_output=True, check=False).stdout.strip()
     ]
-    found = "all of " + ", ".join(_FONT_LANGUAGES.values()) if not without else f"none for {', '.join(without)}"
-    yield Check("fonts", not without, found, "install fonts, for example fonts-noto-cjk and fonts-noto-core")
+    text = "all of " + ", ".join(_FONT_LANGUAGES.values()) if not without else f"none for {', '.join(without)}"
+    yield Check("fonts", not without, text, "install fonts, for example fonts-noto-cjk and fonts-noto-core")
 
 
 def _database_drivers() -> Check:
     import sqlite3
 
-    found = f"SQLite {sqlite3.sqlite_version}"
-    found += f", psycopg {_version('psycopg')}" if importlib.util.find_spec("psycopg") else "; no driver for Postgres"
-    return Check("databases", is_fine=True, found=found)
+    text = f"SQLite {sqlite3.sqlite_version}"
+    text += f", psycopg {_version('psycopg')}" if importlib.util.find_spec("psycopg") else "; no driver for Postgres"
+    return Check("databases", is_fine=True, found=text)
 
 
 def _disk(folder: Path) -> Check:

@@ -9,7 +9,7 @@ import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, Place, RecordError
-from steelyard.core.types import Case, Counts, Run
+from steelyard.core.types import Case, Counts, Record, Run
 from steelyard.curation.case_union import union
 from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.io.progress import log, track
@@ -21,12 +21,18 @@ class Config(BaseConfig, frozen=True):
     """Nothing to set."""
 
 
+class MergeSummary(Record, frozen=True):
+    """The number of cases after the merge."""
+
+    num_cases: int
+
+
 _DEFAULT = Config()
 _DIGEST_BYTES = 16
 _decoder = msgspec.json.Decoder(Case)
 
 
-def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run:
+def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[MergeSummary]:
     """Write ``cases.jsonl``: every key once, in order of first appearance. Files may be larger than memory.
 
     Raises RecordError, naming both files, for one key with two prompts or one response id with two texts.
@@ -37,19 +43,19 @@ def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
     with result_folder(out, "merge", config=config, inputs=inputs, force=force) as result:
         if result.is_finished:
             log(f"{out} is finished already: equal inputs")
-            return read_run(out)
+            return read_run(out, Run[MergeSummary])
         warnings: Counter[str] = Counter()
         with open_line_store(out) as store:
             shown = track(_joined(files, store, warnings), "merge (cases written)")
             num_cases = write_cases(result.path("cases.jsonl"), shown)
         num_in = num_cases + warnings["joined"]
         result.counts = Counts(num_in=num_in, num_used=num_in, noted=dict(+warnings))
-        result.summary = {"num_cases": num_cases}
-    return read_run(out)
+        result.summary = MergeSummary(num_cases)
+    return read_run(out, Run[MergeSummary])
 
 
 def _joined(files: Sequence[Path], store: LineStore, warnings: Counter[str]) -> Iterator[Case]:
-    """Every case once, with the evidence of all. What stands again in a later file is laid aside in the first pass.
+    """Yield every case once, with the evidence of all files. The first pass stores the cases that repeat a key.
 
     Memory grows by a digest a key, not by what the cases hold.
     """
@@ -73,15 +79,15 @@ def _joined(files: Sequence[Path], store: LineStore, warnings: Counter[str]) -> 
 def _with_later(case: Case, later: Sequence[StoredLine], files: Sequence[Path], warnings: Counter[str]) -> Case:
     merged, is_disputed = case, False
     for stored in later:
-        given = _decoder.decode(stored.line)
+        later_case = _decoder.decode(stored.line)
         # Once two rankings differ, a third one does not decide.
-        added = msgspec.structs.replace(given, ranking=None) if is_disputed else given
+        added = msgspec.structs.replace(later_case, ranking=None) if is_disputed else later_case
         before = merged
         try:
             merged = union(before, added, warnings)
         except RecordError as error:
             path = files[stored.source]
-            raise error.at(Place(f"{_other(files[: stored.source], given)} and {path}")) from error
+            raise error.at(Place(f"{_other(files[: stored.source], later_case)} and {path}")) from error
         is_disputed = is_disputed or bool(before.ranking and added.ranking and merged.ranking is None)
     return merged
 
@@ -91,7 +97,7 @@ def _digest(case: Case) -> bytes:
 
 
 def _other(earlier: Sequence[Path], case: Case) -> Path:
-    """The file that contradicts the case: read again, since this is the way to an error."""
+    """Return the file that contradicts the case; the files are read again, since an error follows."""
     for path in earlier:
         for known in read_cases(path):
             if known.key == case.key:

@@ -9,7 +9,7 @@ import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
-from steelyard.core.types import Case, Counts, Run
+from steelyard.core.types import Case, Counts, Record, Run
 from steelyard.curation.splits import STRATA, Stratum, grouped, split_cases
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import encode_case, read_cases
@@ -21,7 +21,7 @@ class Config(BaseConfig, frozen=True):
     """``parts`` maps a part's name (its file is ``NAME.jsonl``) to its share of the cases; the shares sum to 1.
 
     ``near_duplicates`` is the Jaccard similarity of character shingles from which first turns count as the same, above
-    0 and at most 1, or ``off``. ``strata`` names what every part has its share of.
+    0 and at most 1, or ``off``. Every part has an equal share of each of the ``strata``.
     """
 
     parts: dict[str, float] = msgspec.field(default_factory=lambda: {"train": 0.8, "test": 0.2})
@@ -34,11 +34,23 @@ class Config(BaseConfig, frozen=True):
     """The seed of the split."""
 
 
+class SplitSummary(Record, frozen=True, kw_only=True):
+    """The cases of each part, and the groups of cases that stay together.
+
+    ``num_joined_as_near_duplicates``: groups that near-duplicates joined to others.
+    """
+
+    parts: dict[str, int]
+    num_groups: int
+    largest_group: int
+    num_joined_as_near_duplicates: int
+
+
 _DEFAULT = Config()
 
 
-def split(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run:
-    """Write one case file a part into ``out``. Raises ConfigError for shares that do not sum to 1.
+def split(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[SplitSummary]:
+    """Write a case file for each part into ``out``. Raises ConfigError for shares that do not sum to 1.
 
     The file is read twice: first the prompts, to choose, then the cases, to write each into its part.
     """
@@ -49,7 +61,7 @@ def split(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = Fa
     with result_folder(out, "split", config=config, inputs={"cases": cases}, seed=config.seed, force=force) as result:
         if result.is_finished:
             log(f"{out} is finished already: equal input and settings")
-            return read_run(out)
+            return read_run(out, Run[SplitSummary])
         prompts = [_without_answers(case) for case in read_cases(cases)]
         together = grouped(prompts, near)
         chosen = split_cases(prompts, config.parts, seed=config.seed, together=together, strata=config.strata)
@@ -61,13 +73,13 @@ def split(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = Fa
             for case, part in zip(read_cases(cases), chosen, strict=True):
                 files[part].write(encode_case(case))
         result.counts = Counts(num_in=len(prompts), num_used=len(prompts))
-        result.summary = {
-            "parts": sizes,
-            "num_groups": len(together.groups),
-            "largest_group": max(map(len, together.groups)),
-            "num_joined_as_near_duplicates": together.num_near_duplicates,
-        }
-    return read_run(out)
+        result.summary = SplitSummary(
+            parts=sizes,
+            num_groups=len(together.groups),
+            largest_group=max(map(len, together.groups)),
+            num_joined_as_near_duplicates=together.num_near_duplicates,
+        )
+    return read_run(out, Run[SplitSummary])
 
 
 def _check_parts(parts: dict[str, float]) -> None:
@@ -80,11 +92,11 @@ def _check_parts(parts: dict[str, float]) -> None:
 
 @contextmanager
 def _opened(result: Result, parts: Mapping[str, float]) -> Iterator[dict[str, IO[bytes]]]:
-    """The file of each part, all of which take their places together at the end."""
+    """Open a file for each part; all of them take their names together at the end."""
     with ExitStack() as stack:
         yield {name: stack.enter_context(atomic_write(result.path(f"{name}.jsonl"))) for name in parts}
 
 
 def _without_answers(case: Case) -> Case:
-    """What choosing needs: the prompts of a large file fit where its answers and judgments do not."""
+    """Return the prompt alone: those of a large file fit into memory where its answers and judgments do not."""
     return Case(prompt=case.prompt, responses=())

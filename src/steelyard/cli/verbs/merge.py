@@ -24,4 +24,4 @@ def command(
     from steelyard.stages.merge import merge
 
     run = merge(cases, out, force=force)
-    show(run, [f"{run.summary['num_cases']:,} cases in {out / 'cases.jsonl'}"], as_json=as_json)
+    show(run, [f"{run.summary.num_cases:,} cases in {out / 'cases.jsonl'}"], as_json=as_json)

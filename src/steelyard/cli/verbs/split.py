@@ -50,7 +50,7 @@ def command(
         **({"strata": stratify} if stratify else {}),
     }
     run = split(cases, out, resolve_config(Config, settings, where="split"), force=force)
-    lines = [f"{name}: {size} cases in {out / name}.jsonl" for name, size in run.summary["parts"].items()]
-    if joined := run.summary["num_joined_as_near_duplicates"]:
-        lines.append(f"near-duplicates: {joined} prompts go with another; largest group {run.summary['largest_group']}")
+    lines = [f"{name}: {size} cases in {out / name}.jsonl" for name, size in run.summary.parts.items()]
+    if joined := run.summary.num_joined_as_near_duplicates:
+        lines.append(f"near-duplicates: {joined} prompts go with another; largest group {run.summary.largest_group}")
     show(run, lines, as_json=as_json)
