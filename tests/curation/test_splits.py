@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.curation.splits import grouped, root_text, split_cases
+from steelyard.curation.splits import group_related, root_text, split_cases
 from strategies import case
 
 PARTS = {"train": 0.7, "held_out": 0.1, "test": 0.2}
@@ -70,14 +70,14 @@ NEAR = (
 
 def test_near_duplicates_belong_together_only_if_asked():
     cases = [case(id=name, text=text) for name, text in NEAR]
-    assert grouped(cases) == (((0,), (1,), (2,), (3,), (4,)), 0)
-    assert grouped(cases, 0.7) == (((0, 1), (2, 3), (4,)), 2)
+    assert group_related(cases) == (((0,), (1,), (2,), (3,), (4,)), 0)
+    assert group_related(cases, 0.7) == (((0, 1), (2, 3), (4,)), 2)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_near_duplicates_are_never_divided(seed):
     cases = [case(id=name, text=text) for name, text in NEAR]
-    chosen = split_cases(cases, {"train": 0.5, "test": 0.5}, seed=seed, together=grouped(cases, 0.7))
+    chosen = split_cases(cases, {"train": 0.5, "test": 0.5}, seed=seed, related=group_related(cases, 0.7))
     assert chosen[0] == chosen[1]
     assert chosen[2] == chosen[3]
 

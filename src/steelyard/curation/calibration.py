@@ -1,4 +1,4 @@
-"""The threshold tau: what each tau keeps of the verdicts, and the smallest of a target precision, with confidence.
+"""The threshold tau: the coverage and precision of each tau, and the smallest tau of a target precision.
 
 Guarantee. Let a prompt be drawn like the calibration prompts, and one of its verdicts that people judged strictly, each
 as likely. *Precision at tau* is the probability that the verdict agrees with the people, given that the supervisor

@@ -88,7 +88,7 @@ def arm_pairs(
     """Return the training pairs of each arm but the ceiling.
 
     ``known``: for each judged pair whether people have a majority on it, and whether the verdict agrees with them.
-    Where they have none there is no oracle. ``names`` seed the random arm.
+    Where they have none the oracle is absent. ``names`` seed the random arm.
     """
     filters = apply_filters(verdicts, (0.0,))
     has_key, is_right = known

@@ -137,7 +137,7 @@ def precision_of_filters(
 
 
 def area_under_curve(verdicts: VerdictMargins, is_right: Booleans, *, seed: int) -> AreaUnderCurve:
-    """Measure how well the margin and the difference of lengths tell right verdicts; unscored verdicts are left out."""
+    """Measure how well margin and difference of lengths separate right from wrong verdicts, without unscored ones."""
     has_margin = ~np.isnan(verdicts.margin)
     prompt, margin, longer = verdicts.where(has_margin)
     return AreaUnderCurve(

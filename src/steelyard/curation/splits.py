@@ -1,4 +1,4 @@
-"""Splitting by prompt: what belongs together falls on one side, and every part has its share of every stratum."""
+"""Splits by prompt: related cases stay in one part, and every part has its share of every stratum."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -12,8 +12,8 @@ Stratum = Literal["category", "source", "language"]
 STRATA: tuple[Stratum, ...] = ("category", "source", "language")
 
 
-class Together(NamedTuple):
-    """Which cases are never divided: groups of positions, and how many groups near-duplicates alone made one."""
+class RelatedCases(NamedTuple):
+    """Groups of positions of cases that stay in one part, and how many groups near-duplicates joined to others."""
 
     groups: tuple[tuple[int, ...], ...]
     num_near_duplicates: int
@@ -24,17 +24,17 @@ def split_cases(
     parts: Mapping[str, float],
     *,
     seed: int,
-    together: Together | None = None,
+    related: RelatedCases | None = None,
     strata: Sequence[Stratum] = STRATA,
 ) -> tuple[str, ...]:
-    """The name of the part that each case falls into; ``parts`` maps names to shares that sum to 1.
+    """Return the part of each case; ``parts`` maps names to shares that sum to 1.
 
-    What `grouped` puts together stays together; ``together`` is that for these cases, if it is known. Shares hold
-    within every stratum of first-tier category, source and language, or of those named in ``strata``, as nearly as
-    whole groups allow. The result depends on the seed and on the set of cases, not on their order.
+    Related cases (see `group_related`) stay in one part; ``related`` passes their groups if they are computed already.
+    Shares hold within every stratum of first-tier category, source and language, or of those in ``strata``, as nearly
+    as whole groups allow. The result depends on the seed and on the set of cases, not on their order.
     """
     by_stratum: dict[tuple[str, ...], list[Sequence[int]]] = defaultdict(list)
-    for members in (together or grouped(cases)).groups:
+    for members in (related or group_related(cases)).groups:
         by_stratum[min(_stratum(cases[index], strata) for index in members)].append(members)
     overall: Counter[str] = Counter()
     chosen = [""] * len(cases)
@@ -49,11 +49,11 @@ def split_cases(
     return tuple(chosen)
 
 
-def grouped(cases: Sequence[Case], near: float | None = None) -> Together:
-    """Cases with the same first user turn (branches of one conversation) or the same prompt id (several languages).
+def group_related(cases: Sequence[Case], near: float | None = None) -> RelatedCases:
+    """Group cases with one first user turn (branches of a conversation) or one prompt id (several languages).
 
-    ``near``, above 0 and at most 1, adds those whose first turns are near-duplicates: a Jaccard similarity of their
-    character shingles of so much or more. Belonging together is passed on: of two that belong to a third.
+    ``near``, above 0 and at most 1, adds first turns that are near-duplicates: the Jaccard similarity of their
+    character shingles is at least ``near``. The relation is transitive.
     """
     links = Links(len(cases))
     first: dict[tuple[str, str], int] = {}
@@ -66,11 +66,11 @@ def grouped(cases: Sequence[Case], near: float | None = None) -> Together:
         for pair in near_duplicates([text for text, _ in roots], near):
             links.join(roots[pair.first][1], roots[pair.second][1])
     groups = links.groups()
-    return Together(tuple(map(tuple, groups)), num_before - len(groups))
+    return RelatedCases(tuple(map(tuple, groups)), num_before - len(groups))
 
 
 def root_text(case: Case) -> str:
-    """The conversation's first user turn, without differences of case, width and white space."""
+    """Return the conversation's first user turn, without differences of case, width and white space."""
     return plain_form(next((turn.content for turn in case.prompt.messages if turn.role == "user"), ""))
 
 
@@ -90,7 +90,7 @@ def _order(cases: Sequence[Case], group: Sequence[int], seed: int) -> str:
 
 
 def _neediest(parts: Mapping[str, float], here: Counter[str], overall: Counter[str], size: int) -> str:
-    """The part that lags furthest behind its share of the stratum, and where equal, of the whole."""
+    """Return the part that lags furthest behind its share of the stratum, then of the whole."""
 
     def lag(name: str, taken: Counter[str]) -> float:
         return round(parts[name] * (taken.total() + size) - taken[name], 9)

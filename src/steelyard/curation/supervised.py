@@ -55,7 +55,7 @@ class DroppedJudgment(Record, frozen=True, kw_only=True):
 
 
 class Supervised(NamedTuple):
-    """The cases with what is kept; the judgments dropped; the rule of each supervised judgment."""
+    """The cases with the judgments kept; the judgments dropped; the rule of each supervised judgment."""
 
     cases: tuple[Case, ...]
     dropped: tuple[DroppedJudgment, ...]
@@ -229,7 +229,7 @@ class SupervisionCounter:
         self._noted = Counter[str]()
 
     def add(self, batch: ScoredBatch, supervised: Supervised) -> None:
-        """Count a batch and what became of it."""
+        """Count a batch and its supervised cases."""
         verdicts, num_cases = batch.table.verdicts, len(batch.cases)
         is_kept = supervised.rule == KEPT
         num_judgments = np.bincount(verdicts.graph, minlength=num_cases)

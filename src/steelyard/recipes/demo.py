@@ -41,7 +41,7 @@ def demo(out: Path, settings: JsonObject | None = None, *, seed: int = 0, redo_f
 
 
 def right_by_key(ranked: Iterable[Case], gold: Iterable[Case]) -> PairShare:
-    """Count the pairs across tiers that the answer key orders alike; its cases come in the same order."""
+    """Count the pairs across tiers that the answer key orders the same way; both files have the same order of cases."""
     number, total = 0, 0
     for case, key in zip(ranked, gold, strict=True):
         true = {(key.responses[pair.better].id, key.responses[pair.worse].id) for pair in pairs_of(key, "tiers")}

@@ -74,7 +74,7 @@ class Step(NamedTuple):
                 yield key, reference
 
     def reference(self, key: str) -> Reference | None:
-        """Return the single input of a key, null where there is none."""
+        """Return the single input of a key, null without one."""
         value = self.inputs.get(key)
         return value if isinstance(value, Reference) else None
 
@@ -159,7 +159,7 @@ def _accepts(hint: Any) -> Accepts:
 
 
 def find_recipe(name: str) -> Path:
-    """Return the file of this name, or the recipe that comes with Steelyard. Raises FileError naming those recipes.
+    """Return the file of this name, or the installed recipe. Raises FileError naming those recipes.
 
     A folder of that name does not count: it holds an earlier run of the recipe.
     """

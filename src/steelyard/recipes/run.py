@@ -1,4 +1,4 @@
-"""Run a recipe: each stage in its own folder. Finished stages are skipped; a plan tells the state of each stage."""
+"""Run a recipe: each stage in its own folder. Finished stages are skipped; a plan lists the state of each stage."""
 
 import time
 from collections.abc import Iterator, Sequence

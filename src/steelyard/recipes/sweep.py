@@ -76,12 +76,12 @@ class SweepPoint(NamedTuple):
 
     @property
     def series(self) -> str:
-        """The name of the model and its settings, which all shares have in common."""
+        """Return the name of the model and its settings, which all shares have in common."""
         return "_".join([self.backbone.name, *(f"{key}={value}" for key, value in self.settings.items())])
 
     @property
     def name(self) -> str:
-        """The arm's name."""
+        """Return the name of the arm."""
         return f"{self.series}_{percent(self.share)}"
 
 

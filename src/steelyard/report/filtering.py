@@ -1,4 +1,4 @@
-"""The figure of a study of filters: precision by coverage, and the accuracy of what is learnt, arm by arm."""
+"""The figure of a study of filters: precision by coverage, and the accuracy of the model of each arm."""
 
 from collections.abc import Sequence
 

@@ -106,7 +106,7 @@ def _tokenizer(texts: Sequence[str], config: Config) -> Any:
 
 
 def _network(tokenizer: Any, config: Config) -> Any:
-    """The network on the CPU, drawn in a random state of its own: nobody else's draws move, nor move it."""
+    """Draw the network on the CPU in its own random state, which neither affects nor depends on other draws."""
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 

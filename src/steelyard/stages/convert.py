@@ -1,4 +1,4 @@
-"""The verb `convert`: any known format into a case file and back, counting what is lost."""
+"""The verb `convert`: any known format into a case file and back; parts that a format loses are counted."""
 
 import filecmp
 import tempfile
@@ -33,12 +33,12 @@ _decoder = msgspec.json.Decoder(Case)
 
 
 class Config(BaseConfig, frozen=True):
-    """``from_kind`` and ``to_kind`` are formats; null means recognised by the content, and the other side of ``cases``.
+    """``from_kind`` and ``to_kind`` are formats. Null recognises the input by its content, and chooses the output.
 
     ``language``, ``subset`` and ``source`` are set on prompts that have none; ``settings`` are the written format's, or
     where a case file is written, those of the format that is read. ``part`` keeps only the evidence of one kind
-    (`only_kind` says what becomes of rankings); ``ratings_to_judgments`` then adds to each case the judgments that its
-    ratings give, marked as derived.
+    (`only_kind` documents the rule for rankings); ``ratings_to_judgments`` then adds to each case the judgments derived
+    from its ratings, marked as such.
 
     ``rows``: pair rows of one prompt are ``joined`` into one case, or stay ``apart``; null joins those of formats that
     have one better and one worse answer a row, and leaves case files alone.
@@ -80,9 +80,9 @@ _DEFAULT = Config()
 
 
 def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Conversion:
-    """Write ``out`` from ``source``; the suffix says whether as JSON lines, a JSON array or Parquet.
+    """Write ``out`` from ``source``; its suffix selects JSON lines, a JSON array or Parquet.
 
-    Where ``out`` holds what would be written, nothing changes. Raises KindError when the format is not recognised,
+    An ``out`` with equal content stays unchanged. Raises KindError when the format is not recognised,
     OutputError when ``out`` holds anything else, RecordError for a broken row.
     """
     _check_name(source, out)

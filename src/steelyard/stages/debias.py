@@ -144,7 +144,7 @@ def length_of(tokenizer: str | None) -> Length:
 
 
 def read_with_scores(cases: Path, scores: Path | None) -> Iterator[tuple[Case, Scores | None]]:
-    """Yield each case with its scores, null where there is no file of scores."""
+    """Yield each case with its scores, null without a file of scores."""
     if scores is not None:
         yield from read_scored(read_cases(cases), scores)
         return

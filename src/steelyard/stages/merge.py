@@ -57,7 +57,7 @@ def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
 def _joined(files: Sequence[Path], store: LineStore, warnings: Counter[str]) -> Iterator[Case]:
     """Yield every case once, with the evidence of all files. The first pass stores the cases that repeat a key.
 
-    Memory grows by a digest a key, not by what the cases hold.
+    Memory grows by one digest per key, not with the size of the cases.
     """
     pending: set[bytes] = set()
     for number, path in enumerate(files):

@@ -1,6 +1,6 @@
 """The verb `resolve`: judgments into conflict-free rankings, with a report of the conflicts and of the judges.
 
-Batches of lines go to the workers; rankings and sums come back, and the file is written as they come.
+Workers receive batches of lines and return rankings and sums; the file is written in the order of the batches.
 """
 
 import hashlib
@@ -47,12 +47,12 @@ _DIGEST_BYTES = 16
 
 
 class Config(BaseConfig, frozen=True):
-    """``only`` picks the judgments that count; ``aggregate`` says whether those on one pair vote before the graph.
+    """``only`` picks the judgments that count; ``aggregate`` selects whether those on one pair vote before the graph.
 
     ``dawid-skene`` estimates each judge's confusions over the whole file, which is read twice, and gives each pair its
     most probable verdict; the graphs of single judges and kinds then use the majority.
     ``quality`` measures judges and authors from the same pass, which costs a fifth to a third of the speed;
-    ``author_ties`` says how ties count for the authors' strength; ``seed`` draws the resamples of its intervals.
+    ``author_ties`` selects how ties count for the authors' strength; ``seed`` draws the resamples of its intervals.
     """
 
     only: Only = EVERYTHING
@@ -68,7 +68,7 @@ class Config(BaseConfig, frozen=True):
 
     @property
     def vote(self) -> Aggregate:
-        """How verdicts are combined where no rater model applies."""
+        """Return how verdicts are combined where no rater model applies."""
         return "majority" if self.aggregate == "dawid-skene" else self.aggregate
 
 
@@ -146,7 +146,7 @@ def _summary(totals: _Totals, config: Config) -> ResolveSummary:
 
 
 def _resolve_file(path: Path, out: Path, config: Config, engine: Engine) -> _Totals:
-    """Resolve all batches and write them as they come. Nothing is left of the file if anything in it is wrong."""
+    """Resolve all batches and write them in order. An error in any line leaves no file."""
     raters = _fit_raters(path, config, engine) if config.aggregate == "dawid-skene" else None
     sums, counts, quality, digests = NO_SUMS, ResolveCounts(), QualityTables(), bytearray()
     megabytes = None if is_parquet(path) else max(1, round(path.stat().st_size / 1e6))
@@ -267,7 +267,7 @@ def _batches(path: Path) -> Iterator[LineBatch]:
 
 
 def _remember(batches: Iterator[LineBatch], pending: deque[LineBatch]) -> Iterator[LineBatch]:
-    """Yield the batches; each stays in ``pending`` until its result comes back, in the same order."""
+    """Yield the batches; each stays in ``pending`` until its result arrives, in the same order."""
     for batch in batches:
         pending.append(batch)
         yield batch

@@ -70,7 +70,7 @@ class Config(BaseConfig, frozen=True):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of worse answers that training may see."""
+        """Return the kinds of worse answers in the training part."""
         return tuple(kind for kind in DEGRADATIONS if kind != self.held_out_kind)
 
 
@@ -120,7 +120,7 @@ class Corpus(NamedTuple):
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages that have entries, sorted."""
+        """Return the languages with entries, sorted."""
         return tuple(sorted({entry.language for entry in self.entries}))
 
 

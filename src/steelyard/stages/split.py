@@ -10,7 +10,7 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.types import Case, Counts, Record, Run
-from steelyard.curation.splits import STRATA, Stratum, grouped, split_cases
+from steelyard.curation.splits import STRATA, Stratum, group_related, split_cases
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import encode_case, read_cases
 from steelyard.io.progress import log
@@ -63,8 +63,8 @@ def split(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = Fa
             log(f"{out} is finished already: equal input and settings")
             return read_run(out, Run[SplitSummary])
         prompts = [_without_answers(case) for case in read_cases(cases)]
-        together = grouped(prompts, near)
-        chosen = split_cases(prompts, config.parts, seed=config.seed, together=together, strata=config.strata)
+        related = group_related(prompts, near)
+        chosen = split_cases(prompts, config.parts, seed=config.seed, related=related, strata=config.strata)
         sizes = {name: chosen.count(name) for name in config.parts}
         empty = [name for name, size in sizes.items() if size == 0]
         if empty:
@@ -75,9 +75,9 @@ def split(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = Fa
         result.counts = Counts(num_in=len(prompts), num_used=len(prompts))
         result.summary = SplitSummary(
             parts=sizes,
-            num_groups=len(together.groups),
-            largest_group=max(map(len, together.groups)),
-            num_joined_as_near_duplicates=together.num_near_duplicates,
+            num_groups=len(related.groups),
+            largest_group=max(map(len, related.groups)),
+            num_joined_as_near_duplicates=related.num_near_duplicates,
         )
     return read_run(out, Run[SplitSummary])
 
