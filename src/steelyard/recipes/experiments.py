@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -22,6 +22,9 @@ from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Layout
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.significance import Comparison, compare, holm
+
+if TYPE_CHECKING:
+    from steelyard.training.export import TrainingSummary
 
 NUM_RESAMPLES = 2000
 _FEWEST_SEEDS = 3
@@ -154,6 +157,8 @@ class MeasuredArms(NamedTuple):
 
 def read_arms(names: Sequence[str], seeds: Sequence[int], out: Path) -> MeasuredArms:
     """Read the arms that were trained and evaluated below ``out``. Raises as reading evaluations together does."""
+    from steelyard.training.export import TrainingSummary  # imports torch
+
     evaluations = read_beside([out / evaluation_name(arm, seed) for arm in names for seed in seeds])
     evaluated = evaluations.evaluated
     groups = [evaluated[start : start + len(seeds)] for start in range(0, len(evaluated), len(seeds))]
@@ -166,7 +171,7 @@ def read_arms(names: Sequence[str], seeds: Sequence[int], out: Path) -> Measured
             arm,
             statistics[arm],
             evaluations.layout,
-            trained=[read_run(out / model_name(arm, seed)) for seed in seeds],
+            trained=[read_run(out / model_name(arm, seed), Run[TrainingSummary]).summary for seed in seeds],
             evaluated=[evaluation.run for evaluation in group],
         )
         for arm, group in zip(names, groups, strict=True)
@@ -186,7 +191,9 @@ def compare_arms(measured: MeasuredArms, pairs: Sequence[tuple[str, str]]) -> tu
     return tuple(ArmDifference(*pair, comparison, p) for pair, comparison, p in rows)
 
 
-def _arm(name: str, table: Integers, layout: Layout, *, trained: Sequence[Run], evaluated: Sequence[Run]) -> Arm:
+def _arm(
+    name: str, table: Integers, layout: Layout, *, trained: Sequence["TrainingSummary"], evaluated: Sequence[Run]
+) -> Arm:
     totals = resample(Items(layout, table, NUM_RESAMPLES), seed=0)
     categories = by_category(totals.cells)
     # A share is the same of sums over seeds; only n counts each prompt once per seed.
@@ -194,9 +201,9 @@ def _arm(name: str, table: Integers, layout: Layout, *, trained: Sequence[Run], 
     by_seed = tuple(run.summary.accuracy.value for run in evaluated)
     return Arm(
         name=name,
-        num_prompts=float(np.mean([run.summary["num_prompts"] for run in trained])),
-        num_pairs=float(np.mean([run.summary["num_pairs"] for run in trained])),
-        num_weights=trained[0].summary["num_weights"],
+        num_prompts=float(np.mean([training.num_prompts for training in trained])),
+        num_pairs=float(np.mean([training.num_pairs for training in trained])),
+        num_weights=trained[0].num_weights,
         accuracy=replace(accuracy, n=accuracy.n // len(evaluated)),
         exact_match=replace(exact, n=exact.n // len(evaluated)),
         accuracy_by_seed=by_seed,
