@@ -109,15 +109,15 @@ def test_a_model_is_tested_before_it_scores(cases, tmp_path, outside):
         score(cases, tmp_path / "out", model=outside)
     assert not (tmp_path / "out" / "scores.jsonl").exists()
     tested = score(cases, tmp_path / "first", model="longer").summary.self_test
-    assert tested["state"] == "passed"
-    assert {name: own["state"] for name, own in tested["tests"].items()} == dict.fromkeys(
+    assert tested.state == "passed"
+    assert {name: test.state for name, test in tested.tests.items()} == dict.fromkeys(
         ("finite", "alone", "order"), "passed"
     )
 
 
 def test_a_run_says_that_its_model_was_not_tested(cases, tmp_path, outside):
     run = score(cases, tmp_path / "out", Config(self_test=False), model=outside)
-    assert run.summary.self_test == {"state": "off"}
+    assert run.summary.self_test.state == "off"
     assert run.config["self_test"] is False
 
 
@@ -126,14 +126,15 @@ def test_answers_that_do_not_fit_are_counted_by_language_and_scored_as_null(tmp_
     long = [case("p", "ab", language="zh"), case("q", "a", text="很长的问题。" * 60, language="he")]
     write_cases(tmp_path / "long.jsonl", long)
     run = score(tmp_path / "long.jsonl", tmp_path / "out", Config(model={"max_length": 100}), model=str(folder))
-    figures = run.summary.self_test["tests"]["length"]["figures"]
+    figures = run.summary.self_test.tests["length"].figures
     assert (figures["num_too_long"], figures["max_length"]) == (1, 100)
     assert figures["by_language"] == {
         "he": {"num_too_long": 1, "num_answers": 1},
         "zh": {"num_too_long": 0, "num_answers": 2},
     }
-    assert run.summary.coverage["by_language"]["he"] == {"num_responses": 1, "num_cut": 0, "num_unscored": 1}
-    assert set(run.summary.self_test["tests"]) >= {
+    hebrew = run.summary.coverage.by_language["he"]
+    assert (hebrew.num_responses, hebrew.num_cut, hebrew.num_unscored) == (1, 0, 1)
+    assert set(run.summary.self_test.tests) >= {
         "alone",
         "packing",
         "beginning_mark",

@@ -7,8 +7,8 @@ import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.types import Counts, Meta, Record, Run, Scores
-from steelyard.evaluation.coverage import CoverageCounter
-from steelyard.evaluation.model_self_tests import self_tested
+from steelyard.evaluation.coverage import Coverage, CoverageCounter
+from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
 from steelyard.io.cases import read_cases
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.progress import log
@@ -40,9 +40,9 @@ class ScoreSummary(Record, frozen=True, kw_only=True):
 
     model: str
     protocol: Meta
-    self_test: Meta | None
+    self_test: SelfTestSummary
     num_responses: int
-    coverage: Meta
+    coverage: Coverage
     unscored: UnscoredResponses
 
 
