@@ -7,7 +7,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 # Tests start many processes: each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check field peers clean
+.PHONY: demo test check field settings peers clean
 
 demo: $(VENV)/.demo
 	$(BIN)/steelyard demo --out demo
@@ -23,6 +23,10 @@ check: $(VENV)/.dev
 
 field: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m field
+
+# The tables of all settings, from the source.
+settings: $(VENV)/.dev
+	$(BIN)/python -m steelyard.cli.settings_page > docs/settings.md
 
 # Published tools, each in an environment of its own: `make field` then makes their golden values again.
 peers: .peers/trl .peers/rewardbench .peers/CheemsRM

@@ -17,6 +17,7 @@ from example_folder import done, invoke
 from package_source import ROOT, imports, sources
 from recipe_files import small_recipe
 from steelyard.cli.main import _GROUPS, build_app, verb_names
+from steelyard.cli.stage_verb import StageVerb
 from steelyard.cli.verb import fitted_remedy
 from steelyard.core.errors import UserError
 from steelyard.core.plugins import kinds, load
@@ -25,7 +26,7 @@ from steelyard.networks.conversation import Rendering, encode
 from steelyard.networks.loading import load_tokenizer
 from steelyard.recipes.recipe import stage_call, stage_verbs
 
-BY_NAME = ("evaluate", "score", "supervise", "judge", "filters", "train", "convert", "resolve")
+BY_NAME = ("evaluate", "score", "supervise", "judge", "filter-study", "train", "convert", "resolve")
 """Verbs that build plug-ins by name."""
 OTHER_PROGRAMS = re.compile(r"`(?!steelyard)[^`]*`|(pip|ray|hf|git|wandb) [^;:,]*")
 
@@ -66,9 +67,8 @@ def verbs():
 def settings():
     """By verb its settings; and by the table that a kind has in them (``model``, ``judge``, ``chat``) those of all."""
     configs = {verb: stage_call(verb, where="").config_type for verb in stage_verbs()}
-    more = dict.fromkeys(("inspect", "convert", "judge"), "Config")
-    configs |= {name: getattr(import_module(f"steelyard.stages.{name}"), own) for name, own in more.items()}
-    configs["filters"] = configs.pop("filter-study")
+    configs["inspect"] = import_module("steelyard.stages.inspect").Config
+    configs |= {verb: import_module(declaration.module).Config for verb, declaration in stage_declarations().items()}
     tables = {"model": "models", "judge": "judges", "chat": "chats"}
     own = {verb: fields(config) for verb, config in configs.items()}
     own["convert"] |= set().union(*(fields(load("formats", kind).Config) for kind in kinds("formats")))
@@ -82,8 +82,19 @@ def fields(config):
 
 
 @cache
+def stage_declarations():
+    """By verb what it declares of its stage."""
+    modules = {name: import_module(f"steelyard.cli.verbs.{name}").command for name in verb_names()}
+    return {
+        name.rstrip("_").replace("_", "-"): command
+        for name, command in modules.items()
+        if isinstance(command, StageVerb)
+    }
+
+
+@cache
 def reached():
-    """By verb the modules that its file imports, directly or through others."""
+    """By verb the modules that its file and its stage import, directly or through others."""
     by_module = {source.module: source for source in sources()}
     direct = {}
     for module, source in by_module.items():
@@ -91,12 +102,14 @@ def reached():
         direct[module] = {name for one in targets for name in (one, one.rpartition(".")[0]) if name in by_module}
     found = {}
     for name in verb_names():
+        verb = name.rstrip("_").replace("_", "-")
         waiting, seen = [f"steelyard.cli.verbs.{name}"], set()
+        waiting += [stage_declarations()[verb].module] if verb in stage_declarations() else []
         while waiting:
             module = waiting.pop()
             waiting += direct.get(module, set()) - seen
             seen.add(module)
-        found[name.rstrip("_").replace("_", "-")] = seen
+        found[verb] = seen
     return found
 
 

@@ -36,7 +36,7 @@ ON_CASES = {
     "score": "score {} --model longer --out out",
     "evaluate": "evaluate --bench {} --model longer --baselines none --set num_resamples=10 --out out",
     "supervise": "supervise {} --model longer --tau 0.5 --out out",
-    "filters": "filters {} --judge gpt-4 --set folds=2 --set repetitions=1 --out out",
+    "filter-study": "filter-study {} --judge gpt-4 --set folds=2 --set repetitions=1 --out out",
     "judge": "judge {} --chat recorded --set chat.path=replies.jsonl --out out",
     "inspect": "inspect {}",
     "train": "train {} --model model --epochs 1 --out out",

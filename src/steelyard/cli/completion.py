@@ -1,6 +1,6 @@
-"""What the shell offers after TAB where a kind is asked: the names in the plug-in rooms, and files beside them.
+"""Shell completion of kinds: the plug-ins of a package, and files.
 
-Each takes the word as far as it is typed and gives whole words. Nothing is imported but the names of the files.
+Each function takes the word as far as it is typed and returns whole words. Only the names of files are read.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,17 +17,17 @@ def complete_room(incomplete: str) -> list[str]:
 
 
 def complete_format(incomplete: str) -> list[str]:
-    """A format of data."""
+    """Complete a data format."""
     return _beginning(incomplete, kinds("formats"))
 
 
 def complete_model(incomplete: str) -> list[str]:
-    """A kind of reward model, or a folder."""
+    """Complete a kind of reward model, or a folder."""
     return [*_beginning(incomplete, kinds("models")), *(path for path in _paths(incomplete) if path.endswith("/"))]
 
 
 def complete_bench(incomplete: str) -> list[str]:
-    """``KIND=``, a file, or ``KIND=FILE``."""
+    """Complete ``KIND=``, a file, or ``KIND=FILE``."""
     kind, equals, file = incomplete.partition("=")
     if equals:
         return [f"{kind}={path}" for path in _paths(file)]
@@ -35,7 +35,7 @@ def complete_bench(incomplete: str) -> list[str]:
 
 
 def complete_baselines(incomplete: str) -> list[str]:
-    """The last of the names with commas between them, none twice; or ``none``."""
+    """Complete the last of the names between commas, each at most once; or ``none``."""
     *before, last = incomplete.split(",")
     left = [name for name in (*BASELINES, *(() if before else ("none",))) if name not in before]
     return [",".join([*before, name]) for name in _beginning(last, left)]
@@ -46,7 +46,7 @@ def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
 
 
 def _paths(incomplete: str) -> Iterator[str]:
-    """What lies on the disk under this beginning; folders end with ``/``, hidden ones only if a point is typed."""
+    """Yield the paths that begin so; folders end with ``/``, hidden files need the dot."""
     folder, slash, start = incomplete.rpartition("/")
     room = Path(f"{folder}/") if slash else Path()
     if not room.is_dir():

@@ -1,20 +1,22 @@
-"""The command line: the verbs are the files of ``cli/verbs``; errors of the user's end in exit code 2, ours in 1."""
+"""The command line. The verbs are the files of ``cli/verbs``; the user's errors end in exit code 2, ours in 1."""
 
 import errno
 import importlib
-import io
 import pkgutil
 import shutil
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from steelyard.cli import verbs
+from steelyard.cli.output import escape_unencodable
+from steelyard.cli.stage_verb import StageCommand, StageVerb
 from steelyard.cli.verb import Verb
 from steelyard.core.errors import FileError, MissingPartError, UserError
 from steelyard.io.progress import log
@@ -25,7 +27,7 @@ From raw verdicts to a conflict-free ranking, a trained reward model, a score wi
 
 Begin with `steelyard demo`: the whole path on built-in data, in minutes, on a CPU.
 """
-_OF_THE_MACHINE = {
+_REMEDIES = {
     errno.EACCES: "ask for the right to read or write there, or name another place",
     errno.EPERM: "ask for the right to read or write there, or name another place",
     errno.EROFS: "name a place that can be written to",
@@ -44,8 +46,8 @@ _OF_THE_MACHINE = {
     errno.ENXIO: "name a file: nothing can be read from a socket or a device without a driver",
     errno.EEXIST: "name another place: a file stands where a folder would have to be made",
 }
-"""What the machine refuses whoever asks it, and what a person can do about it."""
-_NARROW = 70  # below so many columns the framed help would cut the names of options
+"""By error number of the operating system: what the user can do."""
+_NARROW = 70  # in fewer columns the framed help would cut the names of options
 _GROUPS = {
     "jinja2": "report",
     "vl_convert": "report",
@@ -57,7 +59,7 @@ _GROUPS = {
 
 
 def build_app() -> typer.Typer:
-    """The command-line application with every verb in it. Heavy packages are imported only by the verb that runs."""
+    """Return the command-line application with every verb. Heavy packages are imported only by the verb that runs."""
     columns = shutil.get_terminal_size().columns
     is_narrow = columns < _NARROW
     app = typer.Typer(
@@ -68,20 +70,33 @@ def build_app() -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(_options)
     for name in verb_names():
-        module = importlib.import_module(f"{verbs.__name__}.{name}")
-        summary = (module.command.__doc__ or "").strip().split("\n")[0]
-        app.command(name.rstrip("_").replace("_", "-"), cls=Verb, short_help=summary)(module.command)
+        _add_verb(app, name)
     return app
 
 
+def _add_verb(app: typer.Typer, name: str) -> None:
+    module = importlib.import_module(f"{verbs.__name__}.{name}")
+    declaration, function = module.command, module.command
+    command_class: Any = partial(Verb, config=module.CONFIG if hasattr(module, "CONFIG") else None)
+    if isinstance(declaration, StageVerb):
+        command_class = partial(StageCommand, declaration=declaration)
+
+        def function() -> None:
+            """Stand in for the generated command."""
+
+        function.__doc__ = module.__doc__
+    summary = (function.__doc__ or "").strip().split("\n")[0]
+    app.command(name.rstrip("_").replace("_", "-"), cls=command_class, short_help=summary)(function)
+
+
 def verb_names() -> tuple[str, ...]:
-    """The files of the room of verbs, sorted. ``list_`` is the verb ``list``: Python keeps some words for itself."""
+    """Return the names of the files in ``cli/verbs``, sorted. ``list_`` is the verb ``list``, a name of Python's."""
     return tuple(sorted(name for _, name, _ in pkgutil.iter_modules(verbs.__path__) if not name.startswith("_")))
 
 
 def main() -> None:
     """Run one verb. Exit codes: 0 done, 1 we failed, 2 asked wrongly, 130 interrupted."""
-    _write_everything()
+    escape_unencodable()
     try:
         _check_words(sys.argv[1:])
         build_app()()
@@ -93,7 +108,7 @@ def main() -> None:
             _fail(error)
         _refuse(MissingPartError(f"this needs {error.name}", do=f"pip install 'steelyard[{group}]'"))
     except OSError as error:
-        do = _OF_THE_MACHINE.get(error.errno or 0)
+        do = _REMEDIES.get(error.errno or 0)
         if do is None:
             _fail(error)
         where = None if error.filename is None else str(error.filename)
@@ -110,7 +125,7 @@ def main() -> None:
 
 
 def _check_words(words: Sequence[str]) -> None:
-    """Raises FileError for a name whose bytes are no text here: records name their inputs, and are UTF-8."""
+    """Raise FileError for a name that is not UTF-8: records name their inputs."""
     for word in words:
         try:
             word.encode("utf-8")
@@ -119,13 +134,6 @@ def _check_words(words: Sequence[str]) -> None:
                 f"the name {word!r} is not UTF-8",
                 do="rename the file; where names are Chinese and the terminal is not, set LANG=C.UTF-8",
             ) from error
-
-
-def _write_everything() -> None:
-    """What the terminal's encoding lacks (Chinese, where there is only ASCII) is written by its number, not refused."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _options(

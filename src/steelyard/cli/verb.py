@@ -1,4 +1,4 @@
-"""A verb as a command: other libraries' option names are answered with ours, and inputs that are pipes are copied."""
+"""A verb as a command: other libraries' option names lead to ours, and inputs that are pipes are copied."""
 
 import os
 import re
@@ -10,8 +10,10 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from steelyard.cli.settings import SETTINGS_OPTION, print_settings
 from steelyard.core.errors import ConfigError, UserError
 from steelyard.core.peer_names import PEER_NAMES
+from steelyard.core.settings_help import read_settings
 from steelyard.io.interrupts import InterruptedRun, interruptible, resumable_work
 from steelyard.io.progress import log
 from steelyard.io.tempfiles import copy_pipe, is_pipe
@@ -22,17 +24,32 @@ _MODEL_OPTION = re.compile(r"(--(?:chat-template|max-length|over-length))(?: ([^
 
 
 class Verb(TyperCommand):
-    """One verb. Every file that it is to read lies on disk when it starts, and can be read as often as it likes."""
+    """A verb. Pipes among its inputs are copied first, so that it can read every file more than once.
+
+    ``config`` is the module and the name of the Config that ``--settings`` prints.
+    """
+
+    def __init__(self, *, config: tuple[str, str] | None = None, **arguments: Any) -> None:
+        self._config = config
+        super().__init__(**arguments)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words after the verb. Raises ConfigError for an option that has another name here."""
-        check_option_names(args, {option for own in self.params for option in own.opts}, verb=str(self.name))
+        """Parse the words after the verb; ``--settings`` prints the settings, whatever else is missing.
+
+        Raises ConfigError for another library's name of an option.
+        """
+        if self._config is not None and SETTINGS_OPTION in args:
+            print_settings(read_settings(*self._config), as_json="--json" in args)
+            ctx.exit()
+        check_option_names(
+            args, {option for parameter in self.params for option in parameter.opts}, verb=str(self.name)
+        )
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the verb. Raises what it raises, with each copy's name replaced by the pipe's.
+        """Run the verb. Raises its errors, with each copy's name replaced by the pipe's.
 
-        A run that is asked to end says what is kept, and exits with 130 after Ctrl-C (128 and the signal's number).
+        An interrupted run reports what can be resumed, and exits with 130 after Ctrl-C (128 plus the signal's number).
         """
         try:
             with interruptible():
@@ -43,6 +60,9 @@ class Verb(TyperCommand):
             if os.environ.get("RANK", "0") == "0":
                 log(resumable_work(out if isinstance(out, Path) else None))
             raise SystemExit(128 + number) from error
+
+    def _options(self) -> set[str]:
+        return {option for parameter in self.params for option in parameter.opts}
 
     def _with_copied_pipes(self, ctx: Any) -> Any:
         if os.environ.get("WORLD_SIZE", "1") != "1":
@@ -56,8 +76,7 @@ class Verb(TyperCommand):
             try:
                 return super().invoke(ctx)
             except UserError as error:
-                options = {option for own in self.params for option in own.opts}
-                do = None if error.do is None else fitted_remedy(error.do, options, verb=str(self.name))
+                do = None if error.do is None else fitted_remedy(error.do, self._options(), verb=str(self.name))
                 if not copies and do == error.do:
                     raise
                 names = {str(copy): str(pipe) for pipe, copy in copies.items()}
@@ -75,12 +94,12 @@ def fitted_remedy(do: str, options: Collection[str], *, verb: str) -> str:
         return do
     if verb != "judge":
         do = _JUDGE_SETTING.sub(r"--set \1model.\2", do)
-    return _MODEL_OPTION.sub(lambda found: found[0] if found[1] in options else _as_setting(found), do)
+    return _MODEL_OPTION.sub(lambda match: match[0] if match[1] in options else _as_setting(match), do)
 
 
-def _as_setting(found: re.Match[str]) -> str:
-    name = found[1].removeprefix("--").replace("-", "_")
-    return f"--set model.{name}={found[2] or 'VALUE'}"
+def _as_setting(match: re.Match[str]) -> str:
+    name = match[1].removeprefix("--").replace("-", "_")
+    return f"--set model.{name}={match[2] or 'VALUE'}"
 
 
 def check_option_names(words: Sequence[str], options: Collection[str], *, verb: str) -> None:
@@ -96,14 +115,14 @@ def check_option_names(words: Sequence[str], options: Collection[str], *, verb: 
         if option in options:
             raise ConfigError(f"{verb} has no option {name}: it is {option} here", do=f"write {option} VALUE")
         if "--set" in options:
-            found = f"{verb} has no option {name}: the setting is {ours!r} here"
-            raise ConfigError(found, do=f"write --set {ours}=VALUE")
+            problem = f"{verb} has no option {name}: the setting is {ours!r} here"
+            raise ConfigError(problem, do=f"write --set {ours}=VALUE")
 
 
 def _with_copies(value: Any, folder: Path, copies: dict[Path, Path]) -> Any:
     """The parameter with every pipe replaced by its copy; the file of ``KIND=FILE`` counts as well."""
     if isinstance(value, list | tuple):
-        return type(value)(_with_copies(one, folder, copies) for one in value)
+        return type(value)(_with_copies(item, folder, copies) for item in value)
     if isinstance(value, str):
         kind, equals, file = value.rpartition("=")
         changed = _with_copies(Path(file), folder, copies) if file else Path(file)
@@ -111,9 +130,9 @@ def _with_copies(value: Any, folder: Path, copies: dict[Path, Path]) -> Any:
     if not isinstance(value, Path) or not is_pipe(value):
         return value
     if value not in copies:
-        own = folder / str(len(copies))
-        own.mkdir()
-        copies[value] = copy_pipe(value, own)
+        place = folder / str(len(copies))
+        place.mkdir()
+        copies[value] = copy_pipe(value, place)
     return copies[value]
 
 

@@ -1,24 +1,35 @@
-"""Settings from TOML and ``--set key=value`` into a frozen Config: misspelt keys and wrong types help."""
+"""Settings from TOML and ``--set key=value`` into a frozen Config. Errors name key, value and valid values."""
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import inspect
 
 from steelyard.core.errors import ConfigError, choices
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
-"""A setting that counts something there must be one of."""
+"""A count of at least one."""
 ConfigType = TypeVar("ConfigType", bound=msgspec.Struct)
+_UNKNOWN = re.compile(r"unknown field `(.*)`$")
+_PLAIN = {
+    inspect.BoolType: "true or false",
+    inspect.IntType: "a whole number",
+    inspect.FloatType: "a number",
+    inspect.StrType: "a text",
+    inspect.AnyType: "anything",
+    inspect.NoneType: "nothing",
+}
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every configuration is: frozen, keyword-only, with a default for everything that has a sensible one."""
+    """The base of every configuration: frozen, keyword-only, with sensible defaults."""
 
 
 def resolve_config(config_type: type[ConfigType], settings: Mapping[str, Any], *, where: str) -> ConfigType:
-    """The Config that the settings describe. Raises ConfigError naming key, place and nearest choice."""
+    """Return the Config of these settings. Raises ConfigError with the key, its place and the nearest choice."""
     names = {field.encode_name for field in msgspec.structs.fields(config_type)}
     for key in settings:
         if key not in names:
@@ -26,15 +37,13 @@ def resolve_config(config_type: type[ConfigType], settings: Mapping[str, Any], *
     try:
         return msgspec.convert(dict(settings), config_type)
     except msgspec.ValidationError as error:
-        from steelyard.core.described import wrong_value
-
-        raise wrong_value(config_type, settings, error, where) from error
+        raise _config_error(config_type, settings, error, where) from error
 
 
 def parse_settings(assignments: Iterable[str], *, option: str = "--set") -> dict[str, Any]:
-    """``["epochs=2", "model.path='x'"]`` as nested settings. A value that is no TOML is taken as plain text.
+    """Parse ``["epochs=2", "model.path='x'"]`` into nested settings. A value that is not TOML is plain text.
 
-    ``option`` is what the person wrote before them. Raises ConfigError for what is no ``KEY=VALUE``.
+    ``option`` is the option before each assignment. Raises ConfigError for anything but ``KEY=VALUE``.
     """
     settings: dict[str, Any] = {}
     for assignment in assignments:
@@ -54,11 +63,93 @@ def parse_settings(assignments: Iterable[str], *, option: str = "--set") -> dict
 
 
 def parse_toml(text: str, *, where: str) -> dict[str, Any]:
-    """The settings in a TOML text. Raises ConfigError with the line that is broken."""
+    """Parse a TOML text. Raises ConfigError with the invalid line."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"not valid TOML: {error}", where=where) from error
+
+
+def describe_type(setting: inspect.Type) -> str:
+    """Describe the values of a type: ``a number``, ``tiers, judged``, ``a list; each item: a text``."""
+    match setting:
+        case inspect.LiteralType():
+            text = ", ".join(map(str, setting.values))
+        case inspect.UnionType():
+            members = [member for member in setting.types if not isinstance(member, inspect.NoneType)]
+            text = " or ".join(map(describe_type, members))
+        case inspect.VarTupleType() | inspect.ListType():
+            text = f"a list; each item: {describe_type(setting.item_type)}"
+        case inspect.TupleType():
+            text = f"a list of {' and '.join(map(describe_type, setting.item_types))}"
+        case inspect.DictType():
+            text = f"KEY=VALUE pairs; each value: {describe_type(setting.value_type)}"
+        case inspect.StructType():
+            text = f"settings of its own: {', '.join(_keys(setting))}"
+        case inspect.IntType(ge=int(least)):
+            text = f"a whole number of {least} or more"
+        case _:
+            text = _PLAIN.get(type(setting), type(setting).__name__.removesuffix("Type").lower())
+    return text
+
+
+def _config_error(
+    config_type: type[msgspec.Struct], settings: Mapping[str, Any], error: msgspec.ValidationError, where: str
+) -> ConfigError:
+    """Return the error for an invalid value: which setting, its value, and what it may be."""
+    message, _, path = str(error).partition(" - at `$")
+    names = [name for name in re.sub(r"\[.*", "", path.rstrip("`")).split(".") if name]
+    setting: inspect.Type = inspect.type_info(config_type)
+    value: Any = settings
+    for name in names:
+        setting, value = _field(setting, name), value[name]
+    setting, value = _invalid_item(setting, value)
+    unknown = _UNKNOWN.search(message)
+    table = _table(setting)
+    if unknown and table:
+        key = ".".join([*names, unknown[1]])
+        return ConfigError(f"unknown setting {key!r}", where=where, allowed=choices(unknown[1], _keys(table)))
+    key = ".".join(names)
+    if not names or unknown or "missing" in message:
+        return ConfigError(f"{key}: {message}" if names else message, where=where, allowed=describe_type(setting))
+    return ConfigError(f"{key} is {_toml_text(value)}", where=where, allowed=_nearest_first(setting, value))
+
+
+def _nearest_first(setting: inspect.Type, value: Any) -> str:
+    """Describe the valid values; of names the nearest comes first."""
+    for member in setting.types if isinstance(setting, inspect.UnionType) else (setting,):
+        if isinstance(member, inspect.LiteralType) and all(isinstance(name, str) for name in member.values):
+            hint = choices(str(value), map(str, member.values)).partition("? ")
+            return f"{hint[0]}? {describe_type(setting)}" if hint[1] else describe_type(setting)
+    return describe_type(setting)
+
+
+def _invalid_item(setting: inspect.Type, value: Any) -> tuple[inspect.Type, Any]:
+    """Return the first invalid name of a list of names, with its type; any other value unchanged."""
+    if isinstance(setting, inspect.VarTupleType | inspect.ListType) and isinstance(value, list | tuple):
+        allowed = setting.item_type
+        if isinstance(allowed, inspect.LiteralType):
+            return next(((allowed, item) for item in value if item not in allowed.values), (setting, value))
+    return setting, value
+
+
+def _field(setting: inspect.Type, name: str) -> inspect.Type:
+    table = _table(setting)
+    fields = {} if table is None else {field.encode_name: field.type for field in table.fields}
+    return fields.get(name, inspect.AnyType())
+
+
+def _table(setting: inspect.Type) -> inspect.StructType | None:
+    members = setting.types if isinstance(setting, inspect.UnionType) else (setting,)
+    return next((member for member in members if isinstance(member, inspect.StructType)), None)
+
+
+def _keys(table: inspect.StructType) -> list[str]:
+    return [field.encode_name for field in table.fields]
+
+
+def _toml_text(value: Any) -> str:
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
 
 
 def _parse_value(text: str) -> Any:

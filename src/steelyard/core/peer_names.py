@@ -1,7 +1,7 @@
-"""Names of settings in other training libraries, and ours for the same thing.
+"""Names of settings in other training libraries, and ours for the same setting.
 
-From the arguments of TRL and transformers 5, OpenRLHF 0.9 and LLaMA-Factory 0.9. Where units differ, the meaning of
-ours is told by ``steelyard VERB --help``: a batch here is a number of prompts with all their answers.
+From the arguments of TRL and transformers 5, OpenRLHF 0.9 and LLaMA-Factory 0.9. Units may differ: a batch here is a
+number of prompts with all their answers (``steelyard VERB --settings``).
 """
 
 from collections.abc import Container
@@ -52,11 +52,11 @@ _OURS = {
     "force": ("overwrite", "overwrite_output_dir"),
 }  # fmt: skip
 PEER_NAMES = {theirs: ours for ours, names in _OURS.items() for theirs in names}
-"""By the other libraries' name: ours."""
+"""Our names by those of other libraries."""
 
 
 def our_name(name: str, allowed: Container[str]) -> str | None:
-    """Our name for another library's ``name``, or for the same name with dashes; null where ``allowed`` lacks it."""
+    """Return our name for another library's, or for the same name with dashes; null where ``allowed`` lacks it."""
     plain = name.strip().lower().replace("-", "_")
     candidate = plain if plain in allowed else PEER_NAMES.get(plain)
     return candidate if candidate is not None and candidate in allowed else None

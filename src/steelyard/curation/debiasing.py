@@ -34,15 +34,15 @@ class Config(BaseConfig, frozen=True):
     """
 
     by: Literal["length", "markdown", "author"] = "length"
-    """What to balance."""
+    """What to balance: length, marks of Markdown, or authors against each other."""
     within: Within = "overall"
     """Balance overall, or within each category, each language, or both."""
     tokenizer: str | None = None
     """Measure length in the tokens of this tokenizer (a folder or hub name), not in characters."""
     pairs: PairChoice | None = None
-    """Which pairs count; none takes the pairs that a case lists, or else every pair across tiers."""
+    """Which pairs count. Default: the pairs that a case lists, or else every pair across tiers."""
     matched: float | None = None
-    """With scores: the largest difference of lengths, as a share of the longer, that counts as equal; none: 0.1."""
+    """With scores: the largest difference of lengths, as a share of the longer, that counts as equal. Default: 0.1."""
     seed: int = 0
     """The seed of the pairs that are dropped."""
 

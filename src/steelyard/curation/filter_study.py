@@ -43,7 +43,7 @@ class Config(BaseConfig, frozen=True):
     repetitions: int = 4
     """The number of repetitions of cross-validation."""
     most_pairs: int | None = None
-    """The largest number of verdicts a prompt, drawn at random; none for all."""
+    """The largest number of verdicts a prompt, drawn at random. Default: all."""
     model: Meta = msgspec.field(default_factory=dict)
     """Settings of the model's kind."""
     seed: int = 0

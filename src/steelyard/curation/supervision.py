@@ -64,19 +64,19 @@ class Config(BaseConfig, frozen=True):
     """
 
     policy: Policy = "agree"
-    """What is dropped: verdicts without enough margin, what closes a cycle, or nothing."""
+    """What is dropped: verdicts without enough margin (agree), what closes a cycle (cycles), or nothing (weight)."""
     tau: float | None = None
-    """With agree: the least margin for a verdict; none is 0."""
+    """With agree: the least margin for a verdict. Default: 0."""
     keep_ties: bool = False
     """With agree: keep ties too."""
     precision: float | None = None
     """With --calibrate: the share of kept verdicts that must be right."""
     confidence: float | None = None
-    """With --calibrate: the confidence in that share; none is 0.95."""
+    """With --calibrate: the confidence in that share. Default: 0.95."""
     human_ties: HumanTies = "leave_out"
     """What a verdict counts on a pair without a strict majority of people."""
     scale: float | None = None
-    """With weight: the divisor of margins; none is 1."""
+    """With weight: the divisor of margins. Default: 1."""
     only: Only = SUPERVISED
     """The judgments that are filtered."""
     compare_ids: bool = True

@@ -35,21 +35,21 @@ class Config(BaseConfig, frozen=True):
     bench_kind: str = "cases"
     """The kind of bench (`steelyard list benches`)."""
     bench: Meta = msgspec.field(default_factory=dict)
-    """Settings of the bench's kind."""
+    """Settings of the bench's kind: docs/settings.md, under benches."""
     model: Meta = msgspec.field(default_factory=dict)
-    """Settings of the model's kind."""
+    """Settings of the model's kind: docs/settings.md, under models."""
     baselines: tuple[str, ...] | None = None
-    """The baselines; none takes all that need no training cases, and ngram where --train-cases is given."""
+    """The baselines. Default: all that need no training cases, and ngram where --train-cases is given."""
     pairs: PairChoice | None = None
-    """Which pairs count; none takes the pairs that a case lists, or else every pair across tiers."""
+    """Which pairs count. Default: the pairs that a case lists, or else every pair across tiers."""
     metric_compat: Literal["cheems"] | None = None
-    """Count exact match as the published code of this paper does."""
+    """Count exact match as the published code of this paper does: cheems."""
     allow_unscored: bool = False
     """Accept scores that are missing for other reasons than length."""
     allow_overlap: bool = False
     """Accept prompts that the model was trained on, and count them."""
     self_test: bool = True
-    """Whether a model is tested on a few of the cases before it scores them all."""
+    """Test the model on a few of the cases before it scores them all."""
     matched_ratio: float = MATCHED_RATIO
     """The largest ratio of lengths of two answers that count as equally long."""
     num_resamples: Positive = 1000

@@ -20,7 +20,7 @@ class DecoderConfig(Config, frozen=True):
     path: str
     """The model's folder or hub name."""
     chat_template: str | None = None
-    """How a conversation becomes text: a built-in name or a Jinja file; none takes the model's own."""
+    """The chat template: a built-in name or a Jinja file. Default: the model's own."""
     strip: bool = False
     """Whether white space at the end of the text is removed."""
     max_length: int = 2048
@@ -32,7 +32,7 @@ class DecoderConfig(Config, frozen=True):
     tokens_per_forward: int = 8192
     """The number of tokens in a forward pass; it changes no score."""
     batch_size: int | None = None
-    """The number of answers in a forward pass; none takes what tokens_per_forward allows."""
+    """The number of answers in a forward pass. Default: what tokens_per_forward allows."""
     padding: Literal["left", "right"] = "right"
     """The side on which rows are padded; it changes no score."""
 
@@ -62,17 +62,17 @@ class FeatureSettings(Config, frozen=True):
     path: str = ""
     """The folder or hub name of the backbone, a decoder in Hugging Face format."""
     layers: tuple[int, ...] = ()
-    """The layers whose states are features, from 1; none of them takes five from a third of the depth on."""
+    """The layers whose states are features, from 1. Default: five, from a third of the depth on."""
     poolings: tuple[Pooling, ...] = ("last", "response", "all", "max")
     """How the states of a text become one vector."""
     chat_template: str | None = None
-    """How a conversation becomes text: a built-in name or a Jinja file; none takes the tokenizer's own."""
+    """The chat template: a built-in name or a Jinja file. Default: the tokenizer's own."""
     max_length: int = 1024
     """The number of tokens that are read of a text."""
     dtype: Precision = "float32"
     """The number type of the backbone."""
     cache: str | None = None
-    """The folder for features that were computed; none takes one in the user's home."""
+    """The folder for computed features. Default: one in the user's home."""
 
     def __post_init__(self) -> None:
         if not self.path:

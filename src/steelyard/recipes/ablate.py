@@ -35,24 +35,31 @@ TABLE_FILE, PLOT_FILE = "ablation.json", "ablation.svg"
 
 
 class Ablation(Experiment, frozen=True, kw_only=True):
-    """The settings of an ablation. Files are case files, searched beside the ablation's file.
+    """An ablation's file. Files are case files, relative to it.
 
-    ``human`` and ``llm`` hold judgments on different prompts: they make the six arms of Table 4. ``training`` names
-    further arms, a file each. ``scaling``: shares of the prompts of the arm ``scaled`` to train on. ``supervisors``:
-    kinds of model that filter the LLM's verdicts instead of the human RM, as controls (``longer``).
-    The tables ``resolve``, ``train``, ``evaluate``, ``supervise`` and ``debias`` are settings of these stages.
+    ``human`` and ``llm`` hold judgments on different prompts: they make the six arms of CHEEMS, Table 4.
     """
 
     model: str
+    """The backbone: a folder beside the file, or a name on the hub."""
     human: str | None = None
+    """The cases with judgments of people; with llm, the arms of CHEEMS, Table 4."""
     llm: str | None = None
+    """The cases with judgments of an LLM, on other prompts."""
     training: dict[str, str] = msgspec.field(default_factory=dict)
+    """Further arms by name: a case file each."""
     scaling: tuple[float, ...] = ()
+    """The shares of the prompts of one arm to train on."""
     scaled: str = HUMAN
+    """The arm of the shares."""
     supervisors: tuple[str, ...] = ()
+    """Kinds of model that filter the LLM's verdicts instead of the human reward model, as controls."""
     resolve: Meta = msgspec.field(default_factory=dict)
+    """Settings of `resolve`."""
     supervise: Meta = msgspec.field(default_factory=dict)
+    """Settings of `supervise`."""
     debias: Meta = msgspec.field(default_factory=dict)
+    """Settings of `debias`."""
 
 
 def read_ablation(path: Path, settings: JsonObject | None = None) -> Ablation:

@@ -46,7 +46,7 @@ class Experiment(BaseConfig, frozen=True, kw_only=True):
     evaluate: Meta = msgspec.field(default_factory=dict)
     """Settings of `evaluate`."""
     num_threads: int | None = None
-    """The number of threads of a training; none leaves it to PyTorch."""
+    """The number of threads of a training. Default: PyTorch's."""
 
 
 ExperimentType = TypeVar("ExperimentType", bound=Experiment)

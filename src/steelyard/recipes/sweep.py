@@ -62,9 +62,13 @@ class Sweep(Experiment, frozen=True, kw_only=True):
     """
 
     training: str
+    """The training cases."""
     models: tuple[Backbone, ...]
+    """The backbones."""
     shares: tuple[float, ...] = (1.0,)
+    """The shares of the prompts to train on."""
     vary: dict[str, tuple[Any, ...]] = msgspec.field(default_factory=dict)
+    """Lists of values by setting of `train`."""
 
 
 class SweepPoint(NamedTuple):

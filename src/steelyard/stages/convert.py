@@ -45,23 +45,23 @@ class Config(BaseConfig, frozen=True):
     """
 
     from_kind: str | None = None
-    """The format of the input; none recognises it by its content."""
+    """The format of the input. Default: recognised by its content."""
     to_kind: str | None = None
-    """The format of the output; none writes a case file, or from a case file the format it came from."""
+    """The format of the output. Default: a case file, or from a case file the format it came from."""
     language: str | None = None
-    """The language of prompts that name none, such as zh."""
+    """The language of prompts without one, such as zh."""
     subset: str | None = None
-    """The subset of prompts that name none."""
+    """The subset of prompts without one."""
     source: str | None = None
-    """The source of prompts that name none."""
+    """The source of prompts without one."""
     part: Literal["human", "llm", "model"] | None = None
     """Keep only the judgments and ratings by people, by LLMs or by reward models."""
     ratings_to_judgments: bool = False
-    """Derive judgments from ratings; equal ratings give none."""
+    """Derive judgments from ratings; equal ratings give no judgment."""
     rows: Literal["joined", "apart"] | None = None
-    """Rows of one prompt: one case, or a case each; none joins rows of pairs."""
+    """Whether rows of one prompt become one case, or a case each. Default: rows of pairs are joined."""
     settings: JsonObject = {}  # noqa: RUF012  msgspec copies the default
-    """Settings of the format that is written, or read where a case file is written."""
+    """Settings of the format that is written, or read where a case file is written: docs/settings.md, under formats."""
 
 
 class Conversion(NamedTuple):

@@ -29,7 +29,7 @@ class Config(BaseConfig, frozen=True):
     """``model``: settings of the model given by ``--model``."""
 
     model: Meta = msgspec.field(default_factory=dict)
-    """Settings of the model's kind."""
+    """Settings of the model's kind: docs/settings.md, under models."""
 
 
 class InspectOptions(NamedTuple):

@@ -40,9 +40,9 @@ class Config(BaseConfig, frozen=True):
     compare: Design = "pairs"
     """What a request compares: pairs, the circular triples of CHEEMS, the best of up to four, or ratings."""
     chat: Meta = msgspec.field(default_factory=dict)
-    """The chat: its kind and the settings of the kind."""
+    """The chat: its kind and the settings of the kind (docs/settings.md, under chats)."""
     judge: Meta = msgspec.field(default_factory=dict)
-    """Settings of the way of asking."""
+    """The style of the questions and its settings: docs/settings.md, under judges."""
     price: tuple[float, float] | None = None
     """The price of a million tokens, of prompts and of replies, in any currency."""
     members: tuple[PanelMember, ...] = ()

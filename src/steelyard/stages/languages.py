@@ -30,9 +30,9 @@ class Config(BaseConfig, frozen=True):
     """
 
     english: str | None = None
-    """The language that others are compared with; none takes the one that is English."""
+    """The language that others are compared with. Default: English."""
     languages: tuple[str, ...] | None = None
-    """The languages that are compared; none takes all. Numbers are over items that all of them have."""
+    """The languages that are compared, over items that all of them have. Default: all languages."""
     num_resamples: Positive = 1000
     """The number of bootstrap resamples of items."""
     seed: int = 0

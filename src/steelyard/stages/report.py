@@ -22,7 +22,7 @@ class Config(BaseConfig, frozen=True):
     """The title and language of the page, and the room for whole items in it."""
 
     title: str | None = None
-    """The title of the page; none names its runs."""
+    """The title of the page. Default: the names of its runs."""
     language: Literal["en", "zh"] = "en"
     """The language in which the page opens."""
     max_megabytes: float = 12.0

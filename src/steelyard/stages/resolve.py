@@ -58,7 +58,7 @@ class Config(BaseConfig, frozen=True):
     only: Only = EVERYTHING
     """The judgments that count."""
     aggregate: Literal["none", "majority", "dawid-skene"] = "none"
-    """With majority, the verdicts on a pair vote first and an even vote is a tie; with none, each counts."""
+    """Each verdict counts (none), a majority of them with even votes as ties, or dawid-skene weighs the judges."""
     quality: bool = True
     """Whether judges and authors are measured in the same pass; it costs up to a third of the speed."""
     author_ties: Ties = "half"

@@ -23,9 +23,9 @@ class Config(BaseConfig, frozen=True):
     """
 
     model: Meta = msgspec.field(default_factory=dict)
-    """Settings of the model's kind."""
+    """Settings of the model's kind: docs/settings.md, under models."""
     self_test: bool = True
-    """Whether the model is tested on a few of the cases before it scores them all."""
+    """Test the model on a few of the cases before it scores them all."""
 
 
 class UnscoredResponses(Record, frozen=True):

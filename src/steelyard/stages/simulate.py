@@ -52,13 +52,13 @@ class Config(BaseConfig, frozen=True):
     languages: tuple[str, ...] = ("zh", "en")
     """The languages of the prompts."""
     num_prompts: int | None = None
-    """The number of prompts; none takes all of the languages."""
+    """The number of prompts. Default: all of the languages."""
     test_share: float = 0.35
     """The share of prompts for testing."""
     num_worse: int = 4
     """The number of worse answers of a prompt, each of another kind."""
     held_out_kind: str | None = "code_switched"
-    """The kind of worse answer that only kinds.jsonl has; none holds no kind out."""
+    """The kind of worse answer that only kinds.jsonl has."""
     num_annotators: int = 8
     """The number of simulated people."""
     human: Noise = HUMAN

@@ -41,11 +41,11 @@ class Config(BaseConfig, frozen=True):
     answer_reduction: Literal["sum", "avg"] = "sum"
     """How the log-probabilities of an answer's tokens become one number: their sum or their mean."""
     prompts_per_step: int | None = None
-    """Whole prompts in one step; null takes 8, or 4 or 2 of few prompts."""
+    """Whole prompts in one step. Default: 8, or 4 or 2 of few prompts."""
     epochs: int = 2
-    """How often all cases are used."""
+    """The number of passes over the cases."""
     learning_rate: float | None = None
-    """The highest learning rate; null takes one by what is trained."""
+    """The highest learning rate. Default: by what is trained."""
     warm_up: float = 0.1
     """The share of the steps over which the learning rate rises."""
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
@@ -59,7 +59,7 @@ class Config(BaseConfig, frozen=True):
     reduction: Literal["pair", "prompt"] = "pair"
     """Whether the loss is a mean over pairs, or over prompts of the mean over their pairs."""
     regulariser: float | None = None
-    """The weight of the mean of r^2; null takes 0.1, or 0 for an implicit model."""
+    """The weight of the mean of r^2. Default: 0.1, or 0 for an implicit model."""
     centring: float = 0.0
     """The weight of the mean of (r_better + r_worse)^2."""
     tie_learning_rate: float = 0.01
@@ -67,15 +67,15 @@ class Config(BaseConfig, frozen=True):
     label_smoothing: float = 0.0
     """The probability that a label is the wrong way round."""
     batching: Literal["whole", "packed", "greedy"] = "whole"
-    """Steps of prompts_per_step whole prompts, of whole prompts up to tokens_per_step, or of slots answers (greedy)."""
+    """Steps of prompts_per_step prompts (whole), up to tokens_per_step (packed), or of slots answers (greedy)."""
     tokens_per_step: int = 16_384
     """The size of a step in tokens with batching=packed."""
     kernel: Literal["packed", "padded"] | None = None
-    """packed computes a prompt once for all its answers, padded one row an answer; null packs where it is exact."""
+    """packed computes a prompt once for all its answers, padded one row an answer. Default: packed where exact."""
     slots: int = 16
     """The size of a step in answers with batching=greedy."""
     pairs: PairChoice | None = None
-    """Which pairs of a case are used: tiers, reachable, judged or listed."""
+    """Which pairs count. Default: the pairs that a case lists, or else every pair across tiers."""
     trainable: str = "all"
     """all weights, the head, or last:N for the last N layers, the final norm and the head."""
     dtype: Literal["float32", "bfloat16"] = "float32"
@@ -99,13 +99,13 @@ class Config(BaseConfig, frozen=True):
     recompute: Literal["auto", "none", "mlp", "layers"] = "auto"
     """What the backward pass recomputes: nothing, mlp and norms, or layers; auto as little as memory allows."""
     chat_template: str | None = None
-    """A built-in template (plain) or a Jinja file; null takes the model's own."""
+    """A built-in template (plain) or a Jinja file. Default: the model's own."""
     strip: bool = True
     """Whether white space at the very end of a conversation is removed."""
     max_length: int = 2048
     """The length limit of a conversation in tokens."""
     over_length: OverLength = "unscored"
-    """What happens to longer answers, in training and scoring: left out, cut on the left or right, or refuse."""
+    """Answers over the limit, in training and scoring: unscored, cut on the left or right, or refuse to run."""
     tokens_per_forward: int = 8192
     """The bound of a forward pass in tokens; it limits memory and changes no result but by rounding."""
     evaluate_every: int = 0
@@ -119,7 +119,7 @@ class Config(BaseConfig, frozen=True):
     checkpoint_every: int = 0
     """Steps between checkpoints; 0 writes one every ten minutes."""
     track: tuple[str | dict[str, Any], ...] | None = None
-    """Trackers, as kinds or tables with kind; null takes lines, and TensorBoard where tensorboardX is installed."""
+    """Trackers, as kinds or tables with kind. Default: lines, and TensorBoard where tensorboardX is installed."""
     divergence_factor: float = 3.0
     """Stop when the loss exceeds this multiple of its running median."""
     divergence_steps: int = 10
@@ -127,7 +127,7 @@ class Config(BaseConfig, frozen=True):
     calibrate_rewards: Literal["none", "standardise"] = "none"
     """standardise scales the saved head so that the rewards of the reference set have a spread of 1."""
     reference_prompts: int = 128
-    """How many prompts the reference set has where no file is named; 0 leaves it out."""
+    """The number of prompts of the reference set where no file is named; 0 for no set."""
     preflight: bool = True
     """Check, before training, the loss of equal scores and that a head alone can learn the first step."""
     allow_overlap: bool = False

@@ -3,6 +3,7 @@ import json
 from typer.testing import CliRunner
 
 from steelyard.cli.main import build_app
+from steelyard.core.errors import ConfigError
 
 
 def test_the_examples_of_the_help_run(tmp_path, monkeypatch):
@@ -45,4 +46,5 @@ def test_a_part_of_a_file_is_its_people(tmp_path, monkeypatch):
     ]
     again = CliRunner().invoke(build_app(), ["convert", "people.jsonl", "none.jsonl", "--part", "llm"])
     assert again.stdout.splitlines()[0] == "cases to cases: 1 cases, 1 rows in none.jsonl"
-    assert CliRunner().invoke(build_app(), ["convert", "pandalm.json", "x.jsonl", "--part", "person"]).exit_code == 2
+    refused = CliRunner().invoke(build_app(), ["convert", "pandalm.json", "x.jsonl", "--part", "person"])
+    assert isinstance(refused.exception, ConfigError)

@@ -1,11 +1,15 @@
 import json
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from steelyard.cli.main import build_app
+from steelyard.cli.verbs.evaluate import policy_lines
 from steelyard.core.errors import ConfigError
+from steelyard.evaluation.pair_verdicts import PairOutcomes
 from steelyard.io.cases import write_cases
+from steelyard.statistics.intervals import Estimate
 from strategies import case
 
 
@@ -112,3 +116,50 @@ def test_misspelt_choices_are_refused(files):
     for option, value in (("--pairs", "tier"), ("--metric-compat", "cheem")):
         with pytest.raises(ConfigError):
             run(files, "--bench", str(files / "open.jsonl"), "--model", "first", option, value)
+
+
+NOTHING = Estimate(None, None, None, 0)
+
+
+def estimate(number):
+    return Estimate(number, number - 0.1, number + 0.1, 10)
+
+
+def policy(accuracy, exact_match=None):
+    share = None if exact_match is None else estimate(exact_match)
+    return SimpleNamespace(overall=None, accuracy=estimate(accuracy), exact_match=share)
+
+
+def judged_summary(accuracy):
+    """The fields of a summary that tell how ties and missing verdicts count."""
+    return SimpleNamespace(
+        outcomes=PairOutcomes(
+            num_pairs=5, win=3, loss=0, tie=0, unreadable=0, refused=0, cut_off=2, failed=0, by_language={}
+        ),
+        accuracy=accuracy,
+        policies={
+            "wrong": policy(0.6, 0.5),
+            "half": policy(0.8),
+            "right": policy(1.0, 1.0),
+        },
+        judges={},
+    )
+
+
+def test_policies_side_by_side():
+    assert list(policy_lines(judged_summary(estimate(0.6)))) == [
+        "of 5 pairs: win 3, cut off 2",
+        "  ties and missing verdicts wrong: accuracy 60.0% [50.0%, 70.0%], exact match 50.0% [40.0%, 60.0%]",
+        "  ties and missing verdicts half: accuracy 80.0% [70.0%, 90.0%]",
+        "  ties and missing verdicts right: accuracy 100.0% [90.0%, 110.0%], exact match 100.0% [90.0%, 110.0%]",
+    ]
+
+
+def test_without_headline_there_is_a_range():
+    lines = list(policy_lines(judged_summary(NOTHING)))
+    assert lines[1].startswith("no headline")
+    assert "between 60.0% and 100.0%" in lines[2]
+
+
+def test_scores_have_no_outcomes():
+    assert list(policy_lines(SimpleNamespace(outcomes=None))) == []

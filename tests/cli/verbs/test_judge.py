@@ -5,8 +5,11 @@ from typer.testing import CliRunner
 
 from chat_server import record
 from steelyard.cli.main import build_app
+from steelyard.cli.output import judge_lines
 from steelyard.core.errors import ConfigError
 from steelyard.io.cases import read_cases, write_cases
+from steelyard.judging.verdicts import VerdictSummary
+from steelyard.statistics.intervals import Estimate
 from strategies import case
 
 
@@ -60,3 +63,27 @@ def test_a_panel_comes_from_a_file_and_settings_go_over_it(judged, tmp_path):
 def test_what_is_misspelt_is_refused(judged):
     with pytest.raises(ConfigError, match="unknown setting 'chatt'"):
         judged("--set", "chatt.path=x")
+
+
+NOTHING = Estimate(None, None, None, 0)
+
+
+def test_a_judge_in_three_lines():
+    judge = VerdictSummary(
+        outcomes={"left": 7, "cut off": 1},
+        by_language={},
+        inconsistent=Estimate(0.25, 0.15, 0.35, 10),
+        first_preferred=Estimate(0.6, 0.5, 0.7, 1200),
+    )
+    assert list(judge_lines({"m": judge})) == [
+        "m: left 7, cut off 1",
+        "  inconsistent between orders: 25.0% [15.0%, 35.0%] of 10",
+        "  first one preferred: 60.0% [50.0%, 70.0%] of 1,200",
+    ]
+
+
+def test_ratings_have_no_orders():
+    judge = VerdictSummary(
+        outcomes={}, by_language={}, ratings={"3": 1, "10": 2}, inconsistent=NOTHING, first_preferred=NOTHING
+    )
+    assert list(judge_lines({"m": judge})) == ["m: no verdicts", "  ratings: 3: 1, 10: 2"]

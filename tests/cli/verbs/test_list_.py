@@ -9,9 +9,9 @@ from steelyard.core.plugins import kinds, packages
 def test_every_plugin_is_listed_with_what_it_is():
     listed = json.loads(CliRunner().invoke(build_app(), ["list", "--json"]).output)
     assert set(listed) == set(packages())
-    for room in packages():
-        assert set(listed[room]) == set(kinds(room))
-        assert all(listed[room].values())
+    for package in packages():
+        assert set(listed[package]) == set(kinds(package))
+        assert all(listed[package].values())
 
 
 def test_one_room_as_text():

@@ -1,25 +1,38 @@
-"""The verb `ablate` on the command line."""
+"""The verb `ablate`: training data compared by the reward models that they give."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from steelyard.cli.output import TerminalTable, print_lines
+from steelyard.cli.pipelines import (
+    AsJson,
+    DryRun,
+    FileSettings,
+    ListsSettings,
+    RunsFolder,
+    arm_table,
+    difference_lines,
+    planned_lines,
+)
+
 if TYPE_CHECKING:
     from steelyard.recipes.ablate import AblationResult
+
+CONFIG = ("steelyard.recipes.ablate", "Ablation")
 
 
 def command(
     ablation: Annotated[Path, typer.Argument(help="The ablation's TOML file.")],
     *,
-    out: Annotated[Path | None, typer.Option(help="The folder for all runs. Default: named as the file.")] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="KEY=VALUE instead of the file's own, such as train.epochs=1; repeat."),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Name every stage and its state; change nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+    out: RunsFolder = None,
+    settings: FileSettings = None,
+    lists_settings: ListsSettings = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train one backbone on different data, several seeds each, and show which data made the better reward model.
 
@@ -31,29 +44,24 @@ def command(
 
     Example: `steelyard ablate ablation.toml --out ablated --dry-run`
     """
-    import json
-
-    from steelyard.cli.arms import planned_lines
-    from steelyard.cli.shown import echo
     from steelyard.core.config import parse_settings
     from steelyard.io.lines import check_readable
-    from steelyard.recipes.ablate import ablate, ablation_recipe, read_ablation
 
     check_readable(ablation)
-    asked = read_ablation(ablation, parse_settings(setting or ()))
+    # Only now: it imports torch, and a file that cannot be read is refused at once.
+    from steelyard.recipes.ablate import PLOT_FILE, ablate, ablation_recipe, read_ablation
+
+    experiment = read_ablation(ablation, parse_settings(settings or ()))
     folder = out or Path(ablation.stem)
     if dry_run:
-        echo("\n".join(planned_lines(ablation_recipe(asked, ablation), folder)))
+        print_lines(planned_lines(ablation_recipe(experiment, ablation), folder))
         return
-    found = ablate(asked, ablation, folder)
-    lines = [json.dumps(found.record(), indent=2)] if as_json else [*_lines(found), f"{folder / 'ablation.svg'}"]
-    echo("\n".join(lines))
+    result = ablate(experiment, ablation, folder)
+    print_lines([json.dumps(result.record(), indent=2)] if as_json else [*_lines(result), f"{folder / PLOT_FILE}"])
 
 
-def _lines(found: "AblationResult") -> Iterator[str]:
-    from steelyard.cli.arms import arm_lines, difference_lines
-
-    yield from arm_lines(found.arms)
+def _lines(result: "AblationResult") -> Iterator[str | TerminalTable]:
+    yield arm_table(result.arms)
     yield ""
-    yield from difference_lines(found.differences)
-    yield "* beyond doubt at 5 %, corrected for all differences here (Holm); intervals are over prompts, paired"
+    yield from difference_lines(result.differences)
+    yield "* significant at 5 %, corrected for all differences here (Holm); intervals are over prompts, paired"

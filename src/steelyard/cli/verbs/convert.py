@@ -1,89 +1,66 @@
-"""The verb `convert` on the command line."""
+"""Convert preference data into a case file, or a case file into another format.
 
-import json
+Rows of pairs that share a prompt become one case; back in a format of pairs they are the same rows, those of one
+prompt together. What a format cannot carry is counted and printed; nothing is dropped in silence.
+`steelyard list formats` names the formats.
+
+Example: `steelyard convert oasst.json cases.jsonl --language zh`
+
+Example: `steelyard convert pandalm.json people.jsonl --part human`
+
+Example: `steelyard convert cases.jsonl pairs.jsonl --to trl`
+
+Example: `steelyard convert cases.jsonl inside.jsonl --to trl --set implicit=true`
+
+Example: `steelyard convert rated.jsonl judged.jsonl --ratings-to-judgments`
+
+Example: `steelyard convert mine.jsonl cases.jsonl --from openrlhf --set chosen_key=good --set rejected_key=bad`
+"""
+
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
-
-import typer
+from typing import TYPE_CHECKING
 
 from steelyard.cli.completion import complete_format
+from steelyard.cli.stage_verb import SettingOption, StageArgument, StageVerb, Values
+
+if TYPE_CHECKING:
+    from steelyard.stages.convert import Conversion
 
 
-def command(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A file, or a dataset saved to disk.")],
-    out: Annotated[Path, typer.Argument(help="The file to write: .jsonl, .parquet, or .json for others than cases.")],
-    *,
-    from_kind: Annotated[
-        str | None,
-        typer.Option(
-            "--from", autocompletion=complete_format, help="The format of IN. Default: recognised by its content."
-        ),
-    ] = None,
-    to_kind: Annotated[
-        str | None,
-        typer.Option("--to", autocompletion=complete_format, help="The format of OUT. Default: cases, a case file."),
-    ] = None,
-    language: Annotated[str | None, typer.Option(help="The language of prompts that name none, such as zh.")] = None,
-    subset: Annotated[str | None, typer.Option(help="The subset of prompts that name none.")] = None,
-    source_name: Annotated[str | None, typer.Option("--source", help="The source of prompts that name none.")] = None,
-    part: Annotated[
-        Literal["human", "llm", "model"] | None,
-        typer.Option(help="Keep only the judgments and ratings by people, by LLMs or by reward models."),
-    ] = None,
-    ratings_to_judgments: Annotated[
-        bool, typer.Option("--ratings-to-judgments", help="Derive judgments from ratings; equal ones give none.")
-    ] = False,
-    rows: Annotated[
-        Literal["joined", "apart"] | None,
-        typer.Option(help="Rows of one prompt: one case (default for rows of pairs), or each its own."),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A setting of the format, as KEY=VALUE; repeat."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
-) -> None:
-    """Convert preference data into a case file, or a case file into another format.
+def prepare(inputs: Values, settings: Values) -> None:
+    """Move settings that are not those of `convert` to the settings of the format."""
+    from steelyard.stages.convert import Config
 
-    Rows of pairs that share a prompt become one case; back in a format of pairs they are the same rows, those of one
-    prompt together. What a format cannot carry is counted and printed; nothing is dropped in silence.
-    `steelyard list formats` names the formats.
+    settings["settings"] = {key: settings.pop(key) for key in list(settings) if key not in Config.__struct_fields__}
 
-    Example: `steelyard convert oasst.json cases.jsonl --language zh`
 
-    Example: `steelyard convert pandalm.json people.jsonl --part human`
-
-    Example: `steelyard convert cases.jsonl pairs.jsonl --to trl`
-
-    Example: `steelyard convert cases.jsonl inside.jsonl --to trl --set implicit=true`
-
-    Example: `steelyard convert rated.jsonl judged.jsonl --ratings-to-judgments`
-
-    Example: `steelyard convert mine.jsonl cases.jsonl --from openrlhf --set chosen_key=good --set rejected_key=bad`
-    """
-    from steelyard.cli.shown import echo
-    from steelyard.core.config import parse_settings
-    from steelyard.stages.convert import Config, convert
-
-    config = Config(
-        from_kind=from_kind,
-        to_kind=to_kind,
-        language=language,
-        subset=subset,
-        source=source_name,
-        part=part,
-        ratings_to_judgments=ratings_to_judgments,
-        rows=rows,
-        settings=parse_settings(set_ or ()),
-    )
-    done = convert(source, out, config, force=force)
-    if as_json:
-        typer.echo(json.dumps(done._asdict(), indent=2, ensure_ascii=False))
-        return
-    echo(f"{done.from_kind} to {done.to_kind}: {done.num_cases:,} cases, {done.num_written:,} rows in {out}")
-    if done.num_rows > done.num_cases:
-        echo(f"  {done.num_rows:,} rows are {done.num_cases:,} prompts; --rows apart keeps each row a case")
-    for title, counts in (("noted", done.noted), ("lost", done.lost)):
+def lines(conversion: "Conversion", out: Path) -> Iterator[str]:
+    """Yield the number of cases and rows, and what was derived or lost."""
+    num_cases, num_rows = conversion.num_cases, conversion.num_rows
+    kinds = f"{conversion.from_kind} to {conversion.to_kind}"
+    yield f"{kinds}: {num_cases:,} cases, {conversion.num_written:,} rows in {out}"
+    if num_rows > num_cases:
+        yield f"  {num_rows:,} rows are {num_cases:,} prompts; --rows apart keeps each row a case"
+    for title, counts in (("noted", conversion.noted), ("lost", conversion.lost)):
         for name, number in sorted(counts.items()):
-            echo(f"  {title}: {name} {number:,}")
+            yield f"  {title}: {name} {number:,}"
+
+
+command = StageVerb(
+    "convert",
+    (
+        StageArgument("source", "A file, or a dataset saved to disk.", metavar="IN"),
+        StageArgument("out", "The file to write: .jsonl, .parquet, or .json for others than cases."),
+        SettingOption("from_kind", "--from", complete=complete_format),
+        SettingOption("to_kind", "--to", complete=complete_format),
+        SettingOption("language"),
+        SettingOption("subset"),
+        SettingOption("source"),
+        SettingOption("part"),
+        SettingOption("ratings_to_judgments"),
+        SettingOption("rows"),
+    ),
+    lines,
+    prepare,
+)

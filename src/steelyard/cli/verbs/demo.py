@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from steelyard.cli.output import echo_record, print_lines
+from steelyard.cli.pipelines import AsJson, RedoFrom, StageSettings
+
 if TYPE_CHECKING:
     from steelyard.ranking.conflicts import Conflicts
     from steelyard.recipes.demo import Demo
@@ -15,13 +18,9 @@ def command(
     *,
     out: Annotated[Path, typer.Option(help="The folder for everything.")] = Path("demo"),
     seed: Annotated[int, typer.Option(help="Another seed is another simulation and another model.")] = 0,
-    setting: Annotated[
-        list[str] | None, typer.Option("--set", help="STAGE.KEY=VALUE: model.epochs=2, simulated.test_share=0.3 …")
-    ] = None,
-    redo_from: Annotated[
-        str | None, typer.Option("--from", help="Run this stage and all that follow from it again.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    settings: StageSettings = None,
+    redo_from: RedoFrom = None,
+    as_json: AsJson = False,
 ) -> None:
     """Go the whole path on built-in data, on a CPU, in minutes: from verdicts to a reward model and a page to read.
 
@@ -30,18 +29,14 @@ def command(
 
     Example: `steelyard demo --out demo`
     """
-    import msgspec
-
-    from steelyard.cli.shown import echo
     from steelyard.core.config import parse_settings
     from steelyard.recipes.demo import demo
 
-    done = demo(out, parse_settings(setting or ()), seed=seed, redo_from=redo_from)
+    done = demo(out, parse_settings(settings or ()), seed=seed, redo_from=redo_from)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(_record(done)), indent=2).decode())
-        return
-    for line in _lines(done):
-        echo(line)
+        echo_record(_record(done))
+    else:
+        print_lines(_lines(done))
 
 
 def _record(done: "Demo") -> dict[str, Any]:
@@ -56,31 +51,34 @@ def _record(done: "Demo") -> dict[str, Any]:
 
 def _lines(done: "Demo") -> Iterator[str]:
     """What a person wants to know, and first of all that nobody judged anything here."""
-    names = ("simulated", "resolved", "evaluated", "by_kind")
-    made, resolved, found, kinds = (done.runs[name].summary for name in names)
-    parts, conflicts, right = made.num_prompts, resolved.conflicts.overall, done.right_by_key
-    llm = done.runs["resolved_llm"].summary.conflicts.overall
+    simulated, resolved, evaluated, by_kind = (
+        done.runs[name].summary for name in ("simulated", "resolved", "evaluated", "by_kind")
+    )
+    parts, conflicts, right = simulated.num_prompts, resolved.conflicts.overall, done.right_by_key
     yield "SIMULATED: the worse answers are made by code and all verdicts by a noise model. This shows the path; it is"
     yield "no evidence about people or models."
     yield f"prompts               {parts['train']} to learn from, {parts['test']} others to test on"
     yield f"conflict ratio        {_ratio(conflicts)} of simulated people"
-    yield f"                      {_ratio(llm)} of a simulated LLM, not trained on"
+    of_llm = done.runs["resolved_llm"].summary.conflicts.overall
+    yield f"                      {_ratio(of_llm)} of a simulated LLM, not trained on"
     yield f"ordered by rankings   {conflicts.share_of_pairs_ordered:.1%} of the pairs: {right.total:,}, of which"
     yield f"                      {right.number / right.total:.1%} as in the answer key"
-    yield f"accuracy              {_interval(found['accuracy'])}; exact match {_interval(found['exact_match'])}"
-    for name, own in found["baselines"].items():
-        yield f"  {name:20}{_interval(own['accuracy'])}; model minus {name} {_interval(own['difference'])}"
-    yield from _by_kind(kinds)
+    accuracy, exact_match = _interval(evaluated["accuracy"]), _interval(evaluated["exact_match"])
+    yield f"accuracy              {accuracy}; exact match {exact_match}"
+    for name, baseline in evaluated["baselines"].items():
+        difference = _interval(baseline["difference"])
+        yield f"  {name:20}{_interval(baseline['accuracy'])}; model minus {name} {difference}"
+    yield from _kind_lines(by_kind)
     yield f"all of it with figures: {done.page}"
 
 
-def _by_kind(summary: dict[str, Any]) -> Iterator[str]:
+def _kind_lines(summary: dict[str, Any]) -> Iterator[str]:
     """How often the good answer scored above one worse answer of each kind; chance is a half."""
-    learnt = summary["baselines"].get("ngram")
-    yield "the good answer above a worse one that is" + (" (in brackets: by the ngram baseline)" if learnt else "")
-    for kind, own in summary["by_category"].items():
-        beside = f" ({learnt['by_category'][kind]['accuracy']['value']:.3f})" if learnt else ""
-        yield f"  {kind:31}{_interval(own['accuracy'])}{beside}"
+    ngram = summary["baselines"].get("ngram")
+    yield "the good answer above a worse one that is" + (" (in brackets: by the ngram baseline)" if ngram else "")
+    for kind, category in summary["by_category"].items():
+        baseline = f" ({ngram['by_category'][kind]['accuracy']['value']:.3f})" if ngram else ""
+        yield f"  {kind:31}{_interval(category['accuracy'])}{baseline}"
 
 
 def _ratio(conflicts: "Conflicts") -> str:

@@ -6,6 +6,10 @@ from typing import Annotated
 
 import typer
 
+from steelyard.cli.output import columns, print_lines
+
+_STATES = {True: "ok", False: "lacks", None: "-"}
+
 
 def command(
     folder: Annotated[Path, typer.Argument(help="Where results would go: the disk that is checked.")] = Path(),
@@ -25,10 +29,11 @@ def command(
     if as_json:
         typer.echo(json.dumps([check._asdict() for check in checks], indent=2))
     else:
+        rows: list[tuple[str, str, str]] = []
         for check in checks:
-            mark = {True: "ok", False: "lacks", None: "-"}[check.is_fine]
-            typer.echo(f"{mark:6} {check.name:14} {check.found}")
+            rows.append((_STATES[check.is_fine], check.name, check.found))
             if check.is_fine is False:
-                typer.echo(f"{'':6} {'':14} do: {check.do}")
+                rows.append(("", "", f"do: {check.do}"))
+        print_lines(columns(rows))
     if any(check.is_fine is False for check in checks):
         raise typer.Exit(2)

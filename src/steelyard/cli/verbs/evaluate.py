@@ -1,116 +1,43 @@
-"""The verb `evaluate` on the command line."""
+"""Evaluate a reward model, or scores made elsewhere, with intervals and next to simple baselines.
 
-from collections.abc import Iterator, Mapping
+A pair is right when the better response has the strictly greater score; a prompt is an exact match when all of its
+pairs are right. The headline is the mean over the top categories; intervals are a bootstrap over prompts. Before it
+scores, a model is tested on a few of the cases: batches, packing, beginning mark, last token, head, length.
+
+Example: `steelyard evaluate --bench test.jsonl --model my-model --out result`
+
+Example: `steelyard evaluate --bench cheemsbench=open.jsonl --bench cheemsbench=human.jsonl --model model --out out`
+
+Example: `steelyard evaluate --bench rewardbench=filtered.parquet --scores scores.jsonl --out rewardbench`
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from steelyard.cli.completion import complete_baselines, complete_bench, complete_model
-from steelyard.cli.model_options import (
-    ChatTemplateOption,
-    MaxLengthOption,
-    OverLengthOption,
-    with_model_options,
-)
+from steelyard.cli.completion import complete_baselines, complete_bench
+from steelyard.cli.output import judge_lines, percent_text
+from steelyard.cli.stage_verb import MODEL, MODEL_SETTINGS, SettingOption, StageOption, StageVerb, Values
+from steelyard.core.errors import ConfigError
+from steelyard.core.types import Run
 
 if TYPE_CHECKING:
     from steelyard.evaluation.measures.accuracy import EnglishDrop
     from steelyard.evaluation.summary import EvaluationSummary
+    from steelyard.evaluation.tie_policies import Policy
     from steelyard.statistics.intervals import Estimate
 
 
-def command(
-    *,
-    bench: Annotated[
-        list[str],
-        typer.Option(
-            autocompletion=complete_bench,
-            help="[KIND=]FILE; repeat. Without a kind: a case file. Kinds: steelyard list benches.",
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="The folder for run.json, items.jsonl and scores.jsonl.")],
-    model: Annotated[
-        str | None,
-        typer.Option(autocompletion=complete_model, help="A trained model's folder, or a kind: steelyard list models."),
-    ] = None,
-    scores: Annotated[
-        Path | None, typer.Option(help="Scores made elsewhere, instead of --model: one line for each case.")
-    ] = None,
-    train_cases: Annotated[
-        Path | None, typer.Option(help="The training file: the n-gram baseline learns from it.")
-    ] = None,
-    baselines: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=complete_baselines, help="Some of longer,shorter,random,first,ngram; or none. Default: all."
-        ),
-    ] = None,
-    pairs: Annotated[str | None, typer.Option(help="Which pairs count: tiers, reachable, judged or listed.")] = None,
-    metric_compat: Annotated[
-        str | None, typer.Option(help="cheems: count exact match as its published code does.")
-    ] = None,
-    over_length: OverLengthOption = None,
-    max_length: MaxLengthOption = None,
-    chat_template: ChatTemplateOption = None,
-    allow_unscored: Annotated[
-        bool,
-        typer.Option("--allow-unscored", help="Accept scores that are missing for other reasons than length."),
-    ] = False,
-    no_self_test: Annotated[
-        bool, typer.Option("--no-self-test", help="Skip the tests of the model before it scores; the run records it.")
-    ] = False,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="seed=1, num_resamples=…, matched_ratio=1.1, model.KEY=…, bench.KEY=…; repeat."),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(help="How many processes read --scores. Default: one for each core, for large files."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
-) -> None:
-    """Evaluate a reward model, or scores made elsewhere, with intervals and next to simple baselines.
-
-    A pair is right when the better response has the strictly greater score; a prompt is an exact match when all of its
-    pairs are right. The headline is the mean over the top categories; intervals are a bootstrap over prompts. Before it
-    scores, a model is tested on a few of the cases: batches, packing, beginning mark, last token, head, length.
-
-    Example: `steelyard evaluate --bench test.jsonl --model my-model --out result`
-
-    Example: `steelyard evaluate --bench cheemsbench=open.jsonl --bench cheemsbench=human.jsonl --model model --out out`
-
-    Example: `steelyard evaluate --bench rewardbench=filtered.parquet --scores scores.jsonl --out rewardbench`
-    """
-    from steelyard.cli.shown import show
-    from steelyard.core.config import parse_settings, resolve_config
-    from steelyard.stages.evaluate import Config, evaluate
-
-    kind, files = _kind_and_files(bench)
-    given = {"pairs": pairs, "metric_compat": metric_compat, "bench_kind": kind}
-    read = {"over_length": over_length, "max_length": max_length, "chat_template": chat_template}
-    settings = with_model_options(parse_settings(setting or ()), **read)
-    settings |= {key: value for key, value in given.items() if value is not None}
-    if baselines is not None:
-        settings["baselines"] = [] if baselines == "none" else [name.strip() for name in baselines.split(",")]
-    if allow_unscored:
-        settings["allow_unscored"] = True
-    if no_self_test:
-        settings["self_test"] = False
-    config = resolve_config(Config, settings, where="evaluate")
-    own: dict[str, Any] = {"model": model, "scores": scores, "train_cases": train_cases}
-    run = evaluate(files, out, config, **own, workers=workers, force=force)
-    show(run, _lines(run.summary), as_json=as_json)
+def prepare(inputs: Values, settings: Values) -> None:
+    """Read the kind of bench from its files."""
+    settings["bench_kind"], inputs["benches"] = _kind_and_files(inputs["benches"])
 
 
-def _kind_and_files(given: list[str]) -> tuple[str, list[Path]]:
+def _kind_and_files(values: Sequence[str]) -> tuple[str, list[Path]]:
     """One kind of bench and its files. A value that names an existing file is that file, whatever signs it holds."""
-    from steelyard.core.errors import ConfigError
-
     kinds: list[str] = []
     files: list[Path] = []
-    for value in given:
+    for value in values:
         kind, equals, file = value.partition("=")
         is_plain = not equals or Path(value).exists()
         kinds.append("cases" if is_plain else kind)
@@ -122,11 +49,11 @@ def _kind_and_files(given: list[str]) -> tuple[str, list[Path]]:
     return kinds[0], files
 
 
-def _lines(summary: "EvaluationSummary") -> Iterator[str]:
+def lines(run: "Run[EvaluationSummary]", out: Path) -> Iterator[str]:
     """Yield the bench's headline, the means, the categories, ties, the measures and the baselines."""
-    from steelyard.cli.judged import policy_lines
     from steelyard.evaluation.tables import plain_estimate
 
+    summary = run.summary
     yield f"{summary.model} on {summary.bench} (95 % intervals)"
     yield from _coverage(summary)
     for title in ("overall", "overall_with_prior_sets"):
@@ -151,6 +78,34 @@ def _lines(summary: "EvaluationSummary") -> Iterator[str]:
     for name, baseline in summary.baselines.items():
         difference = plain_estimate(baseline.difference)
         yield _row(f"baseline {name}", baseline.accuracy) + f"; model minus baseline {difference}"
+
+
+def policy_lines(summary: "EvaluationSummary") -> Iterator[str]:
+    """Yield the outcomes of the pairs, and accuracy and exact match with missing verdicts counted in three ways.
+
+    A model that gave scores has none; without a headline there is a range, and no number.
+    """
+    if summary.outcomes is None:
+        return
+    from msgspec.structs import asdict
+
+    outcomes, policies = asdict(summary.outcomes), summary.policies or {}
+    num_pairs, _ = outcomes.pop("num_pairs"), outcomes.pop("by_language")
+    listed = ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in outcomes.items() if number)
+    yield f"of {num_pairs:,} pairs: {listed}"
+    if summary.accuracy.value is None:
+        low, high = (policies[ties].accuracy.value for ties in ("wrong", "right"))
+        yield "no headline: a request failed, or more than half of the pairs have no verdict"
+        yield f"  accuracy is between {low:.1%} and {high:.1%}: missing verdicts counted wrong, and right"
+    else:
+        yield from (f"  ties and missing verdicts {name}: {_policy(policy)}" for name, policy in policies.items())
+    yield from judge_lines(summary.judges or {})
+
+
+def _policy(policy: "Policy") -> str:
+    overall = "" if policy.overall is None else f"overall {percent_text(policy.overall)}, "
+    exact = "" if policy.exact_match is None else f", exact match {percent_text(policy.exact_match)}"
+    return f"{overall}accuracy {percent_text(policy.accuracy)}{exact}"
 
 
 def _tie_lines(summary: "EvaluationSummary") -> Iterator[str]:
@@ -213,3 +168,32 @@ def _row(title: str, estimate: "Estimate") -> str:
     from steelyard.evaluation.tables import plain_row
 
     return plain_row(title, estimate, f"  n={estimate.n:,}")
+
+
+def _baselines(names: str) -> list[str]:
+    return [] if names == "none" else [name.strip() for name in names.split(",")]
+
+
+command = StageVerb(
+    "evaluate",
+    (
+        StageOption(
+            "benches", "[KIND=]FILE; repeat. Without a kind: a case file. Kinds: steelyard list benches.", "--bench",
+            complete=complete_bench, is_text=True,
+        ),
+        StageOption("out", "The folder for run.json, items.jsonl and scores.jsonl."),
+        MODEL,
+        StageOption("scores", "Scores made elsewhere, instead of --model: one line for each case."),
+        StageOption("train_cases", "The training file: the n-gram baseline learns from it."),
+        SettingOption("baselines", note="With commas; none for no baseline.", complete=complete_baselines,
+                      parse=_baselines, is_text=True),
+        SettingOption("pairs"),
+        SettingOption("metric_compat"),
+        *MODEL_SETTINGS,
+        SettingOption("allow_unscored"),
+        SettingOption("self_test", "--no-self-test"),
+        StageOption("workers", "Processes that read --scores. Default: one for each core, for large files."),
+    ),
+    lines,
+    prepare,
+)  # fmt: skip

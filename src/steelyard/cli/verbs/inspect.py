@@ -39,7 +39,7 @@ def command(
 
     Example: `steelyard inspect evaluated --id en-language-06 --tokens`
     """
-    from steelyard.cli.pages import echo_lines, echo_record, page_width
+    from steelyard.cli.output import echo_lines, echo_record, page_width
     from steelyard.core.config import parse_settings, resolve_config
     from steelyard.report.case_sources import choose_rule
     from steelyard.report.case_table import list_lines, list_record
@@ -68,10 +68,10 @@ def command(
         echo_lines(page_lines(item, page_width(), with_ids=tokens))
 
 
-def _need(needed: str, given: dict[str, Any]) -> None:
-    """Raises ConfigError for the first option that is given although what it needs is not."""
+def _need(needed: str, options: dict[str, Any]) -> None:
+    """Raise ConfigError for the first option that is used without the one that it needs."""
     from steelyard.core.errors import ConfigError
 
-    for name, value in given.items():
+    for name, value in options.items():
         if value:
             raise ConfigError(f"{name} needs {needed}", do=f"say {needed} too")

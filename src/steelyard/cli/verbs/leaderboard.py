@@ -1,47 +1,29 @@
-"""The verb `leaderboard` on the command line."""
+"""One table of many evaluations, with the ranks that the data allow: a page to sort, CSV, Markdown and JSON.
+
+Unlike protocols are refused, with all that differs: another bench, other pairs, an evaluation without self-tests,
+another number type or length within a family of models. Partial evaluations are listed apart.
+
+Example: `steelyard leaderboard evaluated-a evaluated-b --out board`
+
+Example: `steelyard leaderboard evaluated-a evaluated-b --set 'allow_differing=["max_length"]' --out board`
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from steelyard.cli.stage_verb import StageArgument, StageOption, StageVerb
+from steelyard.core.types import Run
 
 if TYPE_CHECKING:
     from steelyard.evaluation.leaderboard import LeaderboardSummary
 
 
-def command(
-    runs: Annotated[list[Path], typer.Argument(help="The --out folders of evaluations of one bench.")],
-    *,
-    out: Annotated[Path, typer.Option(help="The folder for leaderboard.html, .csv, .md and run.json.")],
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="KEY=VALUE, for seed, num_resamples or allow_differing; repeat."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
-) -> None:
-    """One table of many evaluations, with the ranks that the data allow: a page to sort, CSV, Markdown and JSON.
-
-    Unlike protocols are refused, with all that differs: another bench, other pairs, an evaluation without self-tests,
-    another number type or length within a family of models. Partial evaluations are listed apart.
-
-    Example: `steelyard leaderboard evaluated-a evaluated-b --out board`
-
-    Example: `steelyard leaderboard evaluated-a evaluated-b --set 'allow_differing=["max_length"]' --out board`
-    """
-    from steelyard.cli.shown import show
-    from steelyard.core.config import parse_settings, resolve_config
-    from steelyard.stages.leaderboard import Config, leaderboard
-
-    config = resolve_config(Config, parse_settings(setting or ()), where="leaderboard")
-    run = leaderboard(runs, out, config, force=force)
-    show(run, _lines(run.summary, out), as_json=as_json)
-
-
-def _lines(summary: "LeaderboardSummary", out: Path) -> Iterator[str]:
+def lines(run: "Run[LeaderboardSummary]", out: Path) -> Iterator[str]:
+    """Yield the models with their ranks, and what differs between their evaluations."""
     from steelyard.report.leaderboard import rank_range, value_with_interval
 
+    summary = run.summary
     yield f"{len(summary.rows)} models on {summary.bench}, {summary.num_prompts:,} prompts (95 % intervals)"
     yield f"ranked by {summary.ranked_by.replace('_', ' ')}: {summary.about}"
     if summary.missing:
@@ -64,3 +46,13 @@ def _lines(summary: "LeaderboardSummary", out: Path) -> Iterator[str]:
     for unranked in summary.partial:
         yield f"without a headline: {unranked.name}: {unranked.why}"
     yield f"the page: {out / 'leaderboard.html'}"
+
+
+command = StageVerb(
+    "leaderboard",
+    (
+        StageArgument("runs", "The --out folders of evaluations of one bench."),
+        StageOption("out", "The folder for leaderboard.html, .csv, .md and run.json."),
+    ),
+    lines,
+)

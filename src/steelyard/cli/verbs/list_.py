@@ -1,11 +1,13 @@
 """The verb `list`: what each plug-in room holds, and the reward models that the papers name."""
 
 import json
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 from steelyard.cli.completion import complete_room
+from steelyard.cli.output import columns, print_lines
 
 
 def command(
@@ -23,45 +25,35 @@ def command(
     `steelyard list models` also lists every model that the two papers' tables name: the kind that scores it, and how
     far that was tested. `--json` adds what moves its scores unnoticed.
     """
-    from steelyard.cli.shown import echo
+    import msgspec
+
     from steelyard.core.errors import KindError, choices
     from steelyard.core.plugins import describe, kinds, packages
+    from steelyard.plugins.published_models import published_models
 
     if room is not None and room not in packages():
         raise KindError(f"there is no room {room!r}", allowed=choices(room, packages()))
-    listed: dict[str, Any] = {
-        name: {kind: describe(name, kind) for kind in kinds(name)} for name in ([room] if room else packages())
-    }
+    contents = {name: {kind: describe(name, kind) for kind in kinds(name)} for name in ([room] if room else packages())}
     if as_json:
-        named = {"published": _published()} if room == "models" else {}
-        typer.echo(json.dumps(listed | named, indent=2, ensure_ascii=False))
+        published: dict[str, Any] = {"published": msgspec.to_builtins(published_models())} if room == "models" else {}
+        typer.echo(json.dumps(contents | published, indent=2, ensure_ascii=False))
         return
-    for name, found in listed.items():
-        echo(name)
-        for kind, about in found.items():
-            echo(f"  {kind:22} {about}")
+    print_lines(_lines(contents))
     if room == "models":
-        _print_published()
+        print_lines(_published_lines())
 
 
-def _published() -> list[dict[str, Any]]:
-    import msgspec
+def _lines(contents: dict[str, dict[str, str]]) -> Iterator[str]:
+    for name, kinds in contents.items():
+        yield name
+        yield from (f"  {kind:22} {about}" for kind, about in kinds.items())
 
+
+def _published_lines() -> Iterator[str]:
     from steelyard.plugins.published_models import published_models
 
-    return [msgspec.to_builtins(row) for row in published_models()]
-
-
-def _print_published() -> None:
-    from steelyard.cli.shown import echo
-    from steelyard.plugins.published_models import published_models
-
-    rows = published_models()
-    columns = ([row.name for row in rows], [row.kind for row in rows], [row.adapter for row in rows])
-    widths = [max(map(len, column)) for column in columns]
-    echo("\nnamed in the papers' tables")
-    for row in rows:
-        cells = zip((row.name, row.kind, row.adapter), widths, strict=True)
-        echo("  " + "  ".join(f"{text:{width}}" for text, width in cells) + f"  {row.state:10}  {row.hub or ''}")
-    echo("\ntested: on tiny random weights in the published layout, against another forward; the real weights")
-    echo("were never run. unverified: the published code could not be read. endpoint, api: asked as a judge.")
+    yield "\nnamed in the papers' tables"
+    rows = [(row.name, row.kind, row.adapter, row.state, row.hub or "") for row in published_models()]
+    yield from (f"  {line}" for line in columns(rows))
+    yield "\ntested: on tiny random weights in the published layout, against another forward; the real weights"
+    yield "were never run. unverified: the published code could not be read. endpoint, api: asked as a judge."

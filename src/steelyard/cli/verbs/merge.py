@@ -1,27 +1,29 @@
-"""The verb `merge` on the command line."""
+"""Join case files about the same prompts: the responses, judgments and ratings of all.
 
+Cases are matched by prompt id and language, their contents by id. Where rankings differ, none is written and the cases
+are counted: run `steelyard resolve` on the merged file.
+
+Example: `steelyard merge human.jsonl llm.jsonl --out merged`
+"""
+
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from steelyard.cli.stage_verb import StageArgument, StageOption, StageVerb
+from steelyard.core.types import Run
+
+if TYPE_CHECKING:
+    from steelyard.stages.merge import MergeSummary
 
 
-def command(
-    cases: Annotated[list[Path], typer.Argument(help="Two case files or more.")],
-    *,
-    out: Annotated[Path, typer.Option(help="The folder for cases.jsonl.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
-) -> None:
-    """Join case files about the same prompts: the responses, judgments and ratings of all.
+def lines(run: "Run[MergeSummary]", out: Path) -> Iterator[str]:
+    """Yield the number of merged cases."""
+    yield f"{run.summary.num_cases:,} cases in {out / 'cases.jsonl'}"
 
-    Cases are matched by prompt id and language, what is in them by its own id. Where rankings differ, none is kept and
-    the cases are counted: run `steelyard resolve` on the merged file.
 
-    Example: `steelyard merge human.jsonl llm.jsonl --out merged`
-    """
-    from steelyard.cli.shown import show
-    from steelyard.stages.merge import merge
-
-    run = merge(cases, out, force=force)
-    show(run, [f"{run.summary.num_cases:,} cases in {out / 'cases.jsonl'}"], as_json=as_json)
+command = StageVerb(
+    "merge",
+    (StageArgument("files", "Two case files or more."), StageOption("out", "The folder for cases.jsonl.")),
+    lines,
+)

@@ -1,10 +1,14 @@
-"""The verb `run` on the command line."""
+"""The verb `run`: a whole pipeline from a recipe."""
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from steelyard.cli.output import columns, echo_record, print_lines
+from steelyard.cli.pipelines import AsJson, DryRun, RedoFrom, RunsFolder, StageSettings
 
 if TYPE_CHECKING:
     from steelyard.recipes.run import CompletedStage, PlannedStage
@@ -13,16 +17,12 @@ if TYPE_CHECKING:
 def command(
     recipe: Annotated[str, typer.Argument(help="A recipe's TOML file, or the name of one that comes with Steelyard.")],
     *,
-    out: Annotated[Path | None, typer.Option(help="The folder for all stages. Default: named as the recipe.")] = None,
-    redo_from: Annotated[
-        str | None, typer.Option("--from", help="Run this stage and all that follow from it again.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run and why; change nothing.")] = False,
+    out: RunsFolder = None,
+    redo_from: RedoFrom = None,
+    dry_run: DryRun = False,
     seed: Annotated[int | None, typer.Option(help="The random seed of every stage.")] = None,
-    setting: Annotated[
-        list[str] | None, typer.Option("--set", help="STAGE.KEY=VALUE instead of the recipe's own; repeat.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the overview, or the plan, as JSON.")] = False,
+    settings: StageSettings = None,
+    as_json: AsJson = False,
 ) -> None:
     """Run a whole pipeline from a recipe: every stage in a folder of its own, finished stages skipped.
 
@@ -34,66 +34,63 @@ def command(
 
     Example: `steelyard run demo --out demo --from model --set model.epochs=8`
     """
-    import json
-
-    import msgspec
-
-    from steelyard.cli.shown import echo
     from steelyard.core.config import parse_settings
-    from steelyard.recipes.preconditions import check_recipe
     from steelyard.recipes.recipe import find_recipe, read_recipe
-    from steelyard.recipes.run import check_files, overview, plan, run
 
     path = find_recipe(recipe)
-    read = read_recipe(path, parse_settings(setting or ()), seed=seed)
+    content = read_recipe(path, parse_settings(settings or ()), seed=seed)
     folder = out or Path(path.stem)
+    # Only now: these import torch, and a recipe that cannot be read is refused at once.
+    from steelyard.recipes.preconditions import check_recipe
+    from steelyard.recipes.run import check_files, overview, plan, run
+
     if dry_run:
-        redone = () if redo_from is None else read.after(redo_from)
-        check_files(read, folder)
-        check_recipe(read, folder)
-        planned = plan(read, folder, redone)
-        lines = [json.dumps(_rows(planned), indent=2)] if as_json else list(_plan_lines(planned))
+        redone = () if redo_from is None else content.after(redo_from)
+        check_files(content, folder)
+        check_recipe(content, folder)
+        planned = plan(content, folder, redone)
+        print_lines([json.dumps(_records(planned), indent=2)] if as_json else _plan_lines(planned))
     else:
-        done = run(read, folder, redo_from=redo_from)
-        lines = (
-            [msgspec.json.format(msgspec.json.encode(overview(read, done)), indent=2).decode()]
-            if as_json
-            else list(_done_lines(done))
-        )
-    echo("\n".join(lines))
+        done = run(content, folder, redo_from=redo_from)
+        if as_json:
+            echo_record(overview(content, done))
+        else:
+            print_lines(_done_lines(done))
 
 
-def _rows(planned: Sequence["PlannedStage"]) -> list[dict[str, Any]]:
+def _records(plan: "Sequence[PlannedStage]") -> list[dict[str, Any]]:
     return [
         {
-            "name": one.step.name,
-            "verb": one.step.call.verb,
-            "state": one.state,
-            "why": one.why,
-            "reads": [reference.text for _, reference in one.step.references()],
-            "folder": str(one.folder),
+            "name": planned.step.name,
+            "verb": planned.step.call.verb,
+            "state": planned.state,
+            "why": planned.why,
+            "reads": [reference.text for _, reference in planned.step.references()],
+            "folder": str(planned.folder),
         }
-        for one in planned
+        for planned in plan
     ]
 
 
-def _plan_lines(planned: Sequence["PlannedStage"]) -> Iterator[str]:
-    width = max(len(one.step.name) for one in planned)
-    for one in planned:
-        why = f" ({one.why})" if one.why else ""
-        reads = ", ".join(reference.text for _, reference in one.step.references()) or "nothing"
-        yield f"{one.step.name:{width}}  {one.state}{why}"
-        yield f"{'':{width}}  {one.step.call.verb} of {reads}"
-    differing = [one.step.name for one in planned if one.state == "differs"]
+def _plan_lines(plan: "Sequence[PlannedStage]") -> Iterator[str]:
+    rows: list[tuple[str, str]] = []
+    for planned in plan:
+        step = planned.step
+        reads = ", ".join(reference.text for _, reference in step.references()) or "nothing"
+        rows.append((step.name, planned.state + (f" ({planned.why})" if planned.why else "")))
+        rows.append(("", f"{step.call.verb} of {reads}"))
+    yield from columns(rows)
+    differing = [planned.step.name for planned in plan if planned.state == "differs"]
     if differing:
         yield f"to replace what differs: --from {differing[0]}"
 
 
-def _done_lines(done: Sequence["CompletedStage"]) -> Iterator[str]:
-    width = max(len(one.name) for one in done)
-    for one in done:
-        time = "finished before" if one.was_finished else f"{one.seconds:.1f} s"
-        counts = one.run.counts
-        passed = f"{counts.num_used:,} of {counts.num_in:,} used" if counts.num_in else ""
-        yield f"{one.name:{width}}  {one.verb}, {time}" + (f", {passed}" if passed else "")
-        yield f"{'':{width}}  {', '.join(str(one.folder / name) for name in one.run.outputs)}"
+def _done_lines(stages: "Sequence[CompletedStage]") -> Iterator[str]:
+    rows: list[tuple[str, str]] = []
+    for done in stages:
+        time = "finished before" if done.was_finished else f"{done.seconds:.1f} s"
+        counts = done.run.counts
+        passed = f", {counts.num_used:,} of {counts.num_in:,} used" if counts.num_in else ""
+        rows.append((done.name, f"{done.verb}, {time}{passed}"))
+        rows.append(("", ", ".join(str(done.folder / name) for name in done.run.outputs)))
+    yield from columns(rows)

@@ -1,36 +1,28 @@
-"""The verb `simulate` on the command line."""
+"""Make cases to try things on: hand-written good answers, generated worse ones, and simulated verdicts.
 
+No person judged anything here. `cases.jsonl` has the verdicts of simulated people, `llm.jsonl` those of a simulated
+LLM on the same responses, `gold.jsonl` their true ranking. `test.jsonl` has other prompts with their true ranking,
+and `kinds.jsonl` sets their good answers against one worse answer of each kind.
+
+Example: `steelyard simulate --out simulated --seed 1`
+"""
+
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from steelyard.cli.stage_verb import SettingOption, StageOption, StageVerb
+from steelyard.core.types import Run
+
+if TYPE_CHECKING:
+    from steelyard.stages.simulate import SimulationSummary
 
 
-def command(
-    *,
-    out: Annotated[Path, typer.Option(help="The folder for the case files.")],
-    seed: Annotated[int, typer.Option(help="Another seed is another simulation.")] = 0,
-    setting: Annotated[
-        list[str] | None, typer.Option("--set", help="KEY=VALUE: num_prompts=40, held_out_kind=garbled …; repeat.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in --out.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record of the run as JSON.")] = False,
-) -> None:
-    """Make cases to try things on: hand-written good answers, worse ones by code, and simulated verdicts.
+def lines(run: "Run[SimulationSummary]", out: Path) -> Iterator[str]:
+    """Yield the number of prompts in each part and of judgments of each kind."""
+    yield "simulated: worse answers are generated, verdicts drawn from a noise model"
+    yield from (f"{part}: {number} prompts" for part, number in run.summary.num_prompts.items())
+    yield from (f"{number:,} judgments of kind {kind}" for kind, number in run.summary.num_judgments.items())
 
-    No person judged anything here. `cases.jsonl` has the verdicts of simulated people, `llm.jsonl` those of a simulated
-    LLM on the same responses, `gold.jsonl` their true ranking. `test.jsonl` has other prompts with their true ranking,
-    and `kinds.jsonl` sets their good answers against one worse answer of each kind.
 
-    Example: `steelyard simulate --out simulated --seed 1`
-    """
-    from steelyard.cli.shown import show
-    from steelyard.core.config import parse_settings, resolve_config
-    from steelyard.stages.simulate import Config, simulate
-
-    config = resolve_config(Config, {"seed": seed, **parse_settings(setting or ())}, where="simulate")
-    run = simulate(out, config, force=force)
-    lines = ["simulated: worse answers by code, verdicts by a noise model"]
-    lines += [f"{part}: {number} prompts" for part, number in run.summary.num_prompts.items()]
-    lines += [f"{number:,} judgments of kind {kind}" for kind, number in run.summary.num_judgments.items()]
-    show(run, lines, as_json=as_json)
+command = StageVerb("simulate", (StageOption("out", "The folder for the case files."), SettingOption("seed")), lines)

@@ -28,7 +28,7 @@ class Config(BaseConfig, frozen=True):
     path: str
     """The model's folder."""
     name: str | None = None
-    """The name in the judgments; none takes the folder's name."""
+    """The name in the judgments. Default: the folder's name."""
     chat_template: str | None = None
     """A Jinja file, for models without a template of their own."""
     dtype: Literal["float32", "bfloat16"] = "bfloat16"

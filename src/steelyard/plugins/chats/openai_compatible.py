@@ -45,9 +45,9 @@ class Config(BaseConfig, frozen=True):
     secret: str | None = None
     """The NAME of the environment variable that holds the key; the key is never written."""
     name: str | None = None
-    """The name in the judgments; none takes the model's name."""
+    """The name in the judgments. Default: the model's name."""
     temperature: float | None = 0.0
-    """The sampling temperature; none leaves it to the server."""
+    """The sampling temperature; none for the server's."""
     token_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """The server's name for the longest reply; newer models of OpenAI refuse max_tokens."""
     extra: Meta = msgspec.field(default_factory=dict)

@@ -23,7 +23,7 @@ class Config(BaseConfig, frozen=True):
     """Settings of a cluster."""
 
     address: str | None = None
-    """The address of the cluster; auto for the one of this machine, none to start one here."""
+    """The address of the cluster; auto for the one of this machine. Default: one is started here."""
     ahead: int = 2
     """The number of batches that wait for each core."""
     num_cpus: float = 1.0

@@ -45,11 +45,11 @@ class JudgeConfig(Config, frozen=True):
     style: str = "plain"
     """The style of the prompt, by the model's family: plain, gpt, qwen, gemma and others."""
     form: Form | None = None
-    """The form of the verdict in the reply; none takes the style's."""
+    """The form of the verdict in the reply. Default: the style's."""
     reason: bool | None = None
-    """Whether the judge gives reasons before its verdict; none takes the style's."""
+    """Whether the judge gives reasons before its verdict. Default: the style's."""
     max_tokens: int | None = None
-    """The longest reply in tokens; none takes the style's."""
+    """The longest reply in tokens. Default: the style's."""
     prompt_language: PromptLanguage = "item"
     """The language of the prompt; item is Chinese for Chinese items and English for all others."""
     criteria: bool = True

@@ -68,7 +68,7 @@ class RankingConfig(OrderedConfig, frozen=True):
     """Settings of the ranking. The order is written in brackets, as ``[[B > A = C]]``, the only form."""
 
     form: Form | None = "brackets"
-    """The form of the verdict in the reply; none takes the style's."""
+    """The form of the verdict in the reply. Default: the style's."""
 
 
 class TaskJudge(NamedTuple):

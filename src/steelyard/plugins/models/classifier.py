@@ -31,21 +31,21 @@ class Config(BaseConfig, frozen=True):
     path: str
     """The model's folder or hub name."""
     chat_template: str | None = None
-    """A built-in template (plain) or a Jinja file; null takes the model's own."""
+    """A built-in template (plain) or a Jinja file. Default: the model's own."""
     strip: bool | None = None
     """Whether white space at the very end is removed; without a manifest it stays."""
     max_length: int | None = None
-    """The length limit of a conversation in tokens."""
+    """The length limit in tokens. Default: the model's own."""
     over_length: OverLength | None = None
-    """What happens to longer answers: unscored, cut on the left or right (both counted), or refuse."""
+    """Answers over the limit: unscored, cut on the left or right, or refuse to run. Default: the model's own rule."""
     dtype: Literal["float32", "bfloat16"] | None = None
     """The number type of the decoder; the head is always in float32."""
     tokens_per_forward: int = 8192
     """The bound of a forward pass in tokens; it changes no score but by rounding."""
     kernel: Literal["packed", "padded"] | None = None
-    """packed computes a prompt once for all its answers, padded one row per answer; null packs where it is exact."""
+    """packed computes a prompt once for all its answers, padded one row per answer. Default: packed where exact."""
     batch_size: int | None = None
-    """The bound of a forward pass in answers; null sets none."""
+    """The bound of a forward pass in answers. Default: no bound."""
     padding: Literal["left", "right"] = "right"
     """The side on which padded rows are filled; it changes no score but by rounding."""
 

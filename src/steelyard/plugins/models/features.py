@@ -29,7 +29,7 @@ class Config(FeatureSettings, frozen=True):
     train: str = ""
     """The case file to learn from."""
     pairs: PairChoice | None = None
-    """Which pairs are learned from; none takes the pairs that a case lists, or else every pair across tiers."""
+    """Which pairs are learned from. Default: the pairs that a case lists, or else every pair across tiers."""
     head: Literal["ensemble", "nested"] = "ensemble"
     """The mean of all heads (ensemble), or the one that is best on inner folds (nested)."""
     inverse_regularisation: tuple[float, ...] = (1.0,)

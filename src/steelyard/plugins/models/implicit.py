@@ -30,7 +30,7 @@ class Config(BaseConfig, frozen=True):
     path: str
     """The folder or hub name of the policy."""
     reference: str | None = None
-    """The folder or hub name of the model that the policy was trained from; null for none."""
+    """The folder or hub name of the model that the policy was trained from."""
     reduction: Literal["sum", "avg", "norm"] | None = None
     """How token log-probabilities become one number: their sum, their mean (avg), or minus their Euclidean norm (norm,
     without a reference only); null is the published choice, sum with a reference and norm without."""
@@ -41,7 +41,7 @@ class Config(BaseConfig, frozen=True):
     beginning mark in front, the end mark behind, the template's words between prompt and answer counted as answer, and
     over-long text cut, the prompt to its last 128 tokens and then the answer."""
     chat_template: str | None = None
-    """A built-in template (plain) or a Jinja file; null takes the model's own."""
+    """A built-in template (plain) or a Jinja file. Default: the model's own."""
     max_length: int = 2048
     """The length limit of a conversation in tokens."""
     over_length: Literal["unscored", "refuse"] | None = None
@@ -51,7 +51,7 @@ class Config(BaseConfig, frozen=True):
     tokens_per_forward: int = 2048
     """The bound of a forward pass in tokens; it changes no score."""
     batch_size: int | None = None
-    """The bound of a forward pass in answers; null sets none."""
+    """The bound of a forward pass in answers. Default: no bound."""
 
 
 class Implicit:

@@ -28,9 +28,9 @@ class Config(BaseConfig, frozen=True):
     compare: Literal["pairs", "best", "ratings"] = "pairs"
     """What a request compares: every pair in both orders, two to four answers, or one answer by a rating."""
     chat: Meta = msgspec.field(default_factory=dict)
-    """The chat: its kind and the settings of the kind."""
+    """The chat: its kind and the settings of the kind (docs/settings.md, under chats)."""
     judge: Meta = msgspec.field(default_factory=dict)
-    """Settings of the way of asking."""
+    """The style of the questions and its settings: docs/settings.md, under judges."""
     price: tuple[float, float] | None = None
     """The price of a million tokens, of prompts and of replies, in any currency."""
     judges: tuple[PanelMember, ...] = ()

@@ -21,7 +21,7 @@ class Config(BaseConfig, frozen=True):
     train: str = ""
     """The case file to learn from."""
     pairs: PairChoice | None = None
-    """Which pairs are learned from; none takes the pairs that a case lists, or else every pair across tiers."""
+    """Which pairs are learned from. Default: the pairs that a case lists, or else every pair across tiers."""
     longest: int = 3
     """The longest n-gram, in tokens."""
     min_documents: int = 2

@@ -20,7 +20,7 @@ class Member(BaseConfig, frozen=True):
     model: str
     """A trained model's folder, or a kind of model."""
     settings: JsonObject = {}  # noqa: RUF012 - msgspec copies it
-    """Settings of the model's kind."""
+    """Settings of the model's kind: docs/settings.md, under models."""
     mean: float = 0.0
     """With scale: the mean of its scores on some sample."""
     deviation: float = 1.0

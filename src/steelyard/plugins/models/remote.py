@@ -47,13 +47,13 @@ class Config(BaseConfig, frozen=True):
     tokenizer: str | None = None
     """The folder of the model's tokenizer, to render conversations here and not on the server."""
     chat_template: str | None = None
-    """With tokenizer: how a conversation becomes text; none takes the tokenizer's own."""
+    """With tokenizer: the chat template. Default: the tokenizer's own."""
     strip: bool = False
     """Whether white space at the end of the text is removed."""
     max_length: int = 2048
     """The limit of a text in tokens."""
     send: Literal["tokens", "text", "messages", "pair"] | None = None
-    """The form sent; none takes tokens, text, messages or pair, as the dialect and the settings allow."""
+    """The form sent. Default: tokens, text, messages or pair, as the dialect and the settings allow."""
     label: int | None = None
     """Which number is the reward where a server gives several; -1 is the last."""
     task: str | None = None

@@ -121,7 +121,7 @@ class MlflowConfig(Config, frozen=True):
     """Settings of the tracking server."""
 
     uri: str | None = None
-    """The address of the tracking server or store; none takes MLflow's own setting."""
+    """The address of the tracking server or store. Default: MLflow's own setting."""
     experiment: str = "steelyard"
     """The name of the experiment."""
 
@@ -172,7 +172,7 @@ class WandbConfig(Config, frozen=True):
     project: str = "steelyard"
     """The name of the project."""
     entity: str | None = None
-    """The user or team; none takes the default of the account."""
+    """The user or team. Default: that of the account."""
     mode: Literal["online", "offline"] = "online"
     """Whether runs are sent at once, or kept in the model folder for `wandb sync`."""
 

@@ -8,7 +8,7 @@ from supervision_files import noisy, write
 
 def test_the_tables_are_printed_and_the_record_on_request(tmp_path):
     write(tmp_path / "cases.jsonl", noisy(50))
-    words = ["filters", str(tmp_path / "cases.jsonl"), "--judge", "gpt", "--out", str(tmp_path / "out")]
+    words = ["filter-study", str(tmp_path / "cases.jsonl"), "--judge", "gpt", "--out", str(tmp_path / "out")]
     fast = ["--set", "repetitions=1", "--set", "human_shares=[0.3]", "--set", "folds=2"]
     shown = CliRunner().invoke(build_app(), words + fast)
     assert shown.exit_code == 0, shown.output

@@ -1,0 +1,185 @@
+"""Results on the terminal: records as JSON, lines, tables and pages, in colour where the terminal has it.
+
+Names and texts from files cannot act on the terminal: control characters are shown. What the encoding of stdout lacks
+is written by its code point.
+"""
+
+import io
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import typer
+
+from steelyard.core.types import Run
+from steelyard.io.terminal_text import Line, padded, plain, rule_counts, visible, visible_line, width_of
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from steelyard.judging.verdicts import VerdictSummary
+    from steelyard.statistics.intervals import Estimate
+
+LEAST_WIDTH = 20
+_STYLES = {"plain": "", "title": "bold", "quiet": "dim", "bad": "bold red", "good": "green", "special": "cyan"}
+_GAP = 2
+_LEAST_NAME = 12
+
+
+class TerminalTable(NamedTuple):
+    """A table with its title and the headings of its columns.
+
+    ``heads`` are the headings of all columns but the first, which holds the name of a row, with spaces before it for
+    its depth; they may hold line breaks. A row of one cell is a heading of its own.
+    """
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def show(result: Any, lines: Iterable[str | TerminalTable], *, as_json: bool) -> None:
+    """Print the record of a result as JSON, or its lines; after those of a run its counts."""
+    if as_json:
+        echo_record(result if isinstance(result, Run) else result._asdict())
+        return
+    print_lines(lines)
+    if isinstance(result, Run):
+        echo(counts_line(result))
+
+
+def print_lines(lines: Iterable[str | TerminalTable]) -> None:
+    """Print lines and tables to stdout."""
+    for line in lines:
+        if isinstance(line, TerminalTable):
+            print_table(line)
+        else:
+            echo(line)
+
+
+def echo(text: str) -> None:
+    """Print text to stdout."""
+    typer.echo(visible(text))
+
+
+def echo_record(record: Any) -> None:
+    """Print a record as one JSON object to stdout."""
+    escape_unencodable()
+    typer.echo(msgspec.json.format(msgspec.json.encode(record), indent=2).decode())
+
+
+def counts_line(run: Run) -> str:
+    """Return ``n in, n used; dropped: …; noted: …``."""
+    counts = run.counts
+    parts = [f"{counts.num_in:,} in, {counts.num_used:,} used"]
+    for title, rules in (("dropped", counts.dropped), ("noted", counts.noted)):
+        numbers = rule_counts({rule: number for rule, number in rules.items() if number})
+        if numbers:
+            parts.append(f"{title}: {numbers}")
+    return "; ".join(parts)
+
+
+def interval_text(estimate: "Estimate", sign: str = "") -> str:
+    """Return ``0.650 [0.607, 0.687]``, without an interval ``0.650 [why]``, without a value ``none``."""
+    if estimate.value is None:
+        return "none"
+    value = f"{estimate.value:{sign}.3f}"
+    if estimate.low is None or estimate.high is None:
+        return f"{value} [{estimate.why}]" if estimate.why else value
+    return f"{value} [{estimate.low:{sign}.3f}, {estimate.high:{sign}.3f}]"
+
+
+def judge_lines(judges: "Mapping[str, VerdictSummary]") -> Iterator[str]:
+    """Yield for every judge its outcomes, how often it contradicted itself, and its position bias."""
+    for name, judge in judges.items():
+        outcomes = ", ".join(f"{outcome} {number:,}" for outcome, number in judge.outcomes.items())
+        yield f"{name}: {outcomes or 'no verdicts'}"
+        if judge.ratings is not None:
+            yield "  ratings: " + ", ".join(f"{value}: {number:,}" for value, number in judge.ratings.items())
+        for title, share in (
+            ("inconsistent between orders", judge.inconsistent),
+            ("first one preferred", judge.first_preferred),
+        ):
+            if share.value is not None:
+                yield f"  {title}: {percent_text(share)} of {share.n:,}"
+
+
+def percent_text(share: "Estimate") -> str:
+    """Return ``25.0% [15.0%, 35.0%]``."""
+    if share.value is None:
+        return "none"
+    return f"{share.value:.1%}" + ("" if share.low is None else f" [{share.low:.1%}, {share.high:.1%}]")
+
+
+def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the rows with their cells below each other, however wide that is: for a list that people search."""
+    shown = [[visible_line(cell) for cell in row] for row in rows]
+    widths = [max(map(width_of, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        yield (" " * _GAP).join(map(padded, row, widths)).rstrip()
+
+
+def page_width() -> int:
+    """Return the width of the terminal in cells; 80 where there is none, or what COLUMNS says."""
+    from rich.console import Console
+
+    return max(Console().width, LEAST_WIDTH)
+
+
+def echo_lines(lines: Iterable[Line]) -> None:
+    """Print styled lines to stdout. Their texts are printed as they are: no markup is interpreted."""
+    from rich.console import Console
+    from rich.text import Text
+
+    escape_unencodable()
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal or console.color_system is None:
+        typer.echo("\n".join(map(plain, lines)))
+        return
+    for line in lines:
+        text = Text.assemble(*((span.text, _STYLES[span.style]) for span in line))
+        console.print(text, soft_wrap=True)
+
+
+def print_table(table: TerminalTable) -> None:
+    """Print a table to stdout, in columns where they fit, else as lines of headings and cells. No cell is ever cut."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False)
+    title, rows = visible_line(table.title), [[visible_line(cell) for cell in row] for row in table.rows]
+    heads = [head.split("\n") for head in table.heads]
+    columns = [[*head, *(row[place] for row in rows if len(row) > 1)] for place, head in enumerate(heads, start=1)]
+    needed = sum(max(map(width_of, column)) + _GAP for column in columns) + _LEAST_NAME + _GAP
+    if needed <= console.width:
+        console.print(_columns(title, table.heads, rows))
+    else:
+        typer.echo("\n".join([title, *_row_lines(list(map(" ".join, heads)), rows, console.width)]))
+
+
+def _columns(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> "Table":
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, _GAP, 0, 0), title=title, title_justify="left")
+    table.add_column("", overflow="fold", min_width=_LEAST_NAME)
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _row_lines(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    for name, *cells in rows:
+        yield name
+        indent = " " * (len(name) - len(name.lstrip()) + 2)
+        text = ", ".join(f"{head} {cell}" for head, cell in zip(heads, cells, strict=False))
+        yield from textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent)
+
+
+def escape_unencodable() -> None:
+    """Let stdout and stderr write what they cannot encode by its code point: a terminal may have only ASCII."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -1,0 +1,234 @@
+"""Settings and their explanations, read from source: names, types, defaults and docstrings of the fields of a Config.
+
+Help texts need no more than that, and importing a stage for them would import torch. Only the expressions that a
+Config is made of are evaluated: annotations, defaults, and the aliases, constants and records that these name.
+"""
+
+import ast
+import builtins
+import importlib
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import msgspec
+
+_PACKAGE = "steelyard"
+_EVALUATED = ("typing", "collections.abc", "pathlib", "msgspec", "math")
+"""Modules of other packages that annotations and defaults may use; all are imported already, or quickly."""
+REQUIRED = msgspec.NODEFAULT
+_Field = type(msgspec.field(default=None))
+
+
+class Setting(NamedTuple):
+    """A field of a Config. ``default`` is `REQUIRED` where the field has none."""
+
+    name: str
+    type: Any
+    default: Any
+    meaning: str
+
+
+class FunctionParameter(NamedTuple):
+    """A parameter of a function. ``default`` is `REQUIRED` where it has none."""
+
+    name: str
+    type: Any
+    default: Any
+    is_keyword_only: bool
+
+
+class _Definition(NamedTuple):
+    """A top-level statement that defines a name, and the module in which it stands."""
+
+    module: str
+    node: ast.stmt
+
+
+def read_settings(module: str, name: str = "Config") -> tuple[Setting, ...]:
+    """Read the fields of a Config from the source of the module that defines or re-exports it.
+
+    Raises LookupError for a module or a name that does not exist.
+    """
+    definition = _definition(module, name)
+    return () if definition is None else tuple(_fields(definition).values())
+
+
+def read_parameters(module: str, name: str) -> tuple[FunctionParameter, ...]:
+    """Read the parameters of a function. Records among their types have their fields only."""
+    definition = _definition(module, name)
+    assert definition is not None, f"{module}.{name} is not one of {_PACKAGE}"
+    assert isinstance(definition.node, ast.FunctionDef), f"{module}.{name} is not a function"
+    names, arguments = _Names(definition.module), definition.node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(positional) - len(arguments.defaults)) + arguments.defaults
+    pairs = [(argument, default, False) for argument, default in zip(positional, defaults, strict=True)]
+    pairs += [
+        (argument, default, True) for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    ]
+    return tuple(
+        FunctionParameter(
+            argument.arg,
+            names.evaluate(argument.annotation),
+            REQUIRED if default is None else names.evaluate(default),
+            is_keyword_only,
+        )
+        for argument, default, is_keyword_only in pairs
+        if argument.arg != "config"
+    )
+
+
+class _Names(Mapping[str, Any]):
+    """The names of a module, each evaluated when an expression uses it."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def evaluate(self, expression: ast.expr | None) -> Any:
+        assert expression is not None, f"{self._module}: an annotation is missing"
+        code = compile(ast.Expression(expression), self._module, "eval")
+        return eval(code, {}, self)
+
+    def __getitem__(self, name: str) -> Any:
+        return vars(builtins)[name] if name in vars(builtins) else _value(self._module, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_statements(self._module))
+
+    def __len__(self) -> int:
+        return len(_statements(self._module))
+
+
+@cache
+def _value(module: str, name: str) -> Any:
+    """Evaluate a name of a module: a record as a Struct of its fields, an assignment, or an import of another package.
+
+    Raises LookupError for any other definition.
+    """
+    definition = _definition(module, name)
+    if definition is None:
+        return _imported(module, name)
+    node, names = definition.node, _Names(definition.module)
+    if isinstance(node, ast.ClassDef):
+        fields = [
+            (field.name, field.type) if field.default is REQUIRED else (field.name, field.type, field.default)
+            for field in _fields(definition).values()
+        ]
+        return msgspec.defstruct(node.name, fields, frozen=True, kw_only=True, forbid_unknown_fields=True)
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+        targets = [ast.unparse(target) for target in node.targets[0].elts]
+        return names.evaluate(node.value)[targets.index(name)]
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return names.evaluate(node.value)
+    raise LookupError(f"{module}.{name} cannot be read from source")
+
+
+def _fields(definition: _Definition) -> dict[str, Setting]:
+    """Return the fields of a Config by name; those of its bases come first, and may be defined again."""
+    node, names = definition.node, _Names(definition.module)
+    assert isinstance(node, ast.ClassDef)
+    fields: dict[str, Setting] = {}
+    for base in node.bases:
+        inherited = _definition(definition.module, base.id) if isinstance(base, ast.Name) else None
+        if inherited is not None:
+            fields |= _fields(inherited)
+    for statement, following in zip(node.body, [*node.body[1:], None], strict=True):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            default = REQUIRED if statement.value is None else names.evaluate(statement.value)
+            if isinstance(default, _Field):
+                default = default.default_factory() if default.default is REQUIRED else default.default
+            name, annotation = statement.target.id, names.evaluate(statement.annotation)
+            fields[name] = Setting(name, annotation, default, _docstring(following))
+    return fields
+
+
+def _docstring(node: ast.stmt | None) -> str:
+    """Return the literal that follows a field, in one line; empty where there is none."""
+    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return " ".join(node.value.value.split()) if is_text else ""  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@cache
+def _definition(module: str, name: str) -> _Definition | None:
+    """Return where a name is defined, following imports inside the package; null for a name of another package.
+
+    Raises LookupError for a name that the module lacks.
+    """
+    node = _statements(module).get(name)
+    if node is None:
+        raise LookupError(f"{module} has no {name}")
+    if isinstance(node, ast.Import):
+        return None
+    if not isinstance(node, ast.ImportFrom):
+        return _Definition(module, node)
+    if not (node.module or "").startswith(_PACKAGE):
+        return None
+    return _definition(
+        str(node.module), next(alias.name for alias in node.names if name == (alias.asname or alias.name))
+    )
+
+
+def _imported(module: str, name: str) -> Any:
+    node = _statements(module)[name]
+    assert isinstance(node, ast.Import | ast.ImportFrom)
+    alias = _alias(node, name)
+    source = alias.name if isinstance(node, ast.Import) else str(node.module)
+    if source not in _EVALUATED:
+        raise LookupError(f"{module}.{name} is of {source}, which is not imported for help texts")
+    imported = importlib.import_module(source)
+    return imported if isinstance(node, ast.Import) else getattr(imported, alias.name)
+
+
+def _alias(node: ast.Import | ast.ImportFrom, name: str) -> ast.alias:
+    return next(alias for alias in node.names if name == (alias.asname or alias.name))
+
+
+@cache
+def _statements(module: str) -> Mapping[str, ast.stmt]:
+    """Return the top-level statements of a module by the names that they define."""
+    source = files(_PACKAGE).joinpath(*module.split(".")[1:])
+    file = source.with_name(f"{source.name}.py")
+    path = file if file.is_file() else source.joinpath("__init__.py")
+    statements: dict[str, ast.stmt] = {}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        nested = node.body if isinstance(node, ast.If) else [node]  # names under `if TYPE_CHECKING:` too
+        for statement in nested:
+            statements |= dict.fromkeys(_defined(statement), statement)
+    return statements
+
+
+def _defined(node: ast.stmt) -> Iterator[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from (alias.asname or alias.name for alias in node.names)
+    elif isinstance(node, ast.Assign):
+        targets = [name for target in node.targets for name in getattr(target, "elts", [target])]
+        yield from (target.id for target in targets if isinstance(target, ast.Name))
+    elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        yield node.target.id
+
+
+def default_text(value: Any) -> str:
+    """Return a default as TOML, or ``none``: ``0.5``, ``"cosine"`` without its marks, ``["zh", "en"]``, ``{}``."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, msgspec.Struct):
+        # Fields at their defaults say nothing.
+        fields = msgspec.structs.fields(value)
+        value = {
+            field.name: getattr(value, field.name) for field in fields if getattr(value, field.name) != field.default
+        }
+    return _toml(value)
+
+
+def _toml(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key} = {_toml(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False)

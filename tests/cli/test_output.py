@@ -1,0 +1,172 @@
+import io
+import json
+import sys
+
+import pytest
+
+from steelyard.cli.output import (
+    LEAST_WIDTH,
+    TerminalTable,
+    columns,
+    counts_line,
+    echo_lines,
+    echo_record,
+    interval_text,
+    page_width,
+    print_table,
+    show,
+)
+from steelyard.core.types import Counts, Run
+from steelyard.io.terminal_text import EMPTY, Span
+from steelyard.statistics.intervals import Estimate
+
+RUN = Run(
+    stage="s",
+    config={},
+    counts=Counts(num_in=1200, num_used=1199, dropped={"rule": 1}, noted={"given": 2, "nothing": 0}),
+)
+
+
+def test_counts_in_one_line():
+    assert counts_line(RUN) == "1,200 in, 1,199 used; dropped: rule 1; noted: given 2"
+
+
+def test_lines_for_a_person_or_json_for_a_machine(capsys):
+    show(RUN, ["杆秤"], as_json=False)
+    assert capsys.readouterr().out.startswith("杆秤\n1,200 in")
+    show(RUN, ["x"], as_json=True)
+    assert json.loads(capsys.readouterr().out)["counts"]["num_used"] == 1199
+
+
+LINES = [(Span("[bold]你好[/bold]", "title"), Span(" :smile:", "bad")), EMPTY, (Span("x", "plain"),)]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def on_a_terminal(monkeypatch, **environment):
+    """What the lines become on a terminal; stdout is set in the test's own phase, since pytest sets it in each."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm-256color", **environment}.items():
+        monkeypatch.setenv(name, value)
+    written = Terminal()
+    monkeypatch.setattr(sys, "stdout", written)
+    echo_lines(LINES)
+    return written.getvalue()
+
+
+def test_elsewhere_than_on_a_terminal_lines_are_plain(capsys):
+    echo_lines(LINES)
+    assert capsys.readouterr().out == "[bold]你好[/bold] :smile:\n\nx\n"
+
+
+def test_a_terminal_gets_styles_and_the_texts_as_they_are(monkeypatch):
+    assert on_a_terminal(monkeypatch) == "\x1b[1m[bold]你好[/bold]\x1b[0m\x1b[1;31m :smile:\x1b[0m\n\nx\n"
+
+
+def test_no_color_takes_the_colours_away(monkeypatch):
+    written = on_a_terminal(monkeypatch, NO_COLOR="1")
+    assert "31" not in written
+    assert "[bold]你好[/bold]" in written
+
+
+def test_a_terminal_without_styles_gets_none(monkeypatch):
+    assert on_a_terminal(monkeypatch, TERM="dumb") == "[bold]你好[/bold] :smile:\n\nx\n"
+
+
+@pytest.mark.parametrize(("columns", "width"), [("40", 40), ("5", LEAST_WIDTH)])
+def test_the_width_is_the_terminal_s(monkeypatch, columns, width):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert page_width() == width
+
+
+def test_a_stdout_that_has_no_chinese_gets_numbers(monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="latin-1"))
+    echo_lines([(Span("你"),)])
+    sys.stdout.flush()
+    assert raw.getvalue() == b"\\u4f60\n"
+
+
+def test_a_record_is_one_json_object(capsys):
+    echo_record({"text": "你好\x1b", "tiers": (("a",),)})
+    written = capsys.readouterr().out
+    assert json.loads(written) == {"text": "你好\x1b", "tiers": [["a"]]}
+    assert "\x1b" not in written
+
+
+HEADS = ("ratio", "of\nstrict")
+ROWS = [
+    ("all", "25.2%", "75.0%"),
+    ("by judge",),
+    ("  标注员甲", "0.0%", "-"),
+    ("  someone with a long name", "1.0%", "2.0%"),
+]
+
+
+@pytest.fixture
+def printed(monkeypatch, capsys):
+    def at(columns, rows=ROWS):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        print_table(TerminalTable("Conflicts", HEADS, rows))
+        return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+    return at
+
+
+def test_columns_where_they_fit(printed):
+    # 26 cells hold the longest name, 5 and 6 the figures, two stand between columns.
+    assert printed(60) == [
+        "Conflicts",
+        f"{'of':>41}",
+        f"{'ratio':>33}  strict",
+        f"{'all':26}  25.2%   75.0%",
+        "by judge",
+        f"{'  标注员甲':22}   0.0%       -",
+        f"{'  someone with a long name':26}   1.0%    2.0%",
+    ]
+
+
+def test_lines_with_their_headings_where_they_do_not(printed):
+    assert printed(24) == [
+        "Conflicts",
+        "all",
+        "  ratio 25.2%, of strict",
+        "  75.0%",
+        "by judge",
+        "  标注员甲",
+        "    ratio 0.0%, of",
+        "    strict -",
+        "  someone with a long name",
+        "    ratio 1.0%, of",
+        "    strict 2.0%",
+    ]
+
+
+@pytest.mark.parametrize("columns", [20, 24, 31, 40, 80, 200])
+def test_no_cell_is_cut_at_any_width(printed, columns):
+    text = "\n".join(printed(columns))
+    assert "…" not in text
+    for cell in ("25.2%", "75.0%", "0.0%", "1.0%", "2.0%", "标注员甲", "by judge"):
+        assert cell in text
+
+
+def test_a_name_cannot_act_on_the_terminal(capsys):
+    print_table(TerminalTable("a\x1b[2J", ["right"], [["model\u202e\n\x1b[31m", "0.5"]]))
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "model<U+202E>\u240a\u241b[31m" in shown
+
+
+def test_columns_align_wide_characters():
+    # a Chinese character takes two cells
+    assert list(columns([("标注", "a"), ("b", "c"), ("", "d")])) == ["标注  a", "b     c", "      d"]
+
+
+def test_an_estimate_with_its_interval_or_without():
+    assert interval_text(Estimate(0.25, 0.125, 0.5, 9), "+") == "+0.250 [+0.125, +0.500]"
+    assert interval_text(Estimate(0.5, None, None, 3)) == "0.500"
+    assert interval_text(Estimate(None, None, None, 0)) == "none"
