@@ -1,10 +1,10 @@
-"""Training to equal held-out accuracy: ours beside TRL's RewardTrainer on the same real pairs, start, text and weights.
+"""Training to equal held-out accuracy: Steelyard and TRL's RewardTrainer on the same real pairs, text and weights.
 
 Run: python speed/accuracy.py CASES.jsonl --model FOLDER [--template plain] [--peer-python PATH]
 (adds to speed/results/accuracy.json: a row for each arm as it ends, then the differences over all rows of one key)
 
 Both sides train the last layers and the head of one saved start on the token ids of one encoding. ``--ours`` are arms
-of prompts a step, epochs and rate (4:2:1e-4), ``--trl`` of pairs a step. Told for each arm and seed: held-out accuracy
+of prompts a step, epochs and rate (4:2:1e-4), ``--trl`` of pairs a step. For each arm and seed: held-out accuracy
 over pairs with a 95 % interval (2,000 resamples of prompts), CPU seconds of the loop and of the whole process, one
 thread, and peak memory; then paired differences of accuracy with their intervals, and how many times fewer CPU seconds
 ours took. Ours is `steelyard train` without the scoring of a reference set (`--set reference_prompts=0`); its loop

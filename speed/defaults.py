@@ -1,10 +1,10 @@
-"""Which learning rate, step and regulariser train a reward model: real preferences, held-out prompts of their own.
+"""Learning rate, step and regulariser of a reward model, studied on real preferences with held-out prompts.
 
 Run: python speed/defaults.py CASES.jsonl --model FOLDER --name NAME [--trainable last:2] [--rates 2e-5 1e-4]
-(adds to speed/results/defaults.json; cases with one conversation stand on one side of the split, drawn by ``--split``)
+(adds to speed/results/defaults.json; cases with one conversation are on one side of the split, drawn by ``--split``)
 
 Every arm begins with the same weights, and with the head of its seed. The rows of ``--trainable`` arms share one pass
-through the frozen layers. An arm tells held-out accuracy over pairs with a 95 % interval (2,000 resamples of prompts),
+through the frozen layers. An arm reports held-out accuracy over pairs with a 95% interval (2,000 resamples of prompts),
 the mean loss of its last quarter, and its CPU seconds without that pass. Arms of ``--pairs-a-step`` visit an answer
 once for each of its pairs, in random order over all prompts, as trainers of pairs do.
 """

@@ -1,4 +1,4 @@
-"""A head on a frozen decoder, trained on kept features and by asking the decoder in every epoch: seconds, one run each.
+"""A head on a frozen decoder, trained on cached features and with the decoder in every epoch: seconds, one run each.
 
 Run: python speed/frozen.py [EPOCHS]
 """

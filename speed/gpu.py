@@ -1,10 +1,10 @@
 """Training and scoring on one GPU, at the sizes of Qwen2.5: tokens a second, MFU, what sharing brings, peak memory.
 
 Run: python speed/gpu.py [--sizes 0.5B 1.5B ...] [--settings cheems ...] [--seconds N]
-Writes speed/results/gpu.json. Without a GPU it says so, runs the same sides on a tiny model in CPU seconds, and writes
-nothing. Weights are random. Pairs laid out as TRL lays them out (eight a batch, padded) are our own code in its layout;
-every side of a training has the same pairs a step and one AdamW step. What does not fit is recorded as that. Sizes are
-done in order until the seconds are over.
+Writes speed/results/gpu.json. Without a GPU it runs the same sides on a tiny model in CPU seconds, and writes nothing.
+Weights are random. Pairs laid out as TRL lays them out (eight a batch, padded) are our own code in its layout; every
+side of a training has the same pairs a step and one AdamW step. What does not fit is recorded as that. Sizes are done
+in order until the seconds are over.
 """
 
 import argparse

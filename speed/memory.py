@@ -1,4 +1,4 @@
-"""The memory estimate against what trainings really take: peak resident memory on a CPU, allocated memory on a GPU.
+"""The memory estimate compared with trainings: peak resident memory on a CPU, allocated memory on a GPU.
 
 Each shape trains in a process of its own, after a tiny training that has loaded all libraries.
 Run: python speed/memory.py [--out speed/results/memory.json]

@@ -11,6 +11,7 @@ import torch
 
 import packed_models
 from steelyard.core.errors import ConfigError, ModelError, UserError
+from steelyard.networks.adapters import merge_adapter, saved_adapter
 from steelyard.networks.devices import LOCAL
 from steelyard.networks.loading import load_network
 from steelyard.networks.scorer import Scorer
@@ -20,7 +21,7 @@ from steelyard.training.distributed import load_on_first, outline_of, process_gr
 from steelyard.training.gradient_accumulation import make_optimiser
 from steelyard.training.held_out import measure, rewards_of
 from steelyard.training.memory_modes import compile_layers, set_recompute
-from steelyard.training.preparation import fold_adapter, prepare_network, remember_reference
+from steelyard.training.preparation import prepare_network, remember_reference
 from steelyard.training.trainer import Trainer, as_line
 from training_examples import answers, network, policy
 
@@ -91,9 +92,10 @@ def trained(name, *, start=None, stop_after=None, folder=None, world=LOCAL):
     measured = as_line(measure(rewards_of(trainer.scorer, EXAMPLES), EXAMPLES))
     model = unshard(model, outline, world=world)
     weights = {key: weight.detach().clone() for key, weight in model.named_parameters()}
-    saved = fold_adapter(model, config, base="base", is_first=world.is_first)
-    if saved is not None:
-        weights |= saved.weights | {f"folded {key}": weight.detach() for key, weight in model.named_parameters()}
+    if config.save_adapter == "adapter" and world.is_first:
+        weights |= saved_adapter(model, base="base", fingerprint="").weights
+        merge_adapter(model)
+        weights |= {f"merged {key}": weight.detach() for key, weight in model.named_parameters()}
     return {"curve": curve, "weights": weights, "rewards": rewards, "measured": measured}
 
 

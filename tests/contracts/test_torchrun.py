@@ -130,7 +130,7 @@ def test_two_processes_killed_and_started_again_end_where_one_does(words, tmp_pa
     assert trained_too in expected
     for name, weight in expected.items():
         assert (weight - weights[name]).abs().max() < 1e-5, name
-    assert json.loads((two / "run.json").read_text())["summary"]["num_pairs"] == alone_run.summary["num_pairs"]
+    assert json.loads((two / "run.json").read_text())["summary"]["num_pairs"] == alone_run.summary.num_pairs
     means = [json.loads((folder / "steelyard.json").read_text())["reference"]["mean"] for folder in (one, two)]
     assert means[1] == pytest.approx(means[0], abs=1e-5)
 

@@ -94,7 +94,7 @@ def test_a_saved_adapter_is_loaded_by_peft_and_by_us_with_its_head(tmp_path, kin
     expected = network(IDS, ATTENDED)
     folder = tmp_path / "adapter"
     folder.mkdir()
-    write_adapter(folder, saved_adapter(network, base=base), network.head, fingerprint=fingerprint)
+    write_adapter(folder, saved_adapter(network, base=base, fingerprint=fingerprint), network.head)
     plain = AutoModelForSequenceClassification.from_pretrained(base, num_labels=1)
     wrapped = PeftModel.from_pretrained(plain, str(folder)).eval()
     hidden = wrapped.base_model.model.model(input_ids=IDS).last_hidden_state[:, -1]
@@ -109,7 +109,7 @@ def test_an_adapter_is_refused_without_its_base_and_on_another(tmp_path):
     network, _ = load_network(base, dtype="float32")
     fingerprint = fingerprint_of(network)
     put_adapter(network, LORA, seed=0)
-    write_adapter(tmp_path, saved_adapter(network, base=base), network.head, fingerprint=fingerprint)
+    write_adapter(tmp_path, saved_adapter(network, base=base, fingerprint=fingerprint), network.head)
     other, _ = load_network(tiny.save_base(tmp_path / "other", seed=1), dtype="float32")
     with pytest.raises(ModelError, match="another base model"):
         load_adapter(other, tmp_path, dtype="float32")

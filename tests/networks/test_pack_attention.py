@@ -12,7 +12,7 @@ from steelyard.networks.pack_attention import (
     flex_attention,
     layout_of,
     ragged_attention,
-    sees,
+    visibility,
 )
 from steelyard.networks.packing import pack
 
@@ -104,7 +104,7 @@ def test_who_sees_whom_by_hand():
     packed = pack([[[1, 2, 3], [1, 2, 4, 5]], [[6]]])  # 1 2 | 3 | 4 5 | 6
     layout = layout_of(packed, CPU)
     places = torch.arange(6)
-    seen = sees(layout, None)(None, None, places[:, None], places[None, :]).int().tolist()
+    seen = visibility(layout, None)(None, None, places[:, None], places[None, :]).int().tolist()
     assert seen == [
         [1, 0, 0, 0, 0, 0],
         [1, 1, 0, 0, 0, 0],
@@ -113,7 +113,7 @@ def test_who_sees_whom_by_hand():
         [1, 1, 0, 1, 1, 0],
         [0, 0, 0, 0, 0, 1],
     ]
-    near = sees(layout, 2)(None, None, places[:, None], places[None, :]).int().tolist()
+    near = visibility(layout, 2)(None, None, places[:, None], places[None, :]).int().tolist()
     assert near[4] == [0, 0, 0, 1, 1, 0]
     assert near[3] == [0, 1, 0, 1, 0, 0]
 
@@ -136,7 +136,7 @@ def test_masks_are_kept_where_arguments_are_taken_apart_on_their_way():
     """FSDP2 rebuilds what a layer is given as a tree: masks made by one layer must still be there for the next."""
     layout = layout_of(pack(rows_of([(3, (2, 3))])), CPU)
     leaves, tree = torch.utils._pytree.tree_flatten({"packed": layout})
-    assert torch.utils._pytree.tree_unflatten(leaves, tree)["packed"].made is layout.made
+    assert torch.utils._pytree.tree_unflatten(leaves, tree)["packed"].masks is layout.masks
 
 
 @pytest.mark.parametrize("is_mixed", [False, True])

@@ -116,7 +116,7 @@ def test_a_copy_of_the_model_has_its_own_weights():
         (
             "llama",
             {**SHAPE, "rope_parameters": {"rope_type": "dynamic", "rope_theta": 10_000.0, "factor": 2.0}},
-            "its positions depend on the longest row beside them",
+            "its positions depend on the longest row of the batch",
         ),
     ],
 )  # fmt: skip

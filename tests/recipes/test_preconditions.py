@@ -38,7 +38,7 @@ def test_an_ablation_that_can_run_is_not_refused_and_nothing_is_written(folder):
     ("changes", "error", "said"),
     [
         ({"supervisors": ("longr",)}, KindError, "did you mean 'longer'"),
-        ({"train": {"learning_rate": -1.0}}, ConfigError, "learning_rate -1.0"),
+        ({"train": {"learning_rate": -1.0}}, ConfigError, "learning_rate is -1.0"),
         ({"supervise": {"confidence": 0.9}}, ConfigError, "--confidence without --calibrate"),
         ({"evaluate": {"matched_ratio": 0.5}}, ConfigError, "matched_ratio is 0.5"),
         ({"evaluate": {"baselines": ["ngram"]}}, ConfigError, "ngram baseline needs training cases"),

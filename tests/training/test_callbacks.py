@@ -1,13 +1,21 @@
+import json
 import math
 import signal
 
 import pytest
 import torch
 
-from steelyard.core.errors import ModelError
+from steelyard.core.errors import ConfigError, KindError, ModelError
 from steelyard.io.interrupts import InterruptedRun
 from steelyard.training.batching import PlannedStep
-from steelyard.training.callbacks import DetectDivergence, Evaluate, Interrupt, SaveCheckpoint, run_callbacks
+from steelyard.training.callbacks import (
+    DetectDivergence,
+    Evaluate,
+    Interrupt,
+    SaveCheckpoint,
+    open_trackers,
+    run_callbacks,
+)
 from steelyard.training.checkpoints import BestWeights, Checkpoint, load_checkpoint
 from steelyard.training.config import Config
 from steelyard.training.gradient_accumulation import make_optimiser
@@ -171,3 +179,33 @@ def test_a_signal_that_comes_while_trackers_close_is_answered_when_they_are_clos
         trainer.run(callbacks)
     assert caught.value.number == signal.SIGTERM
     assert (tmp_path / "closed").read_text() == "whole"
+
+
+def opened(folder, track, start=0):
+    return open_trackers(Config(track=track), folder=folder, settings={"epochs": 2}, start=start)
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_every_tracker_gets_the_figures(tmp_path):
+    trackers = opened(tmp_path, ("jsonl", {"kind": "jsonl", "file": "other.jsonl"}))
+    trackers.log(1, {"train/loss": 0.5})
+    trackers.close()
+    for name in ("progress.jsonl", "other.jsonl"):
+        assert [(line["step"], line["train/loss"]) for line in lines(tmp_path / name)] == [(1, 0.5)]
+
+
+def test_by_default_there_are_lines_and_by_request_nothing(tmp_path):
+    opened(tmp_path / "default", None).close()
+    assert (tmp_path / "default" / "progress.jsonl").is_file()
+    assert opened(tmp_path / "none", ()).members == ()
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_does_not_exist_is_refused(tmp_path):
+    with pytest.raises(KindError, match=r"did you mean 'wandb'"):
+        opened(tmp_path, ("wand",))
+    with pytest.raises(ConfigError, match="a tracker without a kind"):
+        opened(tmp_path, ({"mode": "offline"},))

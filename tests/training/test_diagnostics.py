@@ -1,15 +1,26 @@
 import math
+from math import log
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tiny
 from steelyard.core.errors import ModelError
 from steelyard.training.batching import plan_steps
 from steelyard.training.config import Config
-from steelyard.training.diagnostics import check_classifier, first_tokens
+from steelyard.training.diagnostics import (
+    check_classifier,
+    first_tokens,
+    has_diverged,
+    has_not_begun,
+    loss_error,
+    unscorable_prompts,
+    usual_loss,
+)
 from steelyard.training.trainer import scorer_of
-from training_examples import answers, network
+from training_examples import answers, network, trained
 
 EXAMPLES = tuple(answers((7, 8), (20 + index, 21), (40 + index,), pairs=[(0, 1)]) for index in range(4))
 
@@ -66,3 +77,79 @@ def test_the_first_prompt_is_shown_as_tokens():
     shown = first_tokens(answers((5, 6, 7), (ids[0], ids[1]), (9,), pairs=[(0, 1)]), tokenizer)
     assert shown.startswith("the first prompt shares 3 tokens, its answers have 2, 1 of their own")
     assert shown.endswith("'<s>' '<|im_end|>'")
+
+
+BROKEN = 60
+"""A token whose embedding is no number, as a damaged download has it."""
+
+
+def model_and_examples(*, broken):
+    model = network()
+    with torch.no_grad():
+        model.classifier.get_input_embeddings().weight[BROKEN] = math.nan
+    tail = (BROKEN,) if broken else (30,)
+    examples = tuple(
+        answers((7, 8), (20 + index, 21), (40 + index,), pairs=[(0, 1)])._replace(name=f"case {index}")
+        for index in range(2)
+    )
+    return model, (*examples, answers((9,), (30, 31), tail, pairs=[(0, 1)])._replace(name="案例"))
+
+
+@pytest.mark.parametrize("kernel", ["packed", "padded"])
+def test_a_case_without_a_finite_reward_is_named(kernel):
+    model, examples = model_and_examples(broken=True)
+    config = Config(prompts_per_step=3, kernel=kernel, learning_rate=1e-3)
+    with pytest.raises(
+        ModelError, match=r"the loss is nan at step 1: no finite reward for '案例' \(of 3 prompts"
+    ) as told:
+        trained(model, examples, config)
+    assert "steelyard inspect" in told.value.do
+
+
+def test_where_every_case_fails_the_rate_is_to_blame():
+    model, examples = model_and_examples(broken=False)
+    (step,) = plan_steps(examples, Config(prompts_per_step=3, epochs=1))
+    assert unscorable_prompts(scorer_of(model, Config()), step.slots, examples) == []
+    model.head.weight.data.fill_(math.inf)
+    guilty = unscorable_prompts(scorer_of(model, Config()), step.slots, examples)
+    assert sorted(guilty) == ["'case 0'", "'case 1'", "'案例'"]
+    for names in (guilty, []):
+        refused = loss_error(math.inf, 7, names, 3)
+        assert refused.problem == "the loss is inf at step 7"
+        assert "lower --learning-rate" in refused.do
+
+
+def test_of_many_the_first_are_named():
+    assert "for a, b, c and 2 more (of 9 prompts" in loss_error(math.nan, 1, list("abcde"), 9).problem
+
+
+def test_losses_far_over_the_median_for_long_enough_are_a_divergence():
+    good = [2.0, 1.0, 3.0, 2.0]  # the median is 2
+    assert not has_diverged([*good, 7.0, 7.0], factor=3.0, num_steps=3)
+    assert has_diverged([*good, 7.0, 7.0, 7.0], factor=3.0, num_steps=3)
+    assert not has_diverged([*good, 7.0, 5.0, 7.0], factor=3.0, num_steps=3)
+
+
+def test_what_begins_badly_or_is_known_by_heart_is_none():
+    assert not has_diverged([9.0, 9.0, 9.0], factor=3.0, num_steps=3)
+    assert not has_diverged([0.01] * 50 + [1.0] * 10, factor=3.0, num_steps=10)
+    assert usual_loss([0.01] * 50 + [1.0] * 10, 10) == log(2)
+    assert not has_diverged([1.0] * 50 + [1e9] * 50, factor=3.0, num_steps=0)
+
+
+def test_only_the_last_hundred_count():
+    assert usual_loss([50.0] * 100 + [1.0] * 100 + [9.0] * 5, 5) == 1.0
+
+
+@given(st.lists(st.floats(0, 100), max_size=60), st.integers(1, 20))
+def test_no_loss_within_the_bound_is_ever_a_divergence(losses, steps):
+    assert not has_diverged([*losses, 0.5], factor=3.0, num_steps=steps)
+
+
+def test_a_loss_that_stays_where_equal_scores_are_is_seen_once_after_a_quarter():
+    flat = [0.6931] * 100
+    seen = [number for number in range(1, 101) if has_not_begun(flat[:number], 100, equal=0.6931)]
+    assert seen == [25]
+    assert [number for number in range(1, 13) if has_not_begun(flat[:number], 12, equal=0.6931)] == [12]
+    falling = [0.6931 - 0.002 * step for step in range(100)]
+    assert not any(has_not_begun(falling[:number], 100, equal=0.6931) for number in range(1, 101))

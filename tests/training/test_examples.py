@@ -2,11 +2,11 @@ import msgspec
 import pytest
 
 import tiny
-from steelyard.core.errors import EvidenceError
-from steelyard.core.types import Case, Pair, Response
+from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.types import Case, Message, Pair, Response
 from steelyard.networks.conversation import Rendering
 from steelyard.ranking.pairs import UNLISTED
-from steelyard.training.examples import make_examples
+from steelyard.training.examples import check_template, make_examples
 from strategies import case
 
 
@@ -120,3 +120,30 @@ def test_every_loss_reads_the_listed_pairs_and_pairs_that_a_choice_adds_are_coun
         assert [tuple(pair)[:3] for pair in made.examples[0].pairs] == [(1, 0, 0.5), (0, 2, 1.0)]
         assert UNLISTED not in made.noted
         assert make([one], "tiers", loss=loss).noted[UNLISTED] == 2  # a > b and b > c
+
+
+ANSWERS = (Response(id="a", text="one"), Response(id="b", text="another"))
+TURNS = (Message(role="system", content=" אנא "), Message(role="user", content="问题？"))
+ANSWER_FIRST = "{{ messages[-1].content }}{% for message in messages[:-1] %}{{ message.content }}{% endfor %}"
+LENGTH_FIRST = "{{ messages[-1].content | length }}" + tiny.CHATML
+
+
+def given(answers=ANSWERS):
+    return Case(prompt=msgspec.structs.replace(case(id="p").prompt, messages=TURNS), responses=answers)
+
+
+@pytest.mark.parametrize("template", [tiny.CHATML, tiny.WITH_BOS])
+def test_templates_that_write_the_prompt_first_are_taken(template):
+    check_template([given()], tiny.tokenizer(), Rendering(template=template))
+
+
+@pytest.mark.parametrize("template", [ANSWER_FIRST, LENGTH_FIRST])
+def test_a_template_that_changes_the_prompt_with_the_answer_is_refused(template):
+    with pytest.raises(ModelError, match="p: the chat template changes the prompt with the answer: its system text"):
+        check_template([given()], tiny.tokenizer(), Rendering(template=template))
+
+
+def test_cases_that_show_nothing_are_passed_over():
+    rendering = Rendering(template=ANSWER_FIRST)
+    check_template([given(ANSWERS[:1])], tiny.tokenizer(), rendering)
+    check_template([], tiny.tokenizer(), rendering)

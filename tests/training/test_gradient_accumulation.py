@@ -1,8 +1,14 @@
+import importlib.util
+import math
+
 import pytest
 import torch
 
+import training_examples
+from steelyard.core.errors import MissingPartError
 from steelyard.training.batching import Slot, pairs_in, plan_steps
 from steelyard.training.config import Config
+from steelyard.training.gradient_accumulation import learning_rate_factor, make_optimiser, set_rates
 from steelyard.training.trainer import scorer_of
 from training_examples import accumulated, answers, example, network, plain_loss
 
@@ -90,3 +96,74 @@ def test_a_chunk_without_a_pair_adds_to_the_regulariser_alone():
         rewards = scorer_of(model, Config()).forward([one.rows for one in lone])
     assert found.regulariser == pytest.approx(rewards.square().mean().item(), abs=1e-12)
     assert found.num_pairs == len(pairs_in(slots, lone).better) == 3
+
+
+HAS_TORCHAO = importlib.util.find_spec("torchao") is not None
+
+
+def test_a_first_step_moves_each_weight_by_the_rate_against_its_gradient():
+    network = training_examples.network()
+    optimiser = make_optimiser(network, Config(learning_rate=0.5))
+    set_rates(optimiser, 0.1)
+    before = network.head.weight.detach().clone()
+    network.head.weight.sum().backward()
+    optimiser.step()
+    # Adam's first step is rate x gradient / (|gradient| + 1e-8), and the gradient of a sum is 1.
+    assert torch.allclose(before - network.head.weight.detach(), torch.full_like(before, 0.05), atol=1e-6)
+
+
+def test_a_rate_that_is_a_tensor_stays_one():
+    network = training_examples.network()
+    optimiser = make_optimiser(network, Config(learning_rate=0.5))
+    rate = torch.tensor(0.0)
+    optimiser.param_groups[0]["lr"] = rate
+    set_rates(optimiser, 0.1)
+    assert optimiser.param_groups[0]["lr"] is rate
+    assert rate.item() == pytest.approx(0.05)
+
+
+@pytest.mark.skipif(HAS_TORCHAO, reason="torchao is installed")
+def test_eight_bits_without_their_package_name_it_and_its_group():
+    with pytest.raises(MissingPartError, match=r"torchao[\s\S]*steelyard\[eight-bit\]"):
+        make_optimiser(training_examples.network(), Config(learning_rate=0.5, optimiser="adamw-8bit"))
+
+
+@pytest.mark.field  # it is compiled at its first step
+@pytest.mark.filterwarnings("ignore")  # torchao's own
+@pytest.mark.skipif(not HAS_TORCHAO, reason="torchao is not installed")
+def test_eight_bits_move_weights_as_float32_does_but_for_rounding():
+    moved = []
+    for name in ("adamw", "adamw-8bit"):
+        network = training_examples.network()
+        optimiser = make_optimiser(network, Config(learning_rate=0.5, optimiser=name))
+        set_rates(optimiser, 0.1)
+        network.head.weight.sum().backward()
+        optimiser.step()
+        moved.append(network.head.weight.detach().clone())
+    assert torch.allclose(*moved, atol=1e-3)
+
+
+def factors(num_steps, **settings):
+    return [learning_rate_factor(step, num_steps, **settings) for step in range(num_steps)]
+
+
+def test_warm_up_then_half_a_cosine_by_hand():
+    # Ten steps, two of warm-up: 1/2, 1, then (1 + cos(pi * k / 8)) / 2 for k = 0 to 7.
+    expected = [0.5, 1.0] + [(1 + math.cos(math.pi * k / 8)) / 2 for k in range(8)]
+    assert factors(10, warm_up=0.2, schedule="cosine") == pytest.approx(expected)
+
+
+def test_a_constant_schedule_stays_at_its_peak():
+    assert factors(4, warm_up=0.5, schedule="constant") == [0.5, 1.0, 1.0, 1.0]
+    assert factors(3, warm_up=0.0, schedule="constant") == [1.0, 1.0, 1.0]
+
+
+def test_a_linear_schedule_falls_in_equal_parts():
+    assert factors(6, warm_up=0.3, schedule="linear") == pytest.approx([0.5, 1.0, 1.0, 0.75, 0.5, 0.25])
+
+
+@pytest.mark.parametrize("num_steps", [1, 2, 7, 100])
+@pytest.mark.parametrize("warm_up", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("schedule", ["cosine", "linear"])
+def test_every_step_moves(num_steps, warm_up, schedule):
+    assert all(0 < factor <= 1 for factor in factors(num_steps, warm_up=warm_up, schedule=schedule))

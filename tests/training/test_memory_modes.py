@@ -62,7 +62,7 @@ def test_saved_merged_or_apart_the_model_scores_alike_and_has_learned(given, tmp
             adapter_rank=4,
         )
         run = train(file, tmp_path / way, settings, model=base)
-        assert run.summary["final_loss"] < 0.5
+        assert run.summary.final_loss < 0.5
         both[way] = scores(tmp_path / way)
     assert both["adapter"] == pytest.approx(both["merged"], abs=1e-5)
     good, bad = both["merged"][::2], both["merged"][1::2]
@@ -172,8 +172,8 @@ def test_compiled_layers_have_the_same_loss():
     ("settings", "message"),
     [
         ({"adapter": "lora", "trainable": "head"}, "adapter=lora with trainable=head"),
-        ({"adapter": "lora", "adapter_rank": 0}, "adapter_rank 0"),
-        ({"adapter": "lora", "adapter_dropout": 1.0}, "adapter_dropout 1.0"),
+        ({"adapter": "lora", "adapter_rank": 0}, "adapter_rank is 0"),
+        ({"adapter": "lora", "adapter_dropout": 1.0}, "adapter_dropout is 1.0"),
         ({"save_adapter": "adapter"}, "without an adapter"),
     ],
 )

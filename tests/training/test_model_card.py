@@ -11,8 +11,8 @@ from steelyard.networks.manifest import Manifest
 from steelyard.ranking.pairs import IndexedPair
 from steelyard.training.config import Config
 from steelyard.training.examples import Example, Examples, LengthCounter
-from steelyard.training.held_out import GroupAccuracy, HeldOut
 from steelyard.training.model_card import CardInputs, escaped, model_card
+from steelyard.training.summary import GroupAccuracy, HeldOutAccuracy
 
 GROUP = GroupAccuracy(accuracy=0.75, exact_match=0.5, num_pairs=4, num_prompts=2)
 RENDERING = Rendering(template="t")
@@ -28,7 +28,7 @@ def examples(languages, rule="a rule"):
 
 
 def held_out(category):
-    return HeldOut(
+    return HeldOutAccuracy(
         accuracy=0.75, exact_match=0.5, num_pairs=4, num_prompts=2, by_category={category: GROUP}, by_language={}
     )
 

@@ -49,7 +49,7 @@ def test_a_policy_learns_what_is_taught_beginning_at_ln_2(policy):
     _, run, curve = policy
     assert curve[0]["loss"] == pytest.approx(math.log(2), abs=1e-4)
     assert curve[-1]["loss"] < 0.3
-    assert run.summary["held_out"]["accuracy"] == 1.0
+    assert run.summary.held_out.accuracy == 1.0
 
 
 def test_its_rewards_are_those_of_plain_transformers_beside_what_it_was_trained_from(policy):
@@ -67,7 +67,7 @@ def test_its_rewards_are_those_of_plain_transformers_beside_what_it_was_trained_
                     base, tokenizer, case, response
                 )
                 assert found.scores[response.id] == pytest.approx(0.1 * difference, abs=1e-4)
-    assert run.summary["kernel"] == "packed"
+    assert run.summary.kernel == "packed"
 
 
 def test_the_padded_path_trains_the_same(policy, tmp_path):
@@ -79,7 +79,7 @@ def test_the_padded_path_trains_the_same(policy, tmp_path):
 def test_without_a_reference_the_mean_log_probability_is_compared(tmp_path):
     run, curve = trained(tmp_path, reference_free=True, answer_reduction="avg", beta=2.0)
     assert curve[-1]["loss"] < curve[0]["loss"]
-    assert run.summary["held_out"]["accuracy"] == 1.0
+    assert run.summary.held_out.accuracy == 1.0
     with pytest.raises(ModelError, match="trained without a reference"):
         build_implicit(ImplicitConfig(path=str(tmp_path / "out"), reference=str(tmp_path / "base")))
     assert build_implicit(ImplicitConfig(path=str(tmp_path / "out"))).reduction == "avg"

@@ -9,8 +9,8 @@ In reading order:
 - `packing`, `pack_attention`, `packed_forward`: prompts with each shared token computed once. `feature_cache`: frozen
   layers computed once for each row.
 - `loading`, `pretrained`, `adapters`, `manifest`: weights, tokenizers and protocols from folders and the hub.
-- `headed_network`: published families with heads of their own. `features`: pooled hidden states of a frozen decoder.
-  `settings`: the settings of both. `self_tests`: tests that a model makes of itself.
+- `published`: networks that only score, of published families and of policies with their reference. `features`: pooled
+  hidden states of a frozen decoder. `settings`: the settings of both. `self_tests`: tests that a model makes of itself.
 
 Not here: training (`steelyard.training`), and the kinds of model that a user names (`steelyard.plugins.models`).
 This module imports nothing: much of the package needs torch.

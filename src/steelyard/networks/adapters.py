@@ -1,7 +1,7 @@
-"""Adapters (LoRA, DoRA; through peft): put into a backbone, saved beside the head, folded into the weights.
+"""Adapters (LoRA, DoRA; through peft): added to a backbone, saved with the head, merged into the weights.
 
-The head is no part of an adapter to peft unless it is told so, and a folder without it scores at random: here it is
-always trained, and always saved and loaded with the adapter.
+By default peft does not save the head with an adapter, and a folder without it scores at random: here it is always
+trained, and always saved and loaded with the adapter.
 """
 
 import hashlib
@@ -20,14 +20,18 @@ from steelyard.networks.reward_network import RewardNetwork
 ADAPTER_FILE = "adapter_config.json"
 _WEIGHTS = "adapter_model.safetensors"
 _INSIDE = "base_model.model."
-"""What peft writes before the name of every weight of the model that it wraps."""
+"""The prefix that peft gives to the name of every weight of the model that it wraps."""
 _HEAD = f"{_INSIDE}score."
 _BASE = "base_fingerprint"
-_NUM_READ = 64
+_NUM_SAMPLED = 64
+"""Numbers of each weight that the fingerprint of a backbone depends on."""
 
 
 class Adapter(NamedTuple):
-    """``layers``: names of linear layers, or ``all-linear``. The product of the two low ranks weighs alpha / rank."""
+    """Settings of an adapter, whose product of low-rank factors is scaled by ``alpha / rank``.
+
+    ``layers``: names of linear layers, or ``all-linear``.
+    """
 
     kind: Literal["lora", "dora"]
     rank: int
@@ -37,9 +41,9 @@ class Adapter(NamedTuple):
 
 
 def put_adapter(network: RewardNetwork, adapter: Adapter, *, seed: int) -> None:
-    """Freeze all weights but the head's, and put the adapter beside the backbone's: at first it changes no reward.
+    """Freeze all weights but the head's, and add the adapter to the backbone; at first it changes no reward.
 
-    Raises ConfigError for layers that the backbone has not, MissingPartError without peft.
+    Raises ConfigError for layers that the backbone lacks, MissingPartError without peft.
     """
     peft = _peft()
     settings = peft.LoraConfig(
@@ -64,8 +68,9 @@ def _is_adapted(network: RewardNetwork, name: str) -> bool:
 
 
 def _linear(network: RewardNetwork) -> str:
-    found = {name.rpartition(".")[2] for name, one in network.backbone.named_modules() if type(one) is torch.nn.Linear}
-    return ", ".join(("all-linear", *sorted(found)))
+    modules = network.backbone.named_modules()
+    names = {name.rpartition(".")[2] for name, module in modules if type(module) is torch.nn.Linear}
+    return ", ".join(("all-linear", *sorted(names)))
 
 
 def _inject(network: RewardNetwork, settings: Any, *, seed: int) -> None:
@@ -74,8 +79,11 @@ def _inject(network: RewardNetwork, settings: Any, *, seed: int) -> None:
         try:
             _peft().inject_adapter_in_model(settings, network.backbone)
         except ValueError as error:
-            found = f"the adapter does not fit the model ({str(error).splitlines()[0]})"
-            raise ConfigError(found, where="adapter_layers", allowed=_linear(network)) from error
+            raise ConfigError(
+                f"the adapter does not fit the model ({str(error).splitlines()[0]})",
+                where="adapter_layers",
+                allowed=_linear(network),
+            ) from error
     adapted = {id(weight) for name, weight in network.backbone.named_parameters() if ".lora_" in name}
     for weight in network.parameters():
         weight.requires_grad_(id(weight) in adapted)
@@ -84,51 +92,52 @@ def _inject(network: RewardNetwork, settings: Any, *, seed: int) -> None:
 
 
 def _adapted(network: RewardNetwork) -> list[tuple[str, Any]]:
-    """The layers of the backbone that have an adapter, by their places."""
+    """Return the layers of the backbone that have an adapter, with their names."""
     tuner = importlib.import_module("peft.tuners.tuners_utils").BaseTunerLayer
-    return [(name, one) for name, one in network.backbone.named_modules() if isinstance(one, tuner)]
+    return [(name, module) for name, module in network.backbone.named_modules() if isinstance(module, tuner)]
 
 
 class SavedAdapter(NamedTuple):
-    """An adapter without its head: peft's settings, and the weights by the names that peft gives them."""
+    """An adapter without its head: peft's settings, the weights by peft's names, and the fingerprint of the base."""
 
     settings: Any
     weights: dict[str, Tensor]
+    fingerprint: str
 
 
-def saved_adapter(network: RewardNetwork, *, base: str) -> SavedAdapter:
-    """The adapter in main memory; ``base`` is the folder or hub name of what they stand on."""
+def saved_adapter(network: RewardNetwork, *, base: str, fingerprint: str) -> SavedAdapter:
+    """Return the adapter in main memory; ``base`` is the folder or hub name of its base model."""
     peft = _peft()
     backbone: Any = network.backbone
     inside = f"{_INSIDE}{network.classifier.base_model_prefix}."
-    found = peft.get_peft_model_state_dict(backbone)
-    weights = {f"{inside}{name}": weight.detach().cpu().contiguous() for name, weight in found.items()}
+    state = peft.get_peft_model_state_dict(backbone)
+    weights = {f"{inside}{name}": weight.detach().cpu().contiguous() for name, weight in state.items()}
     settings = peft.LoraConfig(**backbone.peft_config["default"].to_dict())
     settings.task_type, settings.modules_to_save, settings.inference_mode = "SEQ_CLS", ["score"], True
     settings.base_model_name_or_path = str(Path(base).resolve()) if Path(base).is_dir() else base
-    return SavedAdapter(settings, weights)
+    return SavedAdapter(settings, weights, fingerprint)
 
 
-def write_adapter(folder: Path, saved: SavedAdapter, head: torch.nn.Linear, *, fingerprint: str) -> None:
-    """Write the adapter and the head as peft does; our loader refuses any base but that of the ``fingerprint``."""
+def write_adapter(folder: Path, saved: SavedAdapter, head: torch.nn.Linear) -> None:
+    """Write the adapter and the head as peft does; `load_adapter` refuses a base with another ``fingerprint``."""
     from safetensors.torch import save_file
 
-    own = {f"{_HEAD}{name}": weight.detach().cpu() for name, weight in head.named_parameters()}
+    of_head = {f"{_HEAD}{name}": weight.detach().cpu() for name, weight in head.named_parameters()}
     saved.settings.save_pretrained(str(folder))
-    save_file(saved.weights | own, folder / _WEIGHTS, metadata={"format": "pt", _BASE: fingerprint})
+    save_file(saved.weights | of_head, folder / _WEIGHTS, metadata={"format": "pt", _BASE: saved.fingerprint})
 
 
 def fingerprint_of(network: RewardNetwork) -> str:
-    """A hash of the backbone's shapes and of some numbers of each weight, as loaded in float32."""
-    found = hashlib.sha256()
+    """Return a hash of the backbone's shapes and of a sample of each weight, as loaded in float32."""
+    digest = hashlib.sha256()
     for name, weight in network.backbone.named_parameters():
-        some = weight.detach().flatten()[:: max(1, weight.numel() // _NUM_READ)][:_NUM_READ].float().cpu()
-        found.update(f"{name} {tuple(weight.shape)}".encode() + some.numpy().tobytes())
-    return found.hexdigest()
+        sample = weight.detach().flatten()[:: max(1, weight.numel() // _NUM_SAMPLED)][:_NUM_SAMPLED].float().cpu()
+        digest.update(f"{name} {tuple(weight.shape)}".encode() + sample.numpy().tobytes())
+    return digest.hexdigest()
 
 
 def base_of(folder: Path) -> str:
-    """The base of an adapter folder. Raises ModelError where it is not named, or not there."""
+    """Return the base model of an adapter folder. Raises ModelError where it is not recorded or does not exist."""
     base = load_pretrained(_peft().PeftConfig, folder).base_model_name_or_path
     if not base:
         raise ModelError("an adapter that does not name its base model", where=str(folder), do="merge it with its base")
@@ -142,26 +151,26 @@ def base_of(folder: Path) -> str:
 
 
 def load_adapter(network: RewardNetwork, folder: Path, *, dtype: str) -> bool:
-    """Fold a saved adapter into its base, loaded in float32; whether a head came with it.
+    """Merge a saved adapter into its base, loaded in float32; return whether it includes a head.
 
     The base is rounded to ``dtype`` first, as in training. Raises ModelError for another base than the adapter's.
     """
     from safetensors import safe_open
 
     with safe_open(folder / _WEIGHTS, framework="pt") as file:
-        named = (file.metadata() or {}).get(_BASE)
+        fingerprint = (file.metadata() or {}).get(_BASE)
         weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dictionary
-    if named not in (None, fingerprint_of(network)):
+    if fingerprint not in (None, fingerprint_of(network)):
         raise ModelError("an adapter of another base model", where=str(folder), do=f"check the base in {ADAPTER_FILE}")
     settings = load_pretrained(_peft().PeftConfig, folder)
     settings.modules_to_save = settings.task_type = None
     _inject(network, settings, seed=0)
     inside = f"{_INSIDE}{network.classifier.base_model_prefix}."
-    own = {name.removeprefix(inside): weight for name, weight in weights.items() if name.startswith(inside)}
-    found = _peft().set_peft_model_state_dict(network.backbone, own)
-    lacking = [name for name in found.missing_keys if ".lora_" in name]
-    if lacking or found.unexpected_keys:
-        first = (*lacking, *found.unexpected_keys)[0]
+    state = {name.removeprefix(inside): weight for name, weight in weights.items() if name.startswith(inside)}
+    keys = _peft().set_peft_model_state_dict(network.backbone, state)
+    missing = [name for name in keys.missing_keys if ".lora_" in name]
+    if missing or keys.unexpected_keys:
+        first = (*missing, *keys.unexpected_keys)[0]
         raise ModelError(f"an adapter that does not fit its base: {first}", where=str(folder))
     head = {name.removeprefix(_HEAD): weight for name, weight in weights.items() if name.startswith(_HEAD)}
     if head:
@@ -173,14 +182,14 @@ def load_adapter(network: RewardNetwork, folder: Path, *, dtype: str) -> bool:
 
 
 def store_frozen(network: RewardNetwork) -> None:
-    """Frozen weights need no float32 master: bfloat16 halves their memory and their reading time."""
+    """Round frozen weights to bfloat16: they need no float32 master copy, and take half the memory and bandwidth."""
     for weight in network.parameters():
         if not weight.requires_grad:
             weight.data = weight.data.to(torch.bfloat16)
 
 
 def merge_adapter(network: RewardNetwork) -> None:
-    """Fold the adapter into the weights, in float32 at least; the backbone is then as if it never had one."""
+    """Merge the adapter into the weights, at least in float32, and remove it from the backbone."""
     for weight in network.backbone.parameters():
         if weight.dtype == torch.bfloat16:
             weight.data = weight.data.float()

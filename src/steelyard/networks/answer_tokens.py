@@ -1,4 +1,4 @@
-"""Where the tokens of an answer begin in a conversation, found by tokens alone, and all of them as pieces of text."""
+"""The start of an answer among the tokens of a conversation, and the tokens as pieces of text."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -11,26 +11,26 @@ from steelyard.io.terminal_text import visible_line
 from steelyard.networks.conversation import Encoded, Rendering, encode
 from steelyard.networks.rendering import marks_of
 
-# Two answers that share no character and no byte: what the tokens of both begin with is what stands before an answer.
+# Two answers without a common character or byte: the tokens that both rows begin with come before the answer.
 UNLIKE = ("\ue000", "\uf8ff")
 _ENDLESS = 10**9
-# Beginnings of other answers: of several kinds, since a tokenizer may join some of them to what stands before.
+# Beginnings of other answers, of several kinds: a tokenizer may merge some of them with the preceding text.
 _UNLIKE = ("a", "Z", "7", ".", '"', "好", "ב", "\ue000")
 _LONGEST_CHARACTER = 16
 _BROKEN = "\ufffd"
 
 
 class AnswerRow(NamedTuple):
-    """Token ids of a conversation, and the place of the first token of its answer."""
+    """Token ids of a conversation, and the position of the first token of its answer."""
 
     ids: tuple[int, ...]
     start: int
 
 
 class AnswerTokens:
-    """Rows of a case's answers; a token that holds the end of the prompt and the start of the answer is the answer's.
+    """Rows of a case's answers; a token across the boundary of prompt and answer belongs to the answer.
 
-    ``with_header``: what the template writes between prompt and answer counts as answer, as in RewardBench.
+    ``with_header``: the template's text between prompt and answer counts as answer, as in RewardBench.
     """
 
     def __init__(self, tokenizer: Any, rendering: Rendering, *, with_header: bool) -> None:
@@ -39,7 +39,7 @@ class AnswerTokens:
         self.with_header = with_header
 
     def rows(self, case: Case) -> list[AnswerRow | None]:
-        """One row a response, whole however long; null for an answer of several turns, which are not all its own."""
+        """Return one uncut row for each response; null for an answer of several turns, some of them not its."""
         if not case.responses:
             return []
         prompt = self._before(case)
@@ -47,34 +47,34 @@ class AnswerTokens:
 
     def _row(self, case: Case, response: Response, prompt: Sequence[int]) -> AnswerRow:
         ids = encode(self.tokenizer, self.rendering, case, response).ids
-        return AnswerRow(ids, shared(prompt, ids))
+        return AnswerRow(ids, num_shared(prompt, ids))
 
     def _before(self, case: Case) -> tuple[int, ...]:
         if self.with_header:
             *before, last = case.prompt.messages
-            asked = msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, messages=tuple(before)))
-            return encode(self.tokenizer, self.rendering, asked, Response(id="prompt", messages=(last,))).ids
-        one, other = (
+            shorter = msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, messages=tuple(before)))
+            return encode(self.tokenizer, self.rendering, shorter, Response(id="prompt", messages=(last,))).ids
+        first, second = (
             encode(self.tokenizer, self.rendering, case, Response(id="unlike", text=text)).ids for text in UNLIKE
         )
-        return one[: shared(one, other)]
+        return first[: num_shared(first, second)]
 
 
-def shared(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many ids both begin with."""
-    for place, (left, right) in enumerate(zip(one, other, strict=False)):
+def num_shared(first: Sequence[int], second: Sequence[int]) -> int:
+    """Return the length of the common beginning of two rows."""
+    for place, (left, right) in enumerate(zip(first, second, strict=False)):
         if left != right:
             return place
-    return min(len(one), len(other))
+    return min(len(first), len(second))
 
 
 def with_published_marks(row: AnswerRow, *, bos: int | None, eos: int) -> AnswerRow:
-    """One more beginning mark in front (the end mark where there is none), the end mark behind: as RewardBench does."""
+    """Return the row with one more beginning mark (or the end mark) and the end mark, as in RewardBench."""
     return AnswerRow((eos if bos is None else bos, *row.ids, eos), row.start + 1)
 
 
 def cut_as_published(row: AnswerRow, limit: int) -> AnswerRow:
-    """The prompt cut to its last 128 tokens, then the answer to what is left: RewardBench's rule.
+    """Return the row with the prompt cut to its last 128 tokens, then the answer to the rest (RewardBench's rule).
 
     Differs from: RewardBench, which cuts an answer's prompt also where only the other answer of the pair is too long.
     """
@@ -87,7 +87,7 @@ def cut_as_published(row: AnswerRow, limit: int) -> AnswerRow:
 
 
 class Piece(NamedTuple):
-    """A piece of text and the tokens that make it: more than one where a character takes several."""
+    """A piece of text and its tokens: more than one where a character takes several."""
 
     text: str
     ids: tuple[int, ...]
@@ -97,10 +97,10 @@ class Piece(NamedTuple):
 
 
 class ShownAnswer(NamedTuple):
-    """All tokens of one conversation with its answer, those included that are cut off.
+    """All tokens of one conversation with its answer, including those that are cut.
 
     ``bos`` and ``eos`` are the tokenizer's marks, null where it has none. ``is_refused``: the answer is over the limit
-    and the model gives it no score; otherwise what is cut is not seen.
+    and not scored; otherwise the model scores what is left.
     """
 
     response: str
@@ -113,17 +113,17 @@ class ShownAnswer(NamedTuple):
 
     @property
     def num_tokens(self) -> int:
-        """How many tokens there are before anything is cut."""
+        """The number of tokens before anything is cut."""
         return sum(len(piece.ids) for piece in self.pieces)
 
     @property
     def num_prompt(self) -> int:
-        """How many of them come before the answer, the marks of the template included."""
+        """The number of tokens before the answer, including the marks of the template."""
         return sum(len(piece.ids) for piece in self.pieces if piece.is_prompt)
 
     @property
     def num_cut(self) -> int:
-        """How many are over the limit."""
+        """The number of tokens over the limit."""
         return sum(len(piece.ids) for piece in self.pieces if piece.is_cut)
 
     @property
@@ -142,7 +142,7 @@ class ShownAnswer(NamedTuple):
         return next((piece for piece in reversed(self.pieces) if not piece.is_cut), None)
 
     def counted(self) -> list[str]:
-        """The lengths, the marks and the cut in short remarks."""
+        """Return short remarks on lengths, marks and the cut."""
         answer = self.num_tokens - self.num_prompt
         remarks = [f"{self.num_tokens:,} tokens: {self.num_prompt:,} prompt + {answer:,} answer"]
         remarks.append(f"limit {self.limit:,}")
@@ -158,7 +158,7 @@ class ShownAnswer(NamedTuple):
         return remarks
 
     def cut(self) -> str | None:
-        """What happens to what is over the limit; null where everything fits."""
+        """Return a remark on tokens over the limit; null where everything fits."""
         if not self.num_cut:
             return None
         over = f"{self.num_cut:,} tokens over the limit"
@@ -190,7 +190,7 @@ def _answer(tokenizer: Any, rendering: Rendering, case: Case, response: Response
 
 
 def _cut_range(tokenizer: Any, rendering: Rendering, seen: Encoded, ids: Sequence[int]) -> range:
-    """Which of all tokens the scorer's own cut takes away; a beginning mark stays in front of what is cut there."""
+    """Return the positions that the scorer's cut removes; a cut on the left spares the beginning mark."""
     num_cut = len(ids) - len(seen.ids)
     if rendering.over_length == "left":
         start = int(seen.ids[:1] == (tokenizer.bos_token_id,) and ids[0] == tokenizer.bos_token_id)
@@ -204,16 +204,16 @@ def _cut_range(tokenizer: Any, rendering: Rendering, seen: Encoded, ids: Sequenc
 
 
 def _num_prompt(tokenizer: Any, rendering: Rendering, case: Case, response: Response, ids: Sequence[int]) -> int:
-    """How many tokens come before the answer: those that it shares with answers that begin in another way.
+    """Return the number of tokens before the answer: those shared with answers that begin differently.
 
-    No other answer shares a token that holds some of this one; one that holds the end of the prompt too is the
-    answer's. Of several other answers the one that shares most counts, since a beginning may join what is before it.
+    No other answer shares a token that contains text of this one; a token across the boundary belongs to the answer.
+    Of several other answers the one that shares most counts, since its beginning may merge with the preceding text.
     """
     text = response.messages[0].content if response.messages else response.text or ""
     begins = {part[:1].encode()[:1] for part in (text, text.lstrip())}
     others = [other for other in _UNLIKE if other.encode()[:1] not in begins]
     rows = (encode(tokenizer, rendering, case, _beginning_with(other, response)).ids for other in others)
-    return max(shared(ids, row) for row in rows)
+    return max(num_shared(ids, row) for row in rows)
 
 
 def _beginning_with(text: str, response: Response) -> Response:
@@ -224,7 +224,7 @@ def _beginning_with(text: str, response: Response) -> Response:
 
 
 def _pieces(tokenizer: Any, ids: Sequence[int], num_prompt: int, cut: range, *, template: str) -> Iterator[Piece]:
-    """The tokens in pieces that are text: the bytes of one character, and nothing else, are joined."""
+    """Yield the tokens as pieces of text, in which only the bytes of one character are joined."""
     special = set(marks_of(tokenizer, template).ids.values())
     borders = {0, num_prompt, cut.start, cut.stop, len(ids)}
     borders |= {place + after for place, token in enumerate(ids) if token in special for after in (0, 1)}
@@ -246,13 +246,13 @@ def _pieces(tokenizer: Any, ids: Sequence[int], num_prompt: int, cut: range, *, 
 
 
 def _whole_from(tokenizer: Any, ids: Sequence[int], start: int, end: int) -> int:
-    """Where what can be read begins, behind the rest of a character that was cut in two; the start if nothing can."""
+    """Return where readable text begins, after the rest of a character that was cut in two; the start if nowhere."""
     places = (place for place in range(start, end) if _BROKEN not in _text(tokenizer, ids, place, end))
     return next(places, start)
 
 
 def _text(tokenizer: Any, ids: Sequence[int], start: int, end: int) -> str:
-    """What the tokens add to the text behind the token before them, which decides whether a space is theirs."""
+    """Return the text of the tokens after the preceding token, which decides whether a space belongs to them."""
     before = _decoded(tokenizer, ids[max(start - 1, 0) : start])
     together = _decoded(tokenizer, ids[max(start - 1, 0) : end])
     if _BROKEN not in before and together.startswith(before):
@@ -265,6 +265,6 @@ def _decoded(tokenizer: Any, ids: Sequence[int]) -> str:
 
 
 def shown_piece(piece: Piece) -> str:
-    """Return a piece as it is printed: control characters visible, special tokens in brackets."""
+    """Return a printable piece: control characters visible, special tokens in brackets."""
     text = visible_line(piece.text)
     return f"⟦{text}⟧" if piece.is_special else text

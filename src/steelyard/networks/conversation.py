@@ -1,4 +1,4 @@
-"""From a conversation and an answer to token ids, one place for trainer and scorer: template, specials, strip, cut."""
+"""From a conversation with an answer to token ids, in training and scoring alike: template, marks, strip, cut."""
 
 import hashlib
 from collections.abc import Sequence
@@ -27,11 +27,10 @@ _STRIPPED_END = "{% endset %}{{ conversation_text.rstrip() }}"
 
 
 class Rendering(Config, frozen=True):
-    """How text becomes tokens: stored with the model, and the same in training, evaluation and serving.
+    """How text becomes tokens: stored with the model, and equal in training, evaluation and serving.
 
-    ``special_tokens``: ``template`` adds nothing to what the template writes; ``tokenizer`` lets the tokenizer add its
-    own, for templates that write no beginning-of-text mark. ``max_length`` is in tokens. ``today`` is the date that a
-    template which writes the date is told: the real one would change every score overnight.
+    ``special_tokens``: ``template`` adds nothing to the template's text; ``tokenizer`` adds the tokenizer's marks, for
+    templates that write no beginning-of-text mark. ``max_length`` is in tokens.
     """
 
     template: str
@@ -54,14 +53,14 @@ class Rendering(Config, frozen=True):
 
     @property
     def template_hash(self) -> str:
-        """What tells two templates apart in a manifest."""
+        """A hash of the template, for manifests."""
         return hashlib.sha256(self.template.encode()).hexdigest()[:16]
 
 
 class Encoded(NamedTuple):
-    """The token ids of a conversation with its answer. ``length`` is what it was before it was cut.
+    """The token ids of a conversation with its answer. ``length`` is their number before the cut.
 
-    ``is_repaired``: the tokenizer alone would have taken some of a text for marks of the template.
+    ``is_repaired``: the tokenizer alone would have read part of a text as marks of the template.
     """
 
     ids: tuple[int, ...]
@@ -70,34 +69,32 @@ class Encoded(NamedTuple):
 
     @property
     def is_over_length(self) -> bool:
-        """Whether the ids are fewer than the text's."""
+        """Whether the conversation is longer than the limit."""
         return len(self.ids) < self.length
 
 
-def choose_template(tokenizer: Any, named: str | None, *, model: str) -> str:
-    """The template that is named (a built-in name or a Jinja file), or the tokenizer's own.
+def choose_template(tokenizer: Any, choice: str | None, *, model: str) -> str:
+    """Return the chosen template (a built-in name or a Jinja file), or the tokenizer's.
 
-    Raises ModelError for a model without a template when none is named: guessing one gives silently wrong scores.
+    Raises ModelError for a model without a template when none is chosen: a guess gives wrong scores without warning.
     """
-    if named in _BUILT_IN:
-        return _BUILT_IN[str(named)]
-    if named is not None:
-        if not Path(named).is_file():
-            raise FileError(
-                "there is no such chat template", where=named, allowed=f"a Jinja file, or {', '.join(_BUILT_IN)}"
-            )
-        check_readable(Path(named))
-        return check_utf8(Path(named).read_bytes(), Place(file=named))
-    own = tokenizer.chat_template
-    if not isinstance(own, str):
+    if choice in _BUILT_IN:
+        return _BUILT_IN[str(choice)]
+    if choice is not None:
+        if not Path(choice).is_file():
+            raise FileError("chat template not found", where=choice, allowed=f"a Jinja file, or {', '.join(_BUILT_IN)}")
+        check_readable(Path(choice))
+        return check_utf8(Path(choice).read_bytes(), Place(file=choice))
+    template = tokenizer.chat_template
+    if not isinstance(template, str):
         raise ModelError(
             "the model has no chat template", where=model, do="name one: --chat-template plain, or a Jinja file"
         )
-    return own
+    return template
 
 
 def choose_special_tokens(tokenizer: Any, template: str) -> Literal["template", "tokenizer"]:
-    """``tokenizer`` only where the tokenizer would begin with a mark of its own that the template does not write."""
+    """Return ``tokenizer`` only where the tokenizer adds a beginning mark that the template does not write."""
     bos = tokenizer.bos_token
     adds_bos = bool(bos) and tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]
     writes_bos = bool(bos) and ("bos_token" in template or bos in template)
@@ -107,7 +104,7 @@ def choose_special_tokens(tokenizer: Any, template: str) -> Literal["template", 
 def complete_template(tokenizer: Any, template: str, *, strip: bool) -> str:
     """Return a template that writes the whole text: with the beginning mark that the tokenizer would add, and stripped.
 
-    Any program that applies it, and adds and takes off nothing, then has the token ids of training.
+    Any program that applies it, without further marks or stripping, then gets the token ids of training.
     """
     is_marked = choose_special_tokens(tokenizer, template) == "template"
     written = template if is_marked else f"{{{{ bos_token }}}}{template}"
@@ -117,7 +114,7 @@ def complete_template(tokenizer: Any, template: str, *, strip: bool) -> str:
 
 
 def add_no_marks(tokenizer: Any) -> None:
-    """Let the tokenizer put nothing around a text, in place: its template writes every mark."""
+    """Let the tokenizer add no marks to a text, in place: its template writes every mark."""
     from tokenizers.processors import TemplateProcessing
 
     for name in ("add_bos_token", "add_eos_token"):
@@ -129,7 +126,7 @@ def add_no_marks(tokenizer: Any) -> None:
 
 
 def render(tokenizer: Any, rendering: Rendering, case: Case, response: Response) -> Written:
-    """Return one answer to the case's prompt as the template writes it, white space at the end included.
+    """Return one answer to the case's prompt as the template writes it, including white space at the end.
 
     Raises ModelError when the template refuses the roles, wants too much work, or changes or drops a text.
     """
@@ -214,17 +211,17 @@ class ConversationEncoder:
 
 
 def check_length(encoded: Sequence[Encoded], rendering: Rendering, case: Case) -> None:
-    """Raises EvidenceError for an answer of the case that is over the limit, where the rendering refuses such."""
+    """Raise EvidenceError for an answer over the limit where the rendering refuses such answers."""
     if rendering.over_length != "refuse":
         return
-    for response, one in zip(case.responses, encoded, strict=True):
-        if one.is_over_length:
+    for response, answer in zip(case.responses, encoded, strict=True):
+        if answer.is_over_length:
             raise EvidenceError(
-                f"response {response.id!r} has {one.length:,} tokens with its prompt, over the limit of "
+                f"response {response.id!r} has {answer.length:,} tokens with its prompt, over the limit of "
                 f"{rendering.max_length:,}, and over_length is 'refuse'",
                 where=f"prompt {case.prompt.id!r}",
                 do=f"say --over-length unscored (no score, counted), left or right (cut, counted), or "
-                f"--max-length {one.length}",
+                f"--max-length {answer.length}",
             )
 
 
@@ -233,7 +230,7 @@ def _check_texts(written: Written, messages: Sequence[Message], *, where: str) -
     rest = written.text
     contents = [(hidden(message.content, written.stand_ins), message) for message in messages]
     # Longest first, and each is taken out: a dropped text must not be found inside another one that quotes it.
-    for content, message in sorted(contents, key=lambda one: -len(one[0])):
+    for content, message in sorted(contents, key=lambda pair: -len(pair[0])):
         # Templates may trim the white space around a text, and many do; nothing else of it may change.
         core = content.strip()
         if core not in rest:

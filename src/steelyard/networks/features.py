@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from steelyard.core.errors import ConfigError, ModelError, OutputError
-from steelyard.core.types import Case, Message, Response
+from steelyard.core.types import Case, JsonObject, Message, Response
 from steelyard.io.atomic import atomic_write
 from steelyard.io.progress import track
 from steelyard.io.run_folder import file_hash
@@ -46,26 +46,26 @@ class Reader:
             stack[layer - 1].register_forward_hook(self._hook(layer))
 
     def states(self, ids: Sequence[int], start: int, end: int) -> NDArray[np.float32]:
-        """Features of shape (layer x pooling, coordinate); the answer is ``ids[start:end]``, at least one token."""
+        """Return features of shape (layer x pooling, coordinate); the answer is ``ids[start:end]``, not empty."""
         device = next(self.decoder.parameters()).device
         with torch.inference_mode():
             final = self.decoder(input_ids=torch.tensor([list(ids)], device=device), use_cache=False).last_hidden_state
         rows = []
         for layer in self.layers:
-            # The last layer is read behind the final norm, as heads are; those below as they are.
+            # The last layer is taken after the final norm, as heads take it; the others before any norm.
             state = (final if layer == self.depth else self.seen[layer])[0].float()
             rows += [pooled(state, pooling, start, end) for pooling in self.poolings]
         return torch.stack(rows).cpu().numpy()
 
     def _hook(self, layer: int) -> Callable[[nn.Module, Any, Any], None]:
-        def keep(_module: nn.Module, _given: Any, output: Any) -> None:
+        def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
             self.seen[layer] = output[0] if isinstance(output, tuple) else output
 
         return keep
 
 
 def pooled(state: Float[Tensor, "token hidden"], pooling: Pooling, start: int, end: int) -> Float[Tensor, " hidden"]:
-    """One row for a text."""
+    """Return one vector for a text."""
     if pooling == "last":
         return state[-1]
     if pooling == "all":
@@ -75,21 +75,27 @@ def pooled(state: Float[Tensor, "token hidden"], pooling: Pooling, start: int, e
 
 
 def default_layers(depth: int) -> tuple[int, ...]:
-    """Five layers, evenly from a third of the depth to the last; fewer where there are fewer."""
+    """Return five layers, evenly from a third of the depth to the last; fewer for shallower decoders."""
     steps = _NUM_DEFAULT + 1
     return tuple(sorted({max(1, round(depth * step / steps)) for step in range(2, steps + 1)}))
 
 
 def open_backbone(reading: FeatureSettings) -> Reader:
-    """The backbone, cut. Raises ModelError for what is no decoder, ConfigError for layers that it lacks."""
+    """Return a reader of the truncated backbone.
+
+    Raises ModelError for a folder without a decoder, ConfigError for layers that it lacks.
+    """
     from transformers import AutoModel
 
     try:
         with quiet():
             decoder = load_pretrained(AutoModel, reading.path, dtype=getattr(torch, reading.dtype))
     except (OSError, ValueError, RuntimeError) as error:
-        found = f"cannot be loaded as a decoder ({str(error).splitlines()[0]})"
-        raise ModelError(found, where=reading.path, do="name a folder in Hugging Face format") from error
+        raise ModelError(
+            f"cannot be loaded as a decoder ({str(error).splitlines()[0]})",
+            where=reading.path,
+            do="name a folder in Hugging Face format",
+        ) from error
     depth = decoder.config.get_text_config().num_hidden_layers
     layers = reading.layers or default_layers(depth)
     if min(layers) < 1 or max(layers) > depth or len(set(layers)) < len(layers):
@@ -98,7 +104,7 @@ def open_backbone(reading: FeatureSettings) -> Reader:
 
 
 def _stack(decoder: nn.Module, depth: int) -> nn.ModuleList:
-    """The list of the decoder's layers."""
+    """Return the list of the decoder's layers."""
     for module in decoder.modules():
         if isinstance(module, nn.ModuleList) and len(module) == depth:
             return module
@@ -106,7 +112,7 @@ def _stack(decoder: nn.Module, depth: int) -> nn.ModuleList:
 
 
 class TextTokens(NamedTuple):
-    """A conversation as tokens, and where among them the answer stands (at least one token)."""
+    """A conversation as tokens, and the range of the answer among them (at least one token)."""
 
     ids: tuple[int, ...]
     start: int
@@ -114,7 +120,7 @@ class TextTokens(NamedTuple):
 
 
 class Library:
-    """Features of shape (place, coordinate) a text: a place is a layer and a pooling, poolings changing fastest."""
+    """Features of shape (layer x pooling, coordinate) for each text, poolings changing fastest."""
 
     def __init__(self, reading: FeatureSettings) -> None:
         self.reading = reading
@@ -129,9 +135,9 @@ class Library:
 
     @cached_property
     def rendering(self) -> Rendering:
-        """How a text becomes tokens. Nothing was trained with a template here, so ``plain`` is as good as another."""
-        named = self.reading.chat_template or (None if self.tokenizer.chat_template else "plain")
-        template = choose_template(self.tokenizer, named, model=self.reading.path)
+        """How a text becomes tokens; ``plain`` where the tokenizer has no template, since none was trained with."""
+        choice = self.reading.chat_template or (None if self.tokenizer.chat_template else "plain")
+        template = choose_template(self.tokenizer, choice, model=self.reading.path)
         return Rendering(
             template=template,
             special_tokens=choose_special_tokens(self.tokenizer, template),
@@ -141,28 +147,28 @@ class Library:
 
     @cached_property
     def reader(self) -> Reader:
-        """The backbone, cut above the deepest layer. Loaded only where a text has no features yet."""
+        """The backbone without the layers above the deepest chosen one; loaded only for texts without features."""
         return open_backbone(self.reading)
 
     @cached_property
     def backbone_hash(self) -> str:
-        """The content of the backbone's folder."""
+        """A hash of the content of the backbone's folder."""
         return file_hash(Path(self.reading.path))
 
-    def protocol(self) -> dict[str, Any]:
-        """What the features depend on beside the text."""
-        own = self.reading
+    def protocol(self) -> JsonObject:
+        """Return all that the features depend on besides the text."""
+        reading = self.reading
         return {
             "backbone": self.backbone_hash,
-            "layers": list(own.layers) or "default",
-            "poolings": list(own.poolings),
-            "dtype": own.dtype,
-            "max_length": own.max_length,
+            "layers": list(reading.layers) or "default",
+            "poolings": list(reading.poolings),
+            "dtype": reading.dtype,
+            "max_length": reading.max_length,
             "template_hash": self.rendering.template_hash,
         }
 
     def features(self, cases: Sequence[Case]) -> NDArray[np.float32]:
-        """Shape (response, place, coordinate), for the responses of all cases in order, at least one.
+        """Return shape (response, layer x pooling, coordinate) for the responses of all cases in order, at least one.
 
         Raises ModelError for a backbone that does not load or a text that the template refuses, OutputError where the
         cache cannot be written.
@@ -178,7 +184,7 @@ class Library:
         return np.stack([self.known[_key(case, response)] for case in cases for response in case.responses])
 
     def is_cut(self, case: Case, response: Response) -> bool:
-        """Whether a response whose features were asked for is longer than the limit, and was read to there."""
+        """Return whether a response with computed features is longer than the limit, and was cut there."""
         return _key(case, response) in self.cut
 
     def _read(self, missing: Sequence[tuple[Case, Response]]) -> None:
@@ -198,7 +204,7 @@ class Library:
             else:
                 unread.append((key, tokens, place))
         for key, tokens, place in self._tracked(unread):
-            # Two cases may hold one text, or two texts the same tokens: the second finds what the first has left.
+            # Two cases may hold one text, or two texts equal tokens: the second then finds the file of the first.
             self.known[key] = np.load(place, allow_pickle=False) if place.is_file() else self._made(tokens, place)
 
     def _tracked(self, unread: Sequence[tuple[Key, TextTokens, Path]]) -> Iterable[tuple[Key, TextTokens, Path]]:
@@ -218,17 +224,17 @@ class Library:
         return made
 
     def _place(self, tokens: TextTokens) -> Path:
-        """The file of a text's features: named by all that they depend on."""
-        own = self.reading
-        parts = (_VERSION, self.backbone_hash, own.layers, own.poolings, own.dtype, *tokens)
+        """Return the file of a text's features, whose name is a hash of all that they depend on."""
+        reading = self.reading
+        parts = (_VERSION, self.backbone_hash, reading.layers, reading.poolings, reading.dtype, *tokens)
         name = hashlib.sha256(repr(parts).encode()).hexdigest()
         return self.folder / name[:2] / f"{name}.npy"
 
 
 def located(ids: tuple[int, ...], empty: tuple[int, ...]) -> TextTokens:
-    """Where the answer's tokens stand: what is left between what they share with those of an empty answer.
+    """Return the range of the answer: the tokens between those shared with the row of an empty answer.
 
-    An empty answer is the last token: that is what a model would be read at.
+    The range of an empty answer is the last token, which heads read.
     """
     start = 0
     while start < min(len(ids), len(empty)) and ids[start] == empty[start]:

@@ -1,4 +1,4 @@
-"""Loading what is scored and trained: networks, tokenizers, published checkpoints by weight names, fresh heads."""
+"""Load networks, tokenizers and published weights; initialise heads; check rows against a network."""
 
 import json
 import pickle
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from steelyard.core.errors import ModelError
 from steelyard.core.seeds import derived_seed
+from steelyard.core.types import JsonObject
 from steelyard.io.run_folder import path_inside
 from steelyard.networks.devices import keep_few_kernels
 from steelyard.networks.pretrained import Precision, hub_folder, is_hub_name, load_pretrained
@@ -24,11 +25,11 @@ _WHOLE = ("model.safetensors", "pytorch_model.bin")
 
 
 def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
-    """The network of a model folder or hub name, and whether its head was trained (was in its weights).
+    """Return the network of a model folder or hub name, and whether its head was trained (is in its weights).
 
     The backbone is in ``dtype``, the head always in float32: all is loaded in float32 first, since a head that has
-    been rounded to bfloat16 stays rounded. Code that comes with a model is never run. Raises ModelError for what is no
-    decoder with a head.
+    been rounded to bfloat16 stays rounded. Code that comes with a model is never run. Raises ModelError for a model
+    that is not a decoder with a head.
     """
     from transformers import AutoModelForSequenceClassification
 
@@ -48,16 +49,16 @@ def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
                 ignore_mismatched_sizes=True,
             )
     except (OSError, ValueError, RuntimeError) as error:
-        found = f"cannot be loaded as a scalar reward model ({str(error).splitlines()[0]})"
+        problem = f"cannot be loaded as a scalar reward model ({str(error).splitlines()[0]})"
         raise ModelError(
-            found, where=path, do="name a decoder in Hugging Face format with one label or none"
+            problem, where=path, do="name a decoder in Hugging Face format with one label or none"
         ) from error
     head = dict(classifier.named_children()).get("score")
     if not isinstance(head, nn.Linear) or head.out_features != 1:
         raise ModelError("has no scalar head named 'score'", where=path, allowed="decoders such as Qwen, Llama, Gemma")
     if other := sorted(name for name, *_ in loading["mismatched_keys"]):
-        found = f"has weights of another shape than a model with one label: {', '.join(other[:3])}"
-        raise ModelError(found, where=path, allowed="a head of one label, or none")
+        problem = f"has weights of another shape than a model with one label: {', '.join(other[:3])}"
+        raise ModelError(problem, where=path, allowed="a head of one label, or none")
     missing = [name for name in loading["missing_keys"] if not name.startswith("score.")]
     if missing:
         raise ModelError(f"lacks weights: {', '.join(missing[:3])}", where=path, do="check that the download is whole")
@@ -67,17 +68,17 @@ def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
 
 
 def _load_adapted(folder: Path, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
-    """The base of an adapter folder with the adapter folded in."""
+    """Return the base model of an adapter folder with the adapter merged, and whether there is a trained head."""
     from steelyard.networks.adapters import base_of, load_adapter
 
     network, has_head = load_network(base_of(folder), dtype="float32")
-    has_own_head = load_adapter(network, folder, dtype=dtype)
+    is_saved = load_adapter(network, folder, dtype=dtype)
     network.backbone.to(getattr(torch, dtype))
-    return network, has_own_head or has_head
+    return network, is_saved or has_head
 
 
 def load_causal(path: str, *, dtype: Precision) -> Any:
-    """A whole causal language model. Raises ModelError for anything else."""
+    """Return a whole causal language model. Raises ModelError for anything else."""
     from transformers import AutoModelForCausalLM
 
     keep_few_kernels()
@@ -89,17 +90,17 @@ def load_causal(path: str, *, dtype: Precision) -> Any:
                 AutoModelForCausalLM, path, dtype=getattr(torch, dtype), output_loading_info=True
             )
     except (OSError, ValueError, RuntimeError, KeyError) as error:
-        found = f"cannot be loaded as a causal language model ({str(error).splitlines()[0]})"
-        raise ModelError(found, where=path) from error
+        problem = f"cannot be loaded as a causal language model ({str(error).splitlines()[0]})"
+        raise ModelError(problem, where=path) from error
     model, loading = loaded
     if missing := sorted(loading["missing_keys"]):
-        found = f"lacks weights: {', '.join(missing[:3])}"
-        raise ModelError(found, where=path, allowed="a whole causal language model with its output layer")
+        problem = f"lacks weights: {', '.join(missing[:3])}"
+        raise ModelError(problem, where=path, allowed="a whole causal language model with its output layer")
     return model
 
 
 def load_tokenizer(path: str) -> Any:
-    """The model's own tokenizer; every model has its own, also where several are loaded in one process."""
+    """Return the tokenizer of a model. Raises ModelError where there is none that loads."""
     from transformers import AutoTokenizer
 
     if is_hub_name(path):
@@ -119,20 +120,19 @@ def load_tokenizer(path: str) -> Any:
 
 
 def initialise_head(network: RewardNetwork, *, seed: int) -> None:
-    """A fresh head: normal with standard deviation 1 / (hidden size + 1), drawn from the seed alone."""
+    """Draw the head from the seed alone: normal with standard deviation 1 / (hidden size + 1)."""
     draws = torch.Generator().manual_seed(derived_seed(seed, "head"))
     weight = network.head.weight
     with torch.no_grad():
-        fresh = torch.randn(weight.shape, generator=draws, dtype=torch.float32) / (weight.shape[1] + 1)
-        weight.copy_(fresh)
+        weight.copy_(torch.randn(weight.shape, generator=draws, dtype=torch.float32) / (weight.shape[1] + 1))
         if network.head.bias is not None:
             network.head.bias.zero_()
 
 
 def check_rows(rows: Sequence[Sequence[int]], network: RewardNetwork, *, where: str) -> None:
-    """Raises ModelError for a token id or a position that the model has no embedding for.
+    """Raise ModelError for a token id or a position that the model has no embedding for.
 
-    Such an id means that tokenizer and weights are not one model's.
+    Such an id means that tokenizer and weights belong to different models.
     """
     size = network.classifier.get_input_embeddings().num_embeddings
     largest = max((max(row) for row in rows if row), default=0)
@@ -140,24 +140,24 @@ def check_rows(rows: Sequence[Sequence[int]], network: RewardNetwork, *, where: 
         raise ModelError(f"token id {largest}, but the model knows ids below {size}", where=where)
     longest, limit = max(map(len, rows), default=0), _num_learned_positions(network)
     if limit is not None and longest > limit:
-        found = f"a conversation of {longest} tokens, but the model knows {limit} positions"
-        raise ModelError(found, where=where, do=f"say --max-length {limit}")
+        problem = f"a conversation of {longest} tokens, but the model knows {limit} positions"
+        raise ModelError(problem, where=where, do=f"say --max-length {limit}")
 
 
 def _num_learned_positions(network: RewardNetwork) -> int | None:
-    """How long a row may be where positions are a table, as in GPT-2; null where they are computed."""
+    """Return the longest row where positions are a table, as in GPT-2; null where they are computed."""
     settings = network.classifier.config.get_text_config().to_dict()
     limit = settings.get("max_position_embeddings") or settings.get("n_positions")
     tables = [module for module in network.backbone.modules() if isinstance(module, nn.Embedding)]
-    words = network.classifier.get_input_embeddings()
-    # OPT and its kin keep two rows of the table for themselves.
-    learned = any(limit and table is not words and table.num_embeddings - limit in (0, 2) for table in tables)
-    return limit if learned else None
+    embeddings = network.classifier.get_input_embeddings()
+    # OPT and its relatives reserve two rows of the table.
+    is_learned = any(limit and table is not embeddings and table.num_embeddings - limit in (0, 2) for table in tables)
+    return limit if is_learned else None
 
 
 @contextmanager
 def quiet() -> Any:
-    """Keep the library's loading and saving chatter off the screen; what matters of it is checked and said by us."""
+    """Silence transformers while it loads and saves; its relevant reports are checked by the caller."""
     from transformers.utils import logging
 
     before = logging.get_verbosity()
@@ -173,9 +173,9 @@ def quiet() -> Any:
 
 
 def local_folder(path: str) -> Path:
-    """The folder of a model: the path itself, or where the hub's files of that name lie.
+    """Return the folder of a model: the path itself, or the local copy of the hub's files of that name.
 
-    Raises ModelError for a folder that is not there and for a name that the hub does not give.
+    Raises ModelError for a folder that does not exist and a name that the hub does not serve.
     """
     folder = Path(path).expanduser()
     if folder.is_dir():
@@ -185,39 +185,39 @@ def local_folder(path: str) -> Path:
     return hub_folder(path)
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """The model's ``config.json``. Raises ModelError where there is none, or none that can be read."""
+def read_config(folder: Path) -> JsonObject:
+    """Return the model's ``config.json``. Raises ModelError where it is missing or cannot be read."""
     path = folder / "config.json"
     try:
-        found = json.loads(path.read_bytes())
+        config = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"has no config.json that can be read ({error})", where=str(folder)) from error
-    if not isinstance(found, dict):
+    if not isinstance(config, dict):
         raise ModelError("is not a JSON object", where=str(path))
-    return found
+    return config
 
 
 def stored_weights(folder: Path, is_wanted: Callable[[str], bool]) -> dict[str, Tensor]:
-    """The wanted weights by their published names, as they are stored, from one file or from shards.
+    """Return the wanted weights by their published names, as stored, from one file or from shards.
 
     Raises ModelError for a folder without weights and for a shard that is missing.
     """
-    found: dict[str, Tensor] = {}
+    weights: dict[str, Tensor] = {}
     for path in _weight_files(folder, is_wanted):
         if not path.is_file():
             raise ModelError("this file of its weights is missing", where=str(path), do="download the model again")
         try:
-            found |= {name: value for name, value in _weights_in(path, is_wanted) if is_wanted(name)}
+            weights |= {name: value for name, value in _weights_in(path, is_wanted) if is_wanted(name)}
         except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, AttributeError) as error:
             why = (str(error).splitlines() or [""])[0]
             raise ModelError(f"its weights are broken ({why})", where=str(path), do="download it again") from error
-    return found
+    return weights
 
 
 def load_backbone(folder: Path, *, dtype: Precision) -> nn.Module:
-    """The decoder of a checkpoint without its head, in evaluation mode. Code that comes with a model is never run.
+    """Return the decoder of a checkpoint without its head, in evaluation mode; never runs the model's code.
 
-    Raises ModelError for what transformers cannot load, and for a decoder whose weights are not all there.
+    Raises ModelError for a folder that transformers cannot load, and for a decoder without all its weights.
     """
     from transformers import AutoModel
 
@@ -225,26 +225,23 @@ def load_backbone(folder: Path, *, dtype: Precision) -> nn.Module:
         with quiet():
             model, loading = load_pretrained(AutoModel, folder, dtype=getattr(torch, dtype), output_loading_info=True)
     except (OSError, ValueError, RuntimeError, KeyError) as error:
-        found = f"cannot be loaded as a decoder ({str(error).splitlines()[0]})"
-        raise ModelError(found, where=str(folder)) from error
+        problem = f"cannot be loaded as a decoder ({str(error).splitlines()[0]})"
+        raise ModelError(problem, where=str(folder)) from error
     if missing := sorted(loading["missing_keys"]):
         raise ModelError(f"lacks weights: {', '.join(missing[:3])}", where=str(folder), do="check the download")
     return model.eval()
 
 
 def fill(module: nn.Module, weights: Mapping[str, Tensor], *, where: Path) -> None:
-    """Put published weights into a head, in float32: all of them, and no others.
-
-    Raises ModelError that names what is missing, left over, or of another shape.
-    """
+    """Load published weights into a head, in float32. Raises ModelError unless names and shapes match exactly."""
     expected = module.state_dict()
     missing, extra = sorted(expected.keys() - weights.keys()), sorted(weights.keys() - expected.keys())
     shapes = [name for name in expected.keys() & weights.keys() if expected[name].shape != weights[name].shape]
     for kind, names in (("lacks", missing), ("also has", extra), ("has in another shape", sorted(shapes))):
         if names:
-            found = f"is not of this family: it {kind} {', '.join(names[:3])}"
-            raise ModelError(found, where=str(where), do="see the families by name: steelyard list models")
-    # A counter of steps stays a whole number; everything else is float32 whatever the file has.
+            problem = f"is not of this family: it {kind} {', '.join(names[:3])}"
+            raise ModelError(problem, where=str(where), do="see the families by name: steelyard list models")
+    # A counter of steps stays an integer; everything else becomes float32.
     module.load_state_dict({name: value.to(expected[name].dtype) for name, value in weights.items()})
     module.eval()
 
@@ -264,8 +261,8 @@ def _weight_map(path: Path) -> dict[str, str]:
     try:
         return msgspec.json.decode(path.read_bytes(), type=_Index).weight_map
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        found = f"not an index of weights ({error})"
-        raise ModelError(found, where=str(path), do="download the model again") from error
+        problem = f"not an index of weights ({error})"
+        raise ModelError(problem, where=str(path), do="download the model again") from error
 
 
 class _Index(msgspec.Struct):

@@ -1,11 +1,12 @@
-"""What a trained reward model carries beside its weights: how text became tokens, what it was trained on, with what."""
+"""The manifest of a trained reward model: its rendering, its training data, its loss, and statistics of its rewards."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from steelyard.core.errors import FileError, ModelError
+from steelyard.core.types import JsonObject
 from steelyard.io.atomic import atomic_write
 from steelyard.networks.conversation import Rendering
 
@@ -13,7 +14,7 @@ MANIFEST_FILE = "steelyard.json"
 
 
 class RewardReference(msgspec.Struct, frozen=True, kw_only=True):
-    """How a model's rewards lie on a named set of answers: what a user of rewards needs to put one model for another.
+    """The distribution of a model's rewards on a named set of answers, for replacing one model by another.
 
     ``spread`` is their standard deviation (over n), ``spread_within`` that around each prompt's own mean.
     """
@@ -28,7 +29,7 @@ class RewardReference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RewardScale(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done to the rewards after training, and what is left to do: ``scale`` is in the saved head already.
+    """The rescaling of rewards after training. The saved head includes the ``scale``.
 
     ``shift``, added to a reward, puts the mean of the reference set at 0. Heads of decoders have no bias that could
     hold it, and no difference between answers depends on it.
@@ -39,7 +40,7 @@ class RewardScale(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PolicySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a policy's reward follows from its probabilities: as it was trained, so it is scored."""
+    """How a policy's reward follows from its probabilities, in training and scoring alike."""
 
     beta: float
     is_reference_free: bool
@@ -47,7 +48,7 @@ class PolicySettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """``steelyard.json``: the protocol of a reward model. A scorer takes it as it is, or refuses."""
+    """``steelyard.json``: the protocol of a reward model, which a scorer follows or refuses."""
 
     format: int = 1
     rendering: Rendering
@@ -67,7 +68,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The manifest of a model folder, or null where a model was not trained here. Raises FileError if it is broken."""
+    """Return the manifest of a model folder, null for other models. Raises FileError where it is broken."""
     path = folder / MANIFEST_FILE
     if not path.is_file():
         return None
@@ -86,8 +87,8 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
 
 
-def protocol_of(rendering: Rendering, *, dtype: str, model: str) -> dict[str, Any]:
-    """What must be equal for two scores to be comparable."""
+def protocol_of(rendering: Rendering, *, dtype: str, model: str) -> JsonObject:
+    """Return all that must be equal for two scores to be comparable."""
     return {
         "model": model,
         "template_hash": rendering.template_hash,

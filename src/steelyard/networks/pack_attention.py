@@ -1,4 +1,4 @@
-"""Attention over a pack: each prompt to itself, each answer to its prompt and itself, and nothing else worked out.
+"""Attention over a pack: each prompt to itself, each answer to its prompt and itself, and nothing else computed.
 
 On a CPU the pack is cut into ragged runs, each through PyTorch's own attention; on an accelerator it is one call of
 FlexAttention with a block mask, so that no block of foreign tokens is touched.
@@ -17,17 +17,17 @@ from steelyard.networks.packing import Branch, Pack
 
 Heads = Float[Tensor, "1 head token size"]
 _WIDENED = 256
-"""Packs whose rows all have at most so many tokens attend in float32 on a CPU where bfloat16 is asked for.
+"""The longest row in tokens of packs that attend in float32 on a CPU although bfloat16 is set.
 
 Measured with AMX: the gradient of bfloat16 attention compiles kernels for every length. With all of them compiled it
 takes 2.6 times as long as float32 at 40 keys, as long at 150, and half as long at 256.
 """
 _QUERIES_AT_A_TIME = 256
-"""A long answer's queries go in runs of so many or some more: what lies ahead of a run is not worked out."""
+"""The least size of a run of a long answer's queries; keys after a run are not computed."""
 
 
 class AttentionRule(NamedTuple):
-    """What a layer asks of attention besides who attends to whom. ``window`` counts the token itself."""
+    """The parameters of a layer's attention. ``window`` includes the token itself."""
 
     scale: float
     window: int | None
@@ -35,25 +35,25 @@ class AttentionRule(NamedTuple):
     dropout: float
 
 
-class Made(dict[Any, Any]):
-    """What one layer leaves for the next: kept whole where weights are gathered, which takes plain dicts apart."""
+class MaskCache(dict[Any, Any]):
+    """Masks that layers share; a subclass, since FSDP copies plain dicts when it gathers weights."""
 
 
 class PackLayout(NamedTuple):
-    """A pack on its device. ``made`` keeps masks from layer to layer; ``is_last`` where only last tokens ask.
+    """A pack on its device. ``masks`` are shared by layers; ``is_last``: only last tokens of answers are queries.
 
-    What is in no branch (`fill_up`) stands at the end: it attends to nothing outside itself, and nothing to it.
+    Filler (`fill_up`) is at the end: it attends to filler alone, and no token attends to it.
     """
 
     branches: tuple[Branch, ...]
     places: Mapping[str, Int[Tensor, " token"]]
     last: Int[Tensor, " answer"]
-    made: Made
+    masks: MaskCache
     is_last: bool = False
 
 
 def layout_of(packed: Pack, device: torch.device) -> PackLayout:
-    """Where every token stands: its prompt, its answer (0 what all share), and its position; shapes (token,)."""
+    """Return the prompt, the answer (0 for shared tokens) and the position of every token; shapes (token,)."""
     pieces = [piece for branch in packed.branches for piece in (branch.num_shared, *branch.tails)]
     prompts = [place for place, branch in enumerate(packed.branches) for _ in (0, *branch.tails)]
     answers = [answer for branch in packed.branches for answer in range(len(branch.tails) + 1)]
@@ -64,11 +64,11 @@ def layout_of(packed: Pack, device: torch.device) -> PackLayout:
         "answer": torch.tensor(answers).repeat_interleave(lengths).to(device),
         "position": torch.from_numpy(packed.positions).to(device),
     }
-    return PackLayout(packed.branches, places, torch.from_numpy(packed.last).to(device), Made())
+    return PackLayout(packed.branches, places, torch.from_numpy(packed.last).to(device), MaskCache())
 
 
 def attend(query: Heads, key: Heads, value: Heads, layout: PackLayout, rule: AttentionRule) -> Heads:
-    """What each query reads. Keys may have fewer heads than queries; the last layer has a query an answer."""
+    """Return the attention output. Keys may have fewer heads than queries; the last layer has a query an answer."""
     if _is_widened(value, layout):
         with torch.autocast("cpu", enabled=False):
             wide = ragged_attention(query.float(), key.float(), value.float(), layout, rule)
@@ -80,36 +80,36 @@ def attend(query: Heads, key: Heads, value: Heads, layout: PackLayout, rule: Att
 
 
 def _is_widened(value: Heads, layout: PackLayout) -> bool:
-    """Whether attention in bfloat16 on a CPU is worked out in float32, as is faster where all rows are short."""
+    """Return whether bfloat16 attention on a CPU is computed in float32, which is faster for short rows."""
     if value.device.type != "cpu" or value.dtype != torch.bfloat16:
         return False
     return max(branch.num_shared + max(branch.tails) for branch in layout.branches) <= _WIDENED
 
 
 def ragged_attention(query: Heads, key: Heads, value: Heads, layout: PackLayout, rule: AttentionRule) -> Heads:
-    """Run by run. A prompt goes together with its first answer, behind which it lies; each other answer by itself."""
-    # Cut once: the gradient of one cut is one joining, while that of many slices is as many tensors of full size.
+    """Compute attention run by run: a prompt together with its first answer, then each other answer by itself."""
+    # One split: its gradient is one concatenation, while each of many slices would have a gradient of full size.
     sizes = [size for branch in layout.branches for size in (branch.num_shared + branch.tails[0], *branch.tails[1:])]
-    asked = [1] * len(sizes) if layout.is_last else sizes
-    filler, unasked = key.shape[2] - sum(sizes), query.shape[2] - sum(asked)
+    num_queries = [1] * len(sizes) if layout.is_last else sizes
+    filler, num_unused = key.shape[2] - sum(sizes), query.shape[2] - sum(num_queries)
     keys, values = iter(key.split([*sizes, filler], dim=2)), iter(value.split([*sizes, filler], dim=2))
-    queries = iter(query.split([*asked, unasked], dim=2))
+    queries = iter(query.split([*num_queries, num_unused], dim=2))
     parts: list[Tensor] = []
     for branch in layout.branches:
         first_key, first_value = next(keys), next(values)
         parts.append(_run(next(queries), first_key, first_value, layout, rule))
-        shared_key, shared_value = (one[:, :, : branch.num_shared] for one in (first_key, first_value))
+        shared_key, shared_value = (states[:, :, : branch.num_shared] for states in (first_key, first_value))
         for _ in branch.tails[1:]:
-            own_key = torch.cat([shared_key, next(keys)], dim=2)
-            own_value = torch.cat([shared_value, next(values)], dim=2)
-            parts += _runs(next(queries), own_key, own_value, layout, rule)
-    if unasked:
-        parts.append(parts[0].new_zeros(*parts[0].shape[:2], unasked, parts[0].shape[3]))
+            row_key = torch.cat([shared_key, next(keys)], dim=2)
+            row_value = torch.cat([shared_value, next(values)], dim=2)
+            parts += _runs(next(queries), row_key, row_value, layout, rule)
+    if num_unused:
+        parts.append(parts[0].new_zeros(*parts[0].shape[:2], num_unused, parts[0].shape[3]))
     return torch.cat(parts, dim=2)
 
 
 def _runs(query: Heads, key: Heads, value: Heads, layout: PackLayout, rule: AttentionRule) -> Iterator[Heads]:
-    """Queries whose last stands at the last key, in runs that see no key behind their own last one."""
+    """Yield causal attention with the last query at the last key, in runs without the keys after them."""
     seen = key.shape[2] - query.shape[2]
     for part in query.chunk(max(1, query.shape[2] // _QUERIES_AT_A_TIME), dim=2):
         seen += part.shape[2]
@@ -118,7 +118,7 @@ def _runs(query: Heads, key: Heads, value: Heads, layout: PackLayout, rule: Atte
 
 
 def _run(query: Heads, key: Heads, value: Heads, layout: PackLayout, rule: AttentionRule) -> Heads:
-    """Causal attention whose last query stands at the last key, within the window where there is one."""
+    """Return causal attention with the last query at the last key, within the window where there is one."""
     num_queries, num_keys = query.shape[2], key.shape[2]
     is_windowed = rule.window is not None and num_keys > rule.window
     is_square = num_queries == num_keys and not is_windowed
@@ -137,32 +137,32 @@ def _run(query: Heads, key: Heads, value: Heads, layout: PackLayout, rule: Atten
 
 
 def _capped(query: Heads, key: Heads, value: Heads, mask: Tensor, rule: AttentionRule) -> Heads:
-    """Attention with capped logits, which PyTorch's own has not: softmax(c tanh(qk / c)) v; Gemma 2, section 2."""
+    """Return attention with capped logits, which PyTorch's lacks: softmax(c tanh(qk / c)) v (Gemma 2, section 2)."""
     assert rule.softcap is not None
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
-        key, value = (one.repeat_interleave(groups, dim=1) for one in (key, value))
+        key, value = (states.repeat_interleave(groups, dim=1) for states in (key, value))
     logits = torch.tanh(query @ key.transpose(2, 3) * (rule.scale / rule.softcap)) * rule.softcap + mask
     wide = torch.float64 if query.dtype == torch.float64 else torch.float32
     return dropout(logits.softmax(dim=-1, dtype=wide).to(query.dtype), rule.dropout) @ value
 
 
 def _allowed(num_queries: int, num_keys: int, window: int | None, like: Tensor, layout: PackLayout) -> Tensor:
-    """What is added to the logits: nothing where a query may look, minus infinity ahead of it and out of its window."""
+    """Return the mask that is added to the logits: 0 for visible keys, minus infinity for others."""
     name = (num_queries, num_keys, window, like.dtype)
-    if name not in layout.made:
+    if name not in layout.masks:
         last = num_keys - num_queries
         ones = torch.ones(num_queries, num_keys, dtype=torch.bool, device=like.device)
         seen = ones.tril(last) if window is None else ones.tril(last) & ones.triu(last - window + 1)
-        nothing = torch.zeros(num_queries, num_keys, dtype=like.dtype, device=like.device)
-        layout.made[name] = nothing.masked_fill_(~seen, float("-inf"))
-    return layout.made[name]
+        zeros = torch.zeros(num_queries, num_keys, dtype=like.dtype, device=like.device)
+        layout.masks[name] = zeros.masked_fill_(~seen, float("-inf"))
+    return layout.masks[name]
 
 
 def flex_attention(
     query: Heads, key: Heads, value: Heads, layout: PackLayout, rule: AttentionRule, *, kernel: Callable[..., Tensor]
 ) -> Heads:
-    """All runs in one call of ``kernel``, PyTorch's FlexAttention, compiled or not. Dropout is not known to it."""
+    """Compute all runs in one call of ``kernel``, PyTorch's FlexAttention, which does not support dropout."""
     softcap = rule.softcap or 0.0
 
     def capped(score: Tensor, *_: Tensor) -> Tensor:
@@ -183,28 +183,30 @@ def _block_mask(num_queries: int, num_keys: int, layout: PackLayout, window: int
     from torch.nn.attention.flex_attention import create_block_mask
 
     name = ("blocks", layout.is_last, window)
-    if name not in layout.made:
+    if name not in layout.masks:
         device = layout.last.device
-        layout.made[name] = create_block_mask(sees(layout, window), None, None, num_queries, num_keys, device=device)
-    return layout.made[name]
+        layout.masks[name] = create_block_mask(
+            visibility(layout, window), None, None, num_queries, num_keys, device=device
+        )
+    return layout.masks[name]
 
 
-def sees(layout: PackLayout, window: int | None) -> Callable[..., Bool[Tensor, "..."]]:
-    """Whether a query sees a key, as FlexAttention asks it: batch, head, query and key as indices.
+def visibility(layout: PackLayout, window: int | None) -> Callable[..., Bool[Tensor, "..."]]:
+    """Return FlexAttention's mask function: batch, head, query and key as indices, to whether the key is visible.
 
-    It sees its own prompt and answer, not ahead of itself, and not further back than the window.
+    Visible are keys of the same prompt and answer, not after the query, and within the window.
     """
     prompt, answer, position = (layout.places[name] for name in ("prompt", "answer", "position"))
     last = layout.last
 
-    def may_look(_: Tensor, __: Tensor, asking: Tensor, asked: Tensor) -> Tensor:
-        place = last[asking] if layout.is_last else asking
-        is_own = (prompt[place] == prompt[asked]) & ((answer[asked] == 0) | (answer[asked] == answer[place]))
-        is_behind = position[place] >= position[asked]
-        is_near = True if window is None else position[place] - position[asked] < window
-        return is_own & is_behind & is_near
+    def is_visible(_: Tensor, __: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        place = last[query] if layout.is_last else query
+        is_same_row = (prompt[place] == prompt[key]) & ((answer[key] == 0) | (answer[key] == answer[place]))
+        is_past = position[place] >= position[key]
+        is_near = True if window is None else position[place] - position[key] < window
+        return is_same_row & is_past & is_near
 
-    return may_look
+    return is_visible
 
 
 @functools.cache

@@ -1,8 +1,8 @@
 """Rewards of packed prompts: each prompt's tokens once, each answer attending to the prompt and to itself alone.
 
-It is exact for decoders with causal attention and rotary positions, which `EXACT` names. The model's own forward runs;
-our attention is registered with transformers' attention interface and takes over where a pack is given, and the last
-layer is told to work out only what the score reads.
+It is exact for decoders with causal attention and rotary positions, listed in `EXACT`. The model's forward runs with an
+attention that is registered with transformers' attention interface and handles packs; the last layer computes only the
+tokens that are scored.
 """
 
 import sys
@@ -22,7 +22,7 @@ from steelyard.networks.packing import Pack, fill_up
 EXACT = (
     "gemma", "gemma2", "gemma3_text", "llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe",
 )  # fmt: skip
-"""The model types for which packing is exact, each held against one forward an answer in the tests."""
+"""The model types for which packing is exact; tests compare each with one forward pass for each answer."""
 
 _NOT_EXACT = {
     "bert": "its attention looks both ways",
@@ -44,8 +44,9 @@ _NOT_EXACT = {
 }
 _PLAIN = {"eager": eager_mask, "sdpa": sdpa_mask}
 ATTENTIONS = tuple(f"steelyard_{plain}" for plain in _PLAIN)
-"""What our attention is called in transformers' registry, beside each plain one."""
-_Changed = tuple[tuple[Any, ...], dict[str, Any]] | None
+"""The names of the packing attention in transformers' registry, one for each plain attention."""
+_Keywords = dict[str, Any]
+_Changed = tuple[tuple[Any, ...], _Keywords] | None
 
 
 def packing_obstacle(settings: Any) -> str | None:
@@ -56,22 +57,22 @@ def packing_obstacle(settings: Any) -> str | None:
     if values.get("use_bidirectional_attention") or values.get("is_causal") is False:
         return f"{kind}: its attention looks both ways"
     if _rotates_by_length(values.get("rope_parameters")):
-        return f"{kind}: its positions depend on the longest row beside them"
+        return f"{kind}: its positions depend on the longest row of the batch"
     if settings._attn_implementation not in (*_PLAIN, *map(_name, _PLAIN)):
         return f"{kind}: its attention is {settings._attn_implementation}"
     return None
 
 
-def _rotates_by_length(told: Any) -> bool:
-    """Whether the rotation of a token changes with the length of what else is in the batch."""
-    if not isinstance(told, dict):
+def _rotates_by_length(rope: Any) -> bool:
+    """Return whether the rotation of a token depends on the lengths of other rows in the batch."""
+    if not isinstance(rope, dict):
         return False
-    kind = str(told.get("rope_type"))
-    return "dynamic" in kind or kind == "longrope" or any(map(_rotates_by_length, told.values()))
+    kind = str(rope.get("rope_type"))
+    return "dynamic" in kind or kind == "longrope" or any(map(_rotates_by_length, rope.values()))
 
 
 def wanted_tokens(device: torch.device) -> int | None:
-    """Return the best size of a pack in tokens: on a CPU what stays in its cache, null for what memory allows.
+    """Return the best size of a pack in tokens: on a CPU one that stays in its cache, null where memory decides.
 
     Measured: packs of 8,192 and 16,384 tokens take 11 % and 18 % longer a token than those of 2,048 to 4,096.
     """
@@ -105,30 +106,30 @@ def _compiles_products(backbone: nn.Module, device: torch.device) -> bool:
 
 
 def packed_states(backbone: Any, packed: Pack, layout: PackLayout, *, is_pruned: bool) -> Float[Tensor, "token size"]:
-    """The last hidden states of a pack: of every token, or, pruned, of the last token of each answer.
+    """Return the last hidden states of a pack: of every token, or, pruned, of the last token of each answer.
 
-    From then on the model runs by our attention, which is its former one where no pack is given.
+    From then on the model uses the packing attention, which equals its former attention without a pack.
     """
     _prepare(backbone)
     device = layout.last.device
     return backbone(
         input_ids=torch.from_numpy(packed.ids)[None].to(device),
         position_ids=layout.places["position"][None],
-        attention_mask=torch.empty(1, 1, 0, 0, device=device),  # of four dimensions: taken as a mask made already
+        attention_mask=torch.empty(1, 1, 0, 0, device=device),  # of four dimensions: taken as a complete mask
         use_cache=False,
-        packed=_Given(layout, is_pruned),
+        packed=_PackedPass(layout, is_pruned),
     ).last_hidden_state[0]
 
 
-class _Given(NamedTuple):
-    """What a forward pass of a pack hands from layer to layer."""
+class _PackedPass(NamedTuple):
+    """The argument of every layer in a forward pass of a pack."""
 
     layout: PackLayout
     is_pruned: bool
 
 
-class _Last(NamedTuple):
-    """What the last layer's attention needs of the tokens that are pruned from it."""
+class _PrunedPass(NamedTuple):
+    """The argument of the last layer: what its attention needs of the tokens that are pruned from it."""
 
     layout: PackLayout
     hidden: Tensor
@@ -142,9 +143,9 @@ def _name(plain: str) -> str:
 
 
 def _prepare(backbone: Any) -> None:
-    """Our attention in place of the model's own, once: layers that are worked out again by checkpointing need it too.
+    """Replace the model's attention, once and for all: layers that are recomputed by checkpointing need it too.
 
-    The hooks do nothing where no pack is given.
+    Without a pack the hooks do nothing.
     """
     if backbone.config._attn_implementation in _PLAIN:
         backbone.config._attn_implementation = _name(backbone.config._attn_implementation)
@@ -152,63 +153,70 @@ def _prepare(backbone: Any) -> None:
         backbone.layers[-1].self_attn.register_forward_pre_hook(_read_all, with_kwargs=True)
 
 
-def _prune(layer: Any, given: tuple[Any, ...], named: dict[str, Any]) -> _Changed:
-    """The last layer is given the last token of each answer alone; the others' states go beside it."""
-    packed = named.get("packed")
+def _prune(layer: Any, args: tuple[Any, ...], kwargs: _Keywords) -> _Changed:
+    """Reduce the last layer's input to the last token of each answer; the states of all tokens go with ``packed``."""
+    packed = kwargs.get("packed")
     if packed is None or not packed.is_pruned:
         return None
-    (hidden,), layout = given, packed.layout
-    cos, sin = named["position_embeddings"]
-    last = _Last(layout._replace(is_last=True), hidden, (cos, sin), layer.input_layernorm)
+    (hidden,), layout = args, packed.layout
+    cos, sin = kwargs["position_embeddings"]
+    last = _PrunedPass(layout._replace(is_last=True), hidden, (cos, sin), layer.input_layernorm)
     rotation = (cos[:, layout.last], sin[:, layout.last])
-    return (hidden[:, layout.last],), named | {"packed": last, "position_embeddings": rotation}
+    return (hidden[:, layout.last],), kwargs | {"packed": last, "position_embeddings": rotation}
 
 
-def _read_all(attention: Any, given: tuple[Any, ...], named: dict[str, Any]) -> _Changed:
-    """Keys and values of all tokens, for the last layer's queries to read."""
-    last = named.get("packed")
-    if not isinstance(last, _Last):
+def _read_all(attention: Any, args: tuple[Any, ...], kwargs: _Keywords) -> _Changed:
+    """Compute keys and values of all tokens for the queries of the last layer."""
+    last = kwargs.get("packed")
+    if not isinstance(last, _PrunedPass):
         return None
     normed = last.norm(last.hidden)
     keys, values = (_heads(attention, name, normed) for name in ("k", "v"))
     turned = sys.modules[type(attention).__module__].apply_rotary_pos_emb(keys, keys, *last.rotation)[1]
-    return given, named | {"packed": last._replace(states=(turned, values))}
+    return args, kwargs | {"packed": last._replace(states=(turned, values))}
 
 
 def _heads(attention: Any, name: str, hidden: Tensor) -> Tensor:
-    """Keys or values by head, ``[1, head, token, size]``, normed where the family norms them."""
+    """Return keys or values by head, ``[1, head, token, size]``, normed where the family norms them."""
     children = dict(attention.named_children())
-    made = children[f"{name}_proj"](hidden).unflatten(-1, (-1, attention.head_dim))
+    heads = children[f"{name}_proj"](hidden).unflatten(-1, (-1, attention.head_dim))
     norm = children.get(f"{name}_norm")
-    return (made if norm is None else norm(made)).transpose(1, 2)
+    return (heads if norm is None else norm(heads)).transpose(1, 2)
 
 
-def _attention_beside(plain: str) -> Callable[..., tuple[Tensor, Tensor | None]]:
-    """Attention as transformers asks it, ``[1, head, token, size]`` to ``[1, token, head, size]``.
+def _packing_attention(plain: str) -> Callable[..., tuple[Tensor, Tensor | None]]:
+    """Return attention for transformers, ``[1, head, token, size]`` to ``[1, token, head, size]``.
 
-    Where no pack is given, it is the ``plain`` one.
+    Without a pack it is the ``plain`` one.
     """
 
     def attention(
-        module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, packed: Any = None, **given: Any
+        module: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        *,
+        packed: Any = None,
+        **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
         if packed is None:
-            own = sys.modules[type(module).__module__].eager_attention_forward
-            return (own if plain == "eager" else sdpa_attention_forward)(module, query, key, value, mask, **given)
-        if isinstance(packed, _Last):
+            eager = sys.modules[type(module).__module__].eager_attention_forward
+            return (eager if plain == "eager" else sdpa_attention_forward)(module, query, key, value, mask, **kwargs)
+        if isinstance(packed, _PrunedPass):
             assert packed.states is not None, "made before the layer's attention"
             key, value = packed.states
-        return attend(query, key, value, packed.layout, _rule(module, given)).transpose(1, 2), None
+        return attend(query, key, value, packed.layout, _rule(module, kwargs)).transpose(1, 2), None
 
     return attention
 
 
-def _rule(module: Any, given: dict[str, Any]) -> AttentionRule:
-    # Some families hand the window over with each call, the others keep it in the layer.
-    window = given["sliding_window"] if "sliding_window" in given else vars(module).get("sliding_window")
-    return AttentionRule(given["scaling"], window, given.get("softcap"), given.get("dropout", 0.0))
+def _rule(module: Any, kwargs: _Keywords) -> AttentionRule:
+    # Some families pass the window with each call, others keep it in the layer.
+    window = kwargs["sliding_window"] if "sliding_window" in kwargs else vars(module).get("sliding_window")
+    return AttentionRule(kwargs["scaling"], window, kwargs.get("softcap"), kwargs.get("dropout", 0.0))
 
 
 for _plain, _mask in _PLAIN.items():
-    AttentionInterface.register(_name(_plain), _attention_beside(_plain))
+    AttentionInterface.register(_name(_plain), _packing_attention(_plain))
     AttentionMaskInterface.register(_name(_plain), _mask)

@@ -1,6 +1,6 @@
 """Packs of prompts: shared tokens once, forward passes within a token budget, and fair shares for each process.
 
-The answers of one prompt share the longest common run of *tokens* of their rendered conversations. The run is computed
+The answers of one prompt share the longest common beginning, in tokens, of their rendered conversations. It is computed
 and never assumed: a template may write the prompt differently for another answer, and a tokenizer may merge across the
 boundary.
 """
@@ -21,9 +21,9 @@ _MOST_EXCHANGES = 1000
 
 
 class Branch(NamedTuple):
-    """One prompt in a pack: where its tokens begin, how many all its answers share, and how many each has of its own.
+    """One prompt in a pack: its first position, the number of shared tokens, and that of further tokens by answer.
 
-    The shared tokens come first, then the tails, one behind the other.
+    The shared tokens come first, then the tails, one after another.
     """
 
     start: int
@@ -32,20 +32,20 @@ class Branch(NamedTuple):
 
     @property
     def num_tokens(self) -> int:
-        """What the prompt takes of the pack."""
+        """The number of the prompt's tokens in the pack."""
         return self.num_shared + sum(self.tails)
 
     def places(self, answer: int) -> Integers:
-        """Where the tokens of one answer's whole row stand in the pack, shape (token,)."""
+        """Return the positions of one answer's whole row in the pack, shape (token,)."""
         tail_start = self.start + self.num_shared + sum(self.tails[:answer])
         shared = np.arange(self.start, self.start + self.num_shared)
         return np.concatenate([shared, np.arange(tail_start, tail_start + self.tails[answer])])
 
 
 class Pack(NamedTuple):
-    """Prompts laid flat. ``ids``, ``positions``: shape (token,), positions begin again behind the shared tokens.
+    """Prompts in one flat row. ``ids``, ``positions``: shape (token,); each tail continues from the shared tokens.
 
-    ``last``: where the last token of each answer stands, shape (answer,), prompt by prompt in the order given.
+    ``last``: the position in the pack of each answer's last token, shape (answer,), prompt by prompt in order.
     """
 
     ids: Integers
@@ -55,24 +55,22 @@ class Pack(NamedTuple):
 
 
 def num_shared_tokens(rows: Rows) -> int:
-    """How many tokens all rows begin with; at least one token of each row is left to be its own."""
+    """Return the number of tokens that all rows begin with, at most all but one token of the shortest row."""
     shortest = min(map(len, rows))
     ordered = sorted(map(tuple, rows))
-    least, most = ordered[0], ordered[-1]  # what the first and the last in dictionary order share, all share
-    length = next(
-        (place for place, (one, other) in enumerate(zip(least, most, strict=False)) if one != other), shortest
-    )
+    ends = zip(ordered[0], ordered[-1], strict=False)  # the common beginning of first and last is that of all
+    length = next((place for place, (left, right) in enumerate(ends) if left != right), shortest)
     return max(0, min(length, shortest - 1))
 
 
 def num_packed_tokens(rows: Rows) -> int:
-    """What a prompt's answers take of a pack."""
+    """Return the number of tokens that a prompt's answers take in a pack."""
     shared = num_shared_tokens(rows)
     return shared + sum(len(row) - shared for row in rows)
 
 
 def pack(prompts: Sequence[Rows]) -> Pack:
-    """Lay prompts flat, one behind the other. A row must have a token at least."""
+    """Return prompts as one flat row, one after another. Each row must have at least one token."""
     ids: list[int] = []
     positions: list[Integers] = []
     branches: list[Branch] = []
@@ -91,16 +89,16 @@ def pack(prompts: Sequence[Rows]) -> Pack:
 
 
 def rounded_up(size: int) -> int:
-    """The next of few sizes, four for each doubling: 16 and over are made larger by 9 % on average, 25 % at most."""
+    """Return the next of four sizes for each doubling: from 16 on, larger by 9% on average and 25% at most."""
     step = max(4, 2 ** (size.bit_length() - 3))
     return -(-size // step) * step
 
 
 def fill_up(packed: Pack) -> Pack:
-    """The pack with filler behind its last token, and behind its last answer, that make both numbers round ones.
+    """Return the pack with filler after its last token and its last answer, so that sizes take few values.
 
-    Matrix products of few sizes need few compiled kernels. The filler stands in no branch: no token attends to it.
-    Answers are few beside tokens, so their number becomes a power of two.
+    Matrix products of few sizes need few compiled kernels. The filler belongs to no branch: no token attends to it.
+    Answers are few compared with tokens, so their number becomes a power of two.
     """
     num_tokens = rounded_up(len(packed.ids)) - len(packed.ids)
     num_answers = (1 << (len(packed.last) - 1).bit_length()) - len(packed.last)
@@ -121,10 +119,10 @@ class PackPart(NamedTuple):
 def pack_groups(
     prompts: Sequence[Rows], *, max_tokens: int, max_rows: int | None = None, wanted_tokens: int | None = None
 ) -> tuple[tuple[PackPart, ...], ...]:
-    """Packs of at most ``max_tokens`` and ``max_rows``: prompts in order, cut between answers only where they must be.
+    """Return packs of at most ``max_tokens`` and ``max_rows``: prompts in order, split between answers where necessary.
 
-    An answer that exceeds the bound alone is a pack of its own. A pack ends before the prompt with which it would
-    exceed ``wanted_tokens``; a prompt larger than that is cut into parts of this size where that is cheap.
+    An answer over the bound is a pack by itself. A pack ends before the prompt with which it would exceed
+    ``wanted_tokens``; a larger prompt is split into parts of this size where that is cheap.
     """
     wanted = max_tokens if wanted_tokens is None else min(wanted_tokens, max_tokens)
     groups: list[tuple[PackPart, ...]] = []
@@ -145,25 +143,25 @@ def pack_groups(
 
 
 def _cut_at(rows: Rows, wanted: int, most: int) -> int:
-    """``wanted`` where parts of this size work few tokens out twice, else ``most``."""
+    """Return ``wanted`` where parts of this size recompute few tokens, else ``most``."""
     total = num_packed_tokens(rows) if rows else 0
     if total <= wanted:
         return most
     shared = num_shared_tokens(rows)
     if shared >= wanted:
         return most
-    again = shared * (math.ceil((total - shared) / (wanted - shared)) - 1)
-    return wanted if again <= _CHEAP * total else most
+    num_recomputed = shared * (math.ceil((total - shared) / (wanted - shared)) - 1)
+    return wanted if num_recomputed <= _CHEAP * total else most
 
 
 def _parts(prompt: int, rows: Rows, max_tokens: int, max_rows: int | None) -> list[PackPart]:
-    """A prompt whole where it fits, else its answers in runs that do."""
+    """Return a prompt whole where it fits, else its answers in runs that fit."""
     if rows and num_packed_tokens(rows) <= max_tokens and (max_rows is None or len(rows) <= max_rows):
         return [PackPart(prompt, tuple(range(len(rows))))]
     parts: list[list[int]] = []
     for answer in range(len(rows)):
         grown = [*(parts[-1] if parts else []), answer]
-        fits = num_packed_tokens([rows[one] for one in grown]) <= max_tokens
+        fits = num_packed_tokens([rows[index] for index in grown]) <= max_tokens
         if parts and fits and (max_rows is None or len(grown) <= max_rows):
             parts[-1] = grown
         else:
@@ -174,13 +172,13 @@ def _parts(prompt: int, rows: Rows, max_tokens: int, max_rows: int | None) -> li
 def forward_groups(
     lengths: Sequence[int], *, max_tokens: int, max_rows: int | None = None
 ) -> tuple[tuple[int, ...], ...]:
-    """Positions grouped into padded forward passes: sorted by length, a group's rows times its longest row is bounded.
+    """Return positions grouped into padded passes, sorted by length, each of at most ``max_tokens`` with padding.
 
-    A row longer than ``max_tokens`` (in tokens) gets a pass of its own. Equal lengths keep their order.
+    A longer row is a pass by itself. Equal lengths keep their order.
     """
     groups: list[list[int]] = []
     for position in sorted(range(len(lengths)), key=lambda index: lengths[index]):
-        # In ascending order the newest row is the longest: it alone decides what the group would take.
+        # In ascending order the newest row is the longest: it alone decides the size of the group.
         group = groups[-1] if groups else None
         if (
             group is None
@@ -194,16 +192,16 @@ def forward_groups(
 
 
 def process_shares(sizes: Sequence[int], num_processes: int) -> tuple[tuple[int, ...], ...]:
-    """Positions in ``sizes`` (tokens of a prompt) for each process: every position once, in ascending order.
+    """Return positions in ``sizes`` (tokens of a prompt) for each process: every position once, in ascending order.
 
-    The largest first, each to the process that has least (Graham, 1969); then moves and swaps between the process that
-    has most and the others, as long as they bring the most down. With fewer prompts than processes some have none. The
-    most is over the mean by less than the largest prompt.
+    The largest first, each to the process with the smallest load (Graham, 1969); then moves and swaps between the
+    process with the largest load and the others, as long as they reduce the maximum. With fewer prompts than processes
+    some have none. The maximum exceeds the mean by less than the largest prompt.
     """
     parts: list[list[int]] = [[] for _ in range(num_processes)]
     loads = [(0, rank) for rank in range(num_processes)]
     heapify(loads)
-    for position in sorted(range(len(sizes)), key=lambda one: (-sizes[one], one)):
+    for position in sorted(range(len(sizes)), key=lambda index: (-sizes[index], index)):
         load, rank = loads[0]
         parts[rank].append(position)
         heapreplace(loads, (load + sizes[position], rank))
@@ -212,36 +210,36 @@ def process_shares(sizes: Sequence[int], num_processes: int) -> tuple[tuple[int,
 
 
 def _even_out(parts: list[list[int]], sizes: Sequence[int]) -> None:
-    """Give from the fullest part to another, or swap with it, while both end below what the fullest had."""
+    """Move or swap positions of the fullest part while both parts end below its former load."""
     totals = [sum(sizes[position] for position in part) for part in parts]
     for _ in range(_MOST_EXCHANGES):
         fullest = max(range(len(parts)), key=lambda rank: totals[rank])
         exchange = _best_exchange(parts, sizes, totals, fullest)
         if exchange is None:
             return
-        other, given, taken = exchange
-        moved = sizes[given] - (0 if taken is None else sizes[taken])
+        other, outgoing, incoming = exchange
+        moved = sizes[outgoing] - (0 if incoming is None else sizes[incoming])
         totals[fullest] -= moved
         totals[other] += moved
-        parts[fullest].remove(given)
-        parts[other].append(given)
-        if taken is not None:
-            parts[other].remove(taken)
-            parts[fullest].append(taken)
+        parts[fullest].remove(outgoing)
+        parts[other].append(outgoing)
+        if incoming is not None:
+            parts[other].remove(incoming)
+            parts[fullest].append(incoming)
 
 
 def _best_exchange(
     parts: list[list[int]], sizes: Sequence[int], totals: list[int], fullest: int
 ) -> tuple[int, int, int | None] | None:
-    """The other part, what it is given and what it gives back, for which the fuller of the two ends lowest."""
+    """Return the other part and the positions to exchange with it that minimise the larger load of the two."""
     best, least = None, totals[fullest]
     for other in sorted(set(range(len(parts))) - {fullest}, key=lambda rank: totals[rank]):
         if (totals[fullest] + totals[other] + 1) // 2 >= least:
-            break  # not even an exact half would be better, and the parts that follow are fuller
-        for given in parts[fullest]:
-            for taken in (None, *parts[other]):
-                moved = sizes[given] - (0 if taken is None else sizes[taken])
+            break  # not even equal halves would be better, and the parts that follow are fuller
+        for outgoing in parts[fullest]:
+            for incoming in (None, *parts[other]):
+                moved = sizes[outgoing] - (0 if incoming is None else sizes[incoming])
                 fuller = max(totals[fullest] - moved, totals[other] + moved)
                 if moved > 0 and fuller < least:
-                    best, least = (other, given, taken), fuller
+                    best, least = (other, outgoing, incoming), fuller
     return best

@@ -1,7 +1,7 @@
-"""Load what transformers and peft load, from folders and from the hub, without running code that comes with a model.
+"""Load with transformers and peft, from folders and the hub, without running code that comes with a model.
 
-Left unset, ``trust_remote_code`` makes transformers ask on the terminal, and a "y" on standard input is a yes. Every
-``from_pretrained`` of this project is therefore called here and nowhere else (a test holds that).
+Left unset, ``trust_remote_code`` makes transformers ask on the terminal, and accept a "y" on standard input. Every
+``from_pretrained`` of this project is therefore called here alone, as a test checks.
 """
 
 import json
@@ -37,15 +37,15 @@ def load_pretrained(loader: Any, path: str | Path, **settings: Any) -> Any:
     except ValueError as error:
         if "trust_remote_code" not in str(error):
             raise
-        found = "needs Python code that comes with it, and such code is never run"
-        raise ModelError(found, where=str(path), allowed=_ALLOWED, do="name a model that loads without it") from error
+        problem = "needs Python code that comes with it, and such code is never run"
+        raise ModelError(problem, where=str(path), allowed=_ALLOWED, do="name a model that loads without it") from error
     except (OSError, KeyboardInterrupt, MemoryError):
         raise
     except Exception as error:
         # Broken weights, tokenizers and settings end in errors of every kind: these are all the user's files.
         first = (str(error).splitlines() or [""])[0][:200]
-        found = f"cannot be loaded: its files are broken or do not fit together ({type(error).__name__}: {first})"
-        raise ModelError(found, where=str(path), do="download the model again, and check its config.json") from error
+        problem = f"cannot be loaded: its files are broken or do not fit together ({type(error).__name__}: {first})"
+        raise ModelError(problem, where=str(path), do="download the model again, and check its config.json") from error
 
 
 def _refuse_kernels(folder: Path) -> None:
@@ -56,8 +56,8 @@ def _refuse_kernels(folder: Path) -> None:
         return  # absent or broken: the loader says so
     for key, value in _implementations(config):
         if "/" in value:
-            found = f"its config.json names code to be downloaded and run ({key}: {value[:80]!r})"
-            raise ModelError(found, where=str(folder), do=f"remove {key!r} from its config.json")
+            problem = f"its config.json names code to be downloaded and run ({key}: {value[:80]!r})"
+            raise ModelError(problem, where=str(folder), do=f"remove {key!r} from its config.json")
 
 
 def _implementations(config: Any) -> Iterator[tuple[str, str]]:
@@ -74,15 +74,15 @@ def _implementations(config: Any) -> Iterator[tuple[str, str]]:
 
 
 def is_hub_name(text: str) -> bool:
-    """Whether this is ``owner/name`` and no folder or file here."""
+    """Return whether a text is ``owner/name`` and not a local folder or file."""
     return _NAME.fullmatch(text) is not None and not Path(text).exists()
 
 
 def hub_folder(name: str) -> Path:
-    """The folder with the model's files: fetched where the hub answers, else from the library's own cache.
+    """Return the folder with the model's files: downloaded where the hub answers, else from the library's cache.
 
-    Raises ModelError, within seconds, where there is neither, and for what the hub does not give. Code that comes with
-    a model is fetched with its files and never run.
+    Raises ModelError, within seconds, where neither has it, and for a model that the hub does not serve. Code that
+    comes with a model is downloaded with its files and never run.
     """
     from huggingface_hub import constants, errors, snapshot_download
 
@@ -95,31 +95,31 @@ def hub_folder(name: str) -> Path:
         do = "accept its terms on the hub, and log in: hf auth login"
         raise ModelError("the hub gives it only to those who accept its terms", where=name, do=do) from error
     except errors.RepositoryNotFoundError as error:
-        found = "there is no such folder here, and no such model on the hub, or it is private"
-        raise ModelError(found, where=name, do="check the spelling; for a private one: hf auth login") from error
+        problem = "there is no such folder here, and no such model on the hub, or it is private"
+        raise ModelError(problem, where=name, do="check the spelling; for a private one: hf auth login") from error
     except (OSError, ValueError, errors.HfHubHTTPError) as error:
         why = str(error).splitlines()[0] if can_ask else f"{constants.ENDPOINT} does not answer"
-        found = f"there is no such folder here, and it cannot be had from the hub ({why})"
-        raise ModelError(found, where=name, do="check the path; or download the model and name its folder") from error
+        problem = f"there is no such folder here, and it cannot be had from the hub ({why})"
+        raise ModelError(problem, where=name, do="check the path; or download the model and name its folder") from error
 
 
 def _answers(endpoint: str) -> bool:
-    """Whether something listens there; behind a proxy only the request itself can tell."""
+    """Return whether an endpoint accepts connections; behind a proxy, true without a check."""
     parts = urlsplit(endpoint)
     if getproxies():
         return True
-    found: list[bool] = []
+    is_open = threading.Event()
 
-    def ask() -> None:
+    def connect() -> None:
         try:
             port = parts.port or (443 if parts.scheme == "https" else 80)
             socket.create_connection((str(parts.hostname), port), timeout=_SECONDS).close()
         except OSError:
             return
-        found.append(True)
+        is_open.set()
 
-    # A name server that does not answer heeds no time limit: the thread is left behind.
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(_SECONDS)
-    return bool(found)
+    # Name resolution has no time limit: a thread that hangs in it is abandoned.
+    thread = threading.Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(_SECONDS)
+    return is_open.is_set()

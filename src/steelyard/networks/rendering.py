@@ -1,10 +1,10 @@
-"""Write conversations and tokenise them such that texts stay text: no user's words become tokens of the template.
+"""Write conversations and tokenise them so that texts stay text: no text of a user becomes a token of the template.
 
-A tokenizer takes a mark such as ``<|im_end|>`` for itself wherever it is spelt out. Three ways lead there: a text
-spells the mark, also one whose token is not flagged special (DeepSeek's roles); the tokenizer normalises the text into
-it (NFKC, stripped accents); its vocabulary holds the mark as a piece (Unigram). One rule covers all: the marks among
-the token ids are those that the template wrote, in their order. Where they are not, the text is tokenised by a twin of
-the tokenizer in which marks are spelt as no text is. Ids of all other texts are those of the tokenizer.
+A tokenizer reads a mark such as ``<|im_end|>`` wherever it is spelt out. This happens in three ways: a text spells the
+mark, also one whose token is not flagged special (DeepSeek's roles); the tokenizer normalises the text into it (NFKC,
+stripped accents); its vocabulary has the mark as a piece (Unigram). One rule covers all: the marks among the token ids
+must be those that the template wrote, in their order. Where they are not, the text is tokenised by a twin of the
+tokenizer with secret spellings of the marks. Ids of all other texts are those of the tokenizer.
 """
 
 import json
@@ -18,10 +18,10 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from steelyard.core.errors import ModelError
-from steelyard.core.types import Message
+from steelyard.core.types import JsonObject, Message
 
 TODAY = "2024-07-26"
-"""What the templates that ask for the date write themselves where they get none."""
+"""The date that templates with a date write where they get none."""
 _PROBES = (
     ("user",),
     ("user", "assistant"),
@@ -30,19 +30,19 @@ _PROBES = (
 )
 
 
-class TemplateFailure(Exception):  # noqa: N818 - the words of the template, or why it was stopped
-    """A template that refuses a conversation, fails, or wants too much work."""
+class TemplateFailure(Exception):  # noqa: N818 - its text is the template's message
+    """A template that refuses a conversation, fails, or exceeds its budget."""
 
 
 class TemplateTooCostly(TemplateFailure):
-    """A template that was stopped: it wants more time or memory than a template needs."""
+    """A template that was stopped because it needs too much time or memory."""
 
 
 class Marks(NamedTuple):
-    """The tokens that only the template may write, by how they are spelt. Null ``pattern`` where there are none.
+    """The tokens that only the template may write, by spelling. ``pattern`` is null where there are none.
 
-    The rest follows from ``ids`` and is kept because every text asks for it, and Gemma has 6,400 such tokens:
-    ``numbers`` of the tokens, what spellings ``begins`` and ``ends`` with (never the whole), and the ``longest``.
+    The rest follows from ``ids`` and is stored because every text needs it, and Gemma has 6,400 such tokens:
+    ``numbers`` of the tokens, proper prefixes (``begins``) and suffixes (``ends``) of spellings, and the ``longest``.
     """
 
     ids: dict[str, int]
@@ -72,14 +72,14 @@ class Written(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """Token ids, and whether the tokenizer by itself would have taken some of a user's text for marks."""
+    """Token ids, and whether the tokenizer alone would have read part of a user's text as marks."""
 
     ids: list[int]
     is_repaired: bool
 
 
 class _Twin(NamedTuple):
-    """A tokenizer with equal ids in which every mark is spelt as no text is."""
+    """A tokenizer with equal ids in which every mark has a secret spelling."""
 
     tokenizer: Any
     spelling: dict[str, str]
@@ -95,7 +95,7 @@ def write(
     stand_ins, edge = _stand_ins(marks, contents)
 
     def rendered(change: Callable[[str], str]) -> str:
-        turns = [{"role": one.role, "content": change(hidden(one.content, stand_ins))} for one in messages]
+        turns = [{"role": turn.role, "content": change(hidden(turn.content, stand_ins))} for turn in messages]
         return _render(tokenizer, template, turns, today=today, add_generation_prompt=add_generation_prompt)
 
     text = rendered(lambda content: content)
@@ -108,9 +108,9 @@ def write(
 
 
 def tokenise(tokenizer: Any, written: Written, *, add: bool, strip: bool = False) -> Tokens:
-    """Return the token ids of what was written; ``add``: with the tokenizer's own marks around it.
+    """Return the token ids of a written conversation; ``add``: with the marks that the tokenizer adds.
 
-    ``strip`` takes off white space at the end. Raises ModelError where a text would become a mark in every way.
+    ``strip`` removes white space at the end. Raises ModelError where a text becomes a mark even in the twin.
     """
     base = written.text if written.edged is None else written.edged
     text, base = (written.text.rstrip(), base.rstrip()) if strip else (written.text, base)
@@ -128,8 +128,8 @@ def tokenise(tokenizer: Any, written: Written, *, add: bool, strip: bool = False
     ids = twin.tokenizer.encode(frame.replace(written.edge, "") if written.edge else frame, add_special_tokens=add).ids
     extra = Counter(_marks_among(ids, marks)) - Counter(_expected(tokenizer, marks, base, add=add))
     if extra:
-        found = f"the tokenizer turns a text into its mark of id {next(iter(extra))}, however it is written"
-        raise ModelError(found, where=tokenizer.name_or_path, do="take that text out, or use another model")
+        problem = f"the tokenizer turns a text into its mark of id {next(iter(extra))}, however it is written"
+        raise ModelError(problem, where=tokenizer.name_or_path, do="take that text out, or use another model")
     return Tokens(ids, is_repaired=True)
 
 
@@ -142,9 +142,9 @@ def hidden(text: str, stand_ins: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=8)
 def marks_of(tokenizer: Any, template: str) -> Marks:
-    """Return the tokens that a text must not become: those flagged special, and all others that the template writes.
+    """Return the tokens that a text must not become: special ones, and added ones that the template writes.
 
-    Added tokens that no template writes are ordinary text: Gemma's runs of spaces, a code model's words.
+    Other added tokens are ordinary text: Gemma's runs of spaces, a code model's keywords.
     """
     added = {token.content: number for number, token in tokenizer.added_tokens_decoder.items() if token.content}
     special = {token.content for token in tokenizer.added_tokens_decoder.values() if token.special}
@@ -152,22 +152,22 @@ def marks_of(tokenizer: Any, template: str) -> Marks:
     sources = [template, *_probed(tokenizer, template)]
     names |= {name for name in added if name.strip() and any(name in source for source in sources)}
     ids = added | {name: tokenizer.convert_tokens_to_ids(name) for name in tokenizer.all_special_tokens}
-    own = {name: ids[name] for name in names if name}
-    longest_first = sorted(own, key=len, reverse=True)
+    marks = {name: ids[name] for name in names if name}
+    longest_first = sorted(marks, key=len, reverse=True)
     return Marks(
-        ids=own,
-        pattern=re.compile("|".join(map(re.escape, longest_first))) if own else None,
-        numbers=frozenset(own.values()),
-        begins=frozenset(name[:end] for name in own for end in range(1, len(name))),
-        ends=frozenset(name[start:] for name in own for start in range(1, len(name))),
-        longest=max(map(len, own), default=0),
+        ids=marks,
+        pattern=re.compile("|".join(map(re.escape, longest_first))) if marks else None,
+        numbers=frozenset(marks.values()),
+        begins=frozenset(name[:end] for name in marks for end in range(1, len(name))),
+        ends=frozenset(name[start:] for name in marks for start in range(1, len(name))),
+        longest=max(map(len, marks), default=0),
     )
 
 
 def _render(
     tokenizer: Any, template: str, turns: Sequence[Mapping[str, str]], *, today: str, add_generation_prompt: bool
 ) -> str:
-    """Return what the template writes, within its budget; Jinja is needed only here."""
+    """Return the template's text, within its budget; Jinja is imported only here."""
     import jinja2
 
     from steelyard.networks.templates import TooMuchWork, render_template
@@ -187,37 +187,37 @@ def _render(
 
 
 def _probed(tokenizer: Any, template: str) -> list[str]:
-    """Return what the template writes around short texts: marks that it puts together are spelt out there."""
-    found = []
+    """Return the template's text around short contents, in which marks that it composes are spelt out."""
+    texts = []
     for roles, is_asking in product(_PROBES, (False, True)):
         turns = [{"role": role, "content": "a"} for role in roles]
         try:
-            found.append(_render(tokenizer, template, turns, today=TODAY, add_generation_prompt=is_asking))
+            texts.append(_render(tokenizer, template, turns, today=TODAY, add_generation_prompt=is_asking))
         except TemplateTooCostly:
             raise
         except TemplateFailure:
-            continue  # it refuses these roles; others it may take
-    return found
+            continue  # it refuses these roles, and may accept others
+    return texts
 
 
 def _stand_ins(marks: Marks, texts: Sequence[str]) -> tuple[dict[str, str], str]:
-    """Return a private character that no text has for each mark that a text spells, and one more for edges."""
+    """Return an unused private character for each mark that a text spells, and one more for edges."""
     joined = "\0".join(texts)
-    found = dict.fromkeys(marks.find(joined))
+    spelt = dict.fromkeys(marks.find(joined))
     free = (character for character in map(chr, range(0xF0000, 0xFFFFE)) if character not in joined)
     edge = next(free)
-    return dict(zip(found, free, strict=False)), edge
+    return dict(zip(spelt, free, strict=False)), edge
 
 
 def _may_cross(marks: Marks, content: str) -> bool:
-    """Return whether a mark could be spelt partly by this text and partly by what stands beside it."""
+    """Return whether a mark could be spelt across a boundary of this text."""
     sizes = range(1, min(marks.longest, len(content) + 1))
     shapes = {content, content.strip()}
-    return any(one[:size] in marks.ends or one[-size:] in marks.begins for one in shapes if one for size in sizes)
+    return any(text[:size] in marks.ends or text[-size:] in marks.begins for text in shapes if text for size in sizes)
 
 
 def _edged(content: str, edge: str) -> str:
-    """Return the text with an edge on either side, inside the white space that templates may trim."""
+    """Return the text with an edge character on both sides, inside the white space that templates may trim."""
     core = content.strip()
     if not core:
         return content
@@ -226,11 +226,11 @@ def _edged(content: str, edge: str) -> str:
 
 
 def _marks_among(ids: Sequence[int], marks: Marks) -> list[int]:
-    return [one for one in ids if one in marks.numbers]
+    return [number for number in ids if number in marks.numbers]
 
 
 def _expected(tokenizer: Any, marks: Marks, text: str, *, add: bool) -> list[int]:
-    """Return the ids of the marks that the template wrote, with those that the tokenizer puts around a text."""
+    """Return the ids of the marks that the template wrote, and of those that the tokenizer adds."""
     inside = [marks.ids[mark] for mark in marks.find(text)]
     if not add:
         return inside
@@ -240,7 +240,7 @@ def _expected(tokenizer: Any, marks: Marks, text: str, *, add: bool) -> list[int
 
 @lru_cache(maxsize=8)
 def _added(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return what the tokenizer puts before and behind a text by itself."""
+    """Return the token ids that the tokenizer adds before and after a text."""
     around, inside = tokenizer("a").input_ids, tokenizer("a", add_special_tokens=False).input_ids
     start = around.index(inside[0])
     return tuple(around[:start]), tuple(around[start + len(inside) :])
@@ -248,15 +248,15 @@ def _added(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 @lru_cache(maxsize=4)
 def _twin(tokenizer: Any, marks: tuple[tuple[str, int], ...]) -> _Twin:
-    """Return the tokenizer with each mark spelt by letters drawn anew in each process: nobody can write them.
+    """Return the tokenizer with each mark spelt by letters drawn in each process, which no text can contain.
 
-    Raises ModelError for a tokenizer that is code and not a file of rules.
+    Raises ModelError for a tokenizer without a ``tokenizer.json``.
     """
     from tokenizers import Tokenizer
 
     if not tokenizer.is_fast:
-        found = "a text spells a mark of the template, and a tokenizer without tokenizer.json cannot be kept from it"
-        raise ModelError(found, where=tokenizer.name_or_path, do="save the tokenizer as a fast one beside the model")
+        problem = "a text spells a mark of the template, and a tokenizer without tokenizer.json cannot be kept from it"
+        raise ModelError(problem, where=tokenizer.name_or_path, do="save the tokenizer as a fast one beside the model")
     drawn = "".join(secrets.choice(string.ascii_lowercase) for _ in range(16))
     spelling = {mark: f"\U00100000{drawn}{_letters(number)}\U00100000" for mark, number in marks}
     rules = json.loads(tokenizer.backend_tokenizer.to_str())
@@ -273,8 +273,8 @@ def _letters(number: int) -> str:
     return "".join(string.ascii_lowercase[int(digit)] for digit in str(number))
 
 
-def _rename(model: dict[str, Any], spelling: Mapping[str, str]) -> None:
-    """Spell the marks anew in the vocabulary of a tokenizer's model, where a plain text could find them."""
+def _rename(model: JsonObject, spelling: Mapping[str, str]) -> None:
+    """Respell the marks in the vocabulary of a tokenizer's model, where an ordinary text could match them."""
     vocabulary = model["vocab"]
     if isinstance(vocabulary, dict):
         model["vocab"] = {spelling.get(piece, piece): number for piece, number in vocabulary.items()}
@@ -283,5 +283,5 @@ def _rename(model: dict[str, Any], spelling: Mapping[str, str]) -> None:
     if "unk_token" in model and model["unk_token"] is not None:
         model["unk_token"] = spelling.get(model["unk_token"], model["unk_token"])
     if "merges" in model:
-        pairs = [one.split(" ", 1) if isinstance(one, str) else one for one in model["merges"]]
+        pairs = [merge.split(" ", 1) if isinstance(merge, str) else merge for merge in model["merges"]]
         model["merges"] = [pair for pair in pairs if not {*pair, "".join(pair)} & spelling.keys()]

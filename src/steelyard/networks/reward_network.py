@@ -1,7 +1,7 @@
-"""Networks that give rows of tokens a reward: a decoder with a scalar head, and policies with the reward of DPO.
+"""Networks that give rows of tokens a reward: a decoder with a scalar head, and a policy with the reward of DPO.
 
-A row is the token ids of a prompt with one answer. The networks that are trained score rows as a padded rectangle
-(`forward`), and prompts as a pack in which the shared tokens of a prompt occur once (`packed_rewards`).
+A row is the token ids of a prompt with one answer. Both networks score rows as a padded rectangle (`forward`), and
+prompts as a pack in which the shared tokens of a prompt occur once (`packed_rewards`).
 """
 
 from collections.abc import Sequence
@@ -129,59 +129,6 @@ class PolicyNetwork(RewardNetwork):
         cap = self.classifier.config.get_text_config().to_dict().get("final_logit_softcapping")
         parts = zip(hidden.split(_TOKENS_AT_A_TIME), targets.split(_TOKENS_AT_A_TIME), strict=True)
         return torch.cat([_recomputed(_target_logs, self.head, states, tokens, cap) for states, tokens in parts])
-
-
-class PolicyPair(nn.Module):
-    """A policy and its reference as two whole language models; their difference is the reward, in float32.
-
-    Without a reference the policy's log-probabilities are the reward. ``reduction`` makes one number of those of an
-    answer: their sum, their mean (``avg``), or minus their Euclidean norm (``norm``). ``starts`` must hold the start of
-    the answer for every row that is scored. Rows are padded on the left, so that answers are aligned at their ends.
-    """
-
-    def __init__(self, policy: Any, reference: Any | None, *, reduction: str, beta: float) -> None:
-        super().__init__()
-        self.policy = policy
-        self.reference = reference
-        self.reduction = reduction
-        self.beta = beta
-        self.starts: dict[Row, int] = {}
-        self.eval()
-
-    def forward(self, ids: Int[Tensor, "row token"], attended: Bool[Tensor, "row token"]) -> Float[Tensor, " row"]:
-        """Return one implied reward a row."""
-        counts = [len(row) - self.starts[row] for row in attended_rows(ids, attended)]
-        rewards = self._reduced(self.policy, ids, attended, counts)
-        if self.reference is not None:
-            rewards = rewards - self._reduced(self.reference, ids, attended, counts)
-        return self.beta * rewards
-
-    def _reduced(self, model: Any, ids: Tensor, attended: Tensor, counts: list[int]) -> Float[Tensor, " row"]:
-        logs = answer_logs(model, ids, attended, counts)
-        if self.reduction == "sum":
-            return logs.sum(dim=1)
-        if self.reduction == "norm":
-            return -logs.norm(dim=1)
-        return logs.sum(dim=1) / torch.tensor(counts, device=logs.device)
-
-
-def answer_logs(
-    model: Any, ids: Int[Tensor, "row token"], attended: Bool[Tensor, "row token"], counts: list[int]
-) -> Float[Tensor, "row answer_token"]:
-    """Return the log-probability of each answer token in float32, aligned at the ends; 0 where a row has no token.
-
-    ``counts`` are the numbers of answer tokens; the rows are padded on the left.
-    """
-    positions = (attended.cumsum(1) - 1).clamp(min=0)
-    longest = max(counts)
-    logits = model(
-        input_ids=ids, attention_mask=attended.long(), position_ids=positions, use_cache=False,
-        logits_to_keep=longest + 1,
-    ).logits[:, -longest - 1 : -1]  # fmt: skip
-    logs = logits.float().log_softmax(dim=-1).gather(2, ids[:, -longest:, None])[..., 0]
-    lengths = torch.tensor(counts, device=logs.device)
-    is_answer = torch.arange(longest, device=logs.device) >= longest - lengths[:, None]
-    return torch.where(is_answer, logs, 0.0)
 
 
 def attended_states(

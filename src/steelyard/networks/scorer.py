@@ -1,4 +1,4 @@
-"""The one way to get rewards: one network, its limits and its layout, for training, evaluation and supervision alike.
+"""The `Scorer`, which computes all rewards: one network with its limits and layout, in training and evaluation alike.
 
 A prompt is a tuple of rows, the token ids of the prompt with each of its answers. In the ``packed`` layout the shared
 tokens of a prompt are computed once; it is chosen where it is exact. In the ``padded`` layout each answer is a padded

@@ -1,4 +1,4 @@
-"""Tests that a model with tokens and a head makes of itself: beginning mark, last token, head, kernels."""
+"""Self-tests of models with tokens and a head: beginning mark, last token, head, padding and packing."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ import torch
 
 from steelyard.core.self_tests import SelfTest
 from steelyard.core.types import Case, Response
-from steelyard.networks.answer_tokens import UNLIKE, shared
+from steelyard.networks.answer_tokens import UNLIKE, num_shared
 from steelyard.networks.conversation import Rendering, encode
 from steelyard.networks.reward_network import Side
 from steelyard.networks.scorer import Rows, Scorer
@@ -20,14 +20,14 @@ _KURTOSIS_OF_NORMAL = 3.0
 
 
 class ReadRow(NamedTuple):
-    """The tokens of an answer as the model gets them, and the last place that its head reads."""
+    """The token ids of an answer, and the last position that the head reads."""
 
     ids: tuple[int, ...]
     place: int
 
 
 def beginning_mark(tokenizer: Any, rows: Sequence[ReadRow]) -> SelfTest:
-    """Each row begins with one beginning mark, or each with none where the tokenizer adds none by itself."""
+    """Test that each row begins with one beginning mark, or with none where the tokenizer adds none."""
     name, bos = "beginning_mark", tokenizer.bos_token_id
     if bos is None:
         return SelfTest(name=name, state="not applicable", remark="the tokenizer has no beginning-of-text mark")
@@ -35,8 +35,8 @@ def beginning_mark(tokenizer: Any, rows: Sequence[ReadRow]) -> SelfTest:
     figures = {"mark": tokenizer.bos_token, "num_at_start": counts}
     is_added = tokenizer("a").input_ids[:1] == [bos]
     if counts == [0] and not is_added:
-        found = "neither the tokenizer nor the template begins with a mark"
-        return SelfTest(name=name, state="not applicable", figures=figures, remark=found)
+        remark = "neither the tokenizer nor the template begins with a mark"
+        return SelfTest(name=name, state="not applicable", figures=figures, remark=remark)
     if counts == [1]:
         return SelfTest(name=name, state="passed", figures=figures)
     return SelfTest(
@@ -54,33 +54,33 @@ def _num_leading(ids: Sequence[int], mark: int) -> int:
 
 
 def template_end(tokenizer: Any, rendering: Rendering, case: Case) -> tuple[int, ...]:
-    """The tokens that the template writes behind an answer: what two answers without a common byte both end with."""
+    """Return the template's tokens after an answer: the common end of two answers without common bytes."""
     endless = msgspec.structs.replace(rendering, max_length=_ENDLESS)
-    one, other = (encode(tokenizer, endless, case, Response(id="unlike", text=text)).ids[::-1] for text in UNLIKE)
-    return one[: shared(one, other)][::-1]
+    first, second = (encode(tokenizer, endless, case, Response(id="unlike", text=text)).ids[::-1] for text in UNLIKE)
+    return first[: num_shared(first, second)][::-1]
 
 
 def last_token(tokenizer: Any, rows: Sequence[ReadRow], end: Sequence[int]) -> SelfTest:
-    """The head reads the last token of what stands behind every answer; ``end`` is what that should be.
+    """Test that the head reads the last token of ``end``, the template's text after every answer.
 
-    Without an ``end`` the head reads the last word of the answer: doubtful, since most models were trained with one.
+    Without an ``end`` the head reads the answer's last token, which is remarked: most models were trained with an end.
     """
     name = "last_token"
     read = sorted({row.ids[row.place] for row in rows})
-    figures = {"read": [_shown(tokenizer, one) for one in read[:8]], "num_different": len(read)}
+    figures = {"read": [_shown(tokenizer, token) for token in read[:8]], "num_different": len(read)}
     if not end:
-        found = "the template writes nothing behind an answer, so that its own last token is read"
-        return SelfTest(name=name, state="passed", figures=figures, remark=found)
+        remark = "the template writes nothing after an answer, so that the answer's last token is read"
+        return SelfTest(name=name, state="passed", figures=figures, remark=remark)
     figures["expected"] = _shown(tokenizer, end[-1])
     if any(row.place != len(row.ids) - 1 for row in rows):
-        found = "this family's head does not read at the last token"
-        return SelfTest(name=name, state="not applicable", figures=figures, remark=found)
+        remark = "this family's head does not read at the last token"
+        return SelfTest(name=name, state="not applicable", figures=figures, remark=remark)
     if read == [end[-1]]:
         return SelfTest(name=name, state="passed", figures=figures)
     return SelfTest(
         name=name, state="failed", figures=figures,
         remark=f"the head should read {figures['expected']!r}, and reads {figures['read']}",
-        do="the template's end melts into answers: say --set model.strip=true, or name another: --chat-template FILE",
+        do="the template's end merges with answers: use --set model.strip=true, or name another: --chat-template FILE",
     )  # fmt: skip
 
 
@@ -89,53 +89,53 @@ def _shown(tokenizer: Any, token: int) -> str:
 
 
 def trained_head(weights: Iterable[torch.Tensor], *, fresh_deviation: float | None) -> SelfTest:
-    """The head is finite and not constant. One that looks as drawn with ``fresh_deviation`` is doubtful, not more.
+    """Test that the head is finite and not constant; remark where it looks as if drawn with ``fresh_deviation``.
 
-    Training moves a drawn head by less than the draw's own deviation, so that no statistic of it can prove training.
+    Training moves a drawn head by less than the deviation of the draw, so that no statistic can prove training.
     """
-    flat = torch.cat([one.detach().float().flatten().cpu() for one in weights])
-    figures: dict[str, Any] = {"num_weights": len(flat)}
+    flat = torch.cat([weight.detach().float().flatten().cpu() for weight in weights])
+    figures: dict[str, float] = {"num_weights": len(flat)}
     do = "check the download and the family (steelyard list models); an untrained model is trained by steelyard train"
     if not bool(torch.isfinite(flat).all()):
         number = int((~torch.isfinite(flat)).sum())
-        found = f"{number} of the head's {len(flat)} weights are NaN or infinite"
-        return SelfTest(name="trained_head", state="failed", figures=figures, remark=found, do=do)
+        remark = f"{number} of the head's {len(flat)} weights are NaN or infinite"
+        return SelfTest(name="trained_head", state="failed", figures=figures, remark=remark, do=do)
     figures |= {"mean": float(flat.mean()), "deviation": float(flat.std(correction=0))}
     if float(flat.max()) == float(flat.min()) and len(flat) > 1:
-        found = f"all of the head's weights are {float(flat[0]):g}: it was never trained"
-        return SelfTest(name="trained_head", state="failed", figures=figures, remark=found, do=do)
+        remark = f"all of the head's weights are {float(flat[0]):g}: it was never trained"
+        return SelfTest(name="trained_head", state="failed", figures=figures, remark=remark, do=do)
     if fresh_deviation and _looks_drawn(flat, fresh_deviation):
-        found = (
+        remark = (
             f"the head looks as if drawn at random (normal, deviation {fresh_deviation:g}): make sure it was trained"
         )
-        return SelfTest(name="trained_head", state="passed", figures=figures, remark=found)
+        return SelfTest(name="trained_head", state="passed", figures=figures, remark=remark)
     return SelfTest(name="trained_head", state="passed", figures=figures)
 
 
 def _looks_drawn(weights: torch.Tensor, deviation: float) -> bool:
-    """Whether mean, deviation and kurtosis are all within three standard errors of the normal draw's."""
+    """Return whether mean, deviation and kurtosis are within three standard errors of those of a normal draw."""
     number = len(weights)
     if number < _FEWEST_WEIGHTS:
         return False
-    own = float(weights.std(correction=0))
-    kurtosis = float(((weights - weights.mean()) / own).pow(4).mean())
+    spread = float(weights.std(correction=0))
+    kurtosis = float(((weights - weights.mean()) / spread).pow(4).mean())
     return (
-        abs(own - deviation) < 3 * deviation / (2 * number) ** 0.5
+        abs(spread - deviation) < 3 * deviation / (2 * number) ** 0.5
         and abs(float(weights.mean())) < 3 * deviation / number**0.5
         and abs(kurtosis - _KURTOSIS_OF_NORMAL) < 3 * (24 / number) ** 0.5
     )
 
 
-def same_by(name: str, one: Sequence[float], other: Sequence[float], *, dtype: str, ways: str) -> SelfTest:
-    """Two ways of computing the same rewards agree as far as the number type lets them. ``ways`` says which two."""
-    found = sameness(one, other, dtype=dtype)
-    figures = {"largest_difference": found.largest, "tolerance": found.bound, "num_answers": len(one)}
-    if found.is_same:
-        return SelfTest(name=name, state="passed", figures=figures, remark=found.remark)
+def same_by(name: str, first: Sequence[float], second: Sequence[float], *, dtype: str, ways: str) -> SelfTest:
+    """Test that two ways of computing the same rewards agree within rounding. ``ways`` names the two."""
+    result = sameness(first, second, dtype=dtype)
+    figures = {"largest_difference": result.largest, "tolerance": result.bound, "num_answers": len(first)}
+    if result.is_same:
+        return SelfTest(name=name, state="passed", figures=figures, remark=result.remark)
     return SelfTest(
         name=name, state="failed", figures=figures,
-        remark=f"{ways} differ by {found.largest:.3g}, where rounding allows {found.bound:.3g}",
-        do="say --set model.batch_size=1, and report the model: its attention is not what it says",
+        remark=f"{ways} differ by {result.largest:.3g}, where rounding allows {result.bound:.3g}",
+        do="use --set model.batch_size=1, and report the model: its attention depends on other rows",
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
-"""Render chat templates, which come with models and are foreign code: in Jinja's sandbox, with a budget of work.
+"""Render chat templates, which come with models and are foreign code, in Jinja's sandbox with a budget of work.
 
-Every loop, call, filter and text takes from the budget what it costs in time or memory, and it is taken before the work
-is done: a template that would never end, or fill the memory, fails at the same place on every machine and in any
-thread. The syntax tree is changed for that before it is compiled; what a template writes is not.
+The cost of every loop, call, filter and text in time or memory is charged to the budget before the work is done: a
+template that would never end, or fill the memory, fails at the same place on every machine and in any thread. For that
+the syntax tree is changed before it is compiled; the output of a template is not.
 
 Differs from: transformers, whose sandbox bounds one ``range`` and nothing else.
 """
@@ -33,7 +33,7 @@ _SHALLOW = {
     "attr", "count", "d", "default", "first", "items", "last", "length", "list", "map", "reject", "rejectattr",
     "reverse", "select", "selectattr",
 }  # fmt: skip
-"""Filters that look at the items of a list without reading what is in them."""
+"""Filters that do not read the content of a list's items."""
 _OF_JINJA = ("_loop_vars", "_block_vars")
 _WITHOUT = ("lipsum", "urlize", "pprint", "striptags")
 
@@ -41,24 +41,24 @@ _left: ContextVar[list[int]] = ContextVar("work left to the template that is ren
 
 
 class TooMuchWork(jinja2.TemplateRuntimeError):
-    """A template that wants more time or memory than a template needs."""
+    """A template that needs too much time or memory."""
 
 
 def render_template(
     template: str, messages: Sequence[Mapping[str, str]], *, today: str, add_generation_prompt: bool = False,
-    marks: Mapping[str, Any],
+    marks: Mapping[str, str | list[str]],
 ) -> str:  # fmt: skip
-    """Return what the template writes. ``marks`` are the tokenizer's special tokens by their names.
+    """Return the template's text. ``marks`` are the tokenizer's special tokens by their names.
 
-    Raises jinja2.TemplateError for a template that is none, refuses the messages, fails, or wants too much work.
+    Raises jinja2.TemplateError for a template that is invalid, refuses the messages, fails, or exceeds its budget.
     """
-    budget = _BASE_BUDGET + _BUDGET_PER_CHARACTER * sum(len(text) for one in messages for text in one.values())
+    budget = _BASE_BUDGET + _BUDGET_PER_CHARACTER * sum(len(text) for message in messages for text in message.values())
     token = _left.set([budget])
     try:
         compiled = _compiled(template, today)
         return compiled.render(
             **marks,
-            messages=[dict(one) for one in messages],
+            messages=[dict(message) for message in messages],
             tools=None,
             documents=None,
             add_generation_prompt=add_generation_prompt,
@@ -100,12 +100,12 @@ def _deep_size(value: Any) -> int:
         return _size(value)
     total, left, waiting = 0, _left.get()[0], [value]
     while waiting and total <= left:
-        one = waiting.pop()
-        total += 1 + _size(one)
-        if isinstance(one, dict):
-            waiting += [*one.keys(), *one.values()]
-        elif isinstance(one, list | tuple):
-            waiting += one
+        item = waiting.pop()
+        total += 1 + _size(item)
+        if isinstance(item, dict):
+            waiting += [*item.keys(), *item.values()]
+        elif isinstance(item, list | tuple):
+            waiting += item
     return total
 
 
@@ -114,9 +114,9 @@ def _numbers(text: str) -> int:
     return sum(int(digits[:9]) for digits in re.findall(r"\d+", text))
 
 
-def _formatted(value: Any, *args: Any, **named: Any) -> int:
-    text, values = str(value), (*args, *named.values())
-    widths = sum(abs(one) for one in values if isinstance(one, int)) if "*" in text else 0
+def _formatted(value: Any, *args: Any, **kwargs: Any) -> int:
+    text, values = str(value), (*args, *kwargs.values())
+    widths = sum(abs(width) for width in values if isinstance(width, int)) if "*" in text else 0
     repeats = text.count("%") + text.count("{")
     return _numbers(text) + widths + repeats * sum(map(_deep_size, values))
 
@@ -150,22 +150,22 @@ _COSTS: dict[str, Callable[..., int]] = {
     "wordwrap": lambda s, *_, wrapstring="\n", **__: len(str(s)) * (len(str(wrapstring)) + sum(map(_size, _))),
     "zfill": lambda text, width: int(width),
 }
-"""What may cost more than the sizes of what goes in: counted from the arguments, before the work."""
+"""Costs that may exceed the sizes of the arguments, computed from these before the work."""
 
 
-def _charge_call(name: str, values: Sequence[Any], named: Mapping[str, Any]) -> None:
+def _charge_call(name: str, values: Sequence[Any], kwargs: Mapping[str, object]) -> None:
     size, work = _size if name in _SHALLOW else _deep_size, 1
-    for value in (*values, *named.values()) if named else values:
+    for value in (*values, *kwargs.values()) if kwargs else values:
         if type(value) is int and abs(value) > _LARGEST_ARGUMENT:
             raise TooMuchWork(f"{name} has a number above {_LARGEST_ARGUMENT:,}")
         work += len(value) if type(value) is str else size(value)
     _charge(work)
     if name in _COSTS:
-        _charge(_COSTS[name](*values, **named))
+        _charge(_COSTS[name](*values, **kwargs))
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox as transformers sets it up, with a price on all that a template can ask for."""
+    """Jinja's sandbox as transformers configures it, with a cost for all that a template can do."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
@@ -175,9 +175,9 @@ class _Environment(ImmutableSandboxedEnvironment):
             self.filters.pop(name, None)
             self.globals.pop(name, None)
         self.filters["tojson"] = _to_json
-        self.filters = {name: _priced(name, one) for name, one in self.filters.items()} | _INNER
+        self.filters = {name: _priced(name, function) for name, function in self.filters.items()} | _INNER
         self.filters["join"] = _join
-        self.tests = {name: _priced(name, one) for name, one in self.tests.items()}
+        self.tests = {name: _priced(name, function) for name, function in self.tests.items()}
         self.globals |= {
             "dict": _make_dict,
             "namespace": _Namespace,
@@ -187,7 +187,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         }
 
     def call(__self, __context: Any, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - Jinja's signature
-        """Call what the template calls, at its price."""
+        """Call a function of the template, at its cost."""
         name = str(getattr(__obj, "__name__", ""))
         values = args
         method = getattr(__obj, "__wrapped__", __obj)  # the sandbox wraps str.format
@@ -204,7 +204,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         return result
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """Calculate, where the result is of a size that is paid for."""
+        """Compute a binary operation, at the cost of its result."""
         if operator == "+" and type(left) is str and type(right) is str:
             _charge(len(left) + len(right))
             return left + right
@@ -230,7 +230,7 @@ def _check_number(operator: str, left: float, right: float) -> None:
 
 
 def _priced(name: str, function: Any) -> Any:
-    """The filter or test at its price; one whose first argument is the context keeps it."""
+    """Return the filter or test with its cost; one whose first argument is the context keeps it."""
     num_inner = 1 if getattr(function, "jinja_pass_arg", None) is not None else 0
 
     @wraps(function)
@@ -277,7 +277,7 @@ def _paid(_context: Any, value: Any) -> Any:
 def _join(value: Any, d: str = "", attribute: str | None = None) -> str:
     items = list(_metered(None, value))
     if attribute is not None:
-        items = [one.get(attribute, "") if isinstance(one, dict) else "" for one in items]
+        items = [item.get(attribute, "") if isinstance(item, dict) else "" for item in items]
     _charge(_joined(d, items))
     return str(d).join(map(str, items))
 
@@ -286,7 +286,7 @@ _INNER = {"_concatenated": _concatenated, "_metered": _metered, "_paid": _paid, 
 
 
 class _Metering(NodeTransformer):
-    """Puts a price on what the environment is not asked about: loops, texts, comparisons and slices."""
+    """Adds costs that the environment cannot intercept: of loops, texts, comparisons and slices."""
 
     def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - Jinja calls it by the node's name
         self.generic_visit(node)
@@ -295,8 +295,8 @@ class _Metering(NodeTransformer):
 
     def visit_Output(self, node: nodes.Output) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
-        texts = (nodes.Const(one.data) if isinstance(one, nodes.TemplateData) else one for one in node.nodes)
-        node.nodes = [_filtered(one, "_written") for one in texts]
+        parts = (nodes.Const(part.data) if isinstance(part, nodes.TemplateData) else part for part in node.nodes)
+        node.nodes = [_filtered(part, "_written") for part in parts]
         return node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
@@ -334,11 +334,11 @@ class _Namespace(Namespace):
     """Jinja's namespace without names that begin with an underscore, which lead out of the sandbox."""
 
     def __init__(*args: Any, **kwargs: Any) -> None:
-        own, *given = args
-        values = dict(*given, **kwargs)
+        self, *rest = args  # a template may pass a name "self"
+        values = dict(*rest, **kwargs)
         for name in values:
             _check_name(name)
-        Namespace.__init__(own, values)
+        Namespace.__init__(self, values)
 
     def __setitem__(self, name: str, value: Any) -> None:
         _check_name(name)
@@ -355,10 +355,10 @@ def _make_dict(*args: Any, **kwargs: Any) -> dict[Any, Any]:
 
 
 def _range(*args: int) -> range:
-    found = range(*args)
-    if len(found) > _LARGEST_ARGUMENT:
+    numbers = range(*args)
+    if len(numbers) > _LARGEST_ARGUMENT:
         raise TooMuchWork(f"a range of more than {_LARGEST_ARGUMENT:,}")
-    return found
+    return numbers
 
 
 def _raise(message: Any) -> None:

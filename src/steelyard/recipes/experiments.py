@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -22,9 +22,7 @@ from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Layout
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.significance import Comparison, compare, holm
-
-if TYPE_CHECKING:
-    from steelyard.training.export import TrainingSummary
+from steelyard.training.summary import TrainingSummary
 
 NUM_RESAMPLES = 2000
 _FEWEST_SEEDS = 3
@@ -157,8 +155,6 @@ class MeasuredArms(NamedTuple):
 
 def read_arms(names: Sequence[str], seeds: Sequence[int], out: Path) -> MeasuredArms:
     """Read the arms that were trained and evaluated below ``out``. Raises as reading evaluations together does."""
-    from steelyard.training.export import TrainingSummary  # imports torch
-
     evaluations = read_beside([out / evaluation_name(arm, seed) for arm in names for seed in seeds])
     evaluated = evaluations.evaluated
     groups = [evaluated[start : start + len(seeds)] for start in range(0, len(evaluated), len(seeds))]
@@ -192,7 +188,7 @@ def compare_arms(measured: MeasuredArms, pairs: Sequence[tuple[str, str]]) -> tu
 
 
 def _arm(
-    name: str, table: Integers, layout: Layout, *, trained: Sequence["TrainingSummary"], evaluated: Sequence[Run]
+    name: str, table: Integers, layout: Layout, *, trained: Sequence[TrainingSummary], evaluated: Sequence[Run]
 ) -> Arm:
     totals = resample(Items(layout, table, NUM_RESAMPLES), seed=0)
     categories = by_category(totals.cells)

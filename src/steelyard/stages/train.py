@@ -15,6 +15,7 @@ from steelyard.io.run_folder import Result, file_hash, read_run
 from steelyard.io.trained_on import TRAINED_ON_FILE, write_trained_on
 from steelyard.ranking.pairs import UNLISTED
 from steelyard.training.config import Config, check_settings, with_defaults
+from steelyard.training.summary import TrainingSummary
 
 if TYPE_CHECKING:  # what needs torch is imported where it is used: settings are read without it
     from steelyard.networks.devices import World
@@ -34,7 +35,7 @@ def train(
     held_out: Path | None = None,
     reference: Path | None = None,
     force: bool = False,
-) -> Run:
+) -> Run[TrainingSummary]:
     """Train a reward model and write it to ``out``, with its manifest, README.md and ``curve.jsonl``.
 
     ``reference`` has the answers whose mean reward and spread go into the manifest; without it they are the held-out
@@ -58,7 +59,7 @@ def train(
                 _train(
                     result, read_inputs(cases, held_out, model, config, reference=reference, world=world), config, world
                 )
-        run = world.from_first(read_run(out) if world.is_first else None)
+        run = world.from_first(read_run(out, Run[TrainingSummary]) if world.is_first else None)
     assert run is not None, "the first process has it"
     return run
 
@@ -116,7 +117,7 @@ def read_inputs(
     from steelyard.training.distributed import load_on_first
     from steelyard.training.examples import check_template, make_examples
     from steelyard.training.export import TrainingInputs
-    from steelyard.training.held_out import ReferenceSet, all_answers, first_prompts
+    from steelyard.training.held_out import ReferenceSet, all_answers, check_apart, first_prompts
     from steelyard.training.preparation import answer_starts, prepare_network
 
     world = world or LOCAL
@@ -130,7 +131,9 @@ def read_inputs(
         over_length=config.over_length,
     )
     train_cases = list(read_cases(cases))
-    held_out_cases = _read_held_out(held_out, train_cases, config)
+    held_out_cases = [] if held_out is None else list(read_cases(held_out))
+    if not config.allow_overlap:
+        check_apart(train_cases, held_out_cases, where=str(held_out))
     check_template([*train_cases, *held_out_cases], tokenizer, rendering)
     encoded = partial(make_examples, tokenizer=tokenizer, rendering=rendering)
     train_examples = encoded(train_cases, choice=config.pairs, loss=config.loss, where=str(cases))
@@ -169,17 +172,6 @@ def read_inputs(
     )
 
 
-def _read_held_out(path: Path | None, train_cases: Sequence[Case], config: Config) -> list[Case]:
-    from steelyard.training.held_out import check_apart
-
-    if path is None:
-        return []
-    cases = list(read_cases(path))
-    if not config.allow_overlap:
-        check_apart(train_cases, cases, where=str(path))
-    return cases
-
-
 def _log_lengths(train_examples: "Examples", held_out_examples: "Examples | None") -> None:
     for name, examples in (("", train_examples), ("held out: ", held_out_examples)):
         for sentence in examples.length.sentences() if examples else ():
@@ -187,7 +179,7 @@ def _log_lengths(train_examples: "Examples", held_out_examples: "Examples | None
 
 
 def _log_pairs(examples: "Examples", cases: Sequence[Case], config: Config, *, where: Path) -> None:
-    """Log, before anything is trained, rows that could be one case, and pairs that curation left out."""
+    """Log, before training, rows that could be one case, and pairs that curation left out."""
     num_rows, num_prompts = num_rows_apart(cases)
     if num_rows:
         examples.noted["rows of one prompt that are cases of their own"] += num_rows

@@ -9,11 +9,12 @@ In reading order:
 - `gradient_accumulation`: the gradients of a step within the token budget, exact however it is cut; the optimiser.
 - `preparation`: adapters, frozen weights and a policy's reference before training.
 - `diagnostics`: checks before and while a training runs. `held_out`: accuracy, and rewards of a reference set.
-- `export` and `model_card`: from trained weights to a model folder. `checkpoints`: continue as if never stopped.
+- `export`, `model_card` and `summary`: from trained weights to a model folder and its record. `checkpoints`: continue
+  as if never stopped.
 - `distributed`: many processes and divided weights. `memory` and `memory_modes`: what fits, and what is recomputed.
   `throughput`: speed and MFU.
 
 Not here: rewards, which `steelyard.networks.scorer.Scorer` computes in every stage, and the network itself
-(`steelyard.networks.reward_network`). With these two and the stage, a training is 21 files.
+(`steelyard.networks.reward_network`). With these two and the stage, a training is 22 files.
 This module imports nothing, so that settings are read without torch.
 """

@@ -6,10 +6,11 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.plugins import build
+from steelyard.core.types import JsonObject
 from steelyard.io.interrupts import InterruptedRun, deferred
 from steelyard.io.progress import bar, log
 from steelyard.training.checkpoints import Checkpoint, translate_disk_full
@@ -197,7 +198,7 @@ class Interrupt:
 
 @contextmanager
 def run_callbacks(
-    trainer: Trainer, folder: Path, *, start: Checkpoint | None, settings: Mapping[str, Any], is_cached: bool
+    trainer: Trainer, folder: Path, *, start: Checkpoint | None, settings: Mapping[str, object], is_cached: bool
 ) -> Iterator[tuple[Callback, ...]]:
     """Yield the callbacks of a run in its folder, and log the speed at the end.
 
@@ -234,7 +235,7 @@ def run_callbacks(
     log(f"trained at {pace.note()}")
 
 
-def open_trackers(config: Config, *, folder: Path, settings: Mapping[str, Any], start: int) -> Trackers:
+def open_trackers(config: Config, *, folder: Path, settings: Mapping[str, object], start: int) -> Trackers:
     """Return the trackers of the settings, for a training that begins after step ``start``.
 
     Raises ConfigError for a table without ``kind``, KindError for a kind that does not exist, MissingPartError where
@@ -251,7 +252,7 @@ def open_trackers(config: Config, *, folder: Path, settings: Mapping[str, Any], 
     return Trackers(folder, tuple(members))
 
 
-def _kind_of(entry: str | dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _kind_of(entry: str | JsonObject) -> tuple[str, JsonObject]:
     if isinstance(entry, str):
         return entry, {}
     if not isinstance(entry.get("kind"), str):

@@ -5,13 +5,14 @@ published (CHEEMS, Table 9: 5e-6 for its largest model), and higher for smaller 
 """
 
 import math
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Literal
 
 from msgspec.structs import replace
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, choices
-from steelyard.core.types import OverLength
+from steelyard.core.types import JsonObject, OverLength
 from steelyard.io.progress import log
 from steelyard.ranking.pairs import PairChoice
 
@@ -118,7 +119,7 @@ class Config(BaseConfig, frozen=True):
     """Stop after this number of evaluations without a better one; 0 never stops."""
     checkpoint_every: int = 0
     """Steps between checkpoints; 0 writes one every ten minutes."""
-    track: tuple[str | dict[str, Any], ...] | None = None
+    track: tuple[str | JsonObject, ...] | None = None
     """Trackers, as kinds or tables with kind. Default: lines, and TensorBoard where tensorboardX is installed."""
     divergence_factor: float = 3.0
     """Stop when the loss exceeds this multiple of its running median."""
@@ -143,52 +144,50 @@ class Config(BaseConfig, frozen=True):
         return self.regulariser
 
 
+_RANGES: tuple[tuple[str, Callable[[float], bool], str], ...] = (
+    ("prompts_per_step tokens_per_step epochs max_length tokens_per_forward adapter_rank",
+     lambda value: value >= 1, "1 or more"),
+    ("slots", lambda value: value >= 2, "2 or more: a pair needs both its ends"),
+    ("learning_rate tie_learning_rate adapter_alpha beta", lambda value: value > 0, "above 0"),
+    ("regulariser centring reference_prompts patience checkpoint_every evaluate_every divergence_steps",
+     lambda value: value >= 0, "0 or more"),
+    ("warm_up", lambda value: 0 <= value <= 1, "0 to 1"),
+    ("label_smoothing", lambda value: 0 <= value < 0.5, "0 to below 0.5"),
+    ("adapter_dropout", lambda value: 0 <= value < 1, "0 to below 1"),
+    ("divergence_factor", lambda value: value > 1, "above 1"),
+)  # fmt: skip
+"""The settings with a range, its test, and its description."""
+
+
 def check_settings(config: Config) -> None:
-    """Raise ConfigError for settings that contradict themselves or each other."""
-    at_least_one = ("prompts_per_step", "tokens_per_step", "epochs", "max_length", "tokens_per_forward")
-    values = {name: getattr(config, name) for name in at_least_one}
-    for name, value in values.items():
-        if value is not None and value < 1:
-            raise ConfigError(f"{name} is {value}", where="train", allowed="1 or more")
-    if config.slots < 2:
-        raise ConfigError(f"slots is {config.slots}", where="train", allowed="2 or more: a pair needs both its ends")
-    rate = 1.0 if config.learning_rate is None else config.learning_rate
-    if not rate > 0 or not 0 <= config.warm_up <= 1 or config.weight_of_squares < 0:
+    """Raise ConfigError for settings out of range, and for settings that contradict each other."""
+    from steelyard.training.losses import LOSSES  # needs torch, and most readers of settings do not
+
+    for names, is_in_range, allowed in _RANGES:
+        for name in names.split():
+            value = getattr(config, name)
+            if value is not None and not is_in_range(value):
+                raise ConfigError(f"{name} is {value}", where="train", allowed=allowed)
+    if config.loss not in LOSSES:
+        raise ConfigError(f"loss is {config.loss!r}", where="train", allowed=choices(config.loss, LOSSES))
+    if config.label_smoothing and not LOSSES[config.loss].has_smoothing:
         raise ConfigError(
-            f"learning_rate {config.learning_rate}, warm_up {config.warm_up}, regulariser {config.regulariser}",
+            f"{config.loss} with label_smoothing",
             where="train",
-            allowed="a rate above 0, a warm-up share of 0 to 1, a regulariser of 0 or more",
+            allowed="label_smoothing=0",
+            do="a choice among many cannot be reversed",
         )
-    if config.reference_prompts < (1 if config.calibrate_rewards == "standardise" else 0):
+    if config.calibrate_rewards == "standardise" and not config.reference_prompts:
         raise ConfigError(
-            f"reference_prompts {config.reference_prompts} with calibrate_rewards={config.calibrate_rewards}",
-            where="train",
-            allowed="0 or more, and 1 or more for calibrate_rewards=standardise",
+            "calibrate_rewards=standardise with reference_prompts=0", where="train", allowed="reference_prompts above 0"
         )
-    if config.patience < 0 or config.checkpoint_every < 0 or config.evaluate_every < 0:
-        raise ConfigError("patience, checkpoint_every or evaluate_every below 0", where="train", allowed="0 or more")
-    if config.divergence_factor <= 1 or config.divergence_steps < 0:
-        raise ConfigError(
-            f"divergence_factor {config.divergence_factor}, divergence_steps {config.divergence_steps}",
-            where="train",
-            allowed="a factor over 1, 0 steps or more",
-        )
-    if not 0 <= config.label_smoothing < 0.5:
-        raise ConfigError(f"label_smoothing is {config.label_smoothing}", where="train", allowed="0 to below 0.5")
-    _check_loss(config)
     _check_adapter(config)
-    _check_policy(config)
+    if config.kind == "implicit":
+        _check_policy(config)
     num_last_layers(config.trainable)
 
 
 def _check_adapter(config: Config) -> None:
-    if config.adapter_rank < 1 or config.adapter_alpha <= 0 or not 0 <= config.adapter_dropout < 1:
-        raise ConfigError(
-            f"adapter_rank {config.adapter_rank}, adapter_alpha {config.adapter_alpha}, "
-            f"adapter_dropout {config.adapter_dropout}",
-            where="train",
-            allowed="a rank of 1 or more, an alpha above 0, a dropout below 1",
-        )
     if config.adapter is not None and config.trainable != "all":
         raise ConfigError(
             f"adapter={config.adapter} with trainable={config.trainable}",
@@ -196,14 +195,10 @@ def _check_adapter(config: Config) -> None:
             do="leave trainable out: adapter_layers says what is trained",
         )
     if config.adapter is None and config.save_adapter == "adapter":
-        raise ConfigError("save_adapter=adapter without an adapter", where="train", do="say --set adapter=lora")
+        raise ConfigError("save_adapter=adapter without an adapter", where="train", do="use --set adapter=lora")
 
 
 def _check_policy(config: Config) -> None:
-    if not config.beta > 0:
-        raise ConfigError(f"beta is {config.beta}", where="train", allowed="above 0")
-    if config.kind == "classifier":
-        return
     if config.over_length in ("left", "right"):
         raise ConfigError(
             f"over_length={config.over_length} with kind=implicit: a cut answer has another probability",
@@ -215,26 +210,6 @@ def _check_policy(config: Config) -> None:
             "trainable=head, an adapter or calibrate_rewards with kind=implicit",
             where="train",
             allowed="trainable all or last:N: a policy has no head of its own to train or scale",
-        )
-
-
-def _check_loss(config: Config) -> None:
-    from steelyard.training.losses import LOSSES  # needs torch, and most readers of settings do not
-
-    if config.loss not in LOSSES:
-        raise ConfigError(f"loss is {config.loss!r}", where="train", allowed=choices(config.loss, LOSSES))
-    if config.centring < 0 or config.tie_learning_rate <= 0:
-        raise ConfigError(
-            f"centring {config.centring}, tie_learning_rate {config.tie_learning_rate}",
-            where="train",
-            allowed="a centring of 0 or more, a rate above 0",
-        )
-    if config.label_smoothing and not LOSSES[config.loss].has_smoothing:
-        raise ConfigError(
-            f"{config.loss} with label_smoothing",
-            where="train",
-            allowed="label_smoothing=0",
-            do="a choice among many cannot be reversed",
         )
 
 
@@ -250,17 +225,17 @@ def num_last_layers(trainable: str) -> int | None:
     return int(number)
 
 
-def default_learning_rate(config: Config, num_weights: int) -> float:
-    """Return the highest rate for what the settings train, of a model with ``num_weights`` weights."""
+def default_learning_rate(config: Config, num_weights: int) -> tuple[float, str]:
+    """Return the highest rate for the part of a model that is trained, and the name of this part."""
     if config.kind == "implicit":
-        return _POLICY_RATE
+        return _POLICY_RATE, "a policy"
     if config.adapter is not None:
-        return _ADAPTER_RATE
+        return _ADAPTER_RATE, f"{config.adapter} on a model"
     if config.trainable == "head":
-        return _HEAD_RATE
+        return _HEAD_RATE, "the head on a model"
     if config.trainable != "all":
-        return _LAST_LAYERS_RATE
-    return next(rate for bound, rate in _ALL_RATES if num_weights < bound)
+        return _LAST_LAYERS_RATE, f"the last {num_last_layers(config.trainable)} layers"
+    return next(rate for bound, rate in _ALL_RATES if num_weights < bound), "all"
 
 
 def default_prompts_per_step(config: Config, num_prompts: int) -> int:
@@ -275,20 +250,10 @@ def with_defaults(config: Config, *, num_weights: int, num_prompts: int) -> Conf
     """Return the settings with every number that training needs, and log those that the user has not set."""
     rate, step = config.learning_rate, config.prompts_per_step
     if rate is None:
-        rate = default_learning_rate(config, num_weights)
-        log(f"learning_rate {rate:g} (the default for {_trained_part(config)} of {num_weights / 1e6:,.0f} M weights)")
+        rate, part = default_learning_rate(config, num_weights)
+        log(f"learning_rate {rate:g} (the default for {part} of {num_weights / 1e6:,.0f} M weights)")
     if step is None:
         step = default_prompts_per_step(config, num_prompts)
         if config.batching == "whole":
             log(f"prompts_per_step {step} (the default for {config.epochs} epochs of {num_prompts:,} prompts)")
     return replace(config, learning_rate=rate, prompts_per_step=step, regulariser=config.weight_of_squares)
-
-
-def _trained_part(config: Config) -> str:
-    if config.kind == "implicit":
-        return "a policy"
-    if config.adapter is not None:
-        return f"{config.adapter} on a model"
-    if config.trainable == "head":
-        return "the head on a model"
-    return "all" if config.trainable == "all" else f"the last {config.trainable.partition(':')[2]} layers"

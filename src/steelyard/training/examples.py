@@ -6,7 +6,6 @@ from itertools import islice
 from os.path import commonprefix
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from steelyard.core.errors import EvidenceError, ModelError
@@ -15,6 +14,7 @@ from steelyard.networks.conversation import Encoded, Rendering, encode, render
 from steelyard.ranking.pairs import UNLISTED, IndexedPair, PairChoice, num_beyond_listed, pairs_of
 from steelyard.statistics.aggregation import UNCATEGORISED
 from steelyard.training.losses import LOSSES
+from steelyard.training.summary import LengthSummary
 
 _SHARE_OF_PAIRS = 0.99
 """The share of pairs for which a limit below the longest is suggested."""
@@ -35,25 +35,6 @@ class Example(NamedTuple):
     name: str = ""
     category: str = ""
     language: str | None = None
-
-
-class LengthSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The effect of the length limit on a file: responses, pairs and prompts over it, cut (``is_cut``) or left out.
-
-    ``by_language`` counts responses (``num_responses``, ``num_too_long``) by language.
-    """
-
-    max_length: int
-    over_length: OverLength
-    longest: int
-    num_responses: int
-    num_too_long: int
-    num_pairs: int
-    num_pairs_over: int
-    num_prompts: int
-    num_prompts_over: int
-    is_cut: bool
-    by_language: dict[str, dict[str, int]]
 
 
 class LengthCounter:

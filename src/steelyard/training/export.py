@@ -15,7 +15,7 @@ from steelyard.core.types import Counts
 from steelyard.io.atomic import atomic_write, move_into_place, write_text
 from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, installed_versions
-from steelyard.networks.adapters import SavedAdapter, write_adapter
+from steelyard.networks.adapters import SavedAdapter, merge_adapter, saved_adapter, write_adapter
 from steelyard.networks.conversation import Rendering, add_no_marks
 from steelyard.networks.loading import quiet
 from steelyard.networks.manifest import Manifest, PolicySettings, RewardReference, RewardScale, write_manifest
@@ -24,10 +24,9 @@ from steelyard.training.batching import share_in_steps
 from steelyard.training.checkpoints import Line, translate_disk_full
 from steelyard.training.config import Config
 from steelyard.training.distributed import outline_of, shard, unshard
-from steelyard.training.examples import Examples, LengthSummary
+from steelyard.training.examples import Examples
 from steelyard.training.gradient_accumulation import loss_parameter
 from steelyard.training.held_out import (
-    HeldOut,
     ReferenceSet,
     Rounding,
     fold_scale,
@@ -39,7 +38,7 @@ from steelyard.training.held_out import (
 )
 from steelyard.training.memory_modes import without_modes
 from steelyard.training.model_card import CardInputs, model_card
-from steelyard.training.preparation import fold_adapter
+from steelyard.training.summary import HeldOutAccuracy, TrainingSummary
 from steelyard.training.trainer import Trainer
 
 _SAVING = ".saving-"
@@ -65,39 +64,13 @@ class TrainingInputs(NamedTuple):
     starts: dict[tuple[int, ...], int]
 
 
-class TrainingSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The summary of a training in its ``run.json``. ``held_out`` was measured with the weights that are saved."""
-
-    kernel: str
-    num_steps: int
-    learning_rate: float | None
-    prompts_per_step: int | None
-    regulariser: float
-    num_prompts: int
-    num_responses: int
-    num_weights: int
-    num_pairs: int
-    share_of_pairs_kept: float
-    length: LengthSummary
-    final_loss: float
-    held_out: HeldOut | None
-    last_step: int
-
-
 class _Measured(NamedTuple):
     """Measures of the weights in their storage type."""
 
-    held_out: HeldOut | None
+    held_out: HeldOutAccuracy | None
     reference: RewardReference | None
     calibration: RewardScale | None
     rounding: Rounding | None
-
-
-class SeparateAdapter(NamedTuple):
-    """An adapter that is saved without its base, and the base's fingerprint."""
-
-    adapter: SavedAdapter
-    fingerprint: str
 
 
 def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
@@ -108,19 +81,21 @@ def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
     config, world = trainer.config, trainer.world
     network = trainer.gather()
     without_modes(network)
-    adapter = fold_adapter(network, config, base=inputs.model, is_first=world.is_first)
+    is_separate = config.save_adapter == "adapter" and world.is_first
+    adapter = saved_adapter(network, base=inputs.model, fingerprint=inputs.fingerprint) if is_separate else None
+    if config.adapter is not None:
+        merge_adapter(network)
     to_storage_type(network, config.dtype)
     outline = outline_of(network, world=world)
     shard(network, dtype=config.dtype, world=world)
     measured = _measure(trainer, network, inputs)
     network = unshard(network, outline, world=world)
     result.counts = _counts(inputs)
-    result.summary = msgspec.to_builtins(_summary(trainer, network, inputs, measured.held_out))
+    result.summary = _summary(trainer, network, inputs, measured.held_out)
     if world.is_first:
         fold_scale(network, measured.calibration)
         manifest = _manifest(network, inputs, config, measured)
-        separate = SeparateAdapter(adapter, inputs.fingerprint) if adapter else None
-        save_model(network, inputs.tokenizer, manifest, result, separate=separate)
+        save_model(network, inputs.tokenizer, manifest, result, adapter=adapter)
         card = CardInputs(
             model=inputs.model,
             file_name=inputs.cases.name,
@@ -165,7 +140,7 @@ def _counts(inputs: TrainingInputs) -> Counts:
 
 
 def _summary(
-    trainer: Trainer, network: RewardNetwork, inputs: TrainingInputs, held_out: HeldOut | None
+    trainer: Trainer, network: RewardNetwork, inputs: TrainingInputs, held_out: HeldOutAccuracy | None
 ) -> TrainingSummary:
     config, train = trainer.config, inputs.train
     pairs = [[(pair.better, pair.worse) for pair in example.pairs] for example in train.examples]
@@ -223,11 +198,11 @@ def save_model(
     manifest: Manifest,
     result: Result,
     *,
-    separate: SeparateAdapter | None = None,
+    adapter: SavedAdapter | None = None,
 ) -> None:
     """Write weights, configuration, tokenizer with its template, and manifest into the result folder.
 
-    Of a separate adapter only its weights and those of the head are written.
+    With a separate adapter only its weights and those of the head are written.
     """
     classifier = network.classifier
     if manifest.kind == "classifier":
@@ -243,8 +218,8 @@ def save_model(
     saving = tempfile.TemporaryDirectory(dir=result.folder, prefix=_SAVING)
     with translate_disk_full(result.folder), saving as name:
         folder = Path(name)
-        if separate is not None:
-            write_adapter(folder, separate.adapter, network.head, fingerprint=separate.fingerprint)
+        if adapter is not None:
+            write_adapter(folder, adapter, network.head)
         else:
             with quiet():
                 classifier.save_pretrained(folder)

@@ -19,57 +19,18 @@ from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
 from steelyard.networks.scorer import Scorer
 from steelyard.statistics.pair_counts import PromptStatistics, exact_matches, prompt_statistics
 from steelyard.training.examples import Example, Examples
+from steelyard.training.summary import GroupAccuracy, HeldOutAccuracy
 
-_NUM_LOWEST = 3
 _NUM_ROUNDED = 8
 
 
-class GroupAccuracy(msgspec.Struct, frozen=True, kw_only=True):
-    """Micro accuracy (over pairs) and exact match (over prompts) of some prompts, with their counts."""
-
-    accuracy: float
-    exact_match: float
-    num_pairs: int
-    num_prompts: int
-
-
-class HeldOut(msgspec.Struct, frozen=True, kw_only=True):
-    """Accuracy and exact match of all held-out prompts, and by category and by language where a case names them."""
-
-    accuracy: float
-    exact_match: float
-    num_pairs: int
-    num_prompts: int
-    by_category: dict[str, GroupAccuracy]
-    by_language: dict[str, GroupAccuracy]
-
-    def sentence(self) -> str:
-        """Return the figures in one line: of all prompts, and of the groups with the lowest accuracy."""
-        line = f"held-out accuracy {self.accuracy:.3f}, exact match {self.exact_match:.3f}"
-        for groups in (self.by_category, self.by_language):
-            if len(groups) > 1:
-                lowest = sorted(groups.items(), key=lambda item: item[1].accuracy)[:_NUM_LOWEST]
-                names = ", ".join(f"{name} {group.accuracy:.3f}" for name, group in lowest)
-                line += f"; {'lowest of ' + str(len(groups)) + ': ' if len(groups) > _NUM_LOWEST else ''}{names}"
-        return line
-
-    def figures(self) -> dict[str, float]:
-        """Return accuracy and exact match of all prompts and of each group, by paths such as ``held_out/accuracy``."""
-        figures = {"held_out/accuracy": self.accuracy, "held_out/exact_match": self.exact_match}
-        for kind, groups in (("by_category", self.by_category), ("by_language", self.by_language)):
-            for name, group in groups.items():
-                figures[f"held_out/{kind}/{name}/accuracy"] = group.accuracy
-                figures[f"held_out/{kind}/{name}/exact_match"] = group.exact_match
-        return figures
-
-
-def measure(rewards: Sequence[Floats], examples: Sequence[Example]) -> HeldOut:
+def measure(rewards: Sequence[Floats], examples: Sequence[Example]) -> HeldOutAccuracy:
     """Measure the rewards of each example's rows (`rewards_of`) against its pairs; a tied reward is wrong."""
     statistics = prompt_statistics_of(rewards, examples)
     categories = {example.category for example in examples if example.category}
     languages = {example.language for example in examples if example.language}
     of_all = _accuracy(statistics, np.ones(len(examples), np.bool_))
-    return HeldOut(
+    return HeldOutAccuracy(
         **msgspec.structs.asdict(of_all),
         by_category={
             name: _accuracy(statistics, np.array([example.category == name for example in examples]))

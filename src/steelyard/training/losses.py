@@ -51,7 +51,7 @@ class TermWeights(NamedTuple):
     prompt: Int[Tensor, " term"]
 
 
-class Parameter(NamedTuple):
+class LossParameter(NamedTuple):
     """A learned number of a loss. ``start`` is its first value; the manifest keeps the last one under ``name``."""
 
     name: str
@@ -67,7 +67,7 @@ class Loss(NamedTuple):
 
     terms: Callable[[Tensor, LossInputs, Tensor | None, float], Float[Tensor, " term"]]
     weights: Callable[[LossInputs], TermWeights]
-    parameter: Parameter | None = None
+    parameter: LossParameter | None = None
     has_smoothing: bool = True
     equal: float | None = None
 
@@ -270,7 +270,7 @@ def _with_ties(losses: Callable[[Tensor, Tensor, Tensor], Tensor], name: str, st
         ahead = differences(scores, inputs.pairs)
         return _smoothed(lambda ahead: losses(ahead, inputs.tied, parameter), ahead, smoothing)
 
-    return Loss(terms, _pair_weights, Parameter(name, start))
+    return Loss(terms, _pair_weights, LossParameter(name, start))
 
 
 LOSSES = {

@@ -184,7 +184,7 @@ def choose_modes(
     log(f"memory {in_words(needed, memory)} ({passes.tokens:,} tokens in a pass, {parts} recomputed)")
     if not fits(needed, memory):
         settings = _settings(decoder, passes, config)
-        setting = next((name for name, *run in settings if fits(estimate(*run).total, memory)), None)
+        setting = next((name for name, run, plan in settings if fits(estimate(run, plan).total, memory)), None)
         advice = f"--set {setting}" if setting else "train a smaller model, or on more devices"
         if needed > _TOLERANCE * memory:
             raise ModelError(f"the training {in_words(needed, memory)}", where="memory", do=advice)

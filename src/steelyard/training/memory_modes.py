@@ -52,7 +52,7 @@ def compile_layers(network: RewardNetwork) -> bool:
     """
     device = best_device()
     try:
-        torch.compile(_one_more)(torch.zeros(2, device=device))
+        torch.compile(lambda value: value + 1)(torch.zeros(2, device=device))
     except RuntimeError as error:
         compiler = "a C++ compiler (g++)" if device.type == "cpu" else "Triton"
         log(f"compile=true has no effect: it needs {compiler}: {str(error).splitlines()[0]}")
@@ -61,10 +61,6 @@ def compile_layers(network: RewardNetwork) -> bool:
     for layer in network.layers[:-1]:
         layer.forward = torch.compile(layer.forward, dynamic=True)
     return True
-
-
-def _one_more(value: torch.Tensor) -> torch.Tensor:
-    return value + 1
 
 
 def _exclude_attention() -> None:

@@ -15,7 +15,8 @@ import jinja2
 from steelyard.networks.manifest import Manifest
 from steelyard.training.config import Config
 from steelyard.training.examples import Examples
-from steelyard.training.held_out import HeldOut, Rounding
+from steelyard.training.held_out import Rounding
+from steelyard.training.summary import HeldOutAccuracy
 
 _SIGNS = re.compile(r"([\\`*_{}\[\]()#+!|~$:>\-.=])")
 _TASKS = {"classifier": "text-classification", "implicit": "text-generation"}
@@ -34,7 +35,7 @@ class CardInputs(NamedTuple):
     examples: Examples
     config: Config
     manifest: Manifest
-    held_out: HeldOut | None = None
+    held_out: HeldOutAccuracy | None = None
     rounding: Rounding | None = None
 
 

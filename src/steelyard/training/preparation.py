@@ -1,4 +1,4 @@
-"""The network before and after training: adapters, frozen weights, the parameter of the loss, a policy's reference."""
+"""The network before training: adapter, frozen weights, the parameter of the loss, a policy's reference."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -9,7 +9,7 @@ import torch
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.types import Case
 from steelyard.io.progress import log
-from steelyard.networks.adapters import Adapter, SavedAdapter, merge_adapter, put_adapter, saved_adapter, store_frozen
+from steelyard.networks.adapters import Adapter, put_adapter, store_frozen
 from steelyard.networks.answer_tokens import AnswerTokens
 from steelyard.networks.conversation import Rendering
 from steelyard.networks.devices import Heap
@@ -40,19 +40,6 @@ def adapter_of(config: Config) -> Adapter | None:
     return Adapter(
         config.adapter, config.adapter_rank, config.adapter_alpha, config.adapter_dropout, config.adapter_layers
     )
-
-
-def fold_adapter(network: RewardNetwork, config: Config, *, base: str, is_first: bool = True) -> SavedAdapter | None:
-    """Merge the adapter, if there is one, into the weights, and return it where it is saved separately.
-
-    Of many processes the first alone has the weights, and saves.
-    """
-    if config.adapter is None:
-        return None
-    is_separate = config.save_adapter == "adapter" and is_first
-    saved = saved_adapter(network, base=base) if is_separate else None
-    merge_adapter(network)
-    return saved
 
 
 def choose_trainable(network: RewardNetwork, num_last_layers: int | None) -> Iterator[str]:

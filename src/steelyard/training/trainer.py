@@ -44,8 +44,9 @@ from steelyard.training.gradient_accumulation import (
     objective_of,
     set_rates,
 )
-from steelyard.training.held_out import HeldOut, measure, rewards_of
+from steelyard.training.held_out import measure, rewards_of
 from steelyard.training.memory import choose_modes
+from steelyard.training.summary import HeldOutAccuracy
 from steelyard.training.throughput import ModelShape, decoder_shape
 
 
@@ -220,7 +221,7 @@ class Trainer:
         assert self._optimiser is not None, "made by run"
         return self._optimiser
 
-    def evaluate(self, step: int) -> HeldOut:
+    def evaluate(self, step: int) -> HeldOutAccuracy:
         """Measure the held-out examples after a step, add the line to the curve, and keep the best."""
         rewards = rewards_of(self.scorer, self.held_out)
         self._held_out_rewards = (step, rewards)
@@ -277,7 +278,7 @@ def scorer_of(network: RewardNetwork, config: Config, *, world: World = LOCAL) -
     return Scorer(network, limits=limits, kernel=config.kernel, is_autocast=is_autocast, world=world)
 
 
-def as_line(held_out: HeldOut) -> Line:
+def as_line(held_out: HeldOutAccuracy) -> Line:
     """Return a measure as plain values, for the curve and for checkpoints."""
     return msgspec.to_builtins(held_out)
 

@@ -59,7 +59,7 @@ def test_held_out_cases_are_scored_once_an_evaluation_and_never_again(given, tmp
     tokenizer = load_tokenizer(str(base))
     # Two evaluations of 4 prompts with 2 ranked answers each; summary and reference take the second one's rewards.
     assert sum("question q" in tokenizer.decode(row) for row in rows) == 2 * 4 * 2
-    assert run.summary["held_out"]["num_pairs"] == 4
+    assert run.summary.held_out.num_pairs == 4
     manifest = json.loads((tmp_path / "out" / "steelyard.json").read_text())
     assert (manifest["reference"]["name"], manifest["reference"]["num_rewards"]) == ("held out: held.jsonl", 8)
     model = build("models", "classifier", {"path": str(tmp_path / "out"), "kernel": "padded"})
@@ -70,12 +70,12 @@ def test_held_out_cases_are_scored_once_an_evaluation_and_never_again(given, tmp
 def test_a_model_is_trained_measured_saved_and_scored(given, tmp_path):
     file, held_out, base = given
     run = train(file, tmp_path / "out", FAST, model=base, held_out=held_out)
-    assert (run.summary["num_pairs"], run.summary["num_steps"], run.summary["share_of_pairs_kept"]) == (12, 24, 1.0)
+    assert (run.summary.num_pairs, run.summary.num_steps, run.summary.share_of_pairs_kept) == (12, 24, 1.0)
     assert run.counts.noted == {"responses in no pair": 12, "held out: responses in no pair": 4}
-    assert run.summary["held_out"]["accuracy"] == 1.0
+    assert run.summary.held_out.accuracy == 1.0
     curve = [json.loads(line) for line in (tmp_path / "out" / "curve.jsonl").read_text().splitlines()]
     assert [line["step"] for line in curve if "held_out" in line] == [3 * epoch for epoch in range(1, 9)]
-    assert run.summary["final_loss"] == [line for line in curve if "loss" in line][-1]["loss"]
+    assert run.summary.final_loss == [line for line in curve if "loss" in line][-1]["loss"]
     assert {"config.json", "model.safetensors", "steelyard.json", "tokenizer.json", "curve.jsonl"} <= set(run.outputs)
     model = build("models", "classifier", {"path": str(tmp_path / "out")})
     for line in model.score(cases(4, "q")):
@@ -105,13 +105,13 @@ def test_the_folder_loads_plainly_and_gives_the_same_reward(given, tmp_path):
 def test_training_goes_on_from_a_trained_head(given, tmp_path):
     train(given[0], tmp_path / "first", FAST, model=given[2])
     run = train(given[0], tmp_path / "second", Config(epochs=1, learning_rate=1e-9), model=str(tmp_path / "first"))
-    assert run.summary["final_loss"] < 0.3
+    assert run.summary.final_loss < 0.3
 
 
 def test_bfloat16_and_greedy_batches_train_too(given, tmp_path):
     settings = Config(epochs=2, batching="greedy", slots=3, dtype="bfloat16", trainable="last:1", learning_rate=1e-3)
     run = train(given[0], tmp_path / "out", settings, model=given[2])
-    assert 0 < run.summary["share_of_pairs_kept"] < 1
+    assert 0 < run.summary.share_of_pairs_kept < 1
     assert build("models", "classifier", {"path": str(tmp_path / "out")}).protocol()["dtype"] == "bfloat16"
 
 
@@ -174,7 +174,7 @@ def test_the_measure_of_the_last_step_is_that_of_the_scorer(given, tmp_path):
     run = train(given[0], tmp_path / "out", Config(epochs=1), model=given[2], held_out=given[1])
     lines = list(build("models", "classifier", {"path": str(tmp_path / "out")}).score(cases(4, "q")))
     right = [line.scores["g"] > line.scores["b"] for line in lines]
-    assert run.summary["held_out"]["accuracy"] == sum(right) / 4
+    assert run.summary.held_out.accuracy == sum(right) / 4
 
 
 DIES = """

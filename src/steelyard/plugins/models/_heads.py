@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from steelyard.core.errors import ModelError
 from steelyard.core.types import JsonObject
-from steelyard.networks.headed_network import ReadPlaces
+from steelyard.networks.published import ReadPlaces
 
 # Where the prompt ends and the answer begins in Llama 3's template. The published pattern also has the two line feeds
 # behind it; they are left out, since they become another token where an answer begins with a line feed.

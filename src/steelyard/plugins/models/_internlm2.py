@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.types import JsonObject
-from steelyard.networks.headed_network import Family, HeadedModel
 from steelyard.networks.loading import fill, local_folder, quiet, read_config, stored_weights
 from steelyard.networks.pretrained import Precision, load_pretrained
+from steelyard.networks.published import Family, HeadedModel
 from steelyard.networks.settings import DecoderConfig, rendering_of
 from steelyard.plugins.models._heads import LinearHead
 

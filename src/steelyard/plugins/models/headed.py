@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from steelyard.networks.conversation import Rendering
-    from steelyard.networks.headed_network import HeadedModel, ReadPlaces
+    from steelyard.networks.published import HeadedModel, ReadPlaces
 
 _TURNS = (
     "{%% for message in messages %%}{%% if message.role == 'system' %%}{{ raise_exception('no system role') }}"
@@ -62,8 +62,8 @@ def _model(
 
     ``read`` and ``before`` are made from the tokenizer. ``template`` is used where the settings name none.
     """
-    from steelyard.networks.headed_network import Family, HeadedModel, read_last
     from steelyard.networks.loading import fill, load_backbone, load_tokenizer, local_folder, read_config
+    from steelyard.networks.published import Family, HeadedModel, read_last
     from steelyard.networks.settings import rendering_of
 
     folder = local_folder(config.path)

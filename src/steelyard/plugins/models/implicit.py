@@ -62,7 +62,7 @@ class Implicit:
         from steelyard.networks.devices import best_device
         from steelyard.networks.loading import load_causal, load_tokenizer, local_folder
         from steelyard.networks.manifest import read_manifest
-        from steelyard.networks.reward_network import PolicyPair
+        from steelyard.networks.published import PolicyPair
         from steelyard.networks.scorer import Limits, Scorer
 
         self.config = config

@@ -11,6 +11,7 @@ from steelyard.core.types import Case, Response
 from steelyard.io.cases import write_cases
 from steelyard.networks.manifest import read_manifest
 from steelyard.stages.train import Config, train
+from steelyard.training.export import pad_id, to_storage_type
 from strategies import case
 
 ANSWERS = (Response(id="g", text="Yes, here it is."), Response(id="b", text="no"), Response(id="u", text="תשובה"))
@@ -68,7 +69,7 @@ def test_standardised_rewards_have_a_spread_of_one_in_every_engine(given, tmp_pa
     mean = sum(paired) / 8
     assert (sum((one - mean) ** 2 for one in paired) / 8) ** 0.5 == pytest.approx(1, abs=1e-4)
     assert manifest.calibration.shift == pytest.approx(-mean, abs=1e-4)
-    assert run.summary["held_out"] == plain.summary["held_out"]
+    assert run.summary.held_out == plain.summary.held_out
     assert read_manifest(tmp_path / "plain").calibration is None
 
 
@@ -122,3 +123,39 @@ def test_the_folder_is_what_serving_engines_expect(given, tmp_path):
     assert (tmp_path / "out" / "chat_template.jinja").is_file() or "chat_template" in json.loads(
         (tmp_path / "out" / "tokenizer_config.json").read_text()
     )
+
+
+TEXTS = (Response(id="g", text="Yes, here."), Response(id="b", text="no"), Response(id="u", text="?"))
+
+
+def test_counts_and_summary_by_hand(tmp_path):
+    ranked = Case(prompt=case(id="p", text="one").prompt, responses=TEXTS, ranking=(("g",), ("b",)))
+    twice = Case(prompt=case(id="q", text="two").prompt, responses=TEXTS, ranking=(("g",), ("b", "u")))
+    write_cases(tmp_path / "train.jsonl", [ranked, twice, case(id="r", text="three")])
+    base = tiny.save_base(tmp_path / "base")
+    run = train(tmp_path / "train.jsonl", tmp_path / "out", Config(epochs=3, prompts_per_step=1), model=base)
+    assert (run.counts.num_in, run.counts.num_used) == (3, 2)
+    assert run.counts.dropped == {"no comparable pair": 1}
+    assert run.counts.noted["responses in no pair"] == 1 + len(case(id="r", text="three").responses)
+    numbers = ("num_prompts", "num_responses", "num_pairs", "num_steps", "last_step", "share_of_pairs_kept")
+    assert [getattr(run.summary, name) for name in numbers] == [2, 5, 3, 6, 6, 1.0]
+    lines = [json.loads(line) for line in (tmp_path / "out" / "curve.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [1, 2, 3, 4, 5, 6]
+    assert run.summary.final_loss == lines[-1]["loss"]
+
+
+def test_a_padding_token_that_ends_the_text_is_no_padding_token():
+    assert pad_id(tiny.tokenizer()) == 0
+    assert pad_id(tiny.tokenizer(pad_token="</s>")) is None
+    assert pad_id(tiny.tokenizer(pad_token=None)) is None
+
+
+def test_the_head_is_stored_in_float32(tmp_path):
+    import torch
+
+    from steelyard.networks.loading import load_network
+
+    network, _ = load_network(tiny.save_classifier(tmp_path / "m"), dtype="float32")
+    to_storage_type(network, "bfloat16")
+    assert network.head.weight.dtype == torch.float32
+    assert network.backbone.norm.weight.dtype == torch.bfloat16

@@ -1,9 +1,44 @@
+import time
+
 import pytest
+import torch
 
 from steelyard.training.batching import Slot
 from steelyard.training.preparation import choose_trainable
-from steelyard.training.throughput import Pace, Peak, decoder_shape, reached_part, training_flops
+from steelyard.training.throughput import (
+    ModelShape,
+    Pace,
+    Peak,
+    decoder_shape,
+    num_attended,
+    peak_of,
+    reached_part,
+    training_flops,
+)
 from training_examples import answers, network
+
+ROWS = ((1, 2, 3, 4), (1, 2, 5))  # two tokens shared, then two and one of their own
+
+
+def test_attended_tokens_are_counted_one_by_one():
+    # The prompt: 1 + 2. The first answer: 3 + 4. The second: 3.
+    assert num_attended(ROWS) == 3 + 7 + 3
+
+
+def test_six_a_weight_and_token_where_all_is_trained():
+    assert training_flops(ROWS, ModelShape(100, 100, 100, 0)) == 6 * 100 * 5
+
+
+def test_frozen_layers_cost_their_forward_pass_alone():
+    assert training_flops(ROWS, ModelShape(100, 25, 25, 0)) == 5 * (200 + 50 + 50)
+    # Adapters: the gradient goes through every weight and trains few.
+    assert training_flops(ROWS, ModelShape(100, 100, 1, 0)) == 5 * (200 + 200 + 2)
+
+
+def test_attention_costs_twice_as_much_backwards():
+    assert training_flops(ROWS, ModelShape(8, 8, 8, 16)) - 6 * 8 * 5 == 13 * 16 * 4 * 3
+    assert training_flops(ROWS, ModelShape(8, 0, 0, 16)) - 2 * 8 * 5 == pytest.approx(13 * 16 * 4)
+
 
 EXAMPLES = (answers((7, 8), (20, 21), (40,), pairs=[(0, 1)]),)
 SLOTS = (Slot(0, 0), Slot(0, 1))
@@ -43,3 +78,21 @@ def test_the_figures_agree_with_each_other():
     assert "of the measured peak" in pace.note()
     assert "left" not in pace.note()  # the bar tells it, once
     assert "measured" not in Pace(EXAMPLES, shape, Peak(1e9, is_measured=False), num_steps=1).note()
+
+
+def test_a_processor_is_measured_and_says_so():
+    peak = peak_of(torch.device("cpu"), "float32")
+    assert peak.is_measured
+    # No product can have been faster than the peak that is the best of several, but for the clock's jitter.
+    one = torch.ones(512, 512)
+    started = time.perf_counter()
+    one @ one
+    assert 2 * 512**3 / (time.perf_counter() - started) < 20 * peak.flops
+    assert 1e8 < peak.flops < 1e14
+
+
+def test_measuring_draws_nothing_from_the_training():
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    peak_of(torch.device("cpu"), "bfloat16")
+    assert torch.equal(before, torch.get_rng_state())

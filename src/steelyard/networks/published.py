@@ -1,4 +1,4 @@
-"""A decoder with a family's own head: where the head reads, what surrounds the conversation, and the model over it."""
+"""Networks that only score: a decoder with the head of a published family, and a policy with its reference."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from steelyard.core.errors import ModelError
 from steelyard.core.scores import TOO_LONG
 from steelyard.core.self_tests import SelfTest
-from steelyard.core.types import Case, OverLength, Scores
+from steelyard.core.types import Case, JsonObject, OverLength, Scores
 from steelyard.networks.conversation import Encoded, EncodedAnswer, Rendering, check_length, encode
 from steelyard.networks.devices import best_device
 from steelyard.networks.manifest import protocol_of
-from steelyard.networks.reward_network import attended_rows, attended_states
+from steelyard.networks.reward_network import Row, attended_rows, attended_states
 from steelyard.networks.scorer import Limits, Scorer
 from steelyard.networks.self_tests import (
     ReadRow,
@@ -32,15 +32,15 @@ ReadPlaces = Callable[[Sequence[int]], tuple[int, ...] | None]
 
 
 def read_last(ids: Sequence[int]) -> tuple[int, ...]:
-    """Return the place of the last token."""
+    """Return the position of the last token."""
     return (len(ids) - 1,)
 
 
 class Family(NamedTuple):
-    """What makes a family: its head, the places that it reads, and the tokens before and behind the conversation.
+    """A family of models: its head, the positions that it reads, and the tokens before and after the conversation.
 
-    ``head`` takes the hidden states at the places of ``read``, (row, place, width) in float32, and gives one reward a
-    row. ``read`` gives null where a row lacks the place. ``protocol`` is what else decides a score.
+    ``head`` takes the hidden states at the positions of ``read``, (row, position, width) in float32, and returns one
+    reward a row. ``read`` returns null where a row lacks the position. ``protocol`` has all else that affects a score.
     """
 
     name: str
@@ -71,8 +71,61 @@ class HeadedNetwork(nn.Module):
         return self.head(hidden[numbers, torch.tensor(places, device=ids.device)].float())
 
 
+class PolicyPair(nn.Module):
+    """A policy and its reference as two whole language models; their difference is the reward, in float32.
+
+    Without a reference the policy's log-probabilities are the reward. ``reduction`` makes one number of those of an
+    answer: their sum, their mean (``avg``), or minus their Euclidean norm (``norm``). ``starts`` must hold the start of
+    the answer for every row that is scored. Rows are padded on the left, so that answers are aligned at their ends.
+    """
+
+    def __init__(self, policy: Any, reference: Any | None, *, reduction: str, beta: float) -> None:
+        super().__init__()
+        self.policy = policy
+        self.reference = reference
+        self.reduction = reduction
+        self.beta = beta
+        self.starts: dict[Row, int] = {}
+        self.eval()
+
+    def forward(self, ids: Int[Tensor, "row token"], attended: Bool[Tensor, "row token"]) -> Float[Tensor, " row"]:
+        """Return one implied reward a row."""
+        counts = [len(row) - self.starts[row] for row in attended_rows(ids, attended)]
+        rewards = self._reduced(self.policy, ids, attended, counts)
+        if self.reference is not None:
+            rewards = rewards - self._reduced(self.reference, ids, attended, counts)
+        return self.beta * rewards
+
+    def _reduced(self, model: Any, ids: Tensor, attended: Tensor, counts: list[int]) -> Float[Tensor, " row"]:
+        logs = answer_logs(model, ids, attended, counts)
+        if self.reduction == "sum":
+            return logs.sum(dim=1)
+        if self.reduction == "norm":
+            return -logs.norm(dim=1)
+        return logs.sum(dim=1) / torch.tensor(counts, device=logs.device)
+
+
+def answer_logs(
+    model: Any, ids: Int[Tensor, "row token"], attended: Bool[Tensor, "row token"], counts: list[int]
+) -> Float[Tensor, "row answer_token"]:
+    """Return the log-probability of each answer token in float32, aligned at the ends; 0 where a row has no token.
+
+    ``counts`` are the numbers of answer tokens; the rows are padded on the left.
+    """
+    positions = (attended.cumsum(1) - 1).clamp(min=0)
+    longest = max(counts)
+    logits = model(
+        input_ids=ids, attention_mask=attended.long(), position_ids=positions, use_cache=False,
+        logits_to_keep=longest + 1,
+    ).logits[:, -longest - 1 : -1]  # fmt: skip
+    logs = logits.float().log_softmax(dim=-1).gather(2, ids[:, -longest:, None])[..., 0]
+    lengths = torch.tensor(counts, device=logs.device)
+    is_answer = torch.arange(longest, device=logs.device) >= longest - lengths[:, None]
+    return torch.where(is_answer, logs, 0.0)
+
+
 class HeadedModel:
-    """A RewardModel. Unscored: `TOO_LONG` (over the limit), ``unread`` (its head finds nothing to read).
+    """A RewardModel. Unscored: `TOO_LONG` (over the limit), ``unread`` (the row lacks what the head reads).
 
     Raises ModelError for a token id that the decoder has no embedding for.
     """
@@ -92,10 +145,10 @@ class HeadedModel:
         """Return one Scores a case, in order."""
         yield from self.scorer.score(cases)
 
-    def protocol(self) -> dict[str, Any]:
-        """Return the family with its own settings, template, special tokens, strip, length and number type."""
-        of_text = protocol_of(self.rendering, dtype=self.config.dtype, model=Path(self.config.path).name)
-        return of_text | {"family": self.family.name} | dict(self.family.protocol)
+    def protocol(self) -> JsonObject:
+        """Return the family with its settings, template, special tokens, strip, length and number type."""
+        rendering = protocol_of(self.rendering, dtype=self.config.dtype, model=Path(self.config.path).name)
+        return rendering | {"family": self.family.name} | dict(self.family.protocol)
 
     def self_tests(self, cases: Sequence[Case]) -> Iterator[SelfTest]:
         """Test the beginning mark, the last token, the head, and both sides of padding."""
@@ -143,7 +196,7 @@ class HeadedModel:
         return [self._answer(encode(self.tokenizer, self.rendering, case, response)) for response in case.responses]
 
     def _answer(self, encoded: Encoded) -> EncodedAnswer:
-        """Return the ids of a row with what surrounds them, or why it is not scored."""
+        """Return the ids of a row with the family's tokens, or why it is not scored."""
         ids = (*self.family.before, *encoded.ids, *self.family.behind)
         reason = "unread" if self.family.read(ids) is None else None
         if encoded.is_over_length and not self.rendering.cuts:

@@ -5,7 +5,7 @@ import tiny_families
 from steelyard.core.errors import ModelError
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Response
-from steelyard.networks.headed_network import read_last
+from steelyard.networks.published import read_last
 from strategies import prompt
 
 WORDS = ["你好", "world", "שלום", "x", "answer is here", "नमस्ते दुनिया", "一二三四五六七八九十"]
