@@ -31,7 +31,7 @@ def test_the_python_example_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     write_cases(tmp_path / "cases.jsonl", [case(judgments=["a>b", "b=c"]), case(id="q", judgments=["b>a"])])
     (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     exec(example, {})
-    assert re.search(r"\{'value': [\d.]+, 'low': ", capsys.readouterr().out)
+    assert re.search(r"Estimate\(value=[\d.]+, low=", capsys.readouterr().out)
 
 
 def test_the_map_of_the_readme_is_the_tree():

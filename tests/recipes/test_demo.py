@@ -26,7 +26,7 @@ def test_the_whole_path_ends_in_a_page(done):
     assert list(result.runs)[-1] == "report"
     assert result.page == out / "report" / "report.html"
     assert "imulated" in result.page.read_text("utf-8")
-    assert result.runs["report"].summary["simulated"] is True
+    assert result.runs["report"].summary.simulated is True
 
 
 def test_nothing_of_the_test_is_trained_on(done):
@@ -55,9 +55,9 @@ def test_the_verdicts_of_the_llm_are_resolved_apart(done):
 def test_the_model_stands_beside_baselines_on_every_kind_of_worse_answer(done):
     _, result = done
     kinds = result.runs["by_kind"].summary
-    assert {"longer", "random", "ngram"} <= set(kinds["baselines"])
+    assert {"longer", "random", "ngram"} <= set(kinds.baselines)
     made = set(result.runs["simulated"].summary.num_responses["train"])
-    assert set(kinds["by_category"]) == made - {"good_answer"} | {"code_switched (unseen)"}
+    assert set(kinds.by_category) == made - {"good_answer"} | {"code_switched (unseen)"}
 
 
 def test_finished_stages_are_skipped_and_other_settings_refused(done):
