@@ -1,8 +1,7 @@
 import pytest
 
 from headline_fixtures import FIRST, MISSING_OTHERS, OVERALL, translation_runs
-from steelyard.evaluation.evaluations import read_beside
-from steelyard.evaluation.headlines import headline_of
+from steelyard.evaluation.evaluations import headline_of, read_beside
 from steelyard.statistics.bootstrap import Items, resample
 
 

@@ -87,7 +87,7 @@ class Part(NamedTuple):
 
 def evaluate_batch(source: Source, scored_cases: Sequence[ScoredCase], judged: Judged | None = None) -> Part:
     """Evaluate one batch of scored cases. ``judged``: what a judge said of all its pairs."""
-    cases, lines = [own.case for own in scored_cases], [own.scores for own in scored_cases]
+    cases, lines = [scored.case for scored in scored_cases], [scored.scores for scored in scored_cases]
     columns = source.columns(cases)
     headline = headline_columns(source.bench, cases, lines, columns, judged)
     rows = item_rows(
@@ -116,10 +116,10 @@ def evaluate_lines(config: bytes, train_cases: Path | None, lines: SideBySide) -
 @lru_cache(maxsize=1)
 def _built(config: bytes, train_cases: Path | None) -> Source:
     """The bench and the baselines, built once a process."""
-    own = msgspec.json.decode(config, type=Config)
-    bench = build("benches", own.bench_kind, own.bench)
-    baselines = {choice.name: build_model(choice) for choice in choose_baselines(own, train_cases)}
-    return Source(BenchCases((), bench), bench, own, baselines)
+    settings = msgspec.json.decode(config, type=Config)
+    bench = build("benches", settings.bench_kind, settings.bench)
+    baselines = {choice.name: build_model(choice) for choice in choose_baselines(settings, train_cases)}
+    return Source(BenchCases((), bench), bench, settings, baselines)
 
 
 def evaluate_scored(source: Source, scored_cases: Iterable[ScoredCase]) -> Iterator[Part]:
@@ -132,22 +132,24 @@ def join_parts(source: Source, result: Result, parts: Iterable[Part], judged: Ju
 
     Raises EvidenceError where a response has no score for another reason than its length, unless ``allow_unscored``.
     """
-    kept: list[Part] = []
+    stripped: list[Part] = []
     scores_path, items_path = result.path("scores.jsonl"), result.path("items.jsonl")
     with ExitStack() as files:
         score_file, item_file = (files.enter_context(atomic_write(path)) for path in (scores_path, items_path))
         for part in parts:
             score_file.write(part.score_lines)
             item_file.write(part.item_lines)
-            kept.append(part._replace(score_lines=b"", item_lines=b"", keys=()))
-        columns = join_bench([part.columns for part in kept])
-        scores = join_scores([part.scores for part in kept])
+            stripped.append(part._replace(score_lines=b"", item_lines=b"", keys=()))
+        columns = join_bench([part.columns for part in stripped])
+        scores = join_scores([part.scores for part in stripped])
         if judged is None and not source.config.allow_unscored:
             refuse_unscored(columns, scores)
         questions = laid_out(columns, source.config.exact_rule)
     add_units(items_path, questions)
-    headline = HeadlineColumns(*(np.concatenate(own) for own in zip(*(part.headline for part in kept), strict=True)))
-    baselines = {name: np.concatenate([part.baselines[name] for part in kept]) for name in source.baselines}
+    headline = HeadlineColumns(
+        *(np.concatenate(side) for side in zip(*(part.headline for part in stripped), strict=True))
+    )
+    baselines = {name: np.concatenate([part.baselines[name] for part in stripped]) for name in source.baselines}
     return Evaluation(questions, source.bench, source.config, scores, headline, baselines, judged)
 
 

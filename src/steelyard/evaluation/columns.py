@@ -144,7 +144,7 @@ def bench_columns(
     lengths = [num_characters(response) for case in cases for response in case.responses]
     return BenchColumns(
         names=tuple(resample_ids(case) for case in cases),
-        cells=tuple(cells.setdefault(own, own) for own in map(cell_of, cases)),
+        cells=tuple(cells.setdefault(cell, cell) for cell in map(cell_of, cases)),
         start=start.astype(np.int64),
         included=included,
         prompt=prompt,
@@ -243,9 +243,9 @@ def _pairs_across_tiers(tiers: Integers, sizes: Integers) -> Integers:
     tier, place = tiers
     parts = [np.zeros((3, 0), np.int64)]
     for prompts, rows in prompts_by_size(case_of, len(sizes)):
-        own = tier[rows]
-        is_ranked = own != UNRANKED
-        is_better = (own[:, :, None] < own[:, None, :]) & is_ranked[:, :, None] & is_ranked[:, None, :]
+        tiers_of = tier[rows]
+        is_ranked = tiers_of != UNRANKED
+        is_better = (tiers_of[:, :, None] < tiers_of[:, None, :]) & is_ranked[:, :, None] & is_ranked[:, None, :]
         row, better, worse = np.nonzero(is_better)
         parts.append(np.stack([prompts[row], rows[row, better], rows[row, worse]]))
     pairs = np.concatenate(parts, axis=1)
@@ -258,23 +258,23 @@ def _needs_choice(case: Case, choice: PairChoice | None) -> bool:
 
 def _chosen_pairs(case: Case, choice: PairChoice | None, index: int, first: int) -> Integers:
     # A pair listed twice is one pair; weights are for training.
-    own = dict.fromkeys((pair.better, pair.worse) for pair in pairs_of(case, choice))
-    return np.array([(index, first + better, first + worse) for better, worse in own], np.int64).reshape(-1, 3).T
+    chosen = dict.fromkeys((pair.better, pair.worse) for pair in pairs_of(case, choice))
+    return np.array([(index, first + better, first + worse) for better, worse in chosen], np.int64).reshape(-1, 3).T
 
 
 def _ratings(cases: Sequence[Case], start: Integers, size: int) -> dict[str, Floats]:
     """Return the mean rating of each response by dimension; a response's raters weigh alike."""
-    given: dict[str, dict[int, list[float]]] = {}
+    by_dimension: dict[str, dict[int, list[float]]] = {}
     for case, first in zip(cases, start.tolist(), strict=True):
         if not case.ratings:
             continue
         position = {response.id: first + place for place, response in enumerate(case.responses)}
         for rating in case.ratings:
-            given.setdefault(rating.dimension, {}).setdefault(position[rating.response], []).append(rating.value)
+            by_dimension.setdefault(rating.dimension, {}).setdefault(position[rating.response], []).append(rating.value)
     means: dict[str, Floats] = {}
-    for dimension, values in given.items():
+    for dimension, values in by_dimension.items():
         means[dimension] = np.full(size, np.nan)
-        means[dimension][list(values)] = [sum(own) / len(own) for own in values.values()]
+        means[dimension][list(values)] = [sum(ratings) / len(ratings) for ratings in values.values()]
     return means
 
 

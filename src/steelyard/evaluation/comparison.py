@@ -9,8 +9,7 @@ import numpy as np
 
 from steelyard.core.types import Record
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
-from steelyard.evaluation.evaluations import Beside
-from steelyard.evaluation.headlines import headline_of, ranking_of
+from steelyard.evaluation.evaluations import Beside, headline_of, ranking_of
 from steelyard.evaluation.measures.accuracy import Range
 from steelyard.io.progress import track
 from steelyard.statistics.bootstrap import draw_blocks

@@ -10,12 +10,15 @@ import numpy as np
 
 from steelyard.core.arrays import Integers
 from steelyard.core.errors import EvidenceError, FileError
+from steelyard.core.plugins import build
 from steelyard.core.types import Run
 from steelyard.evaluation.items import Item, MeasuredItem, measure_columns, read_items
 from steelyard.evaluation.measure import measures
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.io.run_folder import read_run
+from steelyard.statistics.bootstrap import Items, Totals, resample
 from steelyard.statistics.groups import Cell, Label, Layout, layout_of
+from steelyard.statistics.headline import Headline, mean_accuracy
 from steelyard.statistics.pair_counts import (
     UnscoredPairs,
 )
@@ -65,15 +68,15 @@ def beside(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]]) -> B
     items = [list(read_items(folder, MeasuredItem)) for folder in folders]
     for index in range(1, len(folders)):
         _check_same(folders, items, index)
-    statistics = [_statistics(own) for own in items]
-    measures = [_measures(own) for own in items]
-    unscored = [_unscored(own) for own in items]
+    statistics = [_statistics(folder_items) for folder_items in items]
+    measures = [_measures(folder_items) for folder_items in items]
+    unscored = [_unscored(folder_items) for folder_items in items]
     each = zip(names, folders, runs, statistics, measures, unscored, strict=True)
-    evaluated = tuple(Evaluated(*one) for one in each)
+    evaluated = tuple(Evaluated(*values) for values in each)
     # A prompt without a comparable pair is not counted; its exact match is null.
-    counted = [one for one in items[0] if one.exact_match is not None]
-    labels = tuple(Label(one.unit or one.prompt, one.cell) for one in counted)
-    left_out = Counter(one.cell for one in items[0] if one.exact_match is None)
+    counted = [item for item in items[0] if item.exact_match is not None]
+    labels = tuple(Label(item.unit or item.prompt, item.cell) for item in counted)
+    left_out = Counter(item.cell for item in items[0] if item.exact_match is None)
     return Beside(evaluated, labels, layout_of(labels), dict(left_out))
 
 
@@ -110,17 +113,17 @@ def model_names(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]])
 
 
 def _statistics(items: Sequence[Item]) -> Integers:
-    counted = [one for one in items if one.exact_match is not None]
-    rows = [(one.num_pairs, one.num_correct, 1, one.exact_match, *one.own) for one in counted]
+    counted = [item for item in items if item.exact_match is not None]
+    rows = [(item.num_pairs, item.num_correct, 1, item.exact_match, *item.own) for item in counted]
     return np.array(rows, dtype=np.int64).reshape(len(rows), 4 + (len(counted[0].own) if counted else 0))
 
 
 def _unscored(items: Sequence[Item]) -> UnscoredPairs:
-    counted = [one for one in items if one.exact_match is not None]
-    rows = {row: one for row, one in enumerate(counted) if one.unscored}
+    counted = [item for item in items if item.exact_match is not None]
+    rows = {row: item for row, item in enumerate(counted) if item.unscored}
     return UnscoredPairs(
-        {row: frozenset(one.unscored) for row, one in rows.items()},
-        {row: (one.exact_if_right, *one.own_if_right) for row, one in rows.items()},
+        {row: frozenset(item.unscored) for row, item in rows.items()},
+        {row: (item.exact_if_right, *item.own_if_right) for row, item in rows.items()},
     )
 
 
@@ -150,11 +153,30 @@ def _told(value: Any) -> str:
 
 
 def _check_same(folders: Sequence[Path], items: Sequence[Sequence[Item]], index: int) -> None:
-    first, other = ([(one.prompt, one.language, one.num_pairs) for one in own] for own in (items[0], items[index]))
+    first, other = (
+        [(item.prompt, item.language, item.num_pairs) for item in side] for side in (items[0], items[index])
+    )
     if first == other:
         return
-    absent = sorted({one[0] for one in first} ^ {one[0] for one in other})
+    absent = sorted({key[0] for key in first} ^ {key[0] for key in other})
     what = f"prompt {absent[0]!r} is in one of them alone" if absent else "its pairs, or their order, differ"
     raise EvidenceError(
         f"not the same prompts as in {folders[0]}: {what}", where=str(folders[index]), do="evaluate both on one file"
     )
+
+
+def headline_of(beside: Beside) -> Headline:
+    """The headline by which these evaluations are ranked, or what keeps it away: they hold the same prompts."""
+    first = beside.evaluated[0]
+    bench = build("benches", first.run.config["bench_kind"], first.run.config["bench"])
+    return bench.headline(_totals(beside), beside.left_out)
+
+
+def ranking_of(beside: Beside) -> Headline:
+    """The headline; of a part of a bench, which has none, accuracy on that part, with what is ``missing``."""
+    headline = headline_of(beside)
+    return mean_accuracy(_totals(beside))._replace(missing=headline.missing) if headline.missing else headline
+
+
+def _totals(beside: Beside) -> Totals:
+    return resample(Items(beside.layout, beside.evaluated[0].statistics, num_resamples=0), seed=0)

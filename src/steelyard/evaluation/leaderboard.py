@@ -8,8 +8,7 @@ from msgspec import UNSET, to_builtins
 from steelyard.core.types import Record, Run
 from steelyard.evaluation.alike import bench_hashes
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
-from steelyard.evaluation.evaluations import Beside, has_headline
-from steelyard.evaluation.headlines import ranking_of
+from steelyard.evaluation.evaluations import Beside, has_headline, ranking_of
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.statistics.standings import HeadlineBootstrap, Standings, standings
 

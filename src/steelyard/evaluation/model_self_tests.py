@@ -60,8 +60,8 @@ class Sample(NamedTuple):
 
     def name_of(self, place: int) -> str:
         """Which answer stands at a place among all answers."""
-        named = [(case, response.id) for case in self.cases for response in case.responses]
-        case, response = named[place]
+        places = [(case, response.id) for case in self.cases for response in case.responses]
+        case, response = places[place]
         return f"prompt {case.prompt.id!r}, answer {response!r}"
 
 
@@ -109,30 +109,30 @@ def self_tested(model: RewardModel, cases: Iterable[Case], *, name: str, is_want
     if not sample.cases:
         return SelfTestSummary(state="not applicable", why="no case has an answer")
     with bar(f"testing {name}", None) as progress:
-        found = []
+        results = []
         for test in _tests(model, sample, cases):
-            found.append(test)
+            results.append(test)
             progress.advance(note=test.name)
-    _refuse_failed(found, name)
-    for test in found:
+    _refuse_failed(results, name)
+    for test in results:
         if test.is_doubtful:
             log(f"self-test {test.name} of {name}: {test.remark}")
     return SelfTestSummary(
         state="passed",
         num_cases=len(sample.cases),
         num_answers=len(sample.apart),
-        tests={test.name: SelfTestResult(state=test.state, why=test.remark, figures=test.figures) for test in found},
+        tests={test.name: SelfTestResult(state=test.state, why=test.remark, figures=test.figures) for test in results},
     )
 
 
-def _refuse_failed(found: Sequence[SelfTest], name: str) -> None:
-    failed = [test for test in found if test.state == "failed"]
+def _refuse_failed(results: Sequence[SelfTest], name: str) -> None:
+    failed = [test for test in results if test.state == "failed"]
     if not failed:
         return
-    said = "; ".join(f"{test.name}: {test.remark}" for test in failed)
+    reasons = "; ".join(f"{test.name}: {test.remark}" for test in failed)
     do = "; ".join(dict.fromkeys(test.do for test in failed if test.do is not None))
     raise ModelError(
-        f"{len(failed)} of {len(found)} self-tests failed, and no score is given: {said}",
+        f"{len(failed)} of {len(results)} self-tests failed, and no score is given: {reasons}",
         where=f"the model {name!r}",
         do=f"{do}. --no-self-test goes on without the tests, and the run records it",
     )
@@ -164,14 +164,18 @@ def _finite(scores: Sequence[float | None], sample: Sample) -> SelfTest:
     figures = {"num_answers": len(scores), "num_not_finite": len(wrong), "num_unscored": scores.count(None)}
     if not wrong:
         return SelfTest(name="finite", state="passed", figures=figures)
-    found = f"{len(wrong)} of {len(scores)} scores are NaN or infinite (first: {sample.name_of(wrong[0])})"
+    remark = f"{len(wrong)} of {len(scores)} scores are NaN or infinite (first: {sample.name_of(wrong[0])})"
     do = "check the model's weights for NaN, and its number type: --set model.dtype=float32"
-    return SelfTest(name="finite", state="failed", figures=figures, remark=found, do=do)
+    return SelfTest(name="finite", state="failed", figures=figures, remark=remark, do=do)
 
 
 def _alone(model: RewardModel, sample: Sample, together: Sequence[float | None]) -> SelfTest:
     return _compared(
-        "alone", model, sample, together, lambda: [one for case in sample.apart for one in _values(model.score([case]))]
+        "alone",
+        model,
+        sample,
+        together,
+        lambda: [score for case in sample.apart for score in _values(model.score([case]))],
     )
 
 
@@ -187,8 +191,8 @@ def _compared(
     scores: Callable[[], Sequence[float | None]],
 ) -> SelfTest:
     if isinstance(model, ComparesAnswers) and model.compares_answers:
-        found = "this model's number for an answer depends on the case's other answers by intent"
-        return SelfTest(name=name, state="not applicable", remark=found)
+        remark = "this model's number for an answer depends on the case's other answers by intent"
+        return SelfTest(name=name, state="not applicable", remark=remark)
     other = scores()
     dtype = model.protocol().get("dtype")
     same = sameness(together, other, dtype=dtype)
@@ -202,11 +206,11 @@ def _compared(
         return SelfTest(name=name, state="passed", figures=figures, remark=same.remark)
     assert same.place is not None, "something differs"
     way = "by itself" if name == "alone" else "with the cases and answers in the opposite order"
-    found = (
+    remark = (
         f"{sample.name_of(same.place)} scores {_number(together[same.place])} with others and "
         f"{_number(other[same.place])} {way}, where rounding allows a difference of {same.bound:.3g}"
     )
-    return SelfTest(name=name, state="failed", figures=figures, remark=found, do=_UNMOVED)
+    return SelfTest(name=name, state="failed", figures=figures, remark=remark, do=_UNMOVED)
 
 
 def _number(score: float | None) -> str:
@@ -218,12 +222,12 @@ def _length_test(model: SelfTested, cases: Iterable[Case]) -> SelfTest:
     by_language: dict[str, dict[str, int]] = {}
     longest = 0
     for case in track(cases, "counting tokens", len(cases) if isinstance(cases, Sized) else None):
-        own = by_language.setdefault(case.prompt.language or "unknown", {"num_too_long": 0, "num_answers": 0})
+        counts = by_language.setdefault(case.prompt.language or "unknown", {"num_too_long": 0, "num_answers": 0})
         lengths = model.lengths(case)
-        own["num_too_long"] += sum(length > model.max_length for length in lengths)
-        own["num_answers"] += len(case.responses)
+        counts["num_too_long"] += sum(length > model.max_length for length in lengths)
+        counts["num_answers"] += len(case.responses)
         longest = max([longest, *lengths])
-    number = sum(own["num_too_long"] for own in by_language.values())
+    number = sum(counts["num_too_long"] for counts in by_language.values())
     figures = {
         "num_too_long": number,
         "max_length": model.max_length,
@@ -233,21 +237,21 @@ def _length_test(model: SelfTested, cases: Iterable[Case]) -> SelfTest:
     if not number:
         return SelfTest(name="length", state="passed", figures=figures)
     languages = ", ".join(
-        f"{name} {own['num_too_long']:,}" for name, own in sorted(by_language.items()) if own["num_too_long"]
+        f"{name} {counts['num_too_long']:,}" for name, counts in sorted(by_language.items()) if counts["num_too_long"]
     )
-    num_answers = sum(own["num_answers"] for own in by_language.values())
-    found = (
+    num_answers = sum(counts["num_answers"] for counts in by_language.values())
+    remark = (
         f"{number:,} of {num_answers:,} answers are longer than {model.max_length:,} tokens ({languages}; "
         f"the longest has {longest:,})"
     )
     if model.over_length != "refuse":
         what = "get no score" if model.over_length == "unscored" else f"are cut on the {model.over_length}"
-        return SelfTest(name="length", state="passed", figures=figures, remark=f"{found} and {what}")
+        return SelfTest(name="length", state="passed", figures=figures, remark=f"{remark} and {what}")
     return SelfTest(
         name="length",
         state="failed",
         figures=figures,
-        remark=f"{found}, and over_length is 'refuse'",
+        remark=f"{remark}, and over_length is 'refuse'",
         do="say --over-length unscored (no score, counted), --over-length left or right (cut, counted), or "
         f"--max-length {longest}",
     )

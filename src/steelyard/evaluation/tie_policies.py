@@ -112,12 +112,12 @@ def category_weights(questions: Questions, statistics: PromptStatistics) -> Cate
         for weights in (statistics.num_pairs[questions.columns.included], np.ones(len(place)))
     )
     weights = zip(_WEIGHTS, (np.ones(len(names)), pairs, prompts), strict=True)
-    return {kind: dict(zip(names, (own / own.sum()).tolist(), strict=True)) for kind, own in weights}
+    return {kind: dict(zip(names, (column / column.sum()).tolist(), strict=True)) for kind, column in weights}
 
 
 def policy_table(policies: Mapping[str, Policy]) -> Table | None:
     """Return accuracy and exact match with ties counted wrong, half and right; null without policies."""
-    has_overall = any(own.overall is not None for own in policies.values())
+    has_overall = any(policy.overall is not None for policy in policies.values())
     rows = [
         (
             word(f"policy_{name}"),

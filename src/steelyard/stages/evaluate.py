@@ -23,11 +23,10 @@ from steelyard.evaluation.batches import (
     evaluate_scored,
     join_parts,
 )
-from steelyard.evaluation.benches import BenchCases
+from steelyard.evaluation.benches import BenchCases, check_overlap
 from steelyard.evaluation.config import TRAINED_BASELINE, Config, check_settings, choose_baselines
 from steelyard.evaluation.given_scores import AlignmentError, join_given_scores, side_by_side
 from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
-from steelyard.evaluation.overlap import check_overlap
 from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
 from steelyard.evaluation.summary import Evaluation, EvaluationSummary, coverage_counter, summarise
 from steelyard.io.ledger import LEDGER_FILE

@@ -82,12 +82,12 @@ def estimate(resampled: ResampledBench) -> RankCorrelation:
         "constant_as_zero": mean_of(np.where(is_constant, 0.0, tau), CORRELATION),
     }
     means = grouped_means(resampled.blocks, ratios)
-    own = means["tau"]
+    overall = means["tau"]
     return RankCorrelation(
-        macro=own.macro,
-        micro=own.micro,
-        by_category=own.by_category,
-        by_language=own.by_language,
+        macro=overall.macro,
+        micro=overall.micro,
+        by_category=overall.by_category,
+        by_language=overall.by_language,
         constant_as_zero=means["constant_as_zero"],
         num_constant=int(is_constant.sum()),
         num_without_order=int((~has_order[included]).sum()),

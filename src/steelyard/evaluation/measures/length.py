@@ -135,11 +135,11 @@ def fit_logistic(ratio: Floats, is_right: Booleans) -> Fit:
     for _ in range(_STEPS):
         gradient, hessian = _slopes(beta, ratio, is_right)
         step: Floats = np.linalg.solve(hessian, gradient).astype(np.float64)
-        found = _loss(beta + step, ratio, is_right)
-        while found > best + _ENOUGH and np.abs(step).max() > _ENOUGH:
+        loss = _loss(beta + step, ratio, is_right)
+        while loss > best + _ENOUGH and np.abs(step).max() > _ENOUGH:
             step = step / 2
-            found = _loss(beta + step, ratio, is_right)
-        beta, best = beta + step, found
+            loss = _loss(beta + step, ratio, is_right)
+        beta, best = beta + step, loss
         if np.abs(step).max() < _NEAR:
             break
     return Fit(float(beta[0]), float(beta[1]))
@@ -217,11 +217,11 @@ def _sigmoid(value: float | None) -> float | None:
 
 def _one_step(fit: Fit, sums: Sums) -> Floats:
     """Intercept and slope in each resample, shape (resample, 2)."""
-    one, two, flat, mixed, square = np.moveaxis(sums.resampled[:, 0], -1, 0)
-    one, two = one - _PENALTY * fit.intercept, two - _PENALTY * fit.slope
+    first, second, flat, mixed, square = np.moveaxis(sums.resampled[:, 0], -1, 0)
+    first, second = first - _PENALTY * fit.intercept, second - _PENALTY * fit.slope
     flat, square = flat + _PENALTY, square + _PENALTY
     determinant = flat * square - mixed**2
-    steps = np.stack([square * one - mixed * two, flat * two - mixed * one], axis=-1) / determinant[:, None]
+    steps = np.stack([square * first - mixed * second, flat * second - mixed * first], axis=-1) / determinant[:, None]
     return np.array([fit.intercept, fit.slope]) + steps
 
 
@@ -244,7 +244,9 @@ def columns(bench: ScoredBench) -> dict[str, list[float | None]]:
     pairs, num_cases = pair_lengths(bench), len(bench.columns.start)
     matched = pairs.is_matched(bench.matched_ratio)
     chosen = {"num_matched": matched, "num_matched_correct": matched & pairs.is_right}
-    return {name: np.bincount(pairs.prompt[own], minlength=num_cases).tolist() for name, own in chosen.items()}
+    return {
+        name: np.bincount(pairs.prompt[selected], minlength=num_cases).tolist() for name, selected in chosen.items()
+    }
 
 
 def paired(columns: Mapping[str, Floats]) -> dict[str, Ratio]:

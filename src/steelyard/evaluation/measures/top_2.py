@@ -90,7 +90,7 @@ def estimate(resampled: ResampledBench) -> TopTwo | None:
     included = {name: share[resampled.included] for name, share in values.items()}
     if np.isnan(included["model"]).all():
         return None
-    return TopTwo(**grouped_means(resampled.blocks, {name: mean_of(own, SHARE) for name, own in included.items()}))
+    return TopTwo(**grouped_means(resampled.blocks, {name: mean_of(share, SHARE) for name, share in included.items()}))
 
 
 def lines(summary: TopTwo) -> Iterator[str]:
