@@ -153,20 +153,33 @@ def train_run(folder: Path, *, steps=240):
                     "exact_match": 0.3,
                     "num_pairs": 420,
                     "num_prompts": 60,
+                    "by_category": {},
+                    "by_language": {},
                 },
             }
             for step in range(40, steps + 1, 40)
         ]
         result.path("curve.jsonl").write_text("\n".join(json.dumps(line) for line in lines) + "\n")
         result.counts = Counts(num_in=400, num_used=396, dropped={"no pair": 4})
+        counts = {"num_pairs": 3208, "num_prompts": 396, "num_responses": 1980}
+        over = {"longest": 900, "num_too_long": 0, "num_pairs_over": 0, "num_prompts_over": 0, "is_cut": False}
         result.summary = {
+            **counts,
+            "kernel": "packed",
             "num_steps": steps,
-            "num_pairs": 3208,
-            "num_prompts": 396,
-            "num_responses": 1980,
+            "last_step": steps,
+            "learning_rate": 1e-5,
+            "prompts_per_step": 4,
+            "regulariser": 0.1,
+            "num_weights": 1000,
+            "share_of_pairs_kept": 1.0,
+            "length": {**counts, **over, "max_length": 2048, "over_length": "unscored", "by_language": {}},
             "final_loss": 0.3671,
-            "held_out": {"accuracy": 0.7083, "exact_match": 0.3, "num_pairs": 420, "num_prompts": 60},
-        }
+            "held_out": {
+                "accuracy": 0.7083, "exact_match": 0.3, "num_pairs": 420, "num_prompts": 60, "by_category": {},
+                "by_language": {},
+            },
+        }  # fmt: skip
     return folder
 
 

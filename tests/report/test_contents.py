@@ -7,7 +7,7 @@ from report_runs import all_runs, evaluate_run, made_cases, resolve_run, train_r
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Rating
 from steelyard.io.cases import write_cases
-from steelyard.report.contents import gather, page_of
+from steelyard.report.contents import page_of, read_data
 from steelyard.report.page import page_strings, render
 from steelyard.report.sources import read_sources
 from steelyard.stages.compare import Config as CompareConfig
@@ -23,7 +23,7 @@ from strategies import case, judgment
 
 
 def page(runs):
-    return page_of(gather(read_sources(runs)), title=None, language="en", budget=2**20, version="1")
+    return page_of(read_data(read_sources(runs)), title=None, language="en", budget=2**20, version="1")
 
 
 def test_a_whole_path_has_every_section(tmp_path):

@@ -11,7 +11,7 @@ import steelyard.report
 from report_runs import HOSTILE, all_runs
 from steelyard.evaluation.tables import Sentence, word
 from steelyard.report import page as own
-from steelyard.report.contents import gather, page_of
+from steelyard.report.contents import page_of, read_data
 from steelyard.report.html import LANGUAGES
 from steelyard.report.items import packed_text
 from steelyard.report.page import page_strings, render
@@ -43,7 +43,7 @@ class Elements(HTMLParser):
 @pytest.fixture(scope="module")
 def html(tmp_path_factory):
     sources = read_sources(all_runs(tmp_path_factory.mktemp("runs"), 21, hostile=True))
-    return render(page_of(gather(sources), title=HOSTILE, language="zh", budget=2**20, version="1"))
+    return render(page_of(read_data(sources), title=HOSTILE, language="zh", budget=2**20, version="1"))
 
 
 @pytest.fixture(scope="module")

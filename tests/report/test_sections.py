@@ -1,59 +1,6 @@
-from evaluation_summaries import estimate, evaluation_summary, group, scored_item
 from steelyard.core.types import Counts, Input, Run
-from steelyard.evaluation.measures.accuracy import Named
 from steelyard.evaluation.tables import word
-from steelyard.report.sections import (
-    accuracy_section,
-    counts_line,
-    protocol,
-    rewards_section,
-)
-
-GROUP = group(estimate(0.6, 0.5, 0.7, 5))
-ONE = Named("m", evaluation_summary(accuracy=GROUP.accuracy, by_category={"a": GROUP}, by_language={"zh": GROUP}))
-
-
-def titles(section):
-    return [panel.title for panel in section.panels]
-
-
-def test_languages_are_shown_where_there_are_several():
-    assert titles(accuracy_section([ONE], [])) == ["m", word("by_category")]
-    two = ONE._replace(headline=evaluation_summary(by_category={"a": GROUP}, by_language={"zh": GROUP, "en": GROUP}))
-    assert titles(accuracy_section([ONE, two], []))[-1] == word("by_language")
-
-
-def test_models_share_the_figure_of_categories_and_have_a_table_each():
-    panel = accuracy_section([ONE, ONE._replace(name="other")], []).panels[-1]
-    assert [part.by for part in panel.tables] == ["m", "other"]
-    assert [mark.name for mark in panel.figure.legend] == ["m", "other"]
-
-
-def test_benches_whose_categories_differ_have_a_figure_each():
-    third = Named("third", evaluation_summary(by_category={"b": GROUP}))
-    panels = accuracy_section([ONE, third, ONE._replace(name="other")], []).panels[3:]
-    by = word("by_category")
-    assert [panel.title for panel in panels] == [f"{by} · m, other", f"{by} · third"]
-
-
-def test_parts_of_a_bench_and_evaluations_without_categories():
-    bench = Named("m", evaluation_summary(sections={"Chat": estimate(0.5, n=3)}))
-    assert titles(accuracy_section([bench], [])) == ["m", word("bench_parts")]
-
-
-def test_a_section_of_nothing_has_no_panels():
-    assert rewards_section({"m": [scored_item("p", scores={"a": None}, ranking=(("a",),))]}, []).panels == ()
-
-
-def test_rewards_have_margins_only_where_tiers_differ():
-    one_tier = [scored_item("p", scores={"a": 1.0, "b": 2.0}, ranking=(("a", "b"),))]
-    assert len(rewards_section({"m": one_tier}, []).panels) == 2
-    two_tiers = [scored_item("p", scores={"a": 1.0, "b": 2.0}, ranking=(("a",), ("b",)))]
-    assert len(rewards_section({"m": two_tiers}, []).panels) == 3
-    assert all(
-        panel.title.startswith(("m · ", "n · "))
-        for panel in rewards_section({"m": two_tiers, "n": two_tiers}, []).panels
-    )
+from steelyard.report.sections import counts_line, protocol
 
 
 def test_counts_stand_in_one_line():

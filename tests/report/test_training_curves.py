@@ -2,8 +2,8 @@ import pytest
 
 from report_figures import accepted, rows
 from steelyard.evaluation.tables import word
-from steelyard.report.summary_readers import CurvePoint, HeldOut, Training
 from steelyard.report.training_curves import (
+    CurvePoint,
     LossPoint,
     held_out_figure,
     loss_figure,
@@ -12,11 +12,19 @@ from steelyard.report.training_curves import (
     training_section,
     training_sentences,
 )
+from steelyard.training.summary import HeldOutAccuracy, LengthSummary, TrainingSummary
+
+
+def held_out_accuracy(accuracy, number):
+    return HeldOutAccuracy(
+        accuracy=accuracy, exact_match=0.0, num_pairs=number, num_prompts=number, by_category={}, by_language={}
+    )
+
 
 CURVE = [
     CurvePoint(step=1, loss=1.0),
     CurvePoint(step=2, loss=0.0),
-    CurvePoint(step=2, held_out=HeldOut(accuracy=0.6, num_pairs=50)),
+    CurvePoint(step=2, held_out=held_out_accuracy(0.6, 50)),
     CurvePoint(step=3, loss=0.0),
 ]
 
@@ -53,10 +61,32 @@ def test_the_section_has_the_curves_that_there_are():
     assert training_section({"t": []}, []).panels == ()
 
 
+def training(held_out=None, **length):
+    counts = {"num_responses": 10, "num_too_long": 0, "num_pairs": 8, "num_pairs_over": 0, "num_prompts": 4}
+    counts |= {"num_prompts_over": 0, "is_cut": False, "max_length": 20, "longest": 30} | length
+    return TrainingSummary(
+        kernel="packed",
+        num_steps=4,
+        learning_rate=None,
+        prompts_per_step=None,
+        regulariser=0.1,
+        num_prompts=4,
+        num_responses=10,
+        num_weights=1,
+        num_pairs=8,
+        share_of_pairs_kept=1.0,
+        length=LengthSummary(over_length="unscored", by_language={}, **counts),
+        final_loss=0.5,
+        held_out=held_out,
+        last_step=4,
+    )
+
+
 def test_trainings_in_words():
-    held_out = HeldOut(accuracy=0.6, num_pairs=7)
-    for training, keys in (
-        (Training(num_steps=4), ["say_training"]),
-        (Training(held_out=held_out), ["say_training", "say_held_out"]),
+    for summary, keys in (
+        (training(), ["say_training"]),
+        (training(num_too_long=2), ["say_training", "say_length_lost"]),
+        (training(num_too_long=2, is_cut=True), ["say_training", "say_length_cut"]),
+        (training(held_out=held_out_accuracy(0.6, 7)), ["say_training", "say_held_out"]),
     ):
-        assert [sentence.key for sentence in training_sentences(training)] == keys
+        assert [sentence.key for sentence in training_sentences(summary)] == keys

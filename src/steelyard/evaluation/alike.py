@@ -1,4 +1,4 @@
-"""Whether evaluations may stand in one table: what must be equal, and exactly what differs where it is not."""
+"""Protocols of evaluations in one table: the facts that must be equal, and the differences where they are not."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -12,14 +12,14 @@ from steelyard.evaluation.evaluations import ASKED
 from steelyard.evaluation.summary import EvaluationSummary
 
 Differing = Literal["self_test", "dtype", "max_length", "over_length", "template"]
-"""What a person may let differ: it decides scores, but not what was asked of the models."""
+"""Settings that a person may let differ: they affect scores, but not the questions."""
 
 _OF_A_FAMILY = ("dtype", "max_length", "over_length")
 _OF_A_MODEL = {"template_hash": "template", "special_tokens": "template", "strip": "template"}
 
 
 class Fact(NamedTuple):
-    """Something that must be equal among the runs ``of`` one bench, family or model."""
+    """A setting that must be equal among the runs ``of`` one benchmark, family or model."""
 
     name: str
     of: str
@@ -29,34 +29,36 @@ _OF_THE_BENCH = (Fact("bench_kind", "bench"), Fact("bench", "bench"))
 
 
 def facts_of(run: Run[EvaluationSummary]) -> dict[Fact, Any]:
-    """What of a run must be equal in the runs of its bench, its family of models, and its model."""
-    bench = {f"bench file {number}": one for number, one in enumerate(bench_hashes(run), 1)}
-    asked = {key: run.config.get(key) for key in ASKED} | {"number of bench files": len(bench)} | bench
-    found = {Fact(key, "bench"): value for key, value in asked.items()}
-    found[Fact("self_test", "bench")] = "off" if run.summary.self_test_state == "off" else "on"
+    """Return the facts that must be equal among the runs of a benchmark, a family of models, or a model."""
+    bench = {f"bench file {number}": sha256 for number, sha256 in enumerate(bench_hashes(run), 1)}
+    settings = {key: run.config.get(key) for key in ASKED} | {"number of bench files": len(bench)} | bench
+    facts = {Fact(key, "bench"): value for key, value in settings.items()}
+    facts[Fact("self_test", "bench")] = "off" if run.summary.self_test_state == "off" else "on"
     protocol = run.summary.protocol or {}
     family = protocol.get("family") or run.config.get("model_kind")
-    found |= {Fact(key, f"family {family}"): protocol[key] for key in _OF_A_FAMILY if key in protocol}
+    facts |= {Fact(key, f"family {family}"): protocol[key] for key in _OF_A_FAMILY if key in protocol}
     model = run.summary.model
-    return found | {Fact(key, f"model {model}"): protocol[key] for key in _OF_A_MODEL if key in protocol}
+    return facts | {Fact(key, f"model {model}"): protocol[key] for key in _OF_A_MODEL if key in protocol}
 
 
 def bench_hashes(run: Run) -> list[str]:
-    """The hashes of the bench's files, sorted."""
-    return sorted(one.sha256 for role, one in run.inputs.items() if role.split(".")[0] == "bench")
+    """Return the hashes of the benchmark's files, sorted."""
+    return sorted(file.sha256 for role, file in run.inputs.items() if role.split(".")[0] == "bench")
 
 
 def check_alike(
     runs: Mapping[str, Run[EvaluationSummary]], allowed: Sequence[Differing], *, apart: Collection[str] = ()
 ) -> dict[str, dict[str, list[str]]]:
-    """What differs by leave: for each fact its values, and the runs of each. Raises EvidenceError for anything else.
+    """Return the facts that differ with permission: their values, and the runs with each.
 
-    Of the runs ``apart``, which are listed beside the table and not in it, the bench alone must be the same.
+    Of the runs ``apart``, which the table lists separately, only the benchmark must be the same. Raises EvidenceError
+    for any other difference.
     """
     by_fact: dict[Fact, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name, run in runs.items():
-        own = {fact: value for fact, value in facts_of(run).items() if name not in apart or fact in _OF_THE_BENCH}
-        for fact, value in own.items():
+        for fact, value in facts_of(run).items():
+            if name in apart and fact not in _OF_THE_BENCH:
+                continue
             by_fact[fact][msgspec.json.encode(value).decode()].append(name)
     differing = {fact: dict(values) for fact, values in by_fact.items() if len(values) > 1}
     refused = {
@@ -64,12 +66,12 @@ def check_alike(
     }
     if not refused:
         return {_titled(fact): values for fact, values in differing.items()}
-    told = "; ".join(f"{_titled(fact)}: {_told(values)}" for fact, values in refused.items())
+    differences = "; ".join(f"{_titled(fact)}: {_listed(values)}" for fact, values in refused.items())
     can_be = [_OF_A_MODEL.get(fact.name, fact.name) for fact in refused]
-    named = [name for name in dict.fromkeys(can_be) if name in get_args(Differing)]
-    hint = f"; or let it differ by name: --set 'allow_differing={msgspec.json.encode(named).decode()}'" if named else ""
+    names = [name for name in dict.fromkeys(can_be) if name in get_args(Differing)]
+    hint = f"; or let it differ by name: --set 'allow_differing={msgspec.json.encode(names).decode()}'" if names else ""
     raise EvidenceError(
-        f"these evaluations do not belong into one table: {told}",
+        f"these evaluations do not belong into one table: {differences}",
         do=f"evaluate them alike, or make a table of each{hint}",
     )
 
@@ -78,7 +80,7 @@ def _titled(fact: Fact) -> str:
     return fact.name if fact.of == "bench" else f"{fact.name} ({fact.of})"
 
 
-def _told(values: Mapping[str, Sequence[str]]) -> str:
+def _listed(values: Mapping[str, Sequence[str]]) -> str:
     return ", ".join(f"{_short(value)} in {', '.join(names)}" for value, names in values.items())
 
 

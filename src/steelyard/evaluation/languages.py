@@ -147,7 +147,9 @@ def compare_languages(
     layout = layout_of(labels)
     totals = resample(Items(layout, np.array(rows, dtype=np.int64), num_resamples), seed=seed)
     confusions = resample(Items(layout, _confusions(items, english), num_resamples), seed=seed)
-    parts = {name: _LanguagePart(own, breakdown(own.totals)) for name, own in by_language(totals).items()}
+    parts = {
+        name: _LanguagePart(language, breakdown(language.totals)) for name, language in by_language(totals).items()
+    }
     others = {name: part for name, part in parts.items() if name != english}
     reference = parts[english]
     mean, deviation = _mean(totals, others, kin)
@@ -172,7 +174,9 @@ def compare_languages(
 def _confusions(items: Sequence[Item], english: str) -> Integers:
     """Return each item's place in the confusion matrix of its language with English: one-hot, shape (item, 9)."""
     outcomes = [_outcome(item) for item in items]
-    in_english = {item.prompt: own for item, own in zip(items, outcomes, strict=True) if item.language == english}
+    in_english = {
+        item.prompt: outcome for item, outcome in zip(items, outcomes, strict=True) if item.language == english
+    }
     table = np.zeros((len(items), NUM_CELLS), dtype=np.int64)
     for row, (item, outcome) in enumerate(zip(items, outcomes, strict=True)):
         if item.language != english:
@@ -245,7 +249,7 @@ def _columns(parts: Mapping[str, Part], kin: Mapping[str, Kin]) -> Formula:
 def _mean(
     totals: Totals, languages: Mapping[str, _LanguagePart], kin: Mapping[str, Kin]
 ) -> tuple[Estimate, Estimate | None]:
-    """Return mean and standard deviation over columns, of which n counts; one column has no deviation."""
+    """Return mean and standard deviation over columns, counted by n; one column has no deviation."""
     columns = _columns({name: part.overall for name, part in languages.items()}, kin)
     values: Floats = columns(totals.point)
     mean = estimate(totals, lambda sums: columns(sums).mean(axis=-1), len(values))
@@ -267,8 +271,8 @@ def _kappa(confusions: Totals, languages: Sequence[_LanguagePart]) -> Estimate:
     cells = confusions.point[places[0]].sum(axis=0)
 
     def agreed(sums: Floats) -> Floats:
-        own = sums[..., places[0], :].sum(axis=-2)
-        return ratio(num_same(own), own.sum(axis=-1))
+        confusion = sums[..., places[0], :].sum(axis=-2)
+        return ratio(num_same(confusion), confusion.sum(axis=-1))
 
     same = estimate(confusions, agreed, cells.sum())
     return beyond_chance(same, float(kappa(cells)), cells, float(cells.sum()))

@@ -6,8 +6,7 @@ from steelyard.evaluation.marks import ALERT, FAINT, Spec, framed, row_axis, sha
 from steelyard.evaluation.tables import Figure, Grouped, Mark, Panel, Sentence, count, percent, table, word
 from steelyard.ranking.conflicts import Conflicts, ConflictTables
 from steelyard.ranking.resolution import ResolveSummary
-from steelyard.report.sections import Section
-from steelyard.report.summary_text import Card
+from steelyard.report.sections import Card, Section
 
 _COLUMNS = (
     "group",

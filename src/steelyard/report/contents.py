@@ -1,4 +1,4 @@
-"""From runs to the page's contents: read what each stage left, join it by prompt, choose the sections."""
+"""From runs to the contents of the page: read the output of each stage, join it by prompt, choose the sections."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,25 +11,25 @@ from steelyard.evaluation.measures.accuracy import Named
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.evaluation.tables import Sentence, word
 from steelyard.ranking.resolution import ResolveSummary
-from steelyard.report.comparison import comparison_section, comparison_sentences
+from steelyard.report.accuracy import accuracy_section, evaluation_cards, evaluation_sentences
+from steelyard.report.comparison import (
+    comparison_section,
+    comparison_sentences,
+    language_sentences,
+    languages_section,
+)
 from steelyard.report.conflicts import conflict_card, conflict_section, conflict_sentences
 from steelyard.report.items import join_items, pack
 from steelyard.report.judges import judges_section
-from steelyard.report.languages import language_sentences, languages_section
 from steelyard.report.leaderboard import leaderboard_section
 from steelyard.report.measures import measures_section
 from steelyard.report.page import Page
-from steelyard.report.sections import (
-    Section,
-    accuracy_section,
-    counts_line,
-    protocol,
-    rewards_section,
-)
+from steelyard.report.rewards import rewards_section
+from steelyard.report.sections import CardGroup, Section, counts_line, protocol
 from steelyard.report.sources import (
-    CaseFile,
+    FinishedRun,
     KnownCases,
-    Source,
+    RunCaseFile,
     case_files,
     comparison_of,
     curve_of,
@@ -42,36 +42,31 @@ from steelyard.report.sources import (
     summary_of,
     training_of,
 )
-from steelyard.report.summary_readers import Training, model_name
-from steelyard.report.summary_text import (
-    CardGroup,
-    evaluation_cards,
-    evaluation_sentences,
-)
 from steelyard.report.training_curves import training_section, training_sentences
+from steelyard.training.summary import TrainingSummary
 
 
-class Gathered(NamedTuple):
-    """The runs, and what was read of them."""
+class ReportData(NamedTuple):
+    """The runs with their summaries, items and cases."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[FinishedRun, ...]
     items: dict[str, Sequence[ScoredItem]]
     summaries: dict[str, EvaluationSummary]
     comparisons: dict[str, ComparisonSummary]
     leaderboards: tuple[LeaderboardSummary, ...]
     languages: tuple[LanguagesSummary, ...]
     resolutions: dict[str, ResolveSummary]
-    trainings: dict[str, Training]
-    case_files: tuple[CaseFile, ...]
+    trainings: dict[str, TrainingSummary]
+    case_files: tuple[RunCaseFile, ...]
     cases: dict[str, KnownCases]
 
 
-def gather(sources: Sequence[Source]) -> Gathered:
-    """Everything that the report needs. Raises FileError or RecordError for what is broken."""
+def read_data(sources: Sequence[FinishedRun]) -> ReportData:
+    """Read the files that the report needs. Raises FileError or RecordError for a broken one."""
     evaluated = of_stage(sources, "evaluate")
     summaries = _by_name([summary_of(source) for source in evaluated], evaluated)
     files = case_files(sources)
-    return Gathered(
+    return ReportData(
         sources=tuple(sources),
         items={name: items_of(source) for name, source in zip(summaries, evaluated, strict=True)},
         summaries=summaries,
@@ -86,31 +81,31 @@ def gather(sources: Sequence[Source]) -> Gathered:
 
 
 SHOWN_STAGES = ("evaluate", "compare", "leaderboard", "languages", "resolve", "train")
-"""The stages that have sections of the page; of others their cases are shown, and how they were done."""
+"""The stages with sections of the page; of other stages it shows cases and run records."""
 
 
-def page_of(gathered: Gathered, *, title: str | None, language: str, budget: int, version: str) -> Page:
-    """The contents of the page, in order."""
-    cases = {name: own.cases for name, own in gathered.cases.items()}
-    known = join_items(cases, list(gathered.items.values()))
-    sections = [section for section in _sections(gathered) if section.panels]
+def page_of(data: ReportData, *, title: str | None, language: str, budget: int, version: str) -> Page:
+    """Return the contents of the page, in order."""
+    cases = {name: known.cases for name, known in data.cases.items()}
+    items = join_items(cases, list(data.items.values()))
+    sections = [section for section in _sections(data) if section.panels]
     return Page(
         title=title or word("report_title"),
         language=language,
-        models=tuple(gathered.items),
-        is_simulated=_is_simulated(gathered),
-        cards=_cards(gathered),
-        sentences=_sentences(gathered),
+        models=tuple(data.items),
+        is_simulated=_is_simulated(data),
+        cards=_cards(data),
+        sentences=_sentences(data),
         sections=tuple(sections),
-        packed=pack(known, budget=budget),
-        protocols=tuple(protocol(source.name, source.run) for source in gathered.sources),
+        packed=pack(items, budget=budget),
+        protocols=tuple(protocol(source.name, source.run) for source in data.sources),
         version=version,
     )
 
 
-def _by_name(summaries: Sequence[EvaluationSummary], sources: Sequence[Source]) -> dict[str, EvaluationSummary]:
-    """The evaluations under their model's name; those of one model also name their run."""
-    names = [model_name(summary.model) or source.name for summary, source in zip(summaries, sources, strict=True)]
+def _by_name(summaries: Sequence[EvaluationSummary], sources: Sequence[FinishedRun]) -> dict[str, EvaluationSummary]:
+    """Return the evaluations under their model's name; those of one model also name their run."""
+    names = [_model_name(summary.model) or source.name for summary, source in zip(summaries, sources, strict=True)]
     unique = [
         name if names.count(name) == 1 else f"{name} ({source.name})"
         for name, source in zip(names, sources, strict=True)
@@ -118,49 +113,54 @@ def _by_name(summaries: Sequence[EvaluationSummary], sources: Sequence[Source]) 
     return dict(zip(unique, summaries, strict=True))
 
 
-def _sections(gathered: Gathered) -> list[Section]:
-    evaluated = _evidence(gathered, "evaluate")
-    curves = {source.name: curve_of(source) for source in of_stage(gathered.sources, "train")}
+def _model_name(path: str) -> str:
+    """Return the last part of a model's path."""
+    return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+
+
+def _sections(data: ReportData) -> list[Section]:
+    evaluated = _evidence(data, "evaluate")
+    curves = {source.name: curve_of(source) for source in of_stage(data.sources, "train")}
     return [
-        accuracy_section([Named(name, summary) for name, summary in gathered.summaries.items()], evaluated),
-        comparison_section(gathered.comparisons, _evidence(gathered, "compare")),
-        leaderboard_section(gathered.leaderboards, _evidence(gathered, "leaderboard")),
-        languages_section(gathered.languages, _evidence(gathered, "languages")),
-        measures_section(gathered.summaries, evaluated),
-        rewards_section(gathered.items, evaluated),
-        conflict_section(gathered.resolutions, _evidence(gathered, "resolve")),
-        judges_section(gathered.resolutions, []),
-        training_section(curves, _evidence(gathered, "train")),
+        accuracy_section([Named(name, summary) for name, summary in data.summaries.items()], evaluated),
+        comparison_section(data.comparisons, _evidence(data, "compare")),
+        leaderboard_section(data.leaderboards, _evidence(data, "leaderboard")),
+        languages_section(data.languages, _evidence(data, "languages")),
+        measures_section(data.summaries, evaluated),
+        rewards_section(data.items, evaluated),
+        conflict_section(data.resolutions, _evidence(data, "resolve")),
+        judges_section(data.resolutions, []),
+        training_section(curves, _evidence(data, "train")),
     ]
 
 
-def _evidence(gathered: Gathered, stage: str) -> list[str]:
-    return [counts_line(source.name, source.run.counts) for source in of_stage(gathered.sources, stage)]
+def _evidence(data: ReportData, stage: str) -> list[str]:
+    return [counts_line(source.name, source.run.counts) for source in of_stage(data.sources, stage)]
 
 
-def _cards(gathered: Gathered) -> tuple[CardGroup, ...]:
-    """One group, or one an evaluation and one of the judgments where there are several evaluations."""
-    groups = [CardGroup(name, evaluation_cards(name, summary)) for name, summary in gathered.summaries.items()]
-    conflicts = tuple(conflict_card(name, summary) for name, summary in gathered.resolutions.items())
+def _cards(data: ReportData) -> tuple[CardGroup, ...]:
+    """Return one group of cards; with several evaluations one for each, and one for the judgments."""
+    groups = [CardGroup(name, evaluation_cards(name, summary)) for name, summary in data.summaries.items()]
+    conflicts = tuple(conflict_card(name, summary) for name, summary in data.resolutions.items())
     groups = [*groups, CardGroup(word("conflicts"), conflicts)]
-    if len(gathered.summaries) < 2:
+    if len(data.summaries) < 2:
         groups = [CardGroup("", tuple(card for group in groups for card in group.cards))]
     return tuple(group for group in groups if group.cards)
 
 
-def _sentences(gathered: Gathered) -> tuple[Sentence, ...]:
-    said = [
-        sentence for name, summary in gathered.summaries.items() for sentence in evaluation_sentences(name, summary)
+def _sentences(data: ReportData) -> tuple[Sentence, ...]:
+    by_run = [
+        *(evaluation_sentences(name, summary) for name, summary in data.summaries.items()),
+        *map(comparison_sentences, data.comparisons.values()),
+        *map(language_sentences, data.languages),
+        *map(conflict_sentences, data.resolutions.values()),
+        *map(training_sentences, data.trainings.values()),
     ]
-    said += [sentence for own in gathered.comparisons.values() for sentence in comparison_sentences(own)]
-    said += [sentence for own in gathered.languages for sentence in language_sentences(own)]
-    said += [sentence for own in gathered.resolutions.values() for sentence in conflict_sentences(own)]
-    said += [sentence for training in gathered.trainings.values() for sentence in training_sentences(training)]
-    return tuple(said)
+    return tuple(sentence for sentences in by_run for sentence in sentences)
 
 
-def _is_simulated(gathered: Gathered) -> bool:
+def _is_simulated(data: ReportData) -> bool:
     """Return whether a run simulates or a case is simulated: then every number here describes a simulation."""
-    if any(source.run.stage == "simulate" for source in gathered.sources):
+    if any(source.run.stage == "simulate" for source in data.sources):
         return True
-    return any(cases.is_simulated for cases in gathered.cases.values())
+    return any(cases.is_simulated for cases in data.cases.values())

@@ -37,7 +37,7 @@ def value_with_interval(number: Number | None) -> str:
 def as_csv(summary: LeaderboardSummary) -> str:
     """Return a line for each model, the best first, with three columns for each number.
 
-    A name that a spreadsheet would run as a formula is quoted. Evaluations without a headline have no line.
+    A name that a spreadsheet would run is quoted. Evaluations without a headline have no line.
     """
     titles = [
         column.name if column.group == "headline" else f"{column.group}.{column.name}" for column in summary.columns

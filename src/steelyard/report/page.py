@@ -16,8 +16,7 @@ from steelyard.report.html import (
     template_environment,
 )
 from steelyard.report.items import Packed, packed_text
-from steelyard.report.sections import Protocol, Section
-from steelyard.report.summary_text import CardGroup
+from steelyard.report.sections import CardGroup, Protocol, Section
 
 _DEFINITION = "define_"
 

@@ -27,17 +27,15 @@ from steelyard.io.run_folder import STARTED_FILE, file_hash, read_run
 from steelyard.io.tables import is_parquet
 from steelyard.ranking.resolution import ResolveSummary
 from steelyard.report.items import Key, is_simulated
-from steelyard.report.summary_readers import (
-    CurvePoint,
-    Training,
-)
+from steelyard.report.training_curves import CurvePoint
+from steelyard.training.summary import TrainingSummary
 
 _BOM = b"\xef\xbb\xbf"
 Part = TypeVar("Part", bound=msgspec.Struct)
 Value = TypeVar("Value")
 
 
-class Source(NamedTuple):
+class FinishedRun(NamedTuple):
     """One run: its name on the page, its folder and its record."""
 
     name: str
@@ -45,7 +43,7 @@ class Source(NamedTuple):
     run: Run
 
 
-class CaseFile(NamedTuple):
+class RunCaseFile(NamedTuple):
     """A case file that a run wrote or read, and the stage of that run."""
 
     path: Path
@@ -85,55 +83,55 @@ class KnownCases(NamedTuple):
     is_simulated: bool
 
 
-def read_sources(folders: Sequence[Path]) -> tuple[Source, ...]:
+def read_sources(folders: Sequence[Path]) -> tuple[FinishedRun, ...]:
     """Return the finished runs in these folders. Raises FileError for an unfinished one and for one named twice."""
-    sources: list[Source] = []
+    sources: list[FinishedRun] = []
     for folder in folders:
         if (folder / STARTED_FILE).is_file():
             raise FileError("this run did not finish", where=str(folder), do="run the same command again: it goes on")
         run = read_run(folder)
         if any(folder.resolve() == source.folder.resolve() for source in sources):
             raise FileError("this run is given twice", where=str(folder), do="name each folder once")
-        sources.append(Source(_name(folder, sources), folder, run))
+        sources.append(FinishedRun(_name(folder, sources), folder, run))
     return tuple(sources)
 
 
-def of_stage(sources: Sequence[Source], stage: str) -> tuple[Source, ...]:
+def of_stage(sources: Sequence[FinishedRun], stage: str) -> tuple[FinishedRun, ...]:
     """Return the runs of one stage, in their order."""
     return tuple(source for source in sources if source.run.stage == stage)
 
 
-def summary_of(source: Source) -> EvaluationSummary:
+def summary_of(source: FinishedRun) -> EvaluationSummary:
     """Return the summary of an evaluation. Raises RecordError if it is none."""
     return _summary(source, EvaluationSummary)
 
 
-def comparison_of(source: Source) -> ComparisonSummary:
-    """The summary of a run of ``compare``. Raises RecordError if it is none."""
+def comparison_of(source: FinishedRun) -> ComparisonSummary:
+    """Return the summary of a run of ``compare``. Raises RecordError for another one."""
     return _summary(source, ComparisonSummary)
 
 
-def leaderboard_of(source: Source) -> LeaderboardSummary:
-    """The summary of a run of ``leaderboard``. Raises RecordError if it is none."""
+def leaderboard_of(source: FinishedRun) -> LeaderboardSummary:
+    """Return the summary of a run of ``leaderboard``. Raises RecordError for another one."""
     return _summary(source, LeaderboardSummary)
 
 
-def languages_of(source: Source) -> LanguagesSummary:
-    """The summary of a run of ``languages``. Raises RecordError if it is none."""
+def languages_of(source: FinishedRun) -> LanguagesSummary:
+    """Return the summary of a run of ``languages``. Raises RecordError for another one."""
     return _summary(source, LanguagesSummary)
 
 
-def resolution_of(source: Source) -> ResolveSummary:
-    """The summary of a run of ``resolve``. Raises RecordError if it is none."""
+def resolution_of(source: FinishedRun) -> ResolveSummary:
+    """Return the summary of a run of ``resolve``. Raises RecordError for another one."""
     return _summary(source, ResolveSummary)
 
 
-def training_of(source: Source) -> Training:
-    """The summary of a run of ``train``. Raises RecordError if it is none."""
-    return _summary(source, Training)
+def training_of(source: FinishedRun) -> TrainingSummary:
+    """Return the summary of a run of ``train``. Raises RecordError for another one."""
+    return _summary(source, TrainingSummary)
 
 
-def items_of(source: Source) -> Sequence[ScoredItem]:
+def items_of(source: FinishedRun) -> Sequence[ScoredItem]:
     """Return the results by item of an evaluation, read on access; empty where the run wrote none."""
     keys = [item.key for item in _lines(source, "items.jsonl", ScoredItem)]
     if not keys:
@@ -142,25 +140,25 @@ def items_of(source: Source) -> Sequence[ScoredItem]:
     return StoredLines((source.folder / "items.jsonl").open("rb"), keys, decode)
 
 
-def curve_of(source: Source) -> tuple[CurvePoint, ...]:
+def curve_of(source: FinishedRun) -> tuple[CurvePoint, ...]:
     """Return the curve of a training; empty where the run wrote none."""
     return tuple(_lines(source, "curve.jsonl", CurvePoint))
 
 
-def case_files(sources: Sequence[Source]) -> tuple[CaseFile, ...]:
+def case_files(sources: Sequence[FinishedRun]) -> tuple[RunCaseFile, ...]:
     """Return the case files with texts, judgments and rankings, each content once.
 
     These are the files that stages before an evaluation wrote, and those that evaluations read, if unchanged.
     """
-    files: dict[str, CaseFile] = {}
+    files: dict[str, RunCaseFile] = {}
     for source in sources:
         for path, sha256 in _candidates(source):
             if sha256 not in files and path.is_file() and file_hash(path) == sha256:
-                files[sha256] = CaseFile(path, source.run.stage, sha256)
+                files[sha256] = RunCaseFile(path, source.run.stage, sha256)
     return tuple(files.values())
 
 
-def read_known_cases(files: Sequence[CaseFile]) -> dict[str, KnownCases]:
+def read_known_cases(files: Sequence[RunCaseFile]) -> dict[str, KnownCases]:
     """Return the cases by the name of their file, read on access.
 
     A bench file of another format is passed over: the page then has ids.
@@ -206,7 +204,7 @@ def _line_starts(file: IO[bytes]) -> Sequence[int]:
     return starts
 
 
-def _candidates(source: Source) -> Iterator[tuple[Path, str]]:
+def _candidates(source: FinishedRun) -> Iterator[tuple[Path, str]]:
     run = source.run
     if run.stage == "evaluate":
         for role, file in run.inputs.items():
@@ -219,18 +217,18 @@ def _candidates(source: Source) -> Iterator[tuple[Path, str]]:
             yield source.folder / name, sha256
 
 
-def _name(folder: Path, sources: Sequence[Source]) -> str:
+def _name(folder: Path, sources: Sequence[FinishedRun]) -> str:
     name = folder.resolve().name
     taken = {source.name for source in sources}
     return name if name not in taken else f"{folder.resolve().parent.name}/{name}"
 
 
-def _summary(source: Source, kind: type[Part]) -> Part:
+def _summary(source: FinishedRun, kind: type[Part]) -> Part:
     place = Place(str(source.folder / "run.json"), path="summary")
     return _converted(source.run.summary, kind, place)
 
 
-def _lines(source: Source, name: str, kind: type[Part]) -> Iterator[Part]:
+def _lines(source: FinishedRun, name: str, kind: type[Part]) -> Iterator[Part]:
     path = source.folder / name
     if name not in source.run.outputs and not path.is_file():
         return

@@ -3,13 +3,23 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from steelyard.evaluation.marks import CHANCE, Spec, colour_of, framed, model_marks
 from steelyard.evaluation.tables import Figure, Mark, Panel, Sentence, count, decimal, percent, word
 from steelyard.report.sections import Section
-from steelyard.report.summary_readers import CurvePoint, LengthLoss, Training
+from steelyard.training.summary import HeldOutAccuracy, LengthSummary, TrainingSummary
 
 MAX_POINTS = 600
 _SMOOTHING = 0.9
+
+
+class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of ``curve.jsonl``, of a step or of an evaluation on held-out prompts; other columns are not shown."""
+
+    step: int
+    loss: float | None = None
+    held_out: HeldOutAccuracy | None = None
 
 
 def training_section(curves: Mapping[str, Sequence[CurvePoint]], evidence: Sequence[str]) -> Section:
@@ -20,7 +30,7 @@ def training_section(curves: Mapping[str, Sequence[CurvePoint]], evidence: Seque
     return Section("training", tuple(evidence), tuple(panels))
 
 
-def training_sentences(training: Training) -> tuple[Sentence, ...]:
+def training_sentences(training: TrainingSummary) -> tuple[Sentence, ...]:
     """Return the numbers of a training in words."""
     values = {
         "steps": count(training.num_steps),
@@ -30,15 +40,15 @@ def training_sentences(training: Training) -> tuple[Sentence, ...]:
     }
     sentences = [Sentence("say_training", values), *_length_sentences(training.length)]
     held_out = training.held_out
-    if held_out is not None and held_out.accuracy is not None:
+    if held_out is not None:
         gaps = {"accuracy": percent(held_out.accuracy), "pairs": count(held_out.num_pairs)}
         sentences.append(Sentence("say_held_out", gaps))
     return tuple(sentences)
 
 
-def _length_sentences(length: LengthLoss | None) -> list[Sentence]:
+def _length_sentences(length: LengthSummary) -> list[Sentence]:
     """Return what the length limit removed from the training data; nothing where all of it fits."""
-    if length is None or not length.num_too_long:
+    if not length.num_too_long:
         return []
     values = {
         "limit": count(length.max_length),
@@ -110,7 +120,7 @@ def held_out_figure(curves: Mapping[str, Sequence[CurvePoint]]) -> Figure | None
         {"series": name, "step": point.step, "value": point.held_out.accuracy, "n": point.held_out.num_pairs}
         for name, curve in curves.items()
         for point in curve
-        if point.held_out is not None and point.held_out.accuracy is not None
+        if point.held_out is not None
     ]
     if not values:
         return None

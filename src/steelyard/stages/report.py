@@ -13,9 +13,9 @@ from steelyard.io.atomic import sweep_parts, write_text
 from steelyard.io.locks import held
 from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, read_run, result_folder
-from steelyard.report.contents import SHOWN_STAGES, Gathered, gather, page_of
+from steelyard.report.contents import SHOWN_STAGES, ReportData, page_of, read_data
 from steelyard.report.page import render
-from steelyard.report.sources import Source, read_sources
+from steelyard.report.sources import FinishedRun, read_sources
 
 
 class Config(BaseConfig, frozen=True):
@@ -68,27 +68,27 @@ def report(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
     return run
 
 
-def _into_folder(sources: Sequence[Source], out: Path, config: Config, *, force: bool) -> Run[ReportSummary]:
-    gathered = gather(sources)
+def _into_folder(sources: Sequence[FinishedRun], out: Path, config: Config, *, force: bool) -> Run[ReportSummary]:
+    data = read_data(sources)
     inputs = {f"{number}.{source.run.stage}": source.folder / "run.json" for number, source in enumerate(sources, 1)}
-    inputs |= {f"cases.{number}": file.path for number, file in enumerate(gathered.case_files, 1)}
+    inputs |= {f"cases.{number}": file.path for number, file in enumerate(data.case_files, 1)}
     with result_folder(out, "report", config=config, inputs=inputs, force=force) as result:
         if result.is_finished:
             log(f"{out} is finished already: equal inputs and settings")
             return read_run(out, Run[ReportSummary])
-        _write(result, gathered, config)
+        _write(result, data, config)
     return read_run(out, Run[ReportSummary])
 
 
-def _write(result: Result, gathered: Gathered, config: Config) -> None:
+def _write(result: Result, data: ReportData, config: Config) -> None:
     page = page_of(
-        gathered,
+        data,
         title=config.title,
         language=config.language,
         budget=int(config.max_megabytes * 2**20),
         version=version("steelyard"),
     )
-    without_section = [source for source in gathered.sources if source.run.stage not in SHOWN_STAGES]
+    without_section = [source for source in data.sources if source.run.stage not in SHOWN_STAGES]
     if not page.sections and not page.packed.lines:
         stages = ", ".join(f"{source.run.stage} ({source.folder})" for source in without_section)
         raise EvidenceError(
@@ -101,12 +101,12 @@ def _write(result: Result, gathered: Gathered, config: Config) -> None:
     write_text(result.path("report.html"), text)
     num_items, num_whole = len(page.packed.lines), page.packed.num_whole
     result.counts = Counts(
-        num_in=len(gathered.sources),
-        num_used=len(gathered.sources),
+        num_in=len(data.sources),
+        num_used=len(data.sources),
         noted={"items": num_items, "items with their texts": num_whole},
     )
     result.summary = ReportSummary(
-        runs={source.name: source.run.stage for source in gathered.sources},
+        runs={source.name: source.run.stage for source in data.sources},
         num_items=num_items,
         num_items_whole=num_whole,
         num_bytes=len(text.encode()),

@@ -1,7 +1,9 @@
-from evaluation_summaries import baseline, estimate, evaluation_summary
-from steelyard.evaluation.measures.accuracy import BenchAccuracy, Range, baseline_word
+from evaluation_summaries import baseline, estimate, evaluation_summary, group
+from steelyard.evaluation.measures.accuracy import BenchAccuracy, Named, Range, baseline_word
 from steelyard.evaluation.summary import MissingScores, TiedPairs
-from steelyard.report.summary_text import (
+from steelyard.evaluation.tables import word
+from steelyard.report.accuracy import (
+    accuracy_section,
     best_baseline,
     evaluation_cards,
     evaluation_sentences,
@@ -94,3 +96,35 @@ def test_cards():
     assert [card.number for card in cards] == ["56.1%", "70.0%", "30.0%", "+10.0"]
     assert cards[3].tone == "good"
     assert "n\u00a0=\u00a01,200" in cards[1].below
+
+
+GROUP = group(estimate(0.6, 0.5, 0.7, 5))
+ONE = Named("m", evaluation_summary(accuracy=GROUP.accuracy, by_category={"a": GROUP}, by_language={"zh": GROUP}))
+
+
+def titles(section):
+    return [panel.title for panel in section.panels]
+
+
+def test_languages_are_shown_where_there_are_several():
+    assert titles(accuracy_section([ONE], [])) == ["m", word("by_category")]
+    two = ONE._replace(headline=evaluation_summary(by_category={"a": GROUP}, by_language={"zh": GROUP, "en": GROUP}))
+    assert titles(accuracy_section([ONE, two], []))[-1] == word("by_language")
+
+
+def test_models_share_the_figure_of_categories_and_have_a_table_each():
+    panel = accuracy_section([ONE, ONE._replace(name="other")], []).panels[-1]
+    assert [part.by for part in panel.tables] == ["m", "other"]
+    assert [mark.name for mark in panel.figure.legend] == ["m", "other"]
+
+
+def test_benches_whose_categories_differ_have_a_figure_each():
+    third = Named("third", evaluation_summary(by_category={"b": GROUP}))
+    panels = accuracy_section([ONE, third, ONE._replace(name="other")], []).panels[3:]
+    by = word("by_category")
+    assert [panel.title for panel in panels] == [f"{by} · m, other", f"{by} · third"]
+
+
+def test_parts_of_a_bench_and_evaluations_without_categories():
+    bench = Named("m", evaluation_summary(sections={"Chat": estimate(0.5, n=3)}))
+    assert titles(accuracy_section([bench], [])) == ["m", word("bench_parts")]

@@ -1,14 +1,26 @@
-"""The summary in plain words: which sentences can be said of a run, and the numbers that go into them."""
+"""An evaluation's headline on the page: accuracy with baselines and groups, cards, and the result in words."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from steelyard.evaluation.coverage import Coverage
-from steelyard.evaluation.measures.accuracy import Baseline, baseline_word
+from steelyard.evaluation.measures.accuracy import (
+    Baseline,
+    Named,
+    baseline_word,
+    bench_table,
+    group_figure,
+    group_table,
+    groups_of,
+    overview_figure,
+    overview_table,
+)
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.evaluation.tables import (
     DASH,
+    Grouped,
+    Panel,
     Sentence,
+    Table,
     count,
     percent,
     points,
@@ -16,31 +28,60 @@ from steelyard.evaluation.tables import (
     spread,
     word,
 )
+from steelyard.report.sections import Card, Section
 from steelyard.statistics.intervals import Estimate
 
-
-class Card(NamedTuple):
-    """One number of the summary: its word, the number, what stands below it, and how it is to be read.
-
-    ``tone`` is ``good``, ``bad`` or empty; it colours nothing but a small mark.
-    """
-
-    title: str
-    number: str
-    below: str
-    tone: str = ""
-    about: str = ""
+_READS_THE_ORDER = "first"
 
 
-class CardGroup(NamedTuple):
-    """Cards that belong together, under a title; empty where the page has only one group."""
+def accuracy_section(compared: Sequence[Named], evidence: Sequence[str]) -> Section:
+    """Return each model with its baselines, the parts of its benchmark, categories, and languages if several."""
+    panels: list[Panel] = []
+    for named in compared:
+        whole = (Grouped("", overview_table(named)),)
+        panels.append(Panel(named.name, overview_figure(named), whole, "note_overview"))
+        parts = bench_table(named.headline)
+        if parts is not None:
+            panels.append(Panel(word("bench_parts"), None, (Grouped("", parts),)))
+    panels += _group_panels(compared, "category")
+    if any(len(named.headline.by_language or {}) > 1 for named in compared):
+        panels += _group_panels(compared, "language")
+    return Section("accuracy", tuple(evidence), tuple(panels))
 
-    title: str
-    cards: tuple[Card, ...]
+
+def _group_panels(compared: Sequence[Named], group: str) -> list[Panel]:
+    shown = [named for named in compared if groups_of(named.headline, group)]
+    figures = _figures(shown, group)
+    return [_group_panel(figure, group, is_only=len(figures) == 1) for figure in figures]
+
+
+def _figures(shown: Sequence[Named], group: str) -> list[list[Named]]:
+    """Divide evaluations into figures: those that share a group, as evaluations of one benchmark do, share one."""
+    figures: list[list[Named]] = []
+    for evaluation in shown:
+        names = set(groups_of(evaluation.headline, group))
+        for figure in figures:
+            if any(names & set(groups_of(other.headline, group)) for other in figure):
+                figure.append(evaluation)
+                break
+        else:
+            figures.append([evaluation])
+    return figures
+
+
+def _group_panel(shown: Sequence[Named], group: str, *, is_only: bool) -> Panel:
+    tables = tuple(Grouped(named.name if len(shown) > 1 else "", _group_table(named, group)) for named in shown)
+    title = word(f"by_{group}") if is_only else f"{word(f'by_{group}')} · {', '.join(named.name for named in shown)}"
+    return Panel(title, group_figure(shown, group), tables, "note_groups")
+
+
+def _group_table(named: Named, group: str) -> Table:
+    baselines = named.headline.baselines.items() if group == "category" else ()
+    return group_table(groups_of(named.headline, group), {name: baseline.by_category for name, baseline in baselines})
 
 
 def evaluation_cards(name: str, summary: EvaluationSummary) -> tuple[Card, ...]:
-    """The bench's summary headline where it has one, accuracy, exact match, and the lead over the best baseline."""
+    """Return the benchmark's headline if it has one, accuracy, exact match, and the lead over the best baseline."""
     cards: list[Card] = []
     if summary.overall is not None:
         below = _interval_and_n(summary.overall, "prompts")
@@ -61,65 +102,66 @@ def evaluation_cards(name: str, summary: EvaluationSummary) -> tuple[Card, ...]:
     return tuple(cards)
 
 
-_READS_THE_ORDER = "first"
-
-
 def best_baseline(baselines: Mapping[str, Baseline]) -> str | None:
-    """The baseline with the highest accuracy; None where none was measured.
+    """Return the baseline with the highest accuracy, None where none was measured.
 
-    The baseline ``first`` reads the order in which the file lists the answers, which no model sees: it shows a leak of
-    the answer key in the file (`_order_leak`), and is nothing to beat.
+    The baseline ``first`` reads the order in which the file lists the answers, which no model sees. It shows that the
+    file leaks the answer key (`_order_leak`) and is not compared with a model.
     """
     measured = {
-        name: own.accuracy.value
-        for name, own in baselines.items()
-        if own.accuracy.value is not None and name != _READS_THE_ORDER
+        name: baseline.accuracy.value
+        for name, baseline in baselines.items()
+        if baseline.accuracy.value is not None and name != _READS_THE_ORDER
     }
     return max(measured, key=lambda name: measured[name]) if measured else None
 
 
 def tone_of(difference: Estimate) -> str:
-    """``good`` if the whole interval lies above zero, ``bad`` if below, empty where it includes zero."""
+    """Return ``good`` if the whole interval lies above zero, ``bad`` if below, empty where it includes zero."""
     if difference.low is None or difference.high is None:
         return ""
     return "good" if difference.low > 0 else "bad" if difference.high < 0 else ""
 
 
 def evaluation_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentence, ...]:
-    """What can be said of an evaluation. Without a headline (most pairs unscored) it says just that."""
+    """Return the result of an evaluation in words; without a headline (most pairs unscored) only that."""
     if summary.accuracy.value is None:
         return _without_headline(name, summary)
     gaps = {"model": name, "categories": count(len(summary.by_category)), **_gaps(summary.accuracy)}
-    said = [] if summary.overall is None else [Sentence("say_overall", {"model": name, **_gaps(summary.overall)})]
-    said.append(Sentence("say_accuracy", gaps))
+    sentences = []
+    if summary.overall is not None:
+        sentences.append(Sentence("say_overall", {"model": name, **_gaps(summary.overall)}))
+    sentences.append(Sentence("say_accuracy", gaps))
     if summary.exact_match is not None and summary.exact_match.value is not None:
-        said.append(Sentence("say_exact_match", _gaps(summary.exact_match)))
-    said += _coverage_sentences(summary)
+        sentences.append(Sentence("say_exact_match", _gaps(summary.exact_match)))
+    sentences += _coverage_sentences(summary)
     best = best_baseline(summary.baselines)
     if best is not None:
-        said.append(_against(best, summary.baselines[best]))
-    said += _order_leak(summary.baselines.get(_READS_THE_ORDER))
+        sentences.append(_against(best, summary.baselines[best]))
+    sentences += _order_leak(summary.baselines.get(_READS_THE_ORDER))
     if summary.missing:
         missing = ", ".join(f"{name} ({why})" for name, why in summary.missing.items())
-        said.append(Sentence("say_missing", {"missing": missing}))
+        sentences.append(Sentence("say_missing", {"missing": missing}))
     if summary.tied.num_pairs:
-        said.append(
+        sentences.append(
             Sentence("say_tied", {"pairs": count(summary.tied.num_pairs), "share": percent(summary.tied.share)})
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _coverage_sentences(summary: EvaluationSummary) -> list[Sentence]:
-    """What was cut, by language, and what has no score, with what accuracy is if all of it were right."""
-    said: list[Sentence] = []
+    """Return the responses that were cut or have no score, by language, and the bounds of accuracy."""
+    sentences: list[Sentence] = []
     coverage = summary.coverage
     if coverage is not None and coverage.num_cut:
-        by_language = {name: one.num_cut / one.num_responses for name, one in coverage.by_language.items()}
-        said.append(Sentence("say_cut", _affected(coverage, coverage.num_cut, by_language)))
+        shares = {name: language.num_cut / language.num_responses for name, language in coverage.by_language.items()}
+        sentences.append(Sentence("say_cut", _affected(coverage, coverage.num_cut, shares)))
     if coverage is not None and coverage.num_unscored:
-        by_language = {name: one.num_unscored / one.num_responses for name, one in coverage.by_language.items()}
-        said.append(Sentence("say_unscored", _affected(coverage, coverage.num_unscored, by_language)))
-    return [*said, *_bounds_sentence(summary)]
+        shares = {
+            name: language.num_unscored / language.num_responses for name, language in coverage.by_language.items()
+        }
+        sentences.append(Sentence("say_unscored", _affected(coverage, coverage.num_unscored, shares)))
+    return [*sentences, *_bounds_sentence(summary)]
 
 
 def _affected(coverage: Coverage, number: int, by_language: Mapping[str, float]) -> dict[str, str]:
@@ -140,7 +182,7 @@ def _bounds_sentence(summary: EvaluationSummary) -> Sequence[Sentence]:
 
 
 def _order_leak(first: Baseline | None) -> list[Sentence]:
-    """A word on files that list the better answers first, where the whole interval lies above chance."""
+    """Return a remark on files that list better answers first, if the whole interval lies above chance."""
     if first is None or first.accuracy.value is None or first.accuracy.low is None or first.accuracy.low <= 0.5:
         return []
     return [Sentence("say_order_leak", {"accuracy": percent(first.accuracy.value)})]
