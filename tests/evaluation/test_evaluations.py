@@ -3,7 +3,7 @@ import json
 import pytest
 
 from steelyard.core.errors import EvidenceError, FileError, RecordError
-from steelyard.evaluation.evaluations import read_beside
+from steelyard.evaluation.evaluations import read_evaluations
 from steelyard.io.cases import write_cases
 from steelyard.stages.evaluate import Config, evaluate
 from strategies import case
@@ -24,7 +24,7 @@ def evaluated(bench, out, model="longer", **settings):
 
 def test_evaluations_stand_side_by_side_and_are_told_apart(bench, tmp_path):
     folders = [evaluated(bench, tmp_path / name, model) for name, model in (("1", "longer"), ("2", "random"))]
-    found = read_beside([*folders, evaluated(bench, tmp_path / "3", "longer", num_resamples=6)])
+    found = read_evaluations([*folders, evaluated(bench, tmp_path / "3", "longer", num_resamples=6)])
     assert [one.name for one in found.evaluated] == [
         f"longer ({tmp_path / '1'})", "random", f"longer ({tmp_path / '3'})"
     ]  # fmt: skip
@@ -41,7 +41,7 @@ def test_prompts_that_a_bench_draws_together_are_laid_out_together(tmp_path):
     folders = [
         evaluated(tmp_path / "bench.jsonl", tmp_path / name, name, bench_kind="rmb") for name in ("longer", "first")
     ]
-    found = read_beside(folders)
+    found = read_evaluations(folders)
     assert [label.prompt for label in found.labels] == ["BoN_set/1", "BoN_set/2", "BoN_set/1"]
     assert [stratum.num_units for stratum in found.layout.strata] == [2]
 
@@ -50,27 +50,27 @@ def test_unlike_evaluations_are_refused(bench, tmp_path):
     first = evaluated(bench, tmp_path / "1")
     other = evaluated(bench, tmp_path / "2", metric_compat="cheems")
     with pytest.raises(EvidenceError, match='2: evaluated by another metric_compat: "cheems", and null in '):
-        read_beside([first, other])
+        read_evaluations([first, other])
     with pytest.raises(EvidenceError, match=r"evaluated by another matched_ratio: 1\.5, and 1\.1 in "):
-        read_beside([first, evaluated(bench, tmp_path / "like", matched_ratio=1.5)])
+        read_evaluations([first, evaluated(bench, tmp_path / "like", matched_ratio=1.5)])
     fewer = tmp_path / "fewer.jsonl"
     fewer.write_text("".join(bench.read_text("utf-8").splitlines(keepends=True)[1:]), encoding="utf-8")
     with pytest.raises(EvidenceError, match=r"not the same prompts as in .*: prompt 'p0' is in one of them alone"):
-        read_beside([first, evaluated(fewer, tmp_path / "3")])
+        read_evaluations([first, evaluated(fewer, tmp_path / "3")])
     turned = tmp_path / "turned.jsonl"
     turned.write_text("".join(reversed(bench.read_text("utf-8").splitlines(keepends=True))), encoding="utf-8")
     with pytest.raises(EvidenceError, match="its pairs, or their order, differ"):
-        read_beside([first, evaluated(turned, tmp_path / "4")])
+        read_evaluations([first, evaluated(turned, tmp_path / "4")])
 
 
 def test_other_folders_are_named(bench, tmp_path):
     first = evaluated(bench, tmp_path / "1")
     with pytest.raises(FileError, match="holds no finished run"):
-        read_beside([first, tmp_path / "nothing"])
+        read_evaluations([first, tmp_path / "nothing"])
     items = first / "items.jsonl"
     items.write_text(items.read_text("utf-8") + '{"prompt": 3}\n', encoding="utf-8")
     with pytest.raises(RecordError, match=r"items\.jsonl:8: not an item"):
-        read_beside([first, first])
+        read_evaluations([first, first])
 
 
 def test_an_evaluation_with_most_pairs_unscored_has_nothing_to_compare(bench, tmp_path):
@@ -83,4 +83,4 @@ def test_an_evaluation_with_most_pairs_unscored_has_nothing_to_compare(bench, tm
     config = Config(num_resamples=5, baselines=(), allow_unscored=True)
     evaluate([bench], tmp_path / "2", config, scores=scores)
     with pytest.raises(EvidenceError, match="most pairs have no score"):
-        read_beside([tmp_path / "1", tmp_path / "2"])
+        read_evaluations([tmp_path / "1", tmp_path / "2"])

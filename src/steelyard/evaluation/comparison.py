@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.core.types import Record
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
-from steelyard.evaluation.evaluations import Beside, headline_of, ranking_of
+from steelyard.evaluation.evaluations import EvaluationSet, headline_of, ranking_of
 from steelyard.evaluation.measures.accuracy import Range
 from steelyard.io.progress import track
 from steelyard.statistics.bootstrap import draw_blocks
@@ -122,33 +122,35 @@ class _Headline(NamedTuple):
     differences: tuple[HeadlineDifference, ...] | None
 
 
-def compare_models(beside: Beside, *, num_resamples: int, seed: int) -> ComparisonSummary:
+def compare_models(evaluations: EvaluationSet, *, num_resamples: int, seed: int) -> ComparisonSummary:
     """Compare every two evaluations and rank all of them as far as the data allow."""
-    pairs = list(combinations(range(len(beside.evaluated)), 2))
-    headline = _compare_headlines(beside, pairs, num_resamples=num_resamples, seed=seed)
-    differences = _differences(beside, pairs, headline, num_resamples=num_resamples, seed=seed)
-    first = beside.evaluated[0].run.summary
+    pairs = list(combinations(range(len(evaluations.evaluated)), 2))
+    headline = _compare_headlines(evaluations, pairs, num_resamples=num_resamples, seed=seed)
+    differences = _differences(evaluations, pairs, headline, num_resamples=num_resamples, seed=seed)
+    first = evaluations.evaluated[0].run.summary
     return ComparisonSummary(
         bench=first.bench,
         headline=headline.name,
         about=headline.about,
         missing=headline.missing,
-        unlike_coverage=tuple(unequal_coverage({own.name: own.run.summary.coverage for own in beside.evaluated})),
-        models=_models(beside, pairs, differences, headline.name or "accuracy"),
+        unlike_coverage=tuple(unequal_coverage({own.name: own.run.summary.coverage for own in evaluations.evaluated})),
+        models=_models(evaluations, pairs, differences, headline.name or "accuracy"),
         comparisons=differences,
         correction="Holm, over all comparisons here",
     )
 
 
-def _compare_headlines(beside: Beside, pairs: Sequence[tuple[int, int]], *, num_resamples: int, seed: int) -> _Headline:
+def _compare_headlines(
+    evaluations: EvaluationSet, pairs: Sequence[tuple[int, int]], *, num_resamples: int, seed: int
+) -> _Headline:
     """Compute the bench's headline for each pair: the first model's minus the second's in resamples of the prompts."""
-    headline = headline_of(beside)
+    headline = headline_of(evaluations)
     if headline.missing:
         return _Headline(None, "", dict(headline.missing), None)
     if headline.name == "accuracy":
         return _Headline(headline.name, headline.about, {}, None)
-    tables = [own.statistics for own in beside.evaluated]
-    drawn = HeadlineBootstrap(beside.layout, headline.formula, num_resamples, seed).draw(tables)
+    tables = [own.statistics for own in evaluations.evaluated]
+    drawn = HeadlineBootstrap(evaluations.layout, headline.formula, num_resamples, seed).draw(tables)
     differences = [drawn.minus(first, second, headline.n) for first, second in pairs]
     corrected = holm([difference.p for difference in differences])
     records = tuple(
@@ -159,12 +161,12 @@ def _compare_headlines(beside: Beside, pairs: Sequence[tuple[int, int]], *, num_
 
 
 def _differences(
-    beside: Beside, pairs: Sequence[tuple[int, int]], headline: _Headline, *, num_resamples: int, seed: int
+    evaluations: EvaluationSet, pairs: Sequence[tuple[int, int]], headline: _Headline, *, num_resamples: int, seed: int
 ) -> tuple[ModelDifference, ...]:
     """Compare every pair by accuracy, exact match and the other measures."""
-    tables = [own.statistics for own in beside.evaluated]
+    tables = [own.statistics for own in evaluations.evaluated]
     results = [
-        compare(beside.layout, tables[first], tables[second], num_resamples=num_resamples, seed=seed)
+        compare(evaluations.layout, tables[first], tables[second], num_resamples=num_resamples, seed=seed)
         for first, second in track(pairs, "comparing", total=len(pairs))
     ]
     accuracy = holm([result.p_accuracy for result in results])
@@ -172,12 +174,12 @@ def _differences(
     ranked = [result.p_accuracy for result in results]
     if headline.differences is not None:
         ranked = [difference.p for difference in headline.differences]
-    bounded = _bounded(beside, pairs, ranked, num_resamples=num_resamples, seed=seed)
-    measures = _measures(beside, pairs, num_resamples=num_resamples, seed=seed)
+    bounded = _bounded(evaluations, pairs, ranked, num_resamples=num_resamples, seed=seed)
+    measures = _measures(evaluations, pairs, num_resamples=num_resamples, seed=seed)
     return tuple(
         ModelDifference(
-            first=beside.evaluated[first].name,
-            second=beside.evaluated[second].name,
+            first=evaluations.evaluated[first].name,
+            second=evaluations.evaluated[second].name,
             **results[place]._asdict(),
             p_accuracy_corrected=accuracy[place],
             p_exact_match_corrected=exact_match[place],
@@ -190,13 +192,13 @@ def _differences(
 
 
 def _measures(
-    beside: Beside, pairs: Sequence[tuple[int, int]], *, num_resamples: int, seed: int
+    evaluations: EvaluationSet, pairs: Sequence[tuple[int, int]], *, num_resamples: int, seed: int
 ) -> list[dict[str, MeasureDifference]]:
     """Compute the other measures by name for each pair; p-values are corrected over all pairs of the measure."""
-    blocks = draw_blocks(beside.labels, num_resamples=num_resamples, seed=seed)
+    blocks = draw_blocks(evaluations.labels, num_resamples=num_resamples, seed=seed)
     by_pair: list[dict[str, MeasureDifference]] = [{} for _ in pairs]
-    for name in beside.evaluated[0].measures:
-        sides = [[beside.evaluated[index].measures[name] for index in pair] for pair in pairs]
+    for name in evaluations.evaluated[0].measures:
+        sides = [[evaluations.evaluated[index].measures[name] for index in pair] for pair in pairs]
         means = [paired_mean(blocks, first, second) for first, second in sides]
         corrected = iter(holm([mean.p for mean in means if mean.p is not None]))
         for measures, mean in zip(by_pair, means, strict=True):
@@ -206,13 +208,18 @@ def _measures(
 
 
 def _bounded(
-    beside: Beside, pairs: Sequence[tuple[int, int]], p_values: Sequence[float], *, num_resamples: int, seed: int
+    evaluations: EvaluationSet,
+    pairs: Sequence[tuple[int, int]],
+    p_values: Sequence[float],
+    *,
+    num_resamples: int,
+    seed: int,
 ) -> list[float]:
     """Return corrected p-values with the pairs counted right that the worse model alone has no score for."""
-    unscored = [own.unscored for own in beside.evaluated]
+    unscored = [own.unscored for own in evaluations.evaluated]
     if any(own.pairs for own in unscored):
-        bootstrap = HeadlineBootstrap(beside.layout, ranking_of(beside).formula, num_resamples, seed)
-        tables = [own.statistics for own in beside.evaluated]
+        bootstrap = HeadlineBootstrap(evaluations.layout, ranking_of(evaluations).formula, num_resamples, seed)
+        tables = [own.statistics for own in evaluations.evaluated]
         headlines = bootstrap.draw(tables)
         bounds = [bootstrap.bounded_p(tables, unscored, pair, headlines) for pair in pairs]
         p_values = [max(both) for both in zip(p_values, bounds, strict=True)]
@@ -220,10 +227,10 @@ def _bounded(
 
 
 def _models(
-    beside: Beside, pairs: Sequence[tuple[int, int]], differences: Sequence[ModelDifference], ranked_by: str
+    evaluations: EvaluationSet, pairs: Sequence[tuple[int, int]], differences: Sequence[ModelDifference], ranked_by: str
 ) -> tuple[ComparedModel, ...]:
     """Return the models with their possible ranks, the best first."""
-    is_better = np.zeros((len(beside.evaluated),) * 2, dtype=bool)
+    is_better = np.zeros((len(evaluations.evaluated),) * 2, dtype=bool)
     for (first, second), difference in zip(pairs, differences, strict=True):
         if difference.p_bounded < LEVEL and difference.ranked.value:
             is_better[(first, second) if difference.ranked.value > 0 else (second, first)] = True
@@ -239,6 +246,6 @@ def _models(
             best_rank=best,
             worst_rank=worst,
         )
-        for own, (best, worst) in zip(beside.evaluated, significant_ranks(is_better), strict=True)
+        for own, (best, worst) in zip(evaluations.evaluated, significant_ranks(is_better), strict=True)
     ]
     return tuple(sorted(models, key=lambda model: -(model.value.value or 0.0)))

@@ -42,7 +42,7 @@ class Evaluated(NamedTuple):
     unscored: UnscoredPairs = UnscoredPairs()
 
 
-class Beside(NamedTuple):
+class EvaluationSet(NamedTuple):
     """Evaluations of the same prompts in the same order, what these count for, and how they are laid out.
 
     ``left_out`` counts, by cell, the prompts without a comparable pair.
@@ -54,16 +54,16 @@ class Beside(NamedTuple):
     left_out: dict[Cell, int]
 
 
-def read_beside(folders: Sequence[Path]) -> Beside:
+def read_evaluations(folders: Sequence[Path]) -> EvaluationSet:
     """The evaluations in these folders. Raises FileError for another run, EvidenceError for what does not compare."""
     runs = [_evaluation(folder) for folder in folders]
     for index in range(1, len(folders)):
         _check_alike(folders, runs, index)
-    return beside(folders, runs)
+    return join_evaluations(folders, runs)
 
 
-def beside(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]]) -> Beside:
-    """As `read_beside`, of records that are read already and are known to be alike."""
+def join_evaluations(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]]) -> EvaluationSet:
+    """As `read_evaluations`, of records that are read already and are known to be alike."""
     names = model_names(folders, runs)
     items = [list(read_items(folder, MeasuredItem)) for folder in folders]
     for index in range(1, len(folders)):
@@ -77,7 +77,7 @@ def beside(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]]) -> B
     counted = [item for item in items[0] if item.exact_match is not None]
     labels = tuple(Label(item.unit or item.prompt, item.cell) for item in counted)
     left_out = Counter(item.cell for item in items[0] if item.exact_match is None)
-    return Beside(evaluated, labels, layout_of(labels), dict(left_out))
+    return EvaluationSet(evaluated, labels, layout_of(labels), dict(left_out))
 
 
 def read_evaluation(folder: Path) -> Run[EvaluationSummary]:
@@ -165,18 +165,18 @@ def _check_same(folders: Sequence[Path], items: Sequence[Sequence[Item]], index:
     )
 
 
-def headline_of(beside: Beside) -> Headline:
+def headline_of(evaluations: EvaluationSet) -> Headline:
     """The headline by which these evaluations are ranked, or what keeps it away: they hold the same prompts."""
-    first = beside.evaluated[0]
+    first = evaluations.evaluated[0]
     bench = build("benches", first.run.config["bench_kind"], first.run.config["bench"])
-    return bench.headline(_totals(beside), beside.left_out)
+    return bench.headline(_totals(evaluations), evaluations.left_out)
 
 
-def ranking_of(beside: Beside) -> Headline:
+def ranking_of(evaluations: EvaluationSet) -> Headline:
     """The headline; of a part of a bench, which has none, accuracy on that part, with what is ``missing``."""
-    headline = headline_of(beside)
-    return mean_accuracy(_totals(beside))._replace(missing=headline.missing) if headline.missing else headline
+    headline = headline_of(evaluations)
+    return mean_accuracy(_totals(evaluations))._replace(missing=headline.missing) if headline.missing else headline
 
 
-def _totals(beside: Beside) -> Totals:
-    return resample(Items(beside.layout, beside.evaluated[0].statistics, num_resamples=0), seed=0)
+def _totals(evaluations: EvaluationSet) -> Totals:
+    return resample(Items(evaluations.layout, evaluations.evaluated[0].statistics, num_resamples=0), seed=0)

@@ -1,14 +1,13 @@
 """A leaderboard: evaluations of one bench in one table, their possible ranks, and the numbers of each in columns."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from msgspec import UNSET, to_builtins
 
-from steelyard.core.types import Record, Run
+from steelyard.core.types import JsonObject, Record, Run
 from steelyard.evaluation.alike import bench_hashes
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
-from steelyard.evaluation.evaluations import Beside, has_headline, ranking_of
+from steelyard.evaluation.evaluations import EvaluationSet, has_headline, ranking_of
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.statistics.standings import HeadlineBootstrap, Standings, standings
 
@@ -117,7 +116,7 @@ class LeaderboardSummary(Record, frozen=True, kw_only=True):
 
 
 def rank_models(
-    beside: Beside,
+    evaluations: EvaluationSet,
     names: Sequence[str],
     *,
     differing: Mapping[str, Mapping[str, Sequence[str]]],
@@ -126,19 +125,19 @@ def rank_models(
     seed: int,
 ) -> LeaderboardSummary:
     """Rank evaluations by the headline of their bench. ``partial``: by name, why an evaluation is not among them."""
-    headline = ranking_of(beside)
+    headline = ranking_of(evaluations)
     ranks = standings(
-        HeadlineBootstrap(beside.layout, headline.formula, num_resamples, seed),
-        [own.statistics for own in beside.evaluated],
-        [own.unscored for own in beside.evaluated],
+        HeadlineBootstrap(evaluations.layout, headline.formula, num_resamples, seed),
+        [own.statistics for own in evaluations.evaluated],
+        [own.unscored for own in evaluations.evaluated],
     )
-    runs = [own.run for own in beside.evaluated]
-    rows = [_row(beside, ranks, index, name) for index, name in enumerate(names)]
+    runs = [own.run for own in evaluations.evaluated]
+    rows = [_row(evaluations, ranks, index, name) for index, name in enumerate(names)]
     coverage = {name: run.summary.coverage for name, run in zip(names, runs, strict=True)}
     return LeaderboardSummary(
         bench=runs[0].summary.bench,
         bench_sha256=tuple(bench_hashes(runs[0])),
-        num_prompts=len(beside.evaluated[0].statistics),
+        num_prompts=len(evaluations.evaluated[0].statistics),
         ranked_by=headline.name,
         about=headline.about,
         missing=dict(headline.missing),
@@ -173,8 +172,8 @@ def is_part(run: Run[EvaluationSummary]) -> bool:
     return has_headline(run) and run.summary.headline is not UNSET and bool(run.summary.missing)
 
 
-def _row(beside: Beside, ranks: Standings, index: int, name: str) -> LeaderboardRow:
-    own = beside.evaluated[index]
+def _row(evaluations: EvaluationSet, ranks: Standings, index: int, name: str) -> LeaderboardRow:
+    own = evaluations.evaluated[index]
     summary = own.run.summary
     protocol = summary.protocol or {}
     best, worst = ranks.ranks[index]
@@ -208,10 +207,10 @@ def _columns(runs: Sequence[Run[EvaluationSummary]]) -> tuple[NumberColumn, ...]
     return tuple(NumberColumn(group=group, name=name) for group, name in columns)
 
 
-Columns = dict[tuple[str, str], dict[str, Any]]
+Columns = dict[tuple[str, str], JsonObject]
 
 
-def columns_of(summary: Mapping[str, Any]) -> Columns:
+def columns_of(summary: JsonObject) -> Columns:
     """Estimates by (group, name); the group of a headline is ``headline``.
 
     A group of one name repeats the headline and is left out; ``languages`` stands for ``by_language`` where both are.
@@ -229,7 +228,7 @@ def columns_of(summary: Mapping[str, Any]) -> Columns:
     return found | _half_points(summary)
 
 
-def _estimates(group: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _estimates(group: JsonObject) -> Iterator[tuple[str, JsonObject]]:
     for name, own in group.items():
         for candidate in (own, own.get("overall"), own.get("accuracy")):
             if isinstance(candidate, dict) and "value" in candidate:
@@ -237,7 +236,7 @@ def _estimates(group: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
                 break
 
 
-def _exact_matches(summary: Mapping[str, Any]) -> Columns:
+def _exact_matches(summary: JsonObject) -> Columns:
     """Exact match of each subset, where some prompt has more than one pair: else it repeats the accuracy."""
     subsets = {name: own for name, own in summary["subsets"].items() if "exact_match" in own}
     if all(own["exact_match"]["n"] == own["accuracy"]["n"] for own in subsets.values()):
@@ -245,7 +244,7 @@ def _exact_matches(summary: Mapping[str, Any]) -> Columns:
     return {("subsets_exact_match", name): own["exact_match"] for name, own in subsets.items()}
 
 
-def _categories_of_subsets(summary: Mapping[str, Any]) -> Columns:
+def _categories_of_subsets(summary: JsonObject) -> Columns:
     return {
         ("subset_categories", f"{subset}: {category}"): one["accuracy"]
         for subset, own in (summary.get("subsets") or {}).items()
@@ -253,12 +252,12 @@ def _categories_of_subsets(summary: Mapping[str, Any]) -> Columns:
     }
 
 
-def _has_half_points(summary: Mapping[str, Any]) -> bool:
+def _has_half_points(summary: JsonObject) -> bool:
     """Whether half a point for a tie or a failure can differ from the strict headline."""
     return "outcomes" in summary or "unscored" in summary or bool(summary.get("tied", {}).get("num_pairs"))
 
 
-def _half_points(summary: Mapping[str, Any]) -> Columns:
+def _half_points(summary: JsonObject) -> Columns:
     """The values with half a point for a tie or a failure, on benches that count so."""
     half = summary.get("policies", {}).get("half", {})
     if not half.get("headline"):

@@ -13,7 +13,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject, Meta, Record, Run
-from steelyard.evaluation.evaluations import read_beside
+from steelyard.evaluation.evaluations import read_evaluations
 from steelyard.io.atomic import atomic_write
 from steelyard.io.run_folder import read_run
 from steelyard.io.settings import read_toml
@@ -155,7 +155,7 @@ class MeasuredArms(NamedTuple):
 
 def read_arms(names: Sequence[str], seeds: Sequence[int], out: Path) -> MeasuredArms:
     """Read the arms that were trained and evaluated below ``out``. Raises as reading evaluations together does."""
-    evaluations = read_beside([out / evaluation_name(arm, seed) for arm in names for seed in seeds])
+    evaluations = read_evaluations([out / evaluation_name(arm, seed) for arm in names for seed in seeds])
     evaluated = evaluations.evaluated
     groups = [evaluated[start : start + len(seeds)] for start in range(0, len(evaluated), len(seeds))]
     statistics = {

@@ -8,7 +8,7 @@ from steelyard.core.config import Positive
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Counts, Run
 from steelyard.evaluation.alike import Differing, check_alike
-from steelyard.evaluation.evaluations import beside, model_names, read_evaluation
+from steelyard.evaluation.evaluations import join_evaluations, model_names, read_evaluation
 from steelyard.evaluation.leaderboard import LeaderboardSummary, is_part, rank_models, what_lacks
 from steelyard.io.atomic import write_text
 from steelyard.io.progress import log
@@ -56,7 +56,7 @@ def leaderboard(
             f"{len(ranked)} of {len(runs)} evaluations have a headline{f' ({reasons})' if reasons else ''}",
             do="name two or more finished --out folders of `steelyard evaluate`",
         )
-    evaluations = beside([runs[index] for index in ranked], [records[index] for index in ranked])
+    evaluations = join_evaluations([runs[index] for index in ranked], [records[index] for index in ranked])
     inputs = {f"run.{number}": folder / "run.json" for number, folder in enumerate(runs, 1)}
     with result_folder(out, "leaderboard", config=config, inputs=inputs, seed=config.seed, force=force) as result:
         if result.is_finished:
