@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
 from evaluation_summaries import evaluation_summary, resampled_bench
@@ -116,6 +117,13 @@ def test_no_two_measures_share_a_word_or_a_column():
     columns = [name for measure in measures().values() for name in measure.column_names]
     assert len(texts) == len(set(texts))
     assert len(columns) == len(set(columns))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_ratio_that_models_are_compared_by_has_a_title(name):
+    measure = measures()[name]
+    columns = {column: np.array([1.0, 0.5]) for column in measure.column_names}
+    assert dict(measure.paired_titles).keys() == measure.paired(columns).keys()
 
 
 @pytest.mark.parametrize("name", NAMES)

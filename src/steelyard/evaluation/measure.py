@@ -176,6 +176,8 @@ class Measure(NamedTuple, Generic[SummaryT]):
     column_names: tuple[str, ...] = ()
     paired: Callable[[Mapping[str, Floats]], Mapping[str, Ratio]] = paired_means
     """The ratios whose paired difference `compare` estimates, from these columns; NaN for null."""
+    paired_titles: tuple[tuple[str, str], ...] = ()
+    """The name of each of these ratios with its title on the terminal."""
 
 
 @cache
@@ -193,6 +195,11 @@ def measures() -> Mapping[str, Measure[Any]]:
 def measure_texts() -> dict[str, Mapping[str, str]]:
     """Return the words of all measures, by key."""
     return {key: words for measure in measures().values() for key, words in measure.text.items()}
+
+
+def paired_titles() -> dict[str, str]:
+    """Return the title on the terminal of every ratio by which models are compared."""
+    return {name: title for measure in measures().values() for name, title in measure.paired_titles}
 
 
 def item_columns(bench: ScoredBench) -> dict[str, Sequence[float | None]]:

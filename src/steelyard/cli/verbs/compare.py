@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from steelyard.evaluation.comparison import ComparisonSummary, ModelDifference
 
 _LEVEL = 0.05
-_TITLES = {
-    "kendall_tau": "Kendall's tau-b",
-    "top_1": "first choice",
-    "regret": "tiers lost",
-    "accuracy_length_matched": "accuracy at like length",
-}
 
 
 def lines(run: "Run[ComparisonSummary]", out: Path) -> Iterator[str]:
@@ -65,10 +59,13 @@ def _difference_lines(difference: "ModelDifference", ranked_by: str) -> Iterator
         f"  exact match {interval_text(difference.exact_match, '+')}: {difference.only_first:,} prompts right by the "
         f"first alone, {difference.only_second:,} by the second; McNemar p {_p(difference.p_exact_match)}"
     )
+    from steelyard.evaluation.measure import paired_titles
+
+    titles = paired_titles()
     for name, measure in difference.measures.items():
         if measure.p is not None and measure.p_corrected is not None:
             value = interval_text(measure.difference, "+")
-            yield f"  {_TITLES[name]} {value}, p {_p(measure.p)}, corrected {_p(measure.p_corrected)}"
+            yield f"  {titles[name]} {value}, p {_p(measure.p)}, corrected {_p(measure.p_corrected)}"
 
 
 def _p(value: float) -> str:

@@ -123,4 +123,5 @@ MEASURE = Measure(
     group_column=lambda summary: GroupColumn("kendall_tau", summary, DECIMAL),
     columns=columns,
     column_names=("kendall_tau",),
+    paired_titles=(("kendall_tau", "Kendall's tau-b"),),
 )

@@ -295,4 +295,5 @@ MEASURE = Measure(
     columns=columns,
     column_names=("num_matched", "num_matched_correct"),
     paired=paired,
+    paired_titles=(("accuracy_length_matched", "accuracy at like length"),),
 )

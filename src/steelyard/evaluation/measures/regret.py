@@ -292,4 +292,5 @@ MEASURE = Measure(
     shared_panel=regret_panel,
     columns=lambda bench: {"regret": null_where_nan(last_known(tiers_lost(bench).model))},
     column_names=("regret",),
+    paired_titles=(("regret", "tiers lost"),),
 )

@@ -105,4 +105,5 @@ MEASURE = Measure(
     group_column=lambda summary: GroupColumn("top_1", summary.half),
     columns=lambda bench: {"top_1": null_where_nan(choices_of(bench).half)},
     column_names=("top_1",),
+    paired_titles=(("top_1", "first choice"),),
 )

@@ -115,4 +115,5 @@ MEASURE = Measure(
     rows=rows,
     columns=lambda bench: {"top_2": null_where_nan(choices_of(bench).model)},
     column_names=("top_2",),
+    paired_titles=(("top_2", "best tier in first two"),),
 )
