@@ -1,5 +1,6 @@
 """Tables, figures and panels as values: words with translations, formatted numbers, columns and rows."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -69,7 +70,11 @@ def percent(value: float | None) -> str:
 
 def reason(estimate: Estimate) -> str:
     """Why there is no interval; a dash where nothing says it."""
-    return DASH if estimate.why is None else word(f"why_{estimate.why.replace(' ', '_')}", estimate.why)
+    if estimate.why is None:
+        return DASH
+    if too_few := re.fullmatch(r"an interval needs (\d+) prompts", estimate.why):
+        return f"{word('why_an_interval_needs', 'an interval needs')} {too_few[1]} {word('why_prompts', 'prompts')}"
+    return word(f"why_{estimate.why.replace(' ', '_')}", estimate.why)
 
 
 def spread(estimate: Estimate) -> str:

@@ -45,7 +45,7 @@ _NUM_MOMENTS = 4
 """Columns of the sums before those of the quantiles: responses, scored ones, centred scores, their squares."""
 _FEWEST_BEYOND = 5
 """A quantile has an interval where so many prompts are expected on either side of it."""
-_SPREAD = POSITIVE._replace(fewest=60)
+_SPREAD = POSITIVE._replace(fewest=200)
 """Below so many prompts the interval of a standard deviation holds the truth in fewer than 93 of 100 simulations."""
 
 
