@@ -23,9 +23,9 @@ from steelyard.io.progress import log
 
 _ABOUT = """Steelyard (杆秤) builds and evaluates reward models in any language.
 
-From raw verdicts to a conflict-free ranking, a trained reward model, a score with its interval, and a page to read.
+From raw verdicts to a conflict-free ranking, a trained reward model, an evaluation with intervals, and a report.
 
-Begin with `steelyard demo`: the whole path on built-in data, in minutes, on a CPU.
+Begin with `steelyard demo`: the whole pipeline on built-in data, in minutes, on a CPU.
 """
 _REMEDIES = {
     errno.EACCES: "ask for the right to read or write there, or name another place",

@@ -1,8 +1,8 @@
 """Convert preference data into a case file, or a case file into another format.
 
-Rows of pairs that share a prompt become one case; back in a format of pairs they are the same rows, those of one
-prompt together. What a format cannot carry is counted and printed; nothing is dropped in silence.
-`steelyard list formats` names the formats.
+Rows of pairs that share a prompt become one case; converted back they are the same rows, grouped by prompt. Fields
+that a format cannot represent are counted and printed; nothing is dropped silently. `steelyard list formats` lists the
+formats.
 
 Example: `steelyard convert oasst.json cases.jsonl --language zh`
 

@@ -22,10 +22,10 @@ def command(
     redo_from: RedoFrom = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go the whole path on built-in data, on a CPU, in minutes: from verdicts to a reward model and a page to read.
+    """Run the whole pipeline on built-in data, on a CPU, in minutes: from verdicts to a reward model and a report.
 
-    The good answers are written by hand; the worse ones and all verdicts are simulated. Finished stages are skipped:
-    run it again after a kill and it goes on. `steelyard run demo --dry-run` names the stages.
+    The good answers are written by hand; the worse ones and all verdicts are simulated. Finished stages are skipped;
+    an interrupted run resumes. `steelyard run demo --dry-run` lists the stages.
 
     Example: `steelyard demo --out demo`
     """

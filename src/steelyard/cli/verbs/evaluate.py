@@ -1,7 +1,7 @@
 """Evaluate a reward model, or scores made elsewhere, with intervals and next to simple baselines.
 
 A pair is right when the better response has the strictly greater score; a prompt is an exact match when all of its
-pairs are right. The headline is the mean over the top categories; intervals are a bootstrap over prompts. Before it
+pairs are right. The headline is the mean over the top categories; intervals are over prompts. Before it
 scores, a model is tested on a few of the cases: batches, packing, beginning mark, last token, head, length.
 
 Example: `steelyard evaluate --bench test.jsonl --model my-model --out result`

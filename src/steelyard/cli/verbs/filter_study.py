@@ -1,9 +1,9 @@
-"""Find out whether filtering a judge's verdicts pays on your data: label precision, and the model learnt from them.
+"""Measure whether filtering a judge's verdicts pays on your data: label precision, and models trained on the labels.
 
-A reward model learns from people's judgments and never scores a prompt that it has learnt from. Of each filter by
-its margin the study says how many verdicts stay and how often these are what people say, beside length and chance
-at an equal coverage. Then models are trained on people's judgments of few prompts and the judge's verdicts of the
-others, filtered or not, and tested on people's judgments.
+A reward model is trained on people's judgments and scores only prompts that it was not trained on. For each threshold
+on its margin, the study reports how many verdicts remain and how often they agree with people, compared with length
+and chance at equal coverage. Then models are trained on people's judgments of a few prompts and the judge's verdicts
+of the others, filtered or not, and tested on people's judgments.
 
 Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out studied`
 

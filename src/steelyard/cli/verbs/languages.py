@@ -1,8 +1,7 @@
 """Break one evaluation down by language: the drop from English, agreement with it, families, scripts, resources.
 
-All numbers follow the bench's own sections and weights, on the items that all compared languages have. Kappa says
-how far the model prefers the same answers in a language as in English. Translations of one item are drawn together
-for the intervals.
+All numbers follow the bench's own sections and weights, on the items that all compared languages have. Kappa measures
+how far the model prefers the same answers in a language as in English. Translations of one item are resampled together.
 
 Example: `steelyard languages evaluated --out languages`
 """

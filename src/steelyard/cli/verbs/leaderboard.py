@@ -1,7 +1,7 @@
 """One table of many evaluations, with the ranks that the data allow: a page to sort, CSV, Markdown and JSON.
 
-Unlike protocols are refused, with all that differs: another bench, other pairs, an evaluation without self-tests,
-another number type or length within a family of models. Partial evaluations are listed apart.
+Evaluations by different protocols are refused, with a list of the differences: another bench, other pairs, no
+self-tests, another number type or length within a family of models. Partial evaluations are listed apart.
 
 Example: `steelyard leaderboard evaluated-a evaluated-b --out board`
 

@@ -1,6 +1,6 @@
 """Write one HTML page about finished runs: numbers with intervals, figures, and every prompt to look into.
 
-The page needs no network and no other file. It reads in English and Chinese, by day and night, on a phone too.
+The page is one file and needs no network. It is in English and Chinese, with light and dark colours, for phones too.
 
 Example: `steelyard report resolved model evaluated --out report.html`
 """

@@ -27,7 +27,7 @@ def command(
     """Run a whole pipeline from a recipe: every stage in a folder of its own, finished stages skipped.
 
     A recipe names its stages, what each reads, and the settings that differ from the defaults. `demo` and `cheems` come
-    with Steelyard. After a kill the same command goes on where it stopped. `overview.json` says what ran, how long, and
+    with Steelyard. An interrupted run resumes with the same command. `overview.json` records what ran, how long, and
     what each stage wrote.
 
     Example: `steelyard run demo --out demo --dry-run`
