@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.cli.output import echo_record, print_lines
+from steelyard.cli.output import echo_record, interval_text, print_lines
 from steelyard.cli.pipelines import AsJson, RedoFrom, StageSettings
 
 if TYPE_CHECKING:
+    from steelyard.evaluation.summary import EvaluationSummary
     from steelyard.ranking.conflicts import Conflicts
     from steelyard.recipes.demo import Demo
 
@@ -63,27 +64,23 @@ def _lines(done: "Demo") -> Iterator[str]:
     yield f"                      {_ratio(of_llm)} of a simulated LLM, not trained on"
     yield f"ordered by rankings   {conflicts.share_of_pairs_ordered:.1%} of the pairs: {right.total:,}, of which"
     yield f"                      {right.number / right.total:.1%} as in the answer key"
-    accuracy, exact_match = _interval(evaluated["accuracy"]), _interval(evaluated["exact_match"])
+    accuracy, exact_match = interval_text(evaluated.accuracy), interval_text(evaluated.exact_match)
     yield f"accuracy              {accuracy}; exact match {exact_match}"
-    for name, baseline in evaluated["baselines"].items():
-        difference = _interval(baseline["difference"])
-        yield f"  {name:20}{_interval(baseline['accuracy'])}; model minus {name} {difference}"
+    for name, baseline in evaluated.baselines.items():
+        difference = interval_text(baseline.difference)
+        yield f"  {name:20}{interval_text(baseline.accuracy)}; model minus {name} {difference}"
     yield from _kind_lines(by_kind)
     yield f"all of it with figures: {done.page}"
 
 
-def _kind_lines(summary: dict[str, Any]) -> Iterator[str]:
-    """How often the good answer scored above one worse answer of each kind; chance is a half."""
-    ngram = summary["baselines"].get("ngram")
+def _kind_lines(summary: "EvaluationSummary") -> Iterator[str]:
+    """Yield how often the good answer scored above one worse answer of each kind; chance is a half."""
+    ngram = summary.baselines.get("ngram")
     yield "the good answer above a worse one that is" + (" (in brackets: by the ngram baseline)" if ngram else "")
-    for kind, category in summary["by_category"].items():
-        baseline = f" ({ngram['by_category'][kind]['accuracy']['value']:.3f})" if ngram else ""
-        yield f"  {kind:31}{_interval(category['accuracy'])}{baseline}"
+    for kind, category in summary.by_category.items():
+        baseline = f" ({ngram.by_category[kind].accuracy.value:.3f})" if ngram else ""
+        yield f"  {kind:31}{interval_text(category.accuracy)}{baseline}"
 
 
 def _ratio(conflicts: "Conflicts") -> str:
     return f"{conflicts.ratio:.1%} of {conflicts.num_judgments:,} verdicts"
-
-
-def _interval(estimate: dict[str, Any]) -> str:
-    return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
