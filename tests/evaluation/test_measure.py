@@ -40,7 +40,7 @@ def all_measures(resampled):
 
 def test_by_hand():
     found = measured((3, 2, 1), (1, 2, 3), (0, 0, 0))
-    assert set(found) == {"rewards", "kendall_tau", "top_1", "regret", "length", "calibration"}
+    assert {"rewards", "kendall_tau", "top_1", "regret", "length", "calibration"} <= set(found)
     assert found["kendall_tau"].macro.value == 0.0
     assert found["kendall_tau"].by_language["he"].value == -1.0
     assert (found["kendall_tau"].num_constant, found["kendall_tau"].num_without_order) == (0, 0)
