@@ -17,7 +17,7 @@ IDIOM = re.compile(
 )
 PER_FILE = {"Config"}
 """Each verb and each plug-in has its own Config, and is known by its file."""
-MAX_VAGUE_NAMES = 340
+MAX_VAGUE_NAMES = 10
 MAX_IDIOMS = 70
 MAX_UNTYPED_OBJECTS = 75
 """`dict[str, Any]` and `Mapping[str, Any]`; JSON of other parties is `JsonObject`."""

@@ -87,7 +87,7 @@ MISTAKES = {
     "languages resolved --out out": ["resolved: a run of resolve", "allowed: the --out folder of `steelyard evaluate`"],
     "run nothing": ["nothing: there is no such recipe", "allowed: a .toml file, or cheems, demo"],
     "run demo --from nostage --dry-run": ["the recipe has no stage 'nostage'", "allowed: "],
-    "list format": ["there is no room 'format'", "did you mean 'formats'?"],
+    "list format": ["there is no package of plug-ins 'format'", "did you mean 'formats'?"],
     "supervise sim/llm.jsonl --out out": ["neither --model nor --scores", "do: "],
     "supervise sim/llm.jsonl --model longer --out out --precision 0.9": ["go together", "do: set both, or neither"],
     "supervise sim/llm.jsonl --model longer --out out --only judge=gtp": [

@@ -72,18 +72,20 @@ def test_what_the_benchs_headline_needs_stands_in_the_row():
     lines = [Scores(prompt=one.prompt.id, scores={"a": 1.0, "b": 0.0}) for one in cases]
     columns = bench_columns(cases, None, "strict", prompt_names)
     own = np.array([[1, 2], [3, 4]])
-    one, other = item_rows(cases, lines, columns, bench="b", rule="strict", own=(own, 10 * own))
+    one, other = item_rows(cases, lines, columns, bench="b", rule="strict", bench_columns=(own, 10 * own))
     assert (one["own"], other["own"]) == ([1, 2], [3, 4])
     assert "own_if_right" not in one
     empty = np.zeros((2, 0), np.int64)
-    assert "own" not in next(item_rows(cases, lines, columns, bench="b", rule="strict", own=(empty, empty)))
+    assert "own" not in next(item_rows(cases, lines, columns, bench="b", rule="strict", bench_columns=(empty, empty)))
 
 
 def test_pairs_without_a_score_stand_in_the_row_with_what_it_would_be_if_they_were_right():
     cases = [case("p", "abc", ranking=(("a",), ("b",), ("c",)))]
     lines = [Scores(prompt="p", scores={"a": 1.0, "b": 0.0, "c": None}, unscored={"c": "too long"})]
     columns = bench_columns(cases, None, "strict")
-    (row,) = item_rows(cases, lines, columns, bench="b", rule="strict", own=(np.array([[1]]), np.array([[9]])))
+    (row,) = item_rows(
+        cases, lines, columns, bench="b", rule="strict", bench_columns=(np.array([[1]]), np.array([[9]]))
+    )
     assert sorted(row["unscored"]) == [("a", "c"), ("b", "c")]
     assert (row["exact_match"], row["exact_if_right"], row["own"], row["own_if_right"]) == (False, True, [1], [9])
 

@@ -97,7 +97,7 @@ def evaluate_batch(source: Source, scored_cases: Sequence[ScoredCase], judged: J
         bench=source.config.bench_kind,
         rule=source.config.exact_rule,
         judged=judged,
-        own=headline,
+        bench_columns=headline,
         matched_ratio=source.config.matched_ratio,
     )
     baselines = {name: _scores_of(model, cases, name) for name, model in source.baselines.items()}

@@ -59,7 +59,7 @@ class BenchCases:
 
     def _repeated(self, case: Case, path: Path) -> RecordError:
         earlier = next(
-            file for file in self._files for one in _cases_of(file, self._bench, Counter()) if one.key == case.key
+            file for file in self._files for other in _cases_of(file, self._bench, Counter()) if other.key == case.key
         )
         return RecordError(
             f"prompt id {case.prompt.id!r}, language {case.prompt.language!r}, stands in {earlier} too",
@@ -100,7 +100,7 @@ def check_overlap(
     Raises EvidenceError for such prompts unless they are allowed. Ids are not compared: benches count from 0 too.
     """
     folders = _folders(choice) if choice else _folders_behind(scores)
-    known = [found for folder in folders if (found := read_trained_on(folder)) is not None]
+    known = [hashes for folder in folders if (hashes := read_trained_on(folder)) is not None]
     return refuse_overlap(cases, known, is_allowed=is_allowed)
 
 
@@ -113,18 +113,18 @@ def refuse_overlap(
     num_cases, seen = 0, list[str]()
     for case in cases:
         num_cases += 1
-        if any(one.has_text(case) for one in known):
+        if any(model.has_text(case) for model in known):
             seen.append(case.prompt.id)
     if not seen:
         return {}
-    found = f"the model was trained on {len(seen)} of {num_cases} prompts, the first: {seen[0]!r}"
+    problem = f"the model was trained on {len(seen)} of {num_cases} prompts, the first: {seen[0]!r}"
     if not is_allowed:
         raise EvidenceError(
-            f"{found}; what it learnt by heart says nothing of other prompts",
+            f"{problem}; what it learnt by heart says nothing of other prompts",
             where=where,
             do="take them out (steelyard split keeps prompts apart), or say --set allow_overlap=true",
         )
-    log(f"warning: {found}")
+    log(f"warning: {problem}")
     return {"prompts that the model was trained on": len(seen)}
 
 
@@ -139,6 +139,6 @@ def _folders_behind(scores: Path | None) -> Iterator[Path]:
     """The folders of the models that the run beside the scores records, as far as they are still there."""
     if scores is None or not (scores.parent / RUN_FILE).is_file():
         return
-    for role, given in read_run(scores.parent).inputs.items():
-        if role.startswith("model.") and role.endswith(".path") and Path(given.path).is_dir():
-            yield Path(given.path)
+    for role, file in read_run(scores.parent).inputs.items():
+        if role.startswith("model.") and role.endswith(".path") and Path(file.path).is_dir():
+            yield Path(file.path)

@@ -133,7 +133,9 @@ def compare_models(evaluations: EvaluationSet, *, num_resamples: int, seed: int)
         headline=headline.name,
         about=headline.about,
         missing=headline.missing,
-        unlike_coverage=tuple(unequal_coverage({own.name: own.run.summary.coverage for own in evaluations.evaluated})),
+        unlike_coverage=tuple(
+            unequal_coverage({model.name: model.run.summary.coverage for model in evaluations.evaluated})
+        ),
         models=_models(evaluations, pairs, differences, headline.name or "accuracy"),
         comparisons=differences,
         correction="Holm, over all comparisons here",
@@ -149,7 +151,7 @@ def _compare_headlines(
         return _Headline(None, "", dict(headline.missing), None)
     if headline.name == "accuracy":
         return _Headline(headline.name, headline.about, {}, None)
-    tables = [own.statistics for own in evaluations.evaluated]
+    tables = [model.statistics for model in evaluations.evaluated]
     drawn = HeadlineBootstrap(evaluations.layout, headline.formula, num_resamples, seed).draw(tables)
     differences = [drawn.minus(first, second, headline.n) for first, second in pairs]
     corrected = holm([difference.p for difference in differences])
@@ -164,7 +166,7 @@ def _differences(
     evaluations: EvaluationSet, pairs: Sequence[tuple[int, int]], headline: _Headline, *, num_resamples: int, seed: int
 ) -> tuple[ModelDifference, ...]:
     """Compare every pair by accuracy, exact match and the other measures."""
-    tables = [own.statistics for own in evaluations.evaluated]
+    tables = [model.statistics for model in evaluations.evaluated]
     results = [
         compare(evaluations.layout, tables[first], tables[second], num_resamples=num_resamples, seed=seed)
         for first, second in track(pairs, "comparing", total=len(pairs))
@@ -216,10 +218,10 @@ def _bounded(
     seed: int,
 ) -> list[float]:
     """Return corrected p-values with the pairs counted right that the worse model alone has no score for."""
-    unscored = [own.unscored for own in evaluations.evaluated]
-    if any(own.pairs for own in unscored):
+    unscored = [model.unscored for model in evaluations.evaluated]
+    if any(table.pairs for table in unscored):
         bootstrap = HeadlineBootstrap(evaluations.layout, ranking_of(evaluations).formula, num_resamples, seed)
-        tables = [own.statistics for own in evaluations.evaluated]
+        tables = [model.statistics for model in evaluations.evaluated]
         headlines = bootstrap.draw(tables)
         bounds = [bootstrap.bounded_p(tables, unscored, pair, headlines) for pair in pairs]
         p_values = [max(both) for both in zip(p_values, bounds, strict=True)]
@@ -236,16 +238,16 @@ def _models(
             is_better[(first, second) if difference.ranked.value > 0 else (second, first)] = True
     models = [
         ComparedModel(
-            name=own.name,
-            folder=str(own.folder),
-            value=getattr(own.run.summary, ranked_by),
-            accuracy=own.run.summary.accuracy,
-            exact_match=own.run.summary.exact_match,
-            coverage=own.run.summary.coverage,
-            bounds=None if own.run.summary.bounds is None else own.run.summary.bounds.accuracy,
+            name=evaluated.name,
+            folder=str(evaluated.folder),
+            value=getattr(evaluated.run.summary, ranked_by),
+            accuracy=evaluated.run.summary.accuracy,
+            exact_match=evaluated.run.summary.exact_match,
+            coverage=evaluated.run.summary.coverage,
+            bounds=None if evaluated.run.summary.bounds is None else evaluated.run.summary.bounds.accuracy,
             best_rank=best,
             worst_rank=worst,
         )
-        for own, (best, worst) in zip(evaluations.evaluated, significant_ranks(is_better), strict=True)
+        for evaluated, (best, worst) in zip(evaluations.evaluated, significant_ranks(is_better), strict=True)
     ]
     return tuple(sorted(models, key=lambda model: -(model.value.value or 0.0)))

@@ -84,6 +84,6 @@ def choose_baselines(config: Config, train_cases: Path | None) -> tuple[ModelCho
         )
     settings = {TRAINED_BASELINE: {"train": str(train_cases)}, "random": {"seed": config.seed}}
     chosen = tuple(choose_kind(name, settings.get(name)) for name in names)
-    if len({own.name for own in chosen}) < len(chosen):
+    if len({choice.name for choice in chosen}) < len(chosen):
         raise ConfigError(f"two baselines of one name: {', '.join(names)}", where="baselines")
     return chosen

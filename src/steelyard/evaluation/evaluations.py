@@ -141,14 +141,14 @@ def _check_alike(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]]
     differing = [key for key in ASKED if first[key] != other[key]]
     if differing:
         raise EvidenceError(
-            f"evaluated by another {differing[0]}: {_told(other[differing[0]])}, and {_told(first[differing[0]])} "
+            f"evaluated by another {differing[0]}: {_json(other[differing[0]])}, and {_json(first[differing[0]])} "
             f"in {folders[0]}",
             where=str(folders[index]),
             do="evaluate both alike; numbers of unlike protocols do not compare",
         )
 
 
-def _told(value: Any) -> str:
+def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 

@@ -41,8 +41,8 @@ class SideBySide(NamedTuple):
         name = Path(self.cases.file).name
         scored: list[ScoredCase] = []
         num_without_language = 0
-        for number, given, score_number, score_line in zip(*self.cases[1:], *self.scores[1:], strict=True):
-            case = bench.normalize(decode_case(given, Place(self.cases.file, number)), name)
+        for number, case_line, score_number, score_line in zip(*self.cases[1:], *self.scores[1:], strict=True):
+            case = bench.normalize(decode_case(case_line, Place(self.cases.file, number)), name)
             place = Place(self.scores.file, score_number)
             line = decode_scores(score_line, place)
             if line.prompt != case.prompt.id or line.language not in (None, case.prompt.language):
@@ -141,24 +141,24 @@ def _without_texts(case: Case) -> Case:
     return Case(prompt=prompt, responses=tuple(Response(id=response.id, text="") for response in case.responses))
 
 
-def _case_of(given: Scores, cases: Sequence[Case], places_of_id: dict[str, list[int]], place: Place) -> int:
-    named = places_of_id.get(given.prompt)
-    if named is None:
+def _case_of(line: Scores, cases: Sequence[Case], places_of_id: dict[str, list[int]], place: Place) -> int:
+    places = places_of_id.get(line.prompt)
+    if places is None:
         raise RecordError(
-            f"unknown prompt id {given.prompt!r}", where=place, do=_nearest(given.prompt, list(places_of_id))
+            f"unknown prompt id {line.prompt!r}", where=place, do=_nearest(line.prompt, list(places_of_id))
         )
-    if given.language is None and len(named) == 1:
-        return named[0]
-    languages = {cases[index].prompt.language: index for index in named}
-    if given.language not in languages:
+    if line.language is None and len(places) == 1:
+        return places[0]
+    languages = {cases[index].prompt.language: index for index in places}
+    if line.language not in languages:
         raise RecordError(
-            f"prompt id {given.prompt!r} has no item of language {given.language!r}",
+            f"prompt id {line.prompt!r} has no item of language {line.language!r}",
             where=place,
             allowed=", ".join(sorted(str(language) for language in languages)),
         )
-    return languages[given.language]
+    return languages[line.language]
 
 
-def _nearest(given: str, known: list[str]) -> str:
-    hint, mark, _ = choices(given, known).partition("? ")
+def _nearest(name: str, known: list[str]) -> str:
+    hint, mark, _ = choices(name, known).partition("? ")
     return f"{hint}? the ids are those of the bench's cases" if mark else "the ids are those of the bench's cases"

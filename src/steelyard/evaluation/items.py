@@ -108,7 +108,7 @@ def item_rows(
     bench: str,
     rule: ExactRule,
     judged: Judged | None = None,
-    own: tuple[Integers, Integers] | None = None,
+    bench_columns: tuple[Integers, Integers] | None = None,
     matched_ratio: float = MATCHED_RATIO,
 ) -> Iterator[JsonObject]:
     """Yield a row for each case of a batch, in order.
@@ -126,7 +126,9 @@ def item_rows(
     measured = item_columns(ScoredBench(columns, scores, values, has_scores, judged is None, matched_ratio))
     by_case = None if judged is None else outcomes_by_case(cases, columns, judged)
     exact, exact_if_right = (exact_matches(count_unscored(counts, how), rule).tolist() for how in ("wrong", "right"))
-    own_wrong, own_right = (side.tolist() if side.shape[1] else [] for side in own) if own is not None else ([], [])
+    own_wrong, own_right = (
+        (side.tolist() if side.shape[1] else [] for side in bench_columns) if bench_columns is not None else ([], [])
+    )
     open_pairs = _open_pairs(cases, columns, values)
     numbers = zip(*(column.tolist() for column in (counts.num_pairs, *counts)), strict=True)
     exact = [value if is_in else None for value, is_in in zip(exact, columns.included.tolist(), strict=True)]

@@ -128,10 +128,10 @@ def rank_models(
     headline = ranking_of(evaluations)
     ranks = standings(
         HeadlineBootstrap(evaluations.layout, headline.formula, num_resamples, seed),
-        [own.statistics for own in evaluations.evaluated],
-        [own.unscored for own in evaluations.evaluated],
+        [model.statistics for model in evaluations.evaluated],
+        [model.unscored for model in evaluations.evaluated],
     )
-    runs = [own.run for own in evaluations.evaluated]
+    runs = [model.run for model in evaluations.evaluated]
     rows = [_row(evaluations, ranks, index, name) for index, name in enumerate(names)]
     coverage = {name: run.summary.coverage for name, run in zip(names, runs, strict=True)}
     return LeaderboardSummary(
@@ -150,7 +150,9 @@ def rank_models(
             )
             for (first, second), p in ranks.p_corrected.items()
         ),
-        differing={fact: {value: tuple(own) for value, own in values.items()} for fact, values in differing.items()},
+        differing={
+            fact: {value: tuple(models) for value, models in values.items()} for fact, values in differing.items()
+        },
         unlike_coverage=tuple(unequal_coverage(coverage)),
         partial=tuple(Unranked(name=name, why=why) for name, why in partial.items()),
     )
@@ -173,14 +175,14 @@ def is_part(run: Run[EvaluationSummary]) -> bool:
 
 
 def _row(evaluations: EvaluationSet, ranks: Standings, index: int, name: str) -> LeaderboardRow:
-    own = evaluations.evaluated[index]
-    summary = own.run.summary
+    evaluated = evaluations.evaluated[index]
+    summary = evaluated.run.summary
     protocol = summary.protocol or {}
     best, worst = ranks.ranks[index]
     return LeaderboardRow(
         name=name,
-        folder=str(own.folder),
-        kind=own.run.config.get("model_kind") or "scores",
+        folder=str(evaluated.folder),
+        kind=evaluated.run.config.get("model_kind") or "scores",
         value=float(ranks.value[index]),
         best_rank=best,
         worst_rank=worst,
@@ -216,21 +218,21 @@ def columns_of(summary: JsonObject) -> Columns:
     A group of one name repeats the headline and is left out; ``languages`` stands for ``by_language`` where both are.
     Where subsets have categories of their own (CheemsBench), these stand for ``by_category``, which pools them.
     """
-    found: Columns = {("headline", name): summary[name] for name in _HEADLINES if name in summary}
+    columns: Columns = {("headline", name): summary[name] for name in _HEADLINES if name in summary}
     own_categories = _categories_of_subsets(summary)
     replaced = {"by_language": "languages" in summary, "by_category": bool(own_categories)}
     for group in _GROUPS:
-        own = dict(_estimates(summary.get(group) or {}))
-        if len(own) > 1 and not replaced.get(group, False):
-            found |= {(group, name): value for name, value in own.items()}
-        if group == "subsets" and len(own) > 1:
-            found |= _exact_matches(summary) | own_categories
-    return found | _half_points(summary)
+        estimates = dict(_estimates(summary.get(group) or {}))
+        if len(estimates) > 1 and not replaced.get(group, False):
+            columns |= {(group, name): value for name, value in estimates.items()}
+        if group == "subsets" and len(estimates) > 1:
+            columns |= _exact_matches(summary) | own_categories
+    return columns | _half_points(summary)
 
 
 def _estimates(group: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    for name, own in group.items():
-        for candidate in (own, own.get("overall"), own.get("accuracy")):
+    for name, part in group.items():
+        for candidate in (part, part.get("overall"), part.get("accuracy")):
             if isinstance(candidate, dict) and "value" in candidate:
                 yield str(name), candidate
                 break
@@ -238,17 +240,17 @@ def _estimates(group: JsonObject) -> Iterator[tuple[str, JsonObject]]:
 
 def _exact_matches(summary: JsonObject) -> Columns:
     """Exact match of each subset, where some prompt has more than one pair: else it repeats the accuracy."""
-    subsets = {name: own for name, own in summary["subsets"].items() if "exact_match" in own}
-    if all(own["exact_match"]["n"] == own["accuracy"]["n"] for own in subsets.values()):
+    subsets = {name: subset for name, subset in summary["subsets"].items() if "exact_match" in subset}
+    if all(subset["exact_match"]["n"] == subset["accuracy"]["n"] for subset in subsets.values()):
         return {}
-    return {("subsets_exact_match", name): own["exact_match"] for name, own in subsets.items()}
+    return {("subsets_exact_match", name): subset["exact_match"] for name, subset in subsets.items()}
 
 
 def _categories_of_subsets(summary: JsonObject) -> Columns:
     return {
-        ("subset_categories", f"{subset}: {category}"): one["accuracy"]
-        for subset, own in (summary.get("subsets") or {}).items()
-        for category, one in own.get("by_category", {}).items()
+        ("subset_categories", f"{subset}: {category}"): part["accuracy"]
+        for subset, result in (summary.get("subsets") or {}).items()
+        for category, part in result.get("by_category", {}).items()
     }
 
 
@@ -262,5 +264,5 @@ def _half_points(summary: JsonObject) -> Columns:
     half = summary.get("policies", {}).get("half", {})
     if not half.get("headline"):
         return {}
-    own = {half["headline"]: half[half["headline"]]} | dict(_estimates(half.get("sections") or {}))
-    return {(HALF_POINTS, name): value for name, value in own.items()}
+    values = {half["headline"]: half[half["headline"]]} | dict(_estimates(half.get("sections") or {}))
+    return {(HALF_POINTS, name): value for name, value in values.items()}

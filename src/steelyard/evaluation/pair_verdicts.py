@@ -57,7 +57,8 @@ class Judged(NamedTuple):
         """1 for the preferred response and 0 for the other, 0 for both of a tie, NaN for no verdict."""
         sides: tuple[Outcome, ...] = ("left", "right")
         better, worse = (
-            np.array([float(one == side) if one in VERDICTS else np.nan for one in self.outcomes]) for side in sides
+            np.array([float(outcome == side) if outcome in VERDICTS else np.nan for outcome in self.outcomes])
+            for side in sides
         )
         return PairValues(better, worse)
 
@@ -69,7 +70,7 @@ class Judged(NamedTuple):
     @property
     def share_unread(self) -> float:
         """The share of pairs without a verdict."""
-        return sum(one not in VERDICTS for one in self.outcomes) / len(self.outcomes)
+        return sum(outcome not in VERDICTS for outcome in self.outcomes) / len(self.outcomes)
 
     @property
     def is_withheld(self) -> bool:
@@ -86,10 +87,10 @@ class Answered(NamedTuple):
 
 def check_bench(bench: Bench, model: JudgeModel) -> None:
     """Raises EvidenceError for a bench that needs a number for each response, where the model gives verdicts only."""
-    num_own = bench.columns((), (), unscored_is_right=False).shape[1]
-    if num_own and model.compares_pairs and bench.pair_columns is None:
-        found = "this benchmark's headline needs a number for each response, and verdicts on pairs give none"
-        raise EvidenceError(found, where="bench", do="say --set model.compare=best, or --set model.compare=ratings")
+    num_columns = bench.columns((), (), unscored_is_right=False).shape[1]
+    if num_columns and model.compares_pairs and bench.pair_columns is None:
+        problem = "this benchmark's headline needs a number for each response, and verdicts on pairs give none"
+        raise EvidenceError(problem, where="bench", do="say --set model.compare=best, or --set model.compare=ratings")
 
 
 def pair_columns(
@@ -100,10 +101,10 @@ def pair_columns(
         return np.zeros((len(cases), 0), dtype=np.int64)
     right = [
         {
-            (one["better"], one["worse"]): one["outcome"] == "win" or (open_is_right and one["outcome"] != "loss")
-            for one in own
+            (pair["better"], pair["worse"]): pair["outcome"] == "win" or (open_is_right and pair["outcome"] != "loss")
+            for pair in pairs
         }
-        for own in outcomes_by_case(cases, columns, judged)
+        for pairs in outcomes_by_case(cases, columns, judged)
     ]
     return bench.pair_columns(cases, right)
 
@@ -114,15 +115,15 @@ def ask(model: JudgeModel, cases: Sequence[Case], columns: BenchColumns, *, seed
     pairs = local_pairs(columns)
     answered = list(model.answers(cases, pairs if model.compares_pairs else None))
     for case, comparisons in zip(cases, answered, strict=True):
-        for one in comparisons:
-            counter.add(case.prompt, one)
+        for comparison in comparisons:
+            counter.add(case.prompt, comparison)
     judges = counter.summaries(seed=seed)
-    together = [[one[model.name] for one in comparisons] for comparisons in answered]
+    together = [[comparison[model.name] for comparison in comparisons] for comparisons in answered]
     if model.compares_pairs:
         outcomes: tuple[Outcome, ...] = tuple(
             outcome
-            for case, own, answers in zip(cases, pairs, together, strict=True)
-            for outcome in _of_verdicts(case, own, answers)
+            for case, pairs_of_case, answers in zip(cases, pairs, together, strict=True)
+            for outcome in _of_verdicts(case, pairs_of_case, answers)
         )
         lines = tuple(_won(case, answers) for case, answers in zip(cases, together, strict=True))
     else:
@@ -130,8 +131,8 @@ def ask(model: JudgeModel, cases: Sequence[Case], columns: BenchColumns, *, seed
         lines = tuple(model.score(cases))
         outcomes = tuple(
             outcome
-            for case, own, line in zip(cases, pairs, lines, strict=True)
-            for outcome in _of_scores(case, own, line)
+            for case, pairs_of_case, line in zip(cases, pairs, lines, strict=True)
+            for outcome in _of_scores(case, pairs_of_case, line)
         )
     return Answered(lines, Judged(outcomes, judges, model.compares_pairs))
 
@@ -161,13 +162,17 @@ def outcome_report(columns: BenchColumns, judged: Judged) -> PairOutcomes:
 
 def outcomes_by_case(cases: Sequence[Case], columns: BenchColumns, judged: Judged) -> list[list[dict[str, str]]]:
     """For each case its pairs, ``better`` and ``worse`` by id, with the ``outcome``."""
-    said = iter(judged.outcomes)
+    outcomes = iter(judged.outcomes)
     return [
         [
-            {"better": case.responses[better].id, "worse": case.responses[worse].id, "outcome": _name_of(next(said))}
-            for better, worse in own
+            {
+                "better": case.responses[better].id,
+                "worse": case.responses[worse].id,
+                "outcome": _name_of(next(outcomes)),
+            }
+            for better, worse in pairs
         ]
-        for case, own in zip(cases, local_pairs(columns), strict=True)
+        for case, pairs in zip(cases, local_pairs(columns), strict=True)
     ]
 
 
@@ -190,21 +195,21 @@ def _of_verdicts(case: Case, pairs: Sequence[tuple[int, int]], answers: Sequence
 def _of_scores(case: Case, pairs: Sequence[tuple[int, int]], line: Scores) -> Iterator[Outcome]:
     for better, worse in pairs:
         names = case.responses[better].id, case.responses[worse].id
-        one, other = (line.scores[name] for name in names)
-        if one is None or other is None:
-            given = [line.unscored[name] for name in names if name in line.unscored]
-            reason: Outcome | None = next((known for known in OUTCOMES if known in given), None)
+        better_score, worse_score = (line.scores[name] for name in names)
+        if better_score is None or worse_score is None:
+            reasons = [line.unscored[name] for name in names if name in line.unscored]
+            reason: Outcome | None = next((known for known in OUTCOMES if known in reasons), None)
             if reason is None:
                 do = "ask in another way: --set model.compare=pairs"
-                raise EvidenceError(f"prompt id {case.prompt.id!r} cannot be judged: {given[0]}", do=do)
+                raise EvidenceError(f"prompt id {case.prompt.id!r} cannot be judged: {reasons[0]}", do=do)
             yield reason
         else:
-            yield "tie" if one == other else ("left" if one > other else "right")
+            yield "tie" if better_score == worse_score else ("left" if better_score > worse_score else "right")
 
 
 def _won(case: Case, answers: Sequence[Answer]) -> Scores:
     names = [response.id for response in case.responses]
-    won = shares_won(names, [one for answer in answers for one in answer.verdicts])
+    won = shares_won(names, [verdict for answer in answers for verdict in answer.verdicts])
     return Scores(prompt=case.prompt.id, language=case.prompt.language, scores=won.shares, unscored=won.reasons)
 
 

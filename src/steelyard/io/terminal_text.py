@@ -112,8 +112,12 @@ def rule_counts(rules: Mapping[str, int]) -> str:
             parts[rule] = {}
     return ", ".join(
         f"{total} {rules[total]:,}"
-        + (f" ({', '.join(f'{name} {number:,}' for name, number in own.items())})" if own.keys() - {"unknown"} else "")
-        for total, own in parts.items()
+        + (
+            f" ({', '.join(f'{name} {number:,}' for name, number in numbers.items())})"
+            if numbers.keys() - {"unknown"}
+            else ""
+        )
+        for total, numbers in parts.items()
     )
 
 

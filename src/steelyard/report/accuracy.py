@@ -37,20 +37,20 @@ _READS_THE_ORDER = "first"
 def accuracy_section(compared: Sequence[Named], evidence: Sequence[str]) -> Section:
     """Return each model with its baselines, the parts of its benchmark, categories, and languages if several."""
     panels: list[Panel] = []
-    for named in compared:
-        whole = (Grouped("", overview_table(named)),)
-        panels.append(Panel(named.name, overview_figure(named), whole, "note_overview"))
-        parts = bench_table(named.headline)
+    for model in compared:
+        whole = (Grouped("", overview_table(model)),)
+        panels.append(Panel(model.name, overview_figure(model), whole, "note_overview"))
+        parts = bench_table(model.headline)
         if parts is not None:
             panels.append(Panel(word("bench_parts"), None, (Grouped("", parts),)))
     panels += _group_panels(compared, "category")
-    if any(len(named.headline.by_language or {}) > 1 for named in compared):
+    if any(len(model.headline.by_language or {}) > 1 for model in compared):
         panels += _group_panels(compared, "language")
     return Section("accuracy", tuple(evidence), tuple(panels))
 
 
 def _group_panels(compared: Sequence[Named], group: str) -> list[Panel]:
-    shown = [named for named in compared if groups_of(named.headline, group)]
+    shown = [model for model in compared if groups_of(model.headline, group)]
     figures = _figures(shown, group)
     return [_group_panel(figure, group, is_only=len(figures) == 1) for figure in figures]
 
@@ -70,14 +70,14 @@ def _figures(shown: Sequence[Named], group: str) -> list[list[Named]]:
 
 
 def _group_panel(shown: Sequence[Named], group: str, *, is_only: bool) -> Panel:
-    tables = tuple(Grouped(named.name if len(shown) > 1 else "", _group_table(named, group)) for named in shown)
-    title = word(f"by_{group}") if is_only else f"{word(f'by_{group}')} · {', '.join(named.name for named in shown)}"
+    tables = tuple(Grouped(model.name if len(shown) > 1 else "", _group_table(model, group)) for model in shown)
+    title = word(f"by_{group}") if is_only else f"{word(f'by_{group}')} · {', '.join(model.name for model in shown)}"
     return Panel(title, group_figure(shown, group), tables, "note_groups")
 
 
-def _group_table(named: Named, group: str) -> Table:
-    baselines = named.headline.baselines.items() if group == "category" else ()
-    return group_table(groups_of(named.headline, group), {name: baseline.by_category for name, baseline in baselines})
+def _group_table(model: Named, group: str) -> Table:
+    baselines = model.headline.baselines.items() if group == "category" else ()
+    return group_table(groups_of(model.headline, group), {name: baseline.by_category for name, baseline in baselines})
 
 
 def evaluation_cards(name: str, summary: EvaluationSummary) -> tuple[Card, ...]:

@@ -221,13 +221,13 @@ def graph_edges(judgments: Iterable[Judgment]) -> tuple[PairEdge, ...]:
     return tuple(
         PairEdge(
             *pair,
-            num_first=own.count("left"),
-            num_second=own.count("right"),
-            num_ties=own.count("tie"),
-            num_none=own.count("none"),
+            num_first=outcomes.count("left"),
+            num_second=outcomes.count("right"),
+            num_ties=outcomes.count("tie"),
+            num_none=outcomes.count("none"),
             is_in_cycle=pair in reached and pair[::-1] in reached,
         )
-        for pair, own in verdicts.items()
+        for pair, outcomes in verdicts.items()
     )
 
 

@@ -18,7 +18,7 @@ def measures_section(evaluations: Mapping[str, EvaluationSummary], evidence: Seq
         panels += [panel._replace(title=prefix + panel.title) for panel in _panels(summary)]
     for name, measure in measures().items():
         summaries = {model: getattr(summary.measures, name) for model, summary in evaluations.items()}
-        shared = measure.shared_panel({model: own for model, own in summaries.items() if own is not None})
+        shared = measure.shared_panel({model: value for model, value in summaries.items() if value is not None})
         panels += [] if shared is None else [shared]
     return Section("more_measures", tuple(evidence), tuple(panels))
 

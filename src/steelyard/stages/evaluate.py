@@ -68,24 +68,24 @@ def evaluate(
     if (model is None) == (scores is None):
         raise ConfigError("give either a model or scores, and not both", do="say --model M, or --scores FILE")
     if scores is not None and config.model:
-        found = f"settings of a model ({', '.join(sorted(config.model))}) with --scores"
-        raise ConfigError(found, do="leave them out: the scores are made already")
+        problem = f"settings of a model ({', '.join(sorted(config.model))}) with --scores"
+        raise ConfigError(problem, do="leave them out: the scores are made already")
     if not benches:
         raise ConfigError("no benchmark is given", do="say --bench FILE, or --bench KIND=FILE")
     check_settings(config)
     bench = build("benches", config.bench_kind, config.bench)
     choice = None if model is None else _chosen(model, config, train_cases)
     baselines = choose_baselines(config, train_cases)
-    asked = _asked(config, choice)
+    settings = _resolved_settings(config, choice)
     inputs = _inputs(benches, bench, choice=choice, scores=scores, train_cases=train_cases)
-    with result_folder(out, "evaluate", config=asked, inputs=inputs, seed=config.seed, force=force) as result:
+    with result_folder(out, "evaluate", config=settings, inputs=inputs, seed=config.seed, force=force) as result:
         if result.is_finished:
             log(f"{out} is finished already: equal inputs and settings")
             return read_run(out, Run[EvaluationSummary])
         cases = BenchCases(benches, bench)
         overlap = check_overlap(cases, choice=choice, scores=scores, is_allowed=config.allow_overlap)
         # A baseline that reads files has to learn or load first; a fault in it is found before the model scores.
-        built = {own.name: build_model(own) for own in baselines}
+        built = {baseline.name: build_model(baseline) for baseline in baselines}
         source = Source(cases, bench, config, built)
         if scores is not None:
             evaluated = _with_scores(source, result, scores, train_cases, workers)
@@ -105,18 +105,18 @@ def _chosen(model: str, config: Config, train_cases: Path | None) -> ModelChoice
     if choice.settings.get("train", True):
         return choice
     if train_cases is None:
-        found = f"the {choice.kind} model needs training cases"
-        raise ConfigError(found, do="say --train-cases FILE, or --set model.train=FILE")
+        problem = f"the {choice.kind} model needs training cases"
+        raise ConfigError(problem, do="say --train-cases FILE, or --set model.train=FILE")
     return choose_model(model, {**config.model, "train": str(train_cases)})
 
 
-def _asked(config: Config, choice: ModelChoice | None) -> dict[str, Any]:
+def _resolved_settings(config: Config, choice: ModelChoice | None) -> dict[str, Any]:
     """The resolved settings, those of model and bench too: what decides whether two runs were asked the same."""
     bench = msgspec.to_builtins(
         resolve_config(load("benches", config.bench_kind).Config, config.bench, where=f"bench.{config.bench_kind}")
     )
-    own = {"model_kind": choice.kind, "model": choice.settings} if choice else {"model_kind": None, "model": {}}
-    return msgspec.to_builtins(config) | {"bench": bench} | own
+    of_model = {"model_kind": choice.kind, "model": choice.settings} if choice else {"model_kind": None, "model": {}}
+    return msgspec.to_builtins(config) | {"bench": bench} | of_model
 
 
 def _inputs(

@@ -1,4 +1,4 @@
-"""The verb `list`: what each plug-in room holds, and the reward models that the papers name."""
+"""The verb `list`: what each package of plug-ins holds, and the reward models that the papers name."""
 
 import json
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def command(
     from steelyard.plugins.published_models import published_models
 
     if room is not None and room not in packages():
-        raise KindError(f"there is no room {room!r}", allowed=choices(room, packages()))
+        raise KindError(f"there is no package of plug-ins {room!r}", allowed=choices(room, packages()))
     contents = {name: {kind: describe(name, kind) for kind in kinds(name)} for name in ([room] if room else packages())}
     if as_json:
         published: dict[str, Any] = {"published": msgspec.to_builtins(published_models())} if room == "models" else {}

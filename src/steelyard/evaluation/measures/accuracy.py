@@ -136,10 +136,10 @@ def baseline_word(name: str) -> str:
     return word(f"baseline_{name}", name)
 
 
-def overview_table(named: Named) -> Table:
+def overview_table(model: Named) -> Table:
     """The model and its baselines: accuracy, exact match, and the model's lead with its interval."""
-    headline = named.headline
-    rows = [_overview_row(named.name, headline, "", "")]
+    headline = model.headline
+    rows = [_overview_row(model.name, headline, "", "")]
     for name, baseline in _sorted_baselines(headline):
         lead, interval = points(baseline.difference.value), points_spread(baseline.difference)
         rows.append(_overview_row(baseline_word(name), baseline, lead, interval))
@@ -147,13 +147,13 @@ def overview_table(named: Named) -> Table:
     return table(columns, rows)
 
 
-def overview_figure(named: Named) -> Figure:
+def overview_figure(model: Named) -> Figure:
     """Accuracy of the model and of every baseline with their intervals, the chance level marked."""
-    headline = named.headline
+    headline = model.headline
     baselines = _sorted_baselines(headline)
-    dots = [Dot(named.name, named.name, headline.accuracy)]
+    dots = [Dot(model.name, model.name, headline.accuracy)]
     dots += [Dot(baseline_word(name), baseline_word(name), baseline.accuracy) for name, baseline in baselines]
-    marks = (*model_marks([named.name]), *baseline_marks([baseline_word(name) for name, _ in baselines]))
+    marks = (*model_marks([model.name]), *baseline_marks([baseline_word(name) for name, _ in baselines]))
     order = [dot.row for dot in dots]
     return Figure("figure_overview", framed(_interval_layers(records(dots), order, marks, "scorer"), 26 * len(order)))
 
@@ -211,13 +211,13 @@ def group_figure(compared: Sequence[Named], group: str) -> Figure:
     ``group`` is ``category`` or ``language``; n stands under each name.
     """
     first = compared[0].headline
-    groups = {name: result for named in reversed(compared) for name, result in groups_of(named.headline, group).items()}
+    groups = {name: result for model in reversed(compared) for name, result in groups_of(model.headline, group).items()}
     labels = {name: f"{name}\nn = {count(result.accuracy.n)}" for name, result in groups.items()}
     order = [labels[name] for name in sorted(groups, key=lambda name: -(groups[name].accuracy.value or 0.0))]
     dots = [
-        Dot(labels[name], named.name, result.accuracy)
-        for named in compared
-        for name, result in groups_of(named.headline, group).items()
+        Dot(labels[name], model.name, result.accuracy)
+        for model in compared
+        for name, result in groups_of(model.headline, group).items()
         if name in labels
     ]
     names = list(first.baselines) if group == "category" else []
@@ -227,7 +227,7 @@ def group_figure(compared: Sequence[Named], group: str) -> Figure:
         for name, result in first.baselines[other].by_category.items()
         if name in labels
     ]
-    strong = model_marks([named.name for named in compared])
+    strong = model_marks([model.name for model in compared])
     marks = (*strong, *baseline_marks([baseline_word(name) for name in names]))
     layers = [
         *_symbol_layer(records(quiet), order, marks, group),
