@@ -55,7 +55,7 @@ def evaluate(
     """The summary of an evaluation, as `steelyard evaluate` writes it: accuracy, exact match, categories, baselines.
 
     Each value is an ``Estimate`` (value, low, high, n) with a 95 % interval over prompts, null with ``why`` where it
-    has none. A model that is asked (``judged``) is asked about the pairs themselves.
+    has none. A judge (``judged``) compares the pairs themselves.
 
     Raises EvidenceError if responses have no score, unless ``allow_unscored``.
     """

@@ -66,7 +66,9 @@ def test_help_imports_nothing_heavy():
 def test_a_user_s_error_ends_in_2_with_one_clear_message():
     result = run("list", "formts")
     assert result.returncode == 2
-    assert result.stderr.startswith("error: there is no package of plug-ins 'formts'\n  allowed: did you mean 'formats'?")
+    assert result.stderr.startswith(
+        "error: there is no package of plug-ins 'formts'\n  allowed: did you mean 'formats'?"
+    )
     assert "Traceback" not in result.stderr
 
 

@@ -48,11 +48,11 @@ def test_a_missing_package_a_full_disk_and_missing_fonts_are_named(tmp_path, mon
     empty = namedtuple("done", "stdout")(b"")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: empty)
     checks = by_name(tmp_path)
-    assert "missing: torch" in checks["group train"].found
+    assert "missing: torch" in checks["group train"].result
     assert checks["group train"].do == "pip install 'steelyard[train]'"
     assert checks["accelerator"].is_fine is None
-    assert checks["fonts"].found == "none for Chinese, Japanese, Arabic, Hebrew, Hindi"
-    assert (checks["disk"].is_fine, checks["disk"].found) == (False, "1 GiB free")
+    assert checks["fonts"].result == "none for Chinese, Japanese, Arabic, Hebrew, Hindi"
+    assert (checks["disk"].is_fine, checks["disk"].result) == (False, "1 GiB free")
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_memory_is_the_machine_s_or_the_container_s(system):
     assert by_name(system)["memory"][1:3] == (True, "6.0 of 16.0 GiB available")
     (system / "memory.max").write_text("max\n", encoding="ascii")
     (system / "memory.current").write_text(f"{2**30}\n", encoding="ascii")
-    assert by_name(system)["memory"].found == "6.0 of 16.0 GiB available"
+    assert by_name(system)["memory"].result == "6.0 of 16.0 GiB available"
     (system / "memory.max").write_text(f"{4 * 2**30}\n", encoding="ascii")
     assert by_name(system)["memory"] == ("memory", False, "3.0 of 4.0 GiB available", "free 4 GiB for the demo")
     (system / "meminfo").unlink()
@@ -78,11 +78,11 @@ def test_memory_is_the_machine_s_or_the_container_s(system):
 
 
 def test_bfloat16_is_read_from_the_processor(system):
-    assert by_name(system)["bfloat16"].found == "unknown on this processor"
+    assert by_name(system)["bfloat16"].result == "unknown on this processor"
     (system / "cpuinfo").write_text("flags\t\t: sse avx512_bf16 avx\n", encoding="ascii")
-    assert by_name(system)["bfloat16"].found == "on the CPU"
+    assert by_name(system)["bfloat16"].result == "on the CPU"
     (system / "cpuinfo").write_text("flags\t\t: sse avx512_bf16_not avx\n", encoding="ascii")
-    assert by_name(system)["bfloat16"].found == "not by this CPU: keep dtype=float32"
+    assert by_name(system)["bfloat16"].result == "not by this CPU: keep dtype=float32"
 
 
 def test_more_threads_than_cores_are_named(tmp_path, monkeypatch):
@@ -101,8 +101,8 @@ def test_a_gpu_is_named_with_its_memory_and_whether_it_has_bfloat16(tmp_path, mo
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: card)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda *, including_emulation: including_emulation)
     checks = by_name(tmp_path)
-    assert checks["accelerator"].found == "Card A (80 GiB), Card A (80 GiB)"
-    assert checks["bfloat16"].found == "not by this GPU: keep dtype=float32"
+    assert checks["accelerator"].result == "Card A (80 GiB), Card A (80 GiB)"
+    assert checks["bfloat16"].result == "not by this GPU: keep dtype=float32"
 
 
 @pytest.mark.parametrize(
@@ -112,4 +112,4 @@ def test_a_terminal_without_chinese_is_named(tmp_path, monkeypatch, encoding, is
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
     check = by_name(tmp_path)["terminal"]
     assert check.is_fine is is_fine
-    assert check.found.startswith(encoding)
+    assert check.result.startswith(encoding)

@@ -66,7 +66,7 @@ def side_by_side(files: Sequence[Path], scores: Path) -> Iterator[SideBySide]:
 
 
 class _Waiting:
-    """The lines of a file, taken so many at a time."""
+    """The lines of a file, taken in the numbers that are needed."""
 
     def __init__(self, path: Path) -> None:
         self._batches = read_batches(path, size=_CASES_AT_A_TIME)

@@ -90,7 +90,7 @@ def value_tips(field: str, title: str, field_form: str, form: str) -> list[Spec]
 
 
 def colour_of(marks: Sequence[Mark]) -> Spec:
-    """The colour of each series; the legend stands in the page, not in the figure."""
+    """Return the colour of each series; the page has the legend, not the figure."""
     scale = {"domain": [mark.name for mark in marks], "range": [mark.colour for mark in marks]}
     return {"field": "series", "type": "nominal", "scale": scale, "legend": None}
 

@@ -59,7 +59,7 @@ class Sample(NamedTuple):
         return [msgspec.structs.replace(case, responses=case.responses[::-1]) for case in self.cases[::-1]]
 
     def name_of(self, place: int) -> str:
-        """Which answer stands at a place among all answers."""
+        """Return the name of the answer at a place among all answers."""
         places = [(case, response.id) for case in self.cases for response in case.responses]
         case, response = places[place]
         return f"prompt {case.prompt.id!r}, answer {response!r}"

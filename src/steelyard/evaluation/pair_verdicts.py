@@ -1,4 +1,4 @@
-"""A model that is asked, on the pairs of a bench: what became of each pair, and policies for what is no verdict."""
+"""The verdicts of a judge on the pairs of a bench: the outcome of each pair, also of pairs without a verdict."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -74,12 +74,12 @@ class Judged(NamedTuple):
 
     @property
     def is_withheld(self) -> bool:
-        """Whether there is no headline: a request failed, or more pairs than `MOST_UNREAD` have no verdict."""
+        """Whether the headline is withheld: a request failed, or more pairs than `MOST_UNREAD` have no verdict."""
         return self.num_failed > 0 or self.share_unread > MOST_UNREAD
 
 
 class Answered(NamedTuple):
-    """The lines of a model that is asked, and what it said of the pairs."""
+    """The score lines of a judge, and the outcomes of the pairs."""
 
     lines: tuple[Scores, ...]
     judged: Judged

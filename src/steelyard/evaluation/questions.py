@@ -49,7 +49,7 @@ def questions_of(
     rule: ExactRule,
     resample_ids: Callable[[Case], tuple[str, ...]] = lambda case: (case.prompt.id,),
 ) -> Questions:
-    """Return the questions of cases in memory. Raises EvidenceError where there is no comparable pair at all.
+    """Return the questions of cases in memory. Raises EvidenceError without any comparable pair.
 
     ``resample_ids``: what a case's prompt is known by; cases that share a name are drawn together.
     """
@@ -57,7 +57,7 @@ def questions_of(
 
 
 def laid_out(columns: BenchColumns, rule: ExactRule) -> Questions:
-    """Return the questions of a whole bench. Raises EvidenceError where there is no comparable pair at all."""
+    """Return the questions of a whole bench. Raises EvidenceError without any comparable pair."""
     check_comparable(num_pairs=len(columns.prompt), num_cases=len(columns.start))
     units = units_of(columns.names)
     included = zip(columns.cells, units, columns.included.tolist(), strict=True)

@@ -157,7 +157,7 @@ def evaluation_of(
     baselines: Mapping[str, Sequence[Scores]] | None = None,
     judged: Judged | None = None,
 ) -> Evaluation:
-    """Return the evaluation of cases in memory. Raises EvidenceError where there is no comparable pair at all."""
+    """Return the evaluation of cases in memory. Raises EvidenceError without any comparable pair."""
     questions = questions_of(cases, config.pairs, config.exact_rule, bench.resample_ids)
     headline = headline_columns(bench, cases, lines, questions.columns, judged)
     others = {name: score_columns(baseline).score for name, baseline in (baselines or {}).items()}
@@ -212,7 +212,7 @@ def summarise(evaluation: Evaluation) -> EvaluationSummary:
 
 
 def is_withheld(statistics: PromptStatistics) -> bool:
-    """Return whether so many pairs have no score that a headline would tell of their number."""
+    """Return whether more pairs than `MOST_UNREAD` have no score, so that a headline would measure their number."""
     return int(statistics.num_unscored.sum()) > MOST_UNREAD * int(statistics.num_pairs.sum())
 
 
@@ -334,7 +334,7 @@ def _baseline(evaluation: Evaluation, model: PromptStatistics, score: Floats, *,
 
 
 def _withheld(tree: JsonObject) -> JsonObject:
-    """The same summary without numbers: with most pairs unscored there is no headline, only bounds."""
+    """Return the summary without numbers: with most pairs unscored it has bounds and no headline."""
     if "value" in tree:
         return tree | {"value": None, "low": None, "high": None}
     return {name: _withheld(inner) if isinstance(inner, dict) else inner for name, inner in tree.items()}

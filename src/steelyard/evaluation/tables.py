@@ -69,7 +69,7 @@ def percent(value: float | None) -> str:
 
 
 def reason(estimate: Estimate) -> str:
-    """Why there is no interval; a dash where nothing says it."""
+    """Return the reason for a missing interval; a dash without one."""
     if estimate.why is None:
         return DASH
     if too_few := re.fullmatch(r"an interval needs (\d+) prompts", estimate.why):
@@ -105,7 +105,7 @@ def count(number: int | None) -> str:
 
 
 def decimal(value: float | None, places: int = 3) -> str:
-    """A number with so many decimals; a dash for null."""
+    """Format a number with ``places`` decimals; a dash for null."""
     return DASH if value is None else f"{value:.{places}f}".replace("-", MINUS)
 
 

@@ -133,7 +133,7 @@ def bounded_decoding(num_bytes: int, place: Place | str) -> AbstractContextManag
 def bounded_memory(place: Place | str, *, limit: int = MAX_DECODED_BYTES) -> Iterator[None]:
     """Let the block allocate at most ``limit`` further bytes: a small file can expand to more than the machine has.
 
-    The kernel limits the address space, which covers C libraries too. On other systems than Linux there is no limit.
+    The kernel limits the address space, which covers C libraries too. Other systems than Linux set no limit.
     Raises FileError where the block needs more.
     """
     if sys.platform != "linux":

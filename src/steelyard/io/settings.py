@@ -54,7 +54,7 @@ class Key:
 
 
 def read_key(variable: str | None, *, where: str) -> Key:
-    """Return the key in an environment variable; without a variable there is no key.
+    """Return the key in an environment variable; null without a variable.
 
     Raises ConfigError for a variable that is not set or does not hold a key; its value is never shown.
     """

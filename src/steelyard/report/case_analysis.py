@@ -64,7 +64,7 @@ class CaseAnalysis(NamedTuple):
 
     @property
     def ranking(self) -> Ranking | None:
-        """The tiers of the judgments, or the ranking of the file where there are no judgments."""
+        """The tiers of the judgments, or the ranking of the file without any."""
         return self.tiers if self.tiers is not None else self.case.ranking
 
     def tier_of(self, response: str) -> int | None:

@@ -26,7 +26,7 @@ def rank_range(best: int, worst: int) -> str:
 
 
 def value_with_interval(number: Number | None) -> str:
-    """Return ``0.812 [0.790, 0.833]``; empty where there is no value."""
+    """Return ``0.812 [0.790, 0.833]``; empty without a value."""
     if number is None or number.value is None:
         return ""
     if number.low is None:

@@ -25,11 +25,11 @@ _SAMPLE = "杆秤"
 
 
 class Check(NamedTuple):
-    """One check: ``found`` is its result, ``do`` its remedy; ``is_fine`` is null for plain information."""
+    """One check: ``do`` is its remedy; ``is_fine`` is null for plain information."""
 
     name: str
     is_fine: bool | None
-    found: str
+    result: str
     do: str | None = None
 
 
@@ -79,7 +79,7 @@ def _accelerator() -> Check:
         return Check("accelerator", None, "none: training and scoring use the CPU")
     devices = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
     text = ", ".join(f"{device.name} ({device.total_memory / 2**30:.0f} GiB)" for device in devices)
-    return Check("accelerator", is_fine=True, found=text)
+    return Check("accelerator", is_fine=True, result=text)
 
 
 def _threads() -> Check:
@@ -142,8 +142,8 @@ def _terminal() -> Check:
         _SAMPLE.encode(encoding)
     except UnicodeEncodeError:
         text = f"{encoding}, which has no Chinese: such texts are shown as numbers"
-        return Check("terminal", is_fine=False, found=text, do="set LANG=C.UTF-8, and remove PYTHONIOENCODING")
-    return Check("terminal", is_fine=True, found=f"{encoding}, which can show {_SAMPLE} if its font can")
+        return Check("terminal", is_fine=False, result=text, do="set LANG=C.UTF-8, and remove PYTHONIOENCODING")
+    return Check("terminal", is_fine=True, result=f"{encoding}, which can show {_SAMPLE} if its font can")
 
 
 def _fonts() -> Iterator[Check]:
@@ -166,7 +166,7 @@ def _database_drivers() -> Check:
 
     text = f"SQLite {sqlite3.sqlite_version}"
     text += f", psycopg {_version('psycopg')}" if importlib.util.find_spec("psycopg") else "; no driver for Postgres"
-    return Check("databases", is_fine=True, found=text)
+    return Check("databases", is_fine=True, result=text)
 
 
 def _disk(folder: Path) -> Check:

@@ -31,7 +31,7 @@ def command(
     else:
         rows: list[tuple[str, str, str]] = []
         for check in checks:
-            rows.append((_STATES[check.is_fine], check.name, check.found))
+            rows.append((_STATES[check.is_fine], check.name, check.result))
             if check.is_fine is False:
                 rows.append(("", "", f"do: {check.do}"))
         print_lines(columns(rows))

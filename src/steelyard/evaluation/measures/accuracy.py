@@ -1,6 +1,6 @@
 """Accuracy and exact match, the headline: of a model, its bench's parts and its baselines, in tables and figures.
 
-Unlike the other measures it stands at the top of an evaluation's summary, and every bench adds its own numbers to it.
+An evaluation's summary has it at the top, not among its measures, and every bench adds numbers of its own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,14 +87,14 @@ class SectionDrop(Record, Generic[ValueT], frozen=True, kw_only=True):
 
 
 class EnglishDrop(SectionDrop[ValueT], Generic[ValueT], frozen=True, kw_only=True):
-    """The same, by section too; ``why`` there is no drop."""
+    """The same, by section too; ``why`` the drop is undefined."""
 
     sections: dict[str, SectionDrop[ValueT]] | None = None
     why: str | None = None
 
 
 class BenchAccuracy(Accuracy[ValueT], Generic[ValueT], frozen=True, kw_only=True):
-    """Accuracy with the numbers that benches add to it, each of which only some benches have.
+    """Accuracy with the numbers that benches add to it, each present on some benches alone.
 
     ``headline`` names the value by which models are ranked, null where parts of the bench are ``missing``.
     """

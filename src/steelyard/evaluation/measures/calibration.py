@@ -248,7 +248,7 @@ def _error(sums: Sums, evidence: Evidence) -> Estimate:
 
 
 def _temperature(blocks: Blocks, margins: Margins, steepness: Steepness) -> Estimate:
-    """1 / steepness on all pairs; in each resample by one Newton step from there. Null where there is no minimum."""
+    """1 / steepness on all pairs; in each resample by one Newton step from there. Null without a minimum."""
     size = len(margins.margin)
     if not steepness.is_inside or steepness.value <= 0:
         return Estimate(None, None, None, size)
