@@ -12,9 +12,7 @@ from steelyard.evaluation.measure import measures
 from steelyard.evaluation.questions import answers, items_of, questions_of, values_of
 from steelyard.statistics.aggregation import estimate, means
 from steelyard.statistics.bootstrap import resample
-from steelyard.statistics.pair_counts import (
-    statistics_table,
-)
+from steelyard.statistics.pair_counts import statistics_table
 from steelyard.statistics.significance import compare
 from steelyard.statistics.standings import HeadlineBootstrap
 from strategies import case

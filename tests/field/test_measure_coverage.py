@@ -164,8 +164,8 @@ def judge_report(verdicts, *, num_resamples, seed):
     raters, graphs, none = Tally(RATER_WIDTH), Tally(GRAPH_WIDTH), Tally(1)
     raters.add(Entries((JUDGE,), np.tile(unit, 2), np.concatenate([POSITION + earlier, LENGTH + longer])))
     graphs.add(Entries((("kind", "llm"),), unit, np.full_like(unit, 2)))
-    drawn = [own.drawn(seed=seed, num_resamples=num_resamples) for own in (raters, graphs)]
-    summary = judge_summary(QualityDraws(*drawn, none.drawn(seed=seed), none.drawn(seed=seed))).by_judge["j"]
+    drawn = [own.draw(seed=seed, num_resamples=num_resamples) for own in (raters, graphs)]
+    summary = judge_summary(QualityDraws(*drawn, none.draw(seed=seed), none.draw(seed=seed))).by_judge["j"]
     quality = msgspec.to_builtins(summary)
     return {name: quality[name] for name in ("position", "length")}
 

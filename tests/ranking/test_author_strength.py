@@ -129,7 +129,7 @@ def drawn(*verdicts):
         units = np.arange(unit, unit + times) % MOST_UNITS
         tally.add(Entries((("authors", one, other),), units, np.full(times, label)))
         unit += times
-    return tally.drawn(seed=0)
+    return tally.draw(seed=0)
 
 
 def strengths_of(draws, **choices):
@@ -170,4 +170,4 @@ def test_only_the_most_judged_are_fitted():
 
 
 def test_without_known_authors_there_is_nothing():
-    assert author_strengths(Tally(AUTHOR_WIDTH).drawn(seed=0)) is None
+    assert author_strengths(Tally(AUTHOR_WIDTH).draw(seed=0)) is None

@@ -36,7 +36,7 @@ def summed(given_cases, *, batch=100, aggregate="none"):
             tallies, judge_quality_counts(evidence, graphs, collector.traits(evidence), aggregate), strict=True
         ):
             tally.add(entries)
-    tables = [tally.drawn(seed=0, num_resamples=1) for tally in tallies]
+    tables = [tally.draw(seed=0, num_resamples=1) for tally in tallies]
     return JudgeQualityCounts(
         *({group: table.point([group])[0].tolist() for group in table.groups} for table in tables)
     )

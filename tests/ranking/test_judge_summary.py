@@ -40,7 +40,7 @@ def drawn(given_cases):
         tallies, judge_quality_counts(table, graphs, collector.traits(table), "none"), strict=True
     ):
         tally.add(entries)
-    return QualityDraws(*(tally.drawn(seed=0) for tally in tallies))
+    return QualityDraws(*(tally.draw(seed=0) for tally in tallies))
 
 
 def by(judge, *shorts, kind="human", **fields):

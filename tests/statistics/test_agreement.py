@@ -14,7 +14,6 @@ from steelyard.statistics.agreement import (
     alpha,
     coincidences,
     compared,
-    distinct,
     kappa,
     labels_of,
     num_same,
@@ -23,6 +22,7 @@ from steelyard.statistics.agreement import (
     oriented,
     vote,
 )
+from steelyard.statistics.distinct import distinct_codes
 
 
 def columns(votes):
@@ -145,6 +145,6 @@ def test_coincidences_are_kept_apart_by_group():
 @given(st.lists(st.integers(0, 50), max_size=30), st.sampled_from([51, 10**9]))
 def test_distinct_codes_however_many_are_possible(codes, bound):
     code = np.array(codes, np.int64)
-    found, place = distinct(code, bound)
+    found, place = distinct_codes(code, bound)
     assert found.tolist() == sorted(set(codes))
     assert found[place].tolist() == codes

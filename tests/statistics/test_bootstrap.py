@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_measures import every_resample
-from steelyard.statistics import bootstrap
-from steelyard.statistics import distinct_rows as distinct_rows_module
+from steelyard.statistics import bootstrap, distinct
 from steelyard.statistics.bootstrap import (
     MOST_BLOCKS,
     Items,
@@ -18,7 +17,7 @@ from steelyard.statistics.bootstrap import (
     one_group,
     resample,
 )
-from steelyard.statistics.distinct_rows import distinct_rows, row_codes
+from steelyard.statistics.distinct import distinct_rows, row_codes
 from steelyard.statistics.groups import Cell, Label, layout_of
 
 
@@ -58,13 +57,13 @@ def test_counting_codes_finds_the_rows_that_a_counter_finds(drawn):
     codes = row_codes(given_items.statistics)
     assert codes is not None
     for stratum in given_items.layout.strata:
-        found = codes.count(stratum.rows)
+        found = codes.count_rows(stratum.rows)
         expected = Counter(row[1:] for row in drawn if row[0] == stratum.name[0])
         assert dict(zip(map(tuple, found.rows.tolist()), found.counts.tolist(), strict=True)) == expected
 
 
 def test_more_prompts_than_one_block_and_codes_too_many_to_count():
-    number = 2 * distinct_rows_module._ROWS_AT_A_TIME + 5
+    number = 2 * distinct._ROWS_AT_A_TIME + 5
     rows = [[3, index % 3, 7] for index in range(number)]
     totals = resample(items(rows, num_resamples=2), seed=0)
     assert totals.point.tolist() == [[3 * number, sum(row[1] for row in rows), 7 * number]]

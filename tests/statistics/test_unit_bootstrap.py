@@ -28,7 +28,7 @@ def test_entries_are_summed_by_group_and_column_whatever_the_batch_calls_them():
     tally = Tally(2)
     tally.add(entries([("a",), ("b",)], [0, 0, 2047], [0, 3, 0]))
     tally.add(entries([("b",), ("a",)], [5, 5, 0], [0, 1, 2], [0.5, 2.0, 1.0]))
-    draws = tally.drawn(seed=0, num_resamples=10)
+    draws = tally.draw(seed=0, num_resamples=10)
     assert tally.groups == draws.groups == (("a",), ("b",))
     assert draws.point([("a",), ("b",)]).tolist() == [[3, 0], [0.5, 3.0]]
     assert draws.totals([("a",), ("b",)]).point.tolist() == [3.5, 3.0]
@@ -43,7 +43,7 @@ def test_an_interval_is_that_of_drawing_the_units():
     """Twelve units of one judgment each, of which three are wrong: drawn sums are binomial(12, 1/4)."""
     tally = Tally(2)
     tally.add(entries([("a",)], range(12), [0] * 3 + [1] * 9))
-    totals = tally.drawn(seed=1, num_resamples=20_000).totals([("a",)])
+    totals = tally.draw(seed=1, num_resamples=20_000).totals([("a",)])
     wrong = totals.resampled[:, 0]
     assert np.all(totals.resampled.sum(axis=1) == 12)
     assert wrong.mean() == pytest.approx(3, abs=0.04)
@@ -55,7 +55,7 @@ def test_many_lists_of_groups_at_once_are_what_each_is_alone():
     tally = Tally(200)
     groups = [(str(index),) for index in range(7)]
     tally.add(entries(groups, random.integers(40, size=3000), random.integers(7 * 200, size=3000)))
-    draws = tally.drawn(seed=4, num_resamples=20)
+    draws = tally.draw(seed=4, num_resamples=20)
     asked = [groups[:1], groups[1:4], groups, groups[6:], [groups[0], groups[5]]]
     for own, found in zip(asked, draws.totals_each(asked), strict=True):
         alone = draws.totals(own)
@@ -68,7 +68,7 @@ def test_units_are_drawn_whole():
     """Both columns of a unit go together, in every group: sums of equal columns are equal in every resample."""
     tally = Tally(1)
     tally.add(entries([("a",), ("b",)], [*range(9), *range(9)], [0] * 9 + [1] * 9))
-    draws = tally.drawn(seed=2)
+    draws = tally.draw(seed=2)
     one, other = (draws.totals([(name,)]).resampled for name in "ab")
     assert np.array_equal(one, other)
 
@@ -82,7 +82,7 @@ def test_a_table_that_would_grow_too_large_folds_its_units_and_loses_nothing():
         unit, column = random.integers(MOST_UNITS, size=5000), random.integers(20 * width, size=5000)
         tally.add(entries(groups, unit, column))
         np.add.at(kept[start : start + 20].reshape(-1), column, 1)
-    draws = tally.drawn(seed=0, num_resamples=2)
+    draws = tally.draw(seed=0, num_resamples=2)
     assert FEWEST_UNITS <= len(draws.cells) < MOST_UNITS
     assert draws.cells.nbytes <= 16_000_000
     assert np.array_equal(draws.point([(f"judge {index}",) for index in range(num_groups)]), kept)
@@ -94,13 +94,13 @@ def test_groups_beyond_the_bound_are_counted_together():
     tally.add(entries([("d", "llm"), ("a", "human")], [1, 1], [0, 1]))
     assert tally.groups == (("a", "human"), ("b", "llm"), ("rest", "llm"))
     assert tally.num_rest == 3
-    assert tally.drawn(seed=0).point(tally.groups).ravel().tolist() == [2, 1, 3]
+    assert tally.draw(seed=0).point(tally.groups).ravel().tolist() == [2, 1, 3]
 
 
 def test_an_empty_tally_can_be_drawn():
     tally = Tally(3)
     tally.add(entries([], [], []))
-    assert tally.drawn(seed=0).groups == ()
+    assert tally.draw(seed=0).groups == ()
 
 
 def test_a_ratio_of_nothing_is_nan():
@@ -112,7 +112,7 @@ def test_a_share_without_spread_has_an_interval_over_the_units_that_count():
     tally = Tally(4)
     # Ten units have three judgments each, of which none is wrong; two units have only something else, in column 3.
     tally.add(entries([("a",)], [*range(10), *range(12)], [0] * 10 + [3] * 12, [3.0] * 10 + [1.0] * 12))
-    totals = tally.drawn(seed=0).totals([("a",)])
+    totals = tally.draw(seed=0).totals([("a",)])
     wrong, right, none = estimate_shares(totals, lambda sums: (sums[..., [1, 0, 1]], sums[..., [0, 0, 2]]))
     assert wrong.record() == reference_estimate(0.0, 10, 30)
     assert right.record() == reference_estimate(1.0, 10, 30)
@@ -122,7 +122,7 @@ def test_a_share_without_spread_has_an_interval_over_the_units_that_count():
 def test_a_share_with_spread_has_the_score_interval():
     tally = Tally(2)
     tally.add(entries([("a",)], range(400), [0] * 100 + [1] * 300))
-    totals = tally.drawn(seed=1, num_resamples=20_000).totals([("a",)])
+    totals = tally.draw(seed=1, num_resamples=20_000).totals([("a",)])
     (found,) = estimate_shares(totals, lambda sums: (sums[..., :1], sums.sum(axis=-1, keepdims=True)))
     low, high = reference_score(0.25, 400)
     assert (found.value, found.n) == (0.25, 400)

@@ -16,9 +16,7 @@ from steelyard.core.types import Case, Prompt, Response, Scores
 from steelyard.ranking.pairs import PairChoice, num_beyond_listed, pairs_of
 from steelyard.statistics.aggregation import UNCATEGORISED
 from steelyard.statistics.groups import Cell
-from steelyard.statistics.pair_counts import (
-    ExactRule,
-)
+from steelyard.statistics.pair_counts import ExactRule
 
 UNRANKED = -1
 _MOST_PLACES = 2**32

@@ -13,9 +13,7 @@ from steelyard.core.types import Meta
 from steelyard.evaluation.measure import MATCHED_RATIO
 from steelyard.plugins.reward_models import ModelChoice, choose_kind
 from steelyard.ranking.pairs import PairChoice
-from steelyard.statistics.pair_counts import (
-    ExactRule,
-)
+from steelyard.statistics.pair_counts import ExactRule
 
 UNTRAINED_BASELINES = ("longer", "shorter", "random", "first")
 TRAINED_BASELINE = "ngram"

@@ -19,9 +19,7 @@ from steelyard.io.run_folder import read_run
 from steelyard.statistics.bootstrap import Items, Totals, resample
 from steelyard.statistics.groups import Cell, Label, Layout, layout_of
 from steelyard.statistics.headline import Headline, mean_accuracy
-from steelyard.statistics.pair_counts import (
-    UnscoredPairs,
-)
+from steelyard.statistics.pair_counts import UnscoredPairs
 from steelyard.statistics.prompt_means import Ratio
 
 ASKED = ("bench_kind", "bench", "pairs", "metric_compat", "matched_ratio")

@@ -20,11 +20,7 @@ from steelyard.evaluation.questions import PairValues, Questions, answers, value
 from steelyard.io.atomic import atomic_write
 from steelyard.io.lines import read_batches
 from steelyard.statistics.groups import Cell
-from steelyard.statistics.pair_counts import (
-    ExactRule,
-    count_unscored,
-    exact_matches,
-)
+from steelyard.statistics.pair_counts import ExactRule, count_unscored, exact_matches
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):

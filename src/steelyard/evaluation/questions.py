@@ -14,12 +14,7 @@ from steelyard.evaluation.columns import BenchColumns, bench_columns
 from steelyard.ranking.pairs import PairChoice
 from steelyard.statistics.bootstrap import Items
 from steelyard.statistics.groups import Cell, Label, Layout, layout_of, units_of
-from steelyard.statistics.pair_counts import (
-    ExactRule,
-    PromptStatistics,
-    prompt_statistics,
-    statistics_table,
-)
+from steelyard.statistics.pair_counts import ExactRule, PromptStatistics, prompt_statistics, statistics_table
 
 
 class Questions(NamedTuple):

@@ -41,11 +41,7 @@ from steelyard.ranking.pairs import PairChoice
 from steelyard.statistics.aggregation import ACCURACY, means
 from steelyard.statistics.bootstrap import draw_layout, resample
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.pair_counts import (
-    PromptStatistics,
-    count_unscored,
-    with_policy,
-)
+from steelyard.statistics.pair_counts import PromptStatistics, count_unscored, with_policy
 from steelyard.statistics.significance import NUM_RESAMPLES, share_difference
 
 if TYPE_CHECKING:

@@ -14,12 +14,7 @@ from steelyard.evaluation.tables import PERCENT, Table, percent, table, word
 from steelyard.statistics.aggregation import means
 from steelyard.statistics.bootstrap import Totals, resample
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.pair_counts import (
-    CORRECT,
-    PromptStatistics,
-    half_credit,
-    with_policy,
-)
+from steelyard.statistics.pair_counts import CORRECT, PromptStatistics, half_credit, with_policy
 
 _WEIGHTS = ("macro", "accuracy_micro", "exact_match_micro")
 

@@ -169,7 +169,7 @@ class VerdictCounter:
 
     def summaries(self, *, seed: int, num_resamples: int = 1000) -> dict[str, VerdictSummary]:
         """Return the counts and shares of every judge, with intervals over prompts."""
-        draws = self._tally.drawn(seed=seed, num_resamples=num_resamples)
+        draws = self._tally.draw(seed=seed, num_resamples=num_resamples)
 
         def share(group: Group) -> Estimate:
             return estimate_shares(draws.table([group]), lambda sums: (sums[..., 0], sums[..., 1]))[0]

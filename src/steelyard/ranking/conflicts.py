@@ -17,7 +17,7 @@ from steelyard.core.arrays import Integers
 from steelyard.core.types import Record
 from steelyard.ranking.judgment_table import NONE, TIE, Aggregate, JudgmentTable, Verdicts, edges_of
 from steelyard.ranking.tiers import tiers_of
-from steelyard.statistics.agreement import distinct
+from steelyard.statistics.distinct import distinct_codes
 
 
 class ConflictSums(NamedTuple):
@@ -195,7 +195,7 @@ def _owner_graphs(
     """Return for each judge or kind its judgments on graphs without the judgments of others."""
     if num_codes <= 1:  # the graphs of a single judge or kind are the full graphs
         return full
-    owner, graph = distinct(table.verdicts.graph * num_codes + code, len(table.cases) * num_codes)
+    owner, graph = distinct_codes(table.verdicts.graph * num_codes + code, len(table.cases) * num_codes)
     verdicts = table.verdicts._replace(graph=graph)
     num_responses = table.num_responses[owner // num_codes]
     tiers = tiers_of(edges_of(verdicts, aggregate), num_responses)

@@ -12,7 +12,8 @@ import numpy as np
 from steelyard.core.arrays import Floats, Integers
 from steelyard.core.types import Record
 from steelyard.ranking.judgment_table import NONE, JudgmentTable, NameNumbers, Verdicts
-from steelyard.statistics.agreement import FIRST, NUM_LABELS, SECOND, TIED, distinct, oriented
+from steelyard.statistics.agreement import FIRST, NUM_LABELS, SECOND, TIED, oriented
+from steelyard.statistics.distinct import distinct_codes
 
 _SWAPPED = np.array([SECOND, FIRST, TIED])
 _CLOSE = 1e-7
@@ -144,7 +145,7 @@ class RaterFit(NamedTuple):
         rater = np.array([number.get(name, 0) for name in columns.judges], np.int64)[columns.judge]
         width = int(columns.second.max(initial=0)) + 1
         key = (columns.case.astype(np.int64) * width + columns.first) * width + columns.second
-        pairs, place = distinct(key, columns.num_cases * width**2)
+        pairs, place = distinct_codes(key, columns.num_cases * width**2)
         votes = Votes(Pairs(columns.case, columns.first, columns.second), rater, columns.label.astype(np.int64))
         probability = np.round(posterior(votes, place, self.share, self.confusion), _DIGITS)
         first, second, tied = (probability[:, label] for label in (FIRST, SECOND, TIED))
@@ -198,7 +199,7 @@ def pair_keys(pairs: Pairs, queries: Pairs) -> tuple[Integers, Integers, Integer
     key, query_keys = (
         (each.prompt.astype(np.int64) * width + each.first) * width + each.second for each in (pairs, queries)
     )
-    items, place = distinct(key, int(key.max(initial=-1)) + 1)
+    items, place = distinct_codes(key, int(key.max(initial=-1)) + 1)
     return items, place, query_keys
 
 

@@ -10,7 +10,7 @@ from steelyard.core.types import Record
 from steelyard.statistics import agreement
 from steelyard.statistics.bias import Chosen
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.unit_bootstrap import Draws, Summed, estimate_shares
+from steelyard.statistics.unit_bootstrap import Draws, UnitSums, estimate_shares
 
 MOST_PAIRS = 100
 """How many pairs of judges are listed."""
@@ -66,14 +66,14 @@ def agreement_summary(draws: Draws, *, num_not_counted_apart: int = 0) -> Agreem
 
 
 def _pair_agreement(
-    totals: Summed, *, judges: tuple[str, str] | None = None, kinds: tuple[str, str] | None = None
+    totals: UnitSums, *, judges: tuple[str, str] | None = None, kinds: tuple[str, str] | None = None
 ) -> PairAgreement:
     same, same_strict = estimate_shares(totals, _same_label)
     kappa = _beyond_chance(same, agreement.kappa, totals)
     return PairAgreement(judges=judges, kinds=kinds, agreement=same, agreement_of_strict=same_strict, kappa=kappa)
 
 
-def _beyond_chance(same: Estimate, coefficient: Callable[[Floats], Floats], totals: Summed) -> Estimate:
+def _beyond_chance(same: Estimate, coefficient: Callable[[Floats], Floats], totals: UnitSums) -> Estimate:
     num_units = int(totals.by_unit.any(axis=1).sum())
     return agreement.beyond_chance(same, float(coefficient(totals.point)), totals.point, num_units)
 
@@ -84,6 +84,6 @@ def _same_label(cells: Floats) -> Chosen:
     return Chosen(np.stack([agreement.num_same(cells), agreement.num_same_strict(cells)], axis=-1), below)
 
 
-def _alpha(totals: Summed) -> Estimate:
+def _alpha(totals: UnitSums) -> Estimate:
     same = msgspec.structs.replace(estimate_shares(totals, _same_label)[0], n=round(float(totals.point.sum())))
     return _beyond_chance(same, agreement.alpha, totals)

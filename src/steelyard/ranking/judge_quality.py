@@ -10,17 +10,9 @@ from steelyard.ranking.annotation_features import UNKNOWN, Traits
 from steelyard.ranking.conflicts import ConflictGraphs, RankedGraphs
 from steelyard.ranking.judgment_table import NONE, TIE, Aggregate, JudgmentTable
 from steelyard.ranking.leave_one_out import UNDEFINED, standing, tiers_of_others
-from steelyard.statistics.agreement import (
-    NUM_CELLS,
-    NUM_LABELS,
-    Labels,
-    coincidences,
-    compared,
-    distinct,
-    labels_of,
-    oriented,
-)
+from steelyard.statistics.agreement import NUM_CELLS, NUM_LABELS, Labels, coincidences, compared, labels_of, oriented
 from steelyard.statistics.bias import NUM_LENGTH, NUM_POSITION, length_columns, position_columns
+from steelyard.statistics.distinct import distinct_codes
 from steelyard.statistics.unit_bootstrap import Entries, Group
 
 UNREAD, TIED, KEPT, CONFLICTING = range(4)
@@ -79,7 +71,7 @@ def _raters(
 ) -> Entries:
     num_kinds = max(1, len(table.kinds))
     code = table.judge * num_kinds + table.kind
-    codes, rater = distinct(code, len(table.judges) * num_kinds)
+    codes, rater = distinct_codes(code, len(table.judges) * num_kinds)
     groups = [("judge", table.judges[code // num_kinds], table.kinds[code % num_kinds]) for code in codes.tolist()]
     columns = [
         CONFLICT + conflict_states(graphs.by_judge),
@@ -139,7 +131,7 @@ def _agreement(table: JudgmentTable, traits: Traits) -> Entries:
     verdicts = table.verdicts
     width = max(1, int(table.num_responses.max(initial=1)))
     low, high = np.minimum(verdicts.left, verdicts.right), np.maximum(verdicts.left, verdicts.right)
-    items, item = distinct((verdicts.graph * width + low) * width + high, len(table.cases) * width**2)
+    items, item = distinct_codes((verdicts.graph * width + low) * width + high, len(table.cases) * width**2)
     is_read = verdicts.verdict != NONE
     again = is_read & (np.bincount(item[is_read], minlength=len(items)) > 1)[item]
     item, judge, kind = item[again], table.judge[again], table.kind[again]
@@ -161,13 +153,13 @@ def _agreement(table: JudgmentTable, traits: Traits) -> Entries:
 
 def _confusions(word: str, names: tuple[str, ...], labels: Labels, unit: Integers) -> _EntryPart:
     both = compared(labels)
-    codes, group = distinct(both.first * len(names) + both.second, len(names) ** 2)
+    codes, group = distinct_codes(both.first * len(names) + both.second, len(names) ** 2)
     groups = [(word, names[code // len(names)], names[code % len(names)]) for code in codes.tolist()]
     return _EntryPart(groups, unit[both.item], group, both.cell)
 
 
 def _coincidences(group: Group, labels: Labels, unit: Integers) -> _EntryPart:
-    units, place = distinct(unit, int(unit.max(initial=-1)) + 1)
+    units, place = distinct_codes(unit, int(unit.max(initial=-1)) + 1)
     sums = coincidences(labels, place[labels.item], len(units))
     row, column = np.nonzero(sums)
     return _EntryPart((group,) if len(row) else (), units[row], np.zeros(len(row), np.int64), column, sums[row, column])
@@ -180,7 +172,7 @@ def _authors(table: JudgmentTable, traits: Traits, unit: Integers) -> Entries:
     known = (verdicts.verdict != NONE) & (left >= 0) & (right >= 0) & (left != right)
     left, right, verdict = left[known], right[known], verdicts.verdict[known]
     code = np.minimum(left, right) * len(names) + np.maximum(left, right)
-    codes, group = distinct(code, len(names) ** 2)
+    codes, group = distinct_codes(code, len(names) ** 2)
     groups = [("authors", names[code // len(names)], names[code % len(names)]) for code in codes.tolist()]
     return _concatenate([_EntryPart(groups, unit[known], group, oriented(left, right, verdict))], AUTHOR_WIDTH)
 

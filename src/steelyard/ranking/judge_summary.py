@@ -30,7 +30,7 @@ from steelyard.statistics import bias
 from steelyard.statistics.agreement import NUM_CELLS
 from steelyard.statistics.bias import Chosen
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.unit_bootstrap import Draws, Group, Summed, Tally, estimate_shares
+from steelyard.statistics.unit_bootstrap import Draws, Group, Tally, UnitSums, estimate_shares
 
 MOST_JUDGES = 500
 MOST_PAIRS_OF_JUDGES = 2000
@@ -145,7 +145,7 @@ class QualityTables:
     def draw(self, *, seed: int) -> QualityDraws:
         """Draw the bootstrap over prompts, the same for all tables."""
         tables = (self._raters, self._graphs, self._agreement, self._authors)
-        return QualityDraws(*(table.drawn(seed=seed) for table in tables))
+        return QualityDraws(*(table.draw(seed=seed) for table in tables))
 
     def judges(self, draws: QualityDraws) -> JudgeSummary:
         """Return the quality of every judge and every kind."""
@@ -213,7 +213,7 @@ def _with_ends(conflicts: Conflicts, ratios: tuple[Estimate, Estimate] | None) -
     )
 
 
-def _conflict_ratios(totals: Summed) -> tuple[Estimate, Estimate]:
+def _conflict_ratios(totals: UnitSums) -> tuple[Estimate, Estimate]:
     """Return the conflict ratio over all readable judgments and over the strict ones, from `conflict_states`."""
     ratio, of_strict = estimate_shares(totals, lambda sums: _conflicts(sums, start=0))
     return ratio, of_strict
@@ -237,7 +237,7 @@ _MEASURES: Mapping[str, Callable[[Floats], Chosen]] = {
 }
 
 
-def _quality(totals: Summed) -> JudgeQuality:
+def _quality(totals: UnitSums) -> JudgeQuality:
     sums = totals.point
     # All measures in one call: the resamples are summed once.
     flat = estimate_shares(totals, lambda columns: _concatenate([measure(columns) for measure in _MEASURES.values()]))

@@ -12,7 +12,8 @@ from steelyard.core.arrays import Integers
 from steelyard.ranking.conflicts import RankedGraphs
 from steelyard.ranking.judgment_table import NONE, Aggregate, Edges
 from steelyard.ranking.tiers import tiers_of
-from steelyard.statistics.agreement import FIRST, NUM_LABELS, SECOND, TIED, distinct, oriented, vote
+from steelyard.statistics.agreement import FIRST, NUM_LABELS, SECOND, TIED, oriented, vote
+from steelyard.statistics.distinct import distinct_codes
 
 AGREES, UNORDERED, AGAINST, UNDEFINED = range(4)
 
@@ -77,7 +78,7 @@ def _rows(by_judge: RankedGraphs, num_judges: int) -> tuple[_Rows, int]:
     key = (case_of[verdicts.graph] * width + low) * width + high
     label = oriented(verdicts.left, verdicts.right, verdicts.verdict)
     num_cases = int(case_of.max(initial=-1)) + 1
-    keys, cell = distinct(key, num_cases * width**2)
+    keys, cell = distinct_codes(key, num_cases * width**2)
     cells = _Cells(keys, _count(cell, label, len(keys)))
     num_cells = np.bincount(keys // width**2, minlength=num_cases)
     first_cell = np.cumsum(num_cells) - num_cells

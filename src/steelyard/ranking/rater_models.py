@@ -21,8 +21,8 @@ from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import (
     MOST_UNITS,
     Entries,
-    Summed,
     Tally,
+    UnitSums,
     estimate_share_difference,
     estimate_shares,
 )
@@ -203,7 +203,7 @@ def _scores(
     for name, predicted in predictions.items():
         for model in models:
             tally.add(_entries(predicted, model, name))
-    draws = tally.drawn(seed=seed)
+    draws = tally.draw(seed=seed)
     scores = []
     for rater in dict.fromkeys((*predictions, EVERYONE)):
         names = list(predictions) if rater == EVERYONE else [rater]
@@ -246,8 +246,10 @@ def _entries(predicted: _Predicted, model: str, rater: str) -> Entries:
     return Entries(((rater, model),), unit, column, predicted.columns[model].reshape(-1))
 
 
-def _score(rater: str, model: str, totals: Summed, base: Summed, predictions: Sequence[_Predicted]) -> RaterModelScore:
-    both = Summed(*(np.concatenate(columns, axis=-1) for columns in zip(totals, base, strict=True)))
+def _score(
+    rater: str, model: str, totals: UnitSums, base: UnitSums, predictions: Sequence[_Predicted]
+) -> RaterModelScore:
+    both = UnitSums(*(np.concatenate(columns, axis=-1) for columns in zip(totals, base, strict=True)))
 
     def parts(sums: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         right, taken, base_right, base_taken = (sums[..., at] for at in (0, 1, _COLUMNS, _COLUMNS + 1))

@@ -5,7 +5,7 @@ In reading order:
 - `pair_counts`: the outcomes of a prompt's pairs, accuracy and exact match.
 - `groups`: cells, strata and units of a bench's prompts.
 - `bootstrap`: the bootstrap over prompts within strata; `unit_bootstrap`: without strata, for judgments and pairs;
-  `distinct_rows`: why it is fast.
+  `distinct`: why it is fast.
 - `intervals`: `Estimate`, and how an interval and a p-value follow from resamples.
 - `aggregation`, `headline`, `prompt_means`: from sums to the numbers of an evaluation.
 - `significance`, `standings`: differences between models, and their ranks.

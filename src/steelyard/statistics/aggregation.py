@@ -1,12 +1,13 @@
 """From totals by cell to reported numbers: shares of groups, means over groups, and their intervals."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, ratio
 from steelyard.core.seeds import generator
+from steelyard.core.types import JsonObject
 from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.groups import Cell
 from steelyard.statistics.intervals import SHARE, Estimate, Evidence, Scale, difference, interval
@@ -103,7 +104,7 @@ def estimate_macro(totals: Totals, groups: Groups, share: Share) -> Estimate:
     return estimate(totals, lambda sums: macro(sums, groups, share), below.sum(), groups=present)
 
 
-def estimate_groups(totals: Totals, groups: Groups) -> dict[str, dict[str, Any]]:
+def estimate_groups(totals: Totals, groups: Groups) -> JsonObject:
     """Return accuracy and exact match of each group by its name."""
     return {
         name: {
@@ -114,7 +115,7 @@ def estimate_groups(totals: Totals, groups: Groups) -> dict[str, dict[str, Any]]
     }
 
 
-def means(totals: Totals) -> dict[str, Any]:
+def means(totals: Totals) -> JsonObject:
     """Return accuracy and exact match as the mean over first-tier categories, over all pairs, and by group."""
     categories, everything = by_category(totals.cells), all_cells(totals.cells)
     languages = group_cells(totals.cells, lambda cell: cell.language or "unknown")

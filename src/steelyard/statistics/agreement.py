@@ -1,6 +1,6 @@
 """Agreement of raters who labelled the same items: observed, Cohen's kappa, Krippendorff's alpha, all from counts.
 
-A label is 0 (the first response is better), 1 (the second is) or 2 (a tie); 3 is no label. An *item* is a pair of
+A label is 0 (the first response is better), 1 (the second is) or 2 (a tie); 3 means unlabelled. An *item* is a pair of
 responses of one prompt, in whatever order they were shown: `oriented` gives every label one direction.
 Every measure is a function of sums of counts, so that its interval follows from resampling the counts of prompts.
 """
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.core.arrays import Floats, Integers, ratio
+from steelyard.statistics.distinct import distinct_codes
 from steelyard.statistics.intervals import CORRELATION, Estimate
 
 FIRST, SECOND, TIED, UNLABELLED = range(4)
@@ -18,7 +19,6 @@ NUM_LABELS = 3
 NUM_CELLS = NUM_LABELS**2
 _STRICT = np.array([0, 1, 3, 4])
 _TURNED = np.array([SECOND, FIRST, TIED, UNLABELLED])
-_DENSE = 64
 _FEWEST = 30
 """Prompts below which an agreement beyond chance has no interval."""
 KAPPA = CORRELATION._replace(fewest=_FEWEST)
@@ -49,19 +49,6 @@ def oriented(left: Integers, right: Integers, label: Integers) -> Integers:
     return np.where(left > right, _TURNED[label], label)
 
 
-def distinct(code: Integers, bound: int) -> tuple[Integers, Integers]:
-    """Return the sorted distinct codes, all below ``bound``, and the position of each code among them."""
-    if bound > _DENSE * len(code) + 4096:
-        return np.unique(code, return_inverse=True)
-    # With few possible codes, marking those that occur is faster than sorting.
-    is_used = np.zeros(bound, np.bool_)
-    is_used[code] = True
-    codes = np.flatnonzero(is_used)
-    place_of = np.empty(bound, np.int64)
-    place_of[codes] = np.arange(len(codes))
-    return codes, place_of[code]
-
-
 def vote(counts: Integers) -> Integers:
     """Return the label with strictly most votes, else a tie: counts of labels (…, 3) to (…)."""
     first, second, tied = counts[..., FIRST], counts[..., SECOND], counts[..., TIED]
@@ -74,7 +61,7 @@ def labels_of(item: Integers, rater: Integers, label: Integers) -> Labels:
     item, rater, label = item[is_labelled], rater[is_labelled], label[is_labelled]
     num_raters = int(rater.max(initial=0)) + 1
     code = item.astype(np.int64) * num_raters + rater
-    pairs, place = distinct(code, int(code.max(initial=-1)) + 1)
+    pairs, place = distinct_codes(code, int(code.max(initial=-1)) + 1)
     counts = np.bincount(place * NUM_LABELS + label, minlength=len(pairs) * NUM_LABELS)
     return Labels(pairs // num_raters, pairs % num_raters, vote(counts.reshape(-1, NUM_LABELS)))
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from steelyard.core.arrays import Booleans, Floats, Integers
 from steelyard.core.seeds import generator
-from steelyard.statistics.distinct_rows import DistinctRows, RowCodes, distinct_rows, row_codes
+from steelyard.statistics.distinct import DistinctRows, RowCodes, distinct_rows, row_codes
 from steelyard.statistics.groups import Cell, Label, Layout, Stratum, evidence_of_groups, layout_of, rank_within
 from steelyard.statistics.intervals import Evidence
 
@@ -185,7 +185,7 @@ def _distinct_units(stratum: Stratum, statistics: Integers, codes: RowCodes | No
     """Return what the stratum's units add to its cells. If every unit is one prompt of one cell, codes are counted."""
     is_plain = len(stratum.cells) == 1 and stratum.num_units == len(stratum.rows)
     if codes is not None and is_plain:
-        return codes.count(stratum.rows)
+        return codes.count_rows(stratum.rows)
     num_cells, num_columns = len(stratum.cells), statistics.shape[1]
     place = stratum.unit * num_cells + stratum.column
     size = stratum.num_units * num_cells

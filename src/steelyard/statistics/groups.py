@@ -129,24 +129,20 @@ def units_of(names: Sequence[Sequence[str]]) -> list[str]:
     # Prompts with one name each are units of that name, and so are prompts without a shared name.
     if num_names == len(names) or len(set(chain.from_iterable(names))) == num_names:
         return [first for first, *_ in names]
-    leader = list(range(len(names)))
-    holder: dict[str, int] = {}
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    def root(place: int) -> int:
-        while leader[place] != place:
-            leader[place] = leader[leader[place]]
-            place = leader[place]
-        return place
-
-    for place, aliases in enumerate(names):
-        for name in aliases:
-            low, high = sorted((root(place), root(holder.setdefault(name, place))))
-            leader[high] = low
+    # A graph of prompts and names, in which each prompt is joined to its names.
+    number: dict[str, int] = {}
+    name = np.array([number.setdefault(alias, len(number)) for alias in chain.from_iterable(names)])
+    prompt = np.repeat(np.arange(len(names)), [len(aliases) for aliases in names])
+    size = len(names) + len(number)
+    graph = coo_array((np.ones(num_names, np.int8), (prompt, len(names) + name)), shape=(size, size))
+    component = connected_components(graph, directed=False)[1][: len(names)].tolist()
     unit_names: dict[int, str] = {}
-    for place, (first, *_) in enumerate(names):
-        unit = root(place)
+    for unit, (first, *_) in zip(component, names, strict=True):
         unit_names[unit] = min(unit_names.get(unit, first), first)
-    return [unit_names[root(place)] for place in range(len(names))]
+    return [unit_names[unit] for unit in component]
 
 
 def layout_of(labels: Sequence[Label]) -> Layout:
@@ -192,16 +188,16 @@ def _units_by_stratum(units: _Units, cell: Integers, names: Sequence[str]) -> di
     place = np.array([distinct.index(name) for name in names], np.int64)[cell[units.rows]]
     low, high = (end.reduceat(place, units.starts) if len(place) else place for end in (np.minimum, np.maximum))
     plain = {name: np.flatnonzero((low == high) & (low == index)) for index, name in enumerate(distinct)}
-    plain = {name: members for name, members in plain.items() if len(members)}
+    strata: dict[str, Integers] = {name: members for name, members in plain.items() if len(members)}
     several: dict[str, list[int]] = defaultdict(list)
     for unit in np.flatnonzero(low != high).tolist():
-        strata = np.unique(place[units.starts[unit] : units.starts[unit] + units.sizes[unit]])
-        several[_BETWEEN.join(distinct[index] for index in strata)].append(unit)
-    return plain | {name: np.array(members, np.int64) for name, members in several.items()}
+        parts = np.unique(place[units.starts[unit] : units.starts[unit] + units.sizes[unit]])
+        several[_BETWEEN.join(distinct[index] for index in parts)].append(unit)
+    return strata | {name: np.array(members, np.int64) for name, members in several.items()}
 
 
 def _join_few(units_of_stratum: dict[str, Integers]) -> None:
-    """Move strata of few units into larger ones, because few units determine no variance."""
+    """Move units across several strata into the largest of these if they are too few to determine a variance."""
     for name in sorted(name for name in units_of_stratum if _BETWEEN in name):
         hosts = [part for part in name.split(_BETWEEN) if part in units_of_stratum]
         if len(units_of_stratum[name]) < _FEWEST and hosts:

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.core.arrays import Floats
-from steelyard.core.types import Record
+from steelyard.core.types import JsonObject, Record
 from steelyard.statistics.aggregation import ACCURACY, by_category, estimate, estimate_difference, macro
 from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.groups import Cell
@@ -43,8 +43,8 @@ class Breakdown(NamedTuple):
 class Headline(NamedTuple):
     """The headline of a bench. ``name``: its key in a summary; ``about``: what it is the mean of.
 
-    ``n`` is the number of prompts or pairs behind the value of ``formula``. ``missing``: the parts without which there
-    is no headline, with the reason; the formula is then not used.
+    ``n`` is the number of prompts or pairs behind the value of ``formula``. ``missing``: the absent parts that the
+    headline needs, with the reason; the formula is then not used.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Headline(NamedTuple):
     n: float
     missing: Mapping[str, str] = {}
 
-    def record(self, totals: Totals) -> dict[str, Any]:
+    def record(self, totals: Totals) -> JsonObject:
         """Return its part of a summary: ``headline``, the name, and the estimate under it; or null, and ``missing``."""
         if self.missing:
             return {"headline": None, "missing": dict(self.missing)}

@@ -15,14 +15,14 @@ determines that variance, so `_PRIOR` of a prompt whose pairs are all wrong toge
 
 from functools import lru_cache
 from math import exp, isnan, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from steelyard.core.arrays import Floats
-from steelyard.core.types import Record
+from steelyard.core.types import JsonObject, Record
 
 _TAIL = 0.975
 _PRIOR = 0.5
@@ -36,7 +36,7 @@ _LARGEST_EXPONENT = 50.0
 
 
 class Scale(NamedTuple):
-    """The values that a measure can take; None is no bound. ``fewest``: prompts below which it has no interval."""
+    """The values that a measure can take; None means unbounded. ``fewest``: prompts below which it has no interval."""
 
     low: float | None
     high: float | None
@@ -75,7 +75,7 @@ class Estimate(Record, frozen=True):
     method: str | None = None
     why: str | None = None
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the estimate as it is written; ``method`` and ``why`` only if present."""
         return msgspec.to_builtins(self)
 

@@ -114,7 +114,7 @@ def statistics_table(statistics: PromptStatistics, included: Booleans, rule: Exa
 
 
 def with_unscored_right(table: Integers, unscored: UnscoredPairs, other: UnscoredPairs) -> Integers | None:
-    """Return a model's table with every pair right that it alone has no score for; None if there is no such pair.
+    """Return a model's table with every pair right that it alone has no score for; None without such pairs.
 
     ``other`` belongs to the model that it is compared with. Pairs that neither has scored stay as they are. Exact match
     and the bench's columns of a row with such a pair are those of all its unscored pairs right.

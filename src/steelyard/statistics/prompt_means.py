@@ -4,11 +4,12 @@ All intervals use the same drawing of prompts (`bootstrap.draw_blocks`).
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.core.arrays import Floats, Integers, ratio
+from steelyard.core.types import JsonObject
 from steelyard.statistics.aggregation import mean_over_groups
 from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of, one_group
 from steelyard.statistics.intervals import UNBOUNDED, Estimate, Evidence, Scale, difference, interval
@@ -63,9 +64,9 @@ def by_language(blocks: Blocks) -> Grouping:
     return _grouping([cell.language or UNKNOWN_LANGUAGE for cell in blocks.layout.cells], blocks)
 
 
-def summarise(blocks: Blocks, ratios: Mapping[str, Ratio], *, with_groups: bool = True) -> dict[str, Any]:
+def summarise(blocks: Blocks, ratios: Mapping[str, Ratio], *, with_groups: bool = True) -> JsonObject:
     """Return ``macro`` (the plain mean over categories), ``micro`` (over all), and each category and language."""
-    summary: dict[str, Any] = {name: {} for name in ratios}
+    summary: JsonObject = {name: {} for name in ratios}
     categories, languages = by_category(blocks), by_language(blocks)
     for name, measure, sums in _summed(blocks, ratios, categories):
         summary[name] |= {
@@ -141,7 +142,7 @@ def _estimate(blocks: Blocks, measure: Ratio, sums: Sums, group: Integers) -> Es
     return difference(float(point), np.asarray(drawn), n, evidence, discordance=discordance).estimate
 
 
-def _estimate_each(blocks: Blocks, measure: Ratio, sums: Sums, grouping: Grouping) -> dict[str, Any]:
+def _estimate_each(blocks: Blocks, measure: Ratio, sums: Sums, grouping: Grouping) -> JsonObject:
     """Return the estimate of each group that has something to measure."""
     groups = {}
     for place, name in enumerate(grouping.names):

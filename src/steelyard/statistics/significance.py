@@ -1,11 +1,12 @@
 """Differences between models on the same prompts: paired tests, corrections for many tests, and trends over sizes."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.core.arrays import Booleans, Floats, Integers
+from steelyard.core.types import JsonObject
 from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, Share, by_category, macro
 from steelyard.statistics.bootstrap import Items, cell_sums, difference_items, resample
 from steelyard.statistics.groups import Layout
@@ -34,7 +35,7 @@ class Comparison(NamedTuple):
     only_second: int
     detectable: float
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the comparison as it is written."""
         estimates = {"accuracy": self.accuracy.record(), "exact_match": self.exact_match.record()}
         return self._asdict() | estimates
@@ -50,7 +51,7 @@ class Trend(NamedTuple):
     p: float
     sizes: tuple[float, ...]
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the trend as it is written."""
         return {"per_doubling": self.per_doubling.record(), "p": self.p, "sizes": list(self.sizes)}
 
@@ -59,7 +60,8 @@ def share_difference(both: Items, share: Share, *, seed: int) -> Difference:
     """Return a measure (mean over categories) of the first model minus the second's; their columns are side by side.
 
     Prompts are drawn once for both (a paired bootstrap). With the models exchanged, the interval changes its sign and
-    the p-value is the same. Asserts that both have the same denominators.
+    the p-value is the same, unless the models are equal in the sum of every cell: the draws then differ, and p is 1.
+    Asserts that both have the same denominators.
     """
     items = difference_items(both, shared=[share.denominator], compared=[share.numerator])
     gains = items.statistics[:, 1]

@@ -10,7 +10,7 @@ A *unit* is what is drawn: a prompt with all its judgments. When to use which:
 - `share_of`: the share of right entries of one selection; the cost is that of the distinct units, not of all.
 - `area`: the area under the ROC curve.
 
-`estimate_shares` and `estimate_share_difference` form the intervals of sums (`Summed`).
+`estimate_shares` and `estimate_share_difference` form the intervals of sums (`UnitSums`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from steelyard.core.arrays import Booleans, Floats, Integers, ratio
 from steelyard.core.seeds import generator
 from steelyard.statistics.bootstrap import draw_counts, draw_weights
-from steelyard.statistics.distinct_rows import distinct_rows
+from steelyard.statistics.distinct import distinct_rows
 from steelyard.statistics.intervals import SHARE, Estimate, difference, interval, one_sample
 
 MOST_UNITS = 2048
@@ -83,7 +83,7 @@ class Tally:
         flat = entries.unit.astype(np.int64) % num_units * num_columns + place[group] * self.width + column
         np.add.at(self._cells.reshape(-1), flat, 1.0 if entries.amount is None else entries.amount)
 
-    def drawn(self, *, seed: int, num_resamples: int = 1000) -> "Draws":
+    def draw(self, *, seed: int, num_resamples: int = 1000) -> "Draws":
         """Draw the units. One drawing serves all groups, so that their resamples correspond."""
         used = self._cells[self._cells.any(axis=1)]
         return Draws(self._place, used, _unit_weights(seed, num_resamples, len(used)), self.width)
@@ -108,7 +108,7 @@ class Tally:
         self._cells = grown
 
 
-class Summed(NamedTuple):
+class UnitSums(NamedTuple):
     """Sums: ``point`` (column), of each resample ``resampled`` (resample, column), and ``by_unit`` (unit, column)."""
 
     point: Floats
@@ -132,19 +132,19 @@ class Draws(NamedTuple):
         """Return the groups of the tally."""
         return tuple(self.place)
 
-    def totals(self, groups: Sequence[Group]) -> Summed:
+    def totals(self, groups: Sequence[Group]) -> UnitSums:
         """Return the sums over the groups, by column."""
         return self._summed(self._columns(groups).sum(axis=1))
 
-    def totals_each(self, several: Sequence[Sequence[Group]]) -> Iterator[Summed]:
+    def totals_each(self, several: Sequence[Sequence[Group]]) -> Iterator[UnitSums]:
         """Yield the `totals` of each of several lists of groups, in order, with few products of matrices."""
         step = max(1, _COLUMNS_AT_A_TIME // self.width)
         for start in range(0, len(several), step):
             part = np.stack([self._columns(groups).sum(axis=1) for groups in several[start : start + step]], axis=1)
             drawn = self._summed(part)
-            yield from (Summed(drawn.point[at], drawn.resampled[:, at], part[:, at]) for at in range(part.shape[1]))
+            yield from (UnitSums(drawn.point[at], drawn.resampled[:, at], part[:, at]) for at in range(part.shape[1]))
 
-    def table(self, groups: Sequence[Group]) -> Summed:
+    def table(self, groups: Sequence[Group]) -> UnitSums:
         """Return the sums of each group by itself: columns become (group, column)."""
         return self._summed(self._columns(groups))
 
@@ -157,14 +157,14 @@ class Draws(NamedTuple):
         start = np.array([self.place[group] for group in groups], np.int64) * self.width
         return self.cells[:, start[:, None] + np.arange(self.width)]
 
-    def _summed(self, table: Floats) -> Summed:
+    def _summed(self, table: Floats) -> UnitSums:
         # Single precision suffices for the sums of a resample.
         flat = table.reshape(len(table), prod(table.shape[1:])).astype(np.float32)
         # Most columns of most tables are empty.
         used = np.flatnonzero(flat.any(axis=0))
         resampled = np.zeros((len(self.weights), flat.shape[1]))
         resampled[:, used] = self.weights @ flat[:, used]
-        return Summed(table.sum(axis=0), resampled.reshape(len(resampled), *table.shape[1:]), table)
+        return UnitSums(table.sum(axis=0), resampled.reshape(len(resampled), *table.shape[1:]), table)
 
 
 @lru_cache(maxsize=1)
@@ -176,7 +176,7 @@ def _unit_weights(seed: int, num_resamples: int, num_units: int) -> NDArray[np.f
     return weights
 
 
-def estimate_shares(summed: Summed, part: Callable[[Floats], tuple[Floats, Floats]]) -> list[Estimate]:
+def estimate_shares(summed: UnitSums, part: Callable[[Floats], tuple[Floats, Floats]]) -> list[Estimate]:
     """Return several shares; ``part`` maps (…, column) to numerators and denominators, each (…, value).
 
     The effective sample of each is the units with a positive denominator.
@@ -191,7 +191,7 @@ def estimate_shares(summed: Summed, part: Callable[[Floats], tuple[Floats, Float
 
 
 def estimate_share_difference(
-    summed: Summed, parts: Callable[[Floats], tuple[Floats, Floats, Floats, Floats]], n: float
+    summed: UnitSums, parts: Callable[[Floats], tuple[Floats, Floats, Floats, Floats]], n: float
 ) -> Estimate:
     """Return one share minus another of the same units.
 
@@ -210,7 +210,7 @@ def estimate_share_difference(
 class SelectionShares(NamedTuple):
     """The share of right entries under each selection. ``summed`` has the columns: right, then selected, of each."""
 
-    summed: Summed
+    summed: UnitSums
     num_selections: int
 
     def of(self, selection: int) -> Estimate:
@@ -237,7 +237,7 @@ def selection_shares(unit: Integers, selected: NDArray, right: NDArray, *, seed:
     table = np.zeros((int(unit.max(initial=-1)) + 1, 2 * selected.shape[1]))
     np.add.at(table, unit, np.concatenate([right, selected], axis=1))
     drawn = [counts @ table for counts in _draw_units(len(table), seed)]
-    return SelectionShares(Summed(table.sum(axis=0), np.concatenate(drawn), table), selected.shape[1])
+    return SelectionShares(UnitSums(table.sum(axis=0), np.concatenate(drawn), table), selected.shape[1])
 
 
 def area(unit: Integers, margin: Floats, is_right: Booleans, *, seed: int) -> Estimate:

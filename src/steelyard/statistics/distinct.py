@@ -1,4 +1,7 @@
-"""Counts of the distinct rows of a table of whole numbers, so that resampling costs the few distinct rows."""
+"""Distinct codes and rows of whole numbers, by counting where sorting is slower.
+
+Resampling a table then costs its few distinct rows (`bootstrap`).
+"""
 
 from math import prod
 from typing import NamedTuple
@@ -7,6 +10,7 @@ import numpy as np
 
 from steelyard.core.arrays import Integers
 
+_DENSE = 64
 _LARGEST_CODE = 2**62
 _ROWS_AT_A_TIME = 2**14
 _MOST_CODES = 2**16
@@ -17,6 +21,19 @@ class DistinctRows(NamedTuple):
 
     rows: Integers
     counts: Integers
+
+
+def distinct_codes(code: Integers, bound: int) -> tuple[Integers, Integers]:
+    """Return the sorted distinct codes, all below ``bound``, and the position of each code among them."""
+    if bound > _DENSE * len(code) + 4096:
+        return np.unique(code, return_inverse=True)
+    # With few possible codes, marking those that occur is faster than sorting.
+    is_used = np.zeros(bound, np.bool_)
+    is_used[code] = True
+    codes = np.flatnonzero(is_used)
+    place_of = np.empty(bound, np.int64)
+    place_of[codes] = np.arange(len(codes))
+    return codes, place_of[code]
 
 
 def distinct_rows(table: Integers) -> DistinctRows:
@@ -42,7 +59,7 @@ class RowCodes(NamedTuple):
     least: tuple[int, ...]
     sizes: tuple[int, ...]
 
-    def count(self, selected: Integers) -> DistinctRows:
+    def count_rows(self, selected: Integers) -> DistinctRows:
         """Count the distinct rows among those at the selected positions."""
         counts = np.bincount(self.code[selected])
         used = np.flatnonzero(counts)
@@ -57,7 +74,7 @@ class RowCodes(NamedTuple):
 
 
 def row_codes(table: Integers) -> RowCodes | None:
-    """Code all rows at once; None if so many codes are possible that counting them costs more than sorting.
+    """Code all rows at once; None if counting the possible codes costs more than sorting.
 
     The table is read in blocks that fit the processor's cache, so that it passes through memory only twice.
     """
