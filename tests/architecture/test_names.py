@@ -17,11 +17,11 @@ IDIOM = re.compile(
 )
 PER_FILE = {"Config"}
 """Each verb and each plug-in has its own Config, and is known by its file."""
-MAX_VAGUE_NAMES = 2
-MAX_IDIOMS = 8
-MAX_UNTYPED_OBJECTS = 75
+MAX_VAGUE_NAMES = 0
+MAX_IDIOMS = 5
+MAX_UNTYPED_OBJECTS = 31
 """`dict[str, Any]` and `Mapping[str, Any]`; JSON of other parties is `JsonObject`."""
-SEVERAL_DEFINITIONS = frozenset({"CaseFile", "Comparison", "HeldOut", "Part", "Rewards", "Source"})
+SEVERAL_DEFINITIONS = frozenset({"Comparison"})
 
 
 def class_places() -> dict[str, list[str]]:

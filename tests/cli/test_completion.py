@@ -12,7 +12,7 @@ from steelyard.cli.completion import (
     complete_bench,
     complete_format,
     complete_model,
-    complete_room,
+    complete_package,
 )
 from steelyard.evaluation.config import UNTRAINED_BASELINES
 
@@ -44,9 +44,9 @@ def asked(words, shell="bash", **environment):
     return subprocess.run([STEELYARD], capture_output=True, text=True, check=False, env=os.environ | told).stdout
 
 
-def test_kinds_of_each_room(there):
-    assert complete_room("mo") == ["models"]
-    assert complete_room("x") == []
+def test_kinds_of_each_package(there):
+    assert complete_package("mo") == ["models"]
+    assert complete_package("x") == []
     assert complete_format("pandal") == ["pandalm"]
     assert complete_model("longe") == ["longer"]
     assert complete_bench("cheems") == ["cheemsbench="]

@@ -119,7 +119,7 @@ def test_items_are_read_whatever_else_they_say(tmp_path):
 def test_what_a_prompt_is_drawn_with_and_the_benchs_own_columns_are_read(tmp_path):
     line = LINE.replace('"scores":{}', '"unit":"q","own":[1,0,2]')
     (tmp_path / "items.jsonl").write_text(LINE + line, encoding="utf-8")
-    found = [(one.unit, one.own) for one in read_items(tmp_path)]
+    found = [(one.unit, one.bench_columns) for one in read_items(tmp_path)]
     assert found == [(None, ()), ("q", (1, 0, 2))]
 
 

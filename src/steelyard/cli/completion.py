@@ -11,7 +11,7 @@ from steelyard.core.plugins import kinds, packages
 BASELINES = ("longer", "shorter", "random", "first", "ngram")
 
 
-def complete_room(incomplete: str) -> list[str]:
+def complete_package(incomplete: str) -> list[str]:
     """Complete a plug-in package."""
     return _beginning(incomplete, packages())
 

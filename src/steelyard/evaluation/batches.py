@@ -70,7 +70,7 @@ class Source(NamedTuple):
         check_comparable(num_pairs=0, num_cases=num_cases)
 
 
-class Part(NamedTuple):
+class BatchResult(NamedTuple):
     """What is kept of one batch: the columns of its cases, scores, headline and baselines, and its lines as written."""
 
     columns: BenchColumns
@@ -85,7 +85,7 @@ class Part(NamedTuple):
     """How many of these scores leave out a language that their case has."""
 
 
-def evaluate_batch(source: Source, scored_cases: Sequence[ScoredCase], judged: Judged | None = None) -> Part:
+def evaluate_batch(source: Source, scored_cases: Sequence[ScoredCase], judged: Judged | None = None) -> BatchResult:
     """Evaluate one batch of scored cases. ``judged``: what a judge said of all its pairs."""
     cases, lines = [scored.case for scored in scored_cases], [scored.scores for scored in scored_cases]
     columns = source.columns(cases)
@@ -101,10 +101,10 @@ def evaluate_batch(source: Source, scored_cases: Sequence[ScoredCase], judged: J
         matched_ratio=source.config.matched_ratio,
     )
     baselines = {name: _scores_of(model, cases, name) for name, model in source.baselines.items()}
-    return Part(columns, score_columns(lines), headline, baselines, _encoded(lines), _encoded(rows))
+    return BatchResult(columns, score_columns(lines), headline, baselines, _encoded(lines), _encoded(rows))
 
 
-def evaluate_lines(config: bytes, train_cases: Path | None, lines: SideBySide) -> Part:
+def evaluate_lines(config: bytes, train_cases: Path | None, lines: SideBySide) -> BatchResult:
     """Decode one batch of lines, check it and evaluate it: the work of a worker. ``config`` is encoded."""
     source = _built(config, train_cases)
     checked = lines.checked(source.bench)
@@ -122,17 +122,19 @@ def _built(config: bytes, train_cases: Path | None) -> Source:
     return Source(BenchCases((), bench), bench, settings, baselines)
 
 
-def evaluate_scored(source: Source, scored_cases: Iterable[ScoredCase]) -> Iterator[Part]:
+def evaluate_scored(source: Source, scored_cases: Iterable[ScoredCase]) -> Iterator[BatchResult]:
     """Evaluate scored cases batch by batch, as they come."""
     return (evaluate_batch(source, batch) for batch in _batched(scored_cases, attrgetter("case")))
 
 
-def join_parts(source: Source, result: Result, parts: Iterable[Part], judged: Judged | None = None) -> Evaluation:
+def join_parts(
+    source: Source, result: Result, parts: Iterable[BatchResult], judged: Judged | None = None
+) -> Evaluation:
     """Write ``scores.jsonl`` and ``items.jsonl`` as the parts come, and return the columns of the whole bench.
 
     Raises EvidenceError where a response has no score for another reason than its length, unless ``allow_unscored``.
     """
-    stripped: list[Part] = []
+    stripped: list[BatchResult] = []
     scores_path, items_path = result.path("scores.jsonl"), result.path("items.jsonl")
     with ExitStack() as files:
         score_file, item_file = (files.enter_context(atomic_write(path)) for path in (scores_path, items_path))

@@ -27,7 +27,7 @@ class Config(BaseConfig, frozen=True):
     the model has no score and its pairs count as wrong, beside bounds; ``allow_unscored`` takes other reasons too.
     ``pairs``: null takes a case's listed pairs where it has them, else every pair across tiers. ``allow_overlap`` takes
     prompts that the model was trained on, and counts them. ``matched_ratio``: two answers are of like length where the
-    longer one has at most so many times the code points of the shorter.
+    longer one has at most this multiple of the code points of the shorter.
     """
 
     bench_kind: str = "cases"

@@ -112,8 +112,8 @@ def model_names(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]])
 
 def _statistics(items: Sequence[Item]) -> Integers:
     counted = [item for item in items if item.exact_match is not None]
-    rows = [(item.num_pairs, item.num_correct, 1, item.exact_match, *item.own) for item in counted]
-    return np.array(rows, dtype=np.int64).reshape(len(rows), 4 + (len(counted[0].own) if counted else 0))
+    rows = [(item.num_pairs, item.num_correct, 1, item.exact_match, *item.bench_columns) for item in counted]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), 4 + (len(counted[0].bench_columns) if counted else 0))
 
 
 def _unscored(items: Sequence[Item]) -> UnscoredPairs:

@@ -26,9 +26,9 @@ from steelyard.statistics.pair_counts import ExactRule, count_unscored, exact_ma
 class Item(msgspec.Struct, frozen=True, kw_only=True):
     """One case of an evaluation; ``exact_match`` is null where it is not counted.
 
-    ``unit``: the name under which the prompt is resampled, null for its id. ``own``: the bench's own columns.
-    ``unscored``: the pairs without a score or verdict; ``exact_if_right`` and ``own_if_right`` are the columns with all
-    of these right.
+    ``unit``: the name under which the prompt is resampled, null for its id. ``bench_columns``: the columns that the
+    bench adds. ``unscored``: the pairs without a score or verdict; ``exact_if_right`` and ``own_if_right`` are the
+    columns with all of these right.
     """
 
     prompt: str
@@ -40,7 +40,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     language: str | None = None
     subset: str | None = None
     unit: str | None = None
-    own: tuple[int, ...] = ()
+    bench_columns: tuple[int, ...] = msgspec.field(default=(), name="own")
     unscored: tuple[tuple[str, str], ...] = ()
     exact_if_right: bool = False
     own_if_right: tuple[int, ...] = ()

@@ -143,7 +143,7 @@ def compare_languages(
     """Compare the languages of an evaluation with ``english``, by the arithmetic of its bench (``breakdown``)."""
     items, coverage = evaluation.items, evaluation.coverage
     labels = [Label(item.unit or item.prompt, item.cell) for item in items]
-    rows = [(item.num_pairs, item.num_correct, 1, bool(item.exact_match), *item.own) for item in items]
+    rows = [(item.num_pairs, item.num_correct, 1, bool(item.exact_match), *item.bench_columns) for item in items]
     layout = layout_of(labels)
     totals = resample(Items(layout, np.array(rows, dtype=np.int64), num_resamples), seed=seed)
     confusions = resample(Items(layout, _confusions(items, english), num_resamples), seed=seed)

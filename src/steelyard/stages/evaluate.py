@@ -16,7 +16,7 @@ from steelyard.core.plugins import build, load
 from steelyard.core.protocols import JudgeModel
 from steelyard.core.types import Counts, Meta, Run
 from steelyard.evaluation.batches import (
-    Part,
+    BatchResult,
     Source,
     evaluate_batch,
     evaluate_lines,
@@ -157,7 +157,7 @@ def _with_scores(
     return _Evaluated(evaluation, _Model(scores.stem, None, self_test))
 
 
-def _parts(source: Source, scores: Path, train_cases: Path | None, workers: int | None) -> Iterator[Part]:
+def _parts(source: Source, scores: Path, train_cases: Path | None, workers: int | None) -> Iterator[BatchResult]:
     """Evaluate the lines of both files side by side, with one process a core where there is much to read."""
     files = source.cases.line_files
     if files is None:

@@ -14,7 +14,7 @@ def test_every_plugin_is_listed_with_what_it_is():
         assert all(listed[package].values())
 
 
-def test_one_room_as_text():
+def test_one_package_as_text():
     output = CliRunner().invoke(build_app(), ["list", "formats"]).output
     assert output.startswith("formats\n")
     assert "models" not in output.split("\n")[0]

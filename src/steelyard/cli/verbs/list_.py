@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from steelyard.cli.completion import complete_room
+from steelyard.cli.completion import complete_package
 from steelyard.cli.output import columns, print_lines
 
 
 def command(
-    room: Annotated[
+    package: Annotated[
         str | None,
-        typer.Argument(autocompletion=complete_room, help="formats, models, benches or engines; all without it."),
+        typer.Argument(autocompletion=complete_package, help="formats, models, benches or engines; all without it."),
     ] = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -31,15 +31,19 @@ def command(
     from steelyard.core.plugins import describe, kinds, packages
     from steelyard.plugins.published_models import published_models
 
-    if room is not None and room not in packages():
-        raise KindError(f"there is no package of plug-ins {room!r}", allowed=choices(room, packages()))
-    contents = {name: {kind: describe(name, kind) for kind in kinds(name)} for name in ([room] if room else packages())}
+    if package is not None and package not in packages():
+        raise KindError(f"there is no package of plug-ins {package!r}", allowed=choices(package, packages()))
+    contents = {
+        name: {kind: describe(name, kind) for kind in kinds(name)} for name in ([package] if package else packages())
+    }
     if as_json:
-        published: dict[str, Any] = {"published": msgspec.to_builtins(published_models())} if room == "models" else {}
+        published: dict[str, Any] = (
+            {"published": msgspec.to_builtins(published_models())} if package == "models" else {}
+        )
         typer.echo(json.dumps(contents | published, indent=2, ensure_ascii=False))
         return
     print_lines(_lines(contents))
-    if room == "models":
+    if package == "models":
         print_lines(_published_lines())
 
 
