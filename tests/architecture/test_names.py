@@ -1,7 +1,4 @@
-"""Plain names: one definition for each public class name, nouns for values, standard English in docstrings.
-
-The lists and ceilings below are what is still to be improved. They may only shrink.
-"""
+"""Plain names: one definition for each public class name, nouns for values, standard English in docstrings."""
 
 import ast
 import re
@@ -17,11 +14,8 @@ IDIOM = re.compile(
 )
 PER_FILE = {"Config"}
 """Each verb and each plug-in has its own Config, and is known by its file."""
-MAX_VAGUE_NAMES = 0
-MAX_IDIOMS = 5
-MAX_UNTYPED_OBJECTS = 31
-"""`dict[str, Any]` and `Mapping[str, Any]`; JSON of other parties is `JsonObject`."""
-SEVERAL_DEFINITIONS = frozenset({"Comparison"})
+MAX_UNTYPED_OBJECTS = 22
+"""`dict[str, Any]` and `Mapping[str, Any]`; JSON of other parties is `JsonObject`. The number may only shrink."""
 
 
 def class_places() -> dict[str, list[str]]:
@@ -66,17 +60,17 @@ def untyped_objects(tree: ast.Module) -> int:
 
 def test_a_class_name_has_one_definition():
     several = {name: places for name, places in class_places().items() if len(places) > 1}
-    assert {name: places for name, places in several.items() if name not in SEVERAL_DEFINITIONS} == {}
+    assert several == {}
 
 
 def test_values_are_named_by_their_nouns():
     places = [f"{source.path}:{name}" for source in sources() for name in vague_names(source.tree)]
-    assert len(places) <= MAX_VAGUE_NAMES, "\n".join(places)
+    assert places == []
 
 
 def test_docstrings_are_standard_english():
     places = [f"{source.path}: {idiom}" for source in sources() for idiom in idioms(source.tree)]
-    assert len(places) <= MAX_IDIOMS, "\n".join(places)
+    assert places == []
 
 
 def test_records_have_types():

@@ -1,7 +1,7 @@
 from steelyard.cli.pipelines import arm_table, difference_lines
 from steelyard.recipes.experiments import Arm, ArmDifference
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.significance import Comparison
+from steelyard.statistics.significance import PairedComparison
 
 NOTHING = Estimate(None, None, None, 0)
 
@@ -12,7 +12,7 @@ def arm(name, estimate):
 
 def difference(p):
     estimate = Estimate(0.25, 0.125, 0.5, 9)
-    return ArmDifference("b", "a", Comparison(estimate, estimate, p, p, 1, 0, 0.1), p)
+    return ArmDifference("b", "a", PairedComparison(estimate, estimate, p, p, 1, 0, 0.1), p)
 
 
 def test_a_row_for_each_arm():

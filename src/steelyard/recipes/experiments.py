@@ -21,7 +21,7 @@ from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, by_category,
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Layout
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.significance import Comparison, compare, holm
+from steelyard.statistics.significance import PairedComparison, compare, holm
 from steelyard.training.summary import TrainingSummary
 
 NUM_RESAMPLES = 2000
@@ -136,7 +136,7 @@ class ArmDifference(NamedTuple):
 
     first: str
     second: str
-    comparison: Comparison
+    comparison: PairedComparison
     p_corrected: float
 
     def record(self) -> JsonObject:

@@ -19,7 +19,7 @@ _POWER_AND_LEVEL = 1.959964 + 0.841621
 """The normal quantiles of a two-sided level of 5 % and of a power of 80 %."""
 
 
-class Comparison(NamedTuple):
+class PairedComparison(NamedTuple):
     """The first model minus the second.
 
     ``p_accuracy``: two-sided, of the test that the interval of the difference belongs to. ``p_exact_match``: McNemar's
@@ -84,7 +84,7 @@ def share_difference(both: Items, share: Share, *, seed: int) -> Difference:
     return tested.reversed() if is_reversed else tested
 
 
-def compare(layout: Layout, first: Integers, second: Integers, *, num_resamples: int, seed: int) -> Comparison:
+def compare(layout: Layout, first: Integers, second: Integers, *, num_resamples: int, seed: int) -> PairedComparison:
     """Compare two tables of statistics, shape (prompt, 4), over the same prompts in the same order.
 
     Prompts are drawn once for both (a paired bootstrap), within category and subset, parallel items together.
@@ -95,7 +95,7 @@ def compare(layout: Layout, first: Integers, second: Integers, *, num_resamples:
     exact_match = share_difference(both, EXACT_MATCH, seed=seed)
     only_first = int((first[:, EXACT] > second[:, EXACT]).sum())
     only_second = int((second[:, EXACT] > first[:, EXACT]).sum())
-    return Comparison(
+    return PairedComparison(
         accuracy.estimate,
         exact_match.estimate,
         accuracy.p,
