@@ -179,7 +179,7 @@ class StageCommand(Verb):
         return self._generated.params
 
     @params.setter
-    def params(self, params: Any) -> None:
+    def params(self, params: Any) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Ignore those of the placeholder that Typer registers."""
 
     @property

@@ -19,7 +19,7 @@ _PACKAGE = "steelyard"
 _EVALUATED = ("typing", "collections.abc", "pathlib", "msgspec", "math")
 """Modules of other packages that annotations and defaults may use; all are imported already, or quickly."""
 REQUIRED = msgspec.NODEFAULT
-_Field = type(msgspec.field(default=None))
+_Field: Any = type(msgspec.field(default=None))
 
 
 class Setting(NamedTuple):
@@ -137,8 +137,9 @@ def _fields(definition: _Definition) -> dict[str, Setting]:
     for statement, following in zip(node.body, [*node.body[1:], None], strict=True):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             default = REQUIRED if statement.value is None else names.evaluate(statement.value)
-            if isinstance(default, _Field):
-                default = default.default_factory() if default.default is REQUIRED else default.default
+            if type(default) is _Field:
+                field: Any = default
+                default = field.default_factory() if field.default is REQUIRED else field.default
             name, annotation = statement.target.id, names.evaluate(statement.annotation)
             fields[name] = Setting(name, annotation, default, _docstring(following))
     return fields
@@ -146,8 +147,9 @@ def _fields(definition: _Definition) -> dict[str, Setting]:
 
 def _docstring(node: ast.stmt | None) -> str:
     """Return the literal that follows a field, in one line; empty where there is none."""
-    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-    return " ".join(node.value.value.split()) if is_text else ""  # pyright: ignore[reportAttributeAccessIssue]
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
+        return ""
+    return " ".join(node.value.value.split()) if isinstance(node.value.value, str) else ""
 
 
 @cache
@@ -188,9 +190,10 @@ def _alias(node: ast.Import | ast.ImportFrom, name: str) -> ast.alias:
 @cache
 def _statements(module: str) -> Mapping[str, ast.stmt]:
     """Return the top-level statements of a module by the names that they define."""
-    source = files(_PACKAGE).joinpath(*module.split(".")[1:])
-    file = source.with_name(f"{source.name}.py")
-    path = file if file.is_file() else source.joinpath("__init__.py")
+    *packages, name = module.split(".")[1:]
+    folder = files(_PACKAGE).joinpath(*packages)
+    file = folder.joinpath(f"{name}.py")
+    path = file if file.is_file() else folder.joinpath(name, "__init__.py")
     statements: dict[str, ast.stmt] = {}
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         nested = node.body if isinstance(node, ast.If) else [node]  # names under `if TYPE_CHECKING:` too

@@ -83,7 +83,7 @@ class ComparedModel(Record, frozen=True, kw_only=True):
     folder: str
     value: Estimate
     accuracy: Estimate
-    exact_match: Estimate
+    exact_match: Estimate | None
     coverage: Coverage | None
     bounds: Range | None
     best_rank: int

@@ -21,10 +21,9 @@ from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, by_category,
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Layout
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.significance import PairedComparison, compare, holm
+from steelyard.statistics.significance import NUM_RESAMPLES, PairedComparison, compare, holm
 from steelyard.training.summary import TrainingSummary
 
-NUM_RESAMPLES = 2000
 _FEWEST_SEEDS = 3
 Tables = dict[str, JsonObject]
 """Stages by name, as tables of a recipe."""

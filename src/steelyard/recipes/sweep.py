@@ -16,7 +16,6 @@ from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject
 from steelyard.io.atomic import write_text
 from steelyard.recipes.experiments import (
-    NUM_RESAMPLES,
     Arm,
     ArmDifference,
     Experiment,
@@ -32,7 +31,7 @@ from steelyard.recipes.experiments import (
 )
 from steelyard.recipes.recipe import Recipe, build_recipe
 from steelyard.recipes.run import run
-from steelyard.statistics.significance import Trend, trend
+from steelyard.statistics.significance import NUM_RESAMPLES, Trend, trend
 
 TABLE_FILE, PLOT_FILE = "sweep.json", "sweep.svg"
 _ALIKE = 0.02

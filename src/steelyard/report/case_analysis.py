@@ -208,15 +208,15 @@ def graph_edges(judgments: Iterable[Judgment]) -> tuple[PairEdge, ...]:
     verdicts: dict[tuple[str, str], list[str]] = {}
     arrows: set[tuple[str, str]] = set()
     for judgment in judgments:
-        pair = (judgment.left, judgment.right)
-        if pair[::-1] in verdicts:
-            verdicts[pair[::-1]].append(_REVERSED[judgment.verdict])
+        pair, opposite = (judgment.left, judgment.right), (judgment.right, judgment.left)
+        if opposite in verdicts:
+            verdicts[opposite].append(_REVERSED[judgment.verdict])
         else:
             verdicts.setdefault(pair, []).append(judgment.verdict)
         if judgment.verdict in ("left", "tie"):
             arrows.add(pair)
         if judgment.verdict in ("right", "tie"):
-            arrows.add(pair[::-1])
+            arrows.add(opposite)
     reached = _reachable(arrows)
     return tuple(
         PairEdge(

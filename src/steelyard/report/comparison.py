@@ -73,8 +73,11 @@ def _model_table(summary: ComparisonSummary) -> Table:
             *((percent(model.value.value), spread(model.value)) if _has_headline(summary) else ()),
             percent(model.accuracy.value),
             spread(model.accuracy),
-            percent(model.exact_match.value),
-            spread(model.exact_match),
+            *(
+                (DASH, DASH)
+                if model.exact_match is None
+                else (percent(model.exact_match.value), spread(model.exact_match))
+            ),
         )
         for model in summary.models
     ]

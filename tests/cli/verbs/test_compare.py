@@ -47,4 +47,4 @@ def test_a_part_of_a_bench_says_what_is_missing(tmp_path):
     words = [*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=100"]
     lines = call("compare", *words).stdout.splitlines()
     assert lines[0] == "2 models on mrewardbench_translation, ranked by accuracy (95 % intervals)"
-    assert lines[1].startswith("no headline, for want of: easy_en_de (0 prompts, published with 100), ")
+    assert lines[1].startswith("no headline, because these are missing: easy_en_de (0 prompts, published with 100), ")

@@ -25,12 +25,13 @@ def lines(run: "Run[ComparisonSummary]", out: Path) -> Iterator[str]:
     summary = run.summary
     yield f"{len(summary.models)} models on {summary.bench}, ranked by {summary.ranked_by} (95 % intervals)"
     if summary.missing:
-        yield f"no headline, for want of: {', '.join(f'{name} ({why})' for name, why in summary.missing.items())}"
+        missing = ", ".join(f"{name} ({why})" for name, why in summary.missing.items())
+        yield f"no headline, because these are missing: {missing}"
     for model in summary.models:
         ranks = (model.best_rank, model.worst_rank)
         rank = f"rank {ranks[0]}" if ranks[0] == ranks[1] else f"rank {ranks[0]} to {ranks[1]}"
         value = "" if summary.ranked_by == "accuracy" else f"{summary.ranked_by} {interval_text(model.value)}, "
-        bounds = "" if model.bounds is None else f" ({model.bounds['high']:.3f} if every unscored pair were right)"
+        bounds = "" if model.bounds is None else f" ({model.bounds.high:.3f} if every unscored pair were right)"
         yield f"  {model.name}: {value}accuracy {interval_text(model.accuracy)}{bounds}, {rank}"
     if summary.unlike_coverage:
         yield "not read alike, so that a difference is partly one of the length limits (unscored pairs count as wrong;"

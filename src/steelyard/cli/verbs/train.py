@@ -35,16 +35,16 @@ def process_group() -> AbstractContextManager[Any]:
 def lines(run: Run, out: Path) -> Iterator[str]:
     """Yield the size of the training, the share of the data that it used, its loss and its held-out accuracy."""
     summary = run.summary
-    length = summary["length"]
+    length = summary.length
     yield (
-        f"{out}: trained in {summary['num_steps']:,} steps on {summary['num_pairs']:,} pairs of "
-        f"{summary['num_prompts']:,} prompts; that is {summary['share_of_pairs_kept']:.1%} of the data's "
-        f"{length['num_pairs']:,} pairs, and {summary['num_prompts'] / max(length['num_prompts'], 1):.1%} of its "
-        f"{length['num_prompts']:,} prompts"
+        f"{out}: trained in {summary.num_steps:,} steps on {summary.num_pairs:,} pairs of "
+        f"{summary.num_prompts:,} prompts; that is {summary.share_of_pairs_kept:.1%} of the data's "
+        f"{length.num_pairs:,} pairs, and {summary.num_prompts / max(length.num_prompts, 1):.1%} of its "
+        f"{length.num_prompts:,} prompts"
     )
-    yield f"final loss {summary['final_loss']:.4f}"
-    if measured := summary["held_out"]:
-        yield f"held-out accuracy {measured['accuracy']:.4f} on {measured['num_pairs']:,} pairs"
+    yield f"final loss {summary.final_loss:.4f}"
+    if measured := summary.held_out:
+        yield f"held-out accuracy {measured.accuracy:.4f} on {measured.num_pairs:,} pairs"
 
 
 command = StageVerb(
