@@ -239,7 +239,7 @@ def _pairs_across_tiers(tiers: Integers, sizes: Integers) -> Integers:
     """Return case, better and worse response of every pair across tiers, shape (3, pair), in order of the rankings."""
     case_of = np.repeat(np.arange(len(sizes)), sizes)
     tier, place = tiers
-    parts = [np.zeros((3, 0), np.int64)]
+    parts: list[Integers] = [np.zeros((3, 0), np.int64)]
     for prompts, rows in prompts_by_size(case_of, len(sizes)):
         tiers_of = tier[rows]
         is_ranked = tiers_of != UNRANKED
