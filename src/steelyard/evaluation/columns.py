@@ -245,7 +245,7 @@ def _pairs_across_tiers(tiers: Integers, sizes: Integers) -> Integers:
         is_ranked = tiers_of != UNRANKED
         is_better = (tiers_of[:, :, None] < tiers_of[:, None, :]) & is_ranked[:, :, None] & is_ranked[:, None, :]
         row, better, worse = np.nonzero(is_better)
-        parts.append(np.stack([prompts[row], rows[row, better], rows[row, worse]]))
+        parts.append(np.stack([prompts[row], rows[row, better], rows[row, worse]]).astype(np.int64, copy=False))
     pairs = np.concatenate(parts, axis=1)
     return pairs[:, np.lexsort((place[pairs[2]], place[pairs[1]], pairs[0]))]
 
