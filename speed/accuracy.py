@@ -5,7 +5,7 @@ Run: python speed/accuracy.py CASES.jsonl --model FOLDER [--template plain] [--p
 
 Both sides train the last layers and the head of one saved start on the token ids of one encoding. ``--ours`` are arms
 of prompts a step, epochs and rate (4:2:1e-4), ``--trl`` of pairs a step. For each arm and seed: held-out accuracy
-over pairs with a 95 % interval (2,000 resamples of prompts), CPU seconds of the loop and of the whole process, one
+over pairs with a 95% interval (2,000 resamples of prompts), CPU seconds of the loop and of the whole process, one
 thread, and peak memory; then paired differences of accuracy with their intervals, and how many times fewer CPU seconds
 ours took. Ours is `steelyard train` without the scoring of a reference set (`--set reference_prompts=0`); its loop
 holds the pass through the frozen layers. TRL's weights are measured by our scorer.
@@ -143,7 +143,7 @@ def measured(network, examples, asked):
 
 
 def interval(correct, pairs, *, other=None):
-    """Accuracy over pairs, or its difference from another side's, with the 95 % interval over prompts."""
+    """Accuracy over pairs, or its difference from another side's, with the 95% interval over prompts."""
     drawn = generator(0, "resamples").integers(0, len(pairs), (NUM_RESAMPLES, len(pairs)))
     own = correct if other is None else correct - other
     low, high = np.quantile(own[drawn].sum(1) / pairs[drawn].sum(1), [0.025, 0.975])

@@ -85,7 +85,7 @@ def _one_case(cases):
 
 
 def interval(statistics, conversations):
-    """Accuracy over pairs with its 95 % interval: conversations are drawn, with all of their cases."""
+    """Accuracy over pairs with its 95% interval: conversations are drawn, with all of their cases."""
     unit = np.unique(conversations, return_inverse=True)[1]
     correct = np.bincount(unit, statistics.num_correct)
     pairs = np.bincount(unit, statistics.num_pairs)

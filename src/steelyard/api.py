@@ -54,7 +54,7 @@ def evaluate(
 ) -> "EvaluationSummary":
     """The summary of an evaluation, as `steelyard evaluate` writes it: accuracy, exact match, categories, baselines.
 
-    Each value is an ``Estimate`` (value, low, high, n) with a 95 % interval over prompts, null with ``why`` where it
+    Each value is an ``Estimate`` (value, low, high, n) with a 95% interval over prompts, null with ``why`` where it
     has none. A judge (``judged``) compares the pairs themselves.
 
     Raises EvidenceError if responses have no score, unless ``allow_unscored``.

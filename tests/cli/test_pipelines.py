@@ -17,7 +17,7 @@ def difference(p):
 
 def test_a_row_for_each_arm():
     table = arm_table([arm("a", Estimate(0.5, 0.4, 0.6, 9)), arm("a longer name", NOTHING)])
-    assert table.heads == ("prompts", "pairs", "accuracy [95 %]", "seeds ±", "exact match [95 %]")
+    assert table.heads == ("prompts", "pairs", "accuracy [95%]", "seeds ±", "exact match [95%]")
     assert table.rows == [
         ("a", "1,000", "20", "0.500 [0.400, 0.600]", "0.141", "none"),
         ("a longer name", "1,000", "20", "none", "0.141", "none"),

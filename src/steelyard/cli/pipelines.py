@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from steelyard.recipes.recipe import Recipe
 
 _LEVEL = 0.05
-_HEADS = ("prompts", "pairs", "accuracy [95 %]", "seeds ±", "exact match [95 %]")
+_HEADS = ("prompts", "pairs", "accuracy [95%]", "seeds ±", "exact match [95%]")
 
 FileSettings = Annotated[
     list[str] | None,

@@ -141,7 +141,7 @@ def calibrate_tau(
 def rows_by_tau(cases: MarginSurvey, labelled: LabelledVerdicts, taus: Sequence[float], *, seed: int) -> list[TauRow]:
     """Return for each tau its coverage of the cases, and its precision where people judged too.
 
-    The interval is a 95 % bootstrap over prompts, for each tau alone; it does not cover a tau chosen by it.
+    The interval is a 95% bootstrap over prompts, for each tau alone; it does not cover a tau chosen by it.
     """
     total = max(len(cases.margins), 1)
     rows = []
@@ -189,7 +189,7 @@ def check_some_kept(cases: MarginSurvey, tau: float, *, where: str, do: str) -> 
 
 def tau_table(rows: Sequence[TauRow]) -> str:
     """Return the rows of `rows_by_tau` as lines of text."""
-    lines = ["         tau      kept  coverage  precision [95 %]"]
+    lines = ["         tau      kept  coverage  precision [95%]"]
     for row in rows:
         share = row.precision
         measured = "-" if share.n == 0 else f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}] of {share.n:,}"

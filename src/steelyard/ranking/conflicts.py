@@ -69,7 +69,7 @@ class Conflicts(Record, frozen=True, kw_only=True):
 
     ``ratio``: conflicting judgments among the readable ones; ``ratio_of_strict``: among the strict ones;
     ``ratio_mean_per_prompt``: the mean of the prompts' ratios; ``share_of_prompts``: prompts with a conflict;
-    ``share_of_pairs_ordered``: response pairs that the ranking orders. The ends of the 95 % intervals are unset where
+    ``share_of_pairs_ordered``: response pairs that the ranking orders. The ends of the 95% intervals are unset where
     the quality of judges was not measured.
     """
 

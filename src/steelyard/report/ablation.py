@@ -13,7 +13,7 @@ def ablation_figure(rows: Sequence[Row]) -> JsonObject:
     """Return a Vega-Lite specification from the arms in order: name, accuracy over all seeds, accuracy of each seed."""
     order = [name for name, _, _ in rows]
     y = {"field": "arm", "type": "nominal", "sort": order, "title": None, "axis": {"labelLimit": 260}}
-    axis = {"format": ".0%", "title": "accuracy: 95 % interval over prompts; small marks are seeds"}
+    axis = {"format": ".0%", "title": "accuracy: 95% interval over prompts; small marks are seeds"}
     x = {"type": "quantitative", "scale": {"zero": False}, "axis": axis}
     means = [
         {"arm": name, "value": accuracy.value, "low": accuracy.low, "high": accuracy.high} for name, accuracy, _ in rows

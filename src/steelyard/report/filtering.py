@@ -34,7 +34,7 @@ def _precision_panel(rows: Sequence[FilterPrecision]) -> JsonObject:
         "field": "coverage",
         "type": "quantitative",
         "scale": {"domain": [0, 1.35]},
-        "axis": {"format": ".0%", "title": "coverage; 95 % intervals over prompts", "values": [0, 0.25, 0.5, 0.75, 1]},
+        "axis": {"format": ".0%", "title": "coverage; 95% intervals over prompts", "values": [0, 0.25, 0.5, 0.75, 1]},
     }
     return {
         "width": 560,
@@ -63,7 +63,7 @@ def _arms_panel(trial: ShareTrial) -> JsonObject:
     x = {
         "type": "quantitative",
         "scale": {"zero": False},
-        "axis": {"format": ".0%", "title": "accuracy on people's pairs; 95 % intervals over prompts"},
+        "axis": {"format": ".0%", "title": "accuracy on people's pairs; 95% intervals over prompts"},
     }
     return {
         "width": 480,

@@ -56,7 +56,7 @@ def _panel(points: Sequence[ScalingPoint], size: str, title: str, *, colour: str
     if size != "series":
         axis_of_x = {"format": ".3~s", "values": sorted({row[size] for row in rows}), "labelOverlap": "greedy"}
         x |= {"type": "quantitative", "scale": {"type": "log", "padding": 12, "nice": False}, "axis": axis_of_x}
-    axis = {"format": ".0%", "title": "accuracy: 95 % interval over prompts; small marks are seeds"}
+    axis = {"format": ".0%", "title": "accuracy: 95% interval over prompts; small marks are seeds"}
     y = {"type": "quantitative", "scale": {"zero": False}, "axis": axis}
     names = list(dict.fromkeys(row[colour] for row in rows))
     paint = {

@@ -1,4 +1,4 @@
-"""A value with its 95 % interval, formed from the variance of its resamples and the effective number of prompts.
+"""A value with its 95% interval, formed from the variance of its resamples and the effective number of prompts.
 
 This module holds every method and every refusal:
 
@@ -63,7 +63,7 @@ class Evidence(NamedTuple):
 
 
 class Estimate(Record, frozen=True):
-    """A value with its 95 % interval, and the number ``n`` of pairs or prompts that it is computed from.
+    """A value with its 95% interval, and the number ``n`` of pairs or prompts that it is computed from.
 
     ``method`` names an interval that is not formed as the module describes; ``why`` is the reason for having none.
     """

@@ -16,7 +16,7 @@ from steelyard.statistics.pair_counts import EXACT, NUM_COLUMNS, PAIRS
 NUM_RESAMPLES = 2_000
 """The resamples of a paired difference, equal in every stage so that one difference has one interval."""
 _POWER_AND_LEVEL = 1.959964 + 0.841621
-"""The normal quantiles of a two-sided level of 5 % and of a power of 80 %."""
+"""The normal quantiles of a two-sided level of 5% and of a power of 80%."""
 
 
 class PairedComparison(NamedTuple):

@@ -20,7 +20,7 @@ def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
     result = call("compare", "evaluated-a", "evaluated-b", "--out", "compared", "--set", "num_resamples=100")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0] == "2 models on cases, ranked by accuracy (95 % intervals)"
+    assert lines[0] == "2 models on cases, ranked by accuracy (95% intervals)"
     assert any(line.startswith("longer minus random: accuracy -") for line in lines)
     for measure in ("Kendall's tau-b", "first choice", "tiers lost", "accuracy at like length"):
         # the model that likes the longer answer gives equal scores here, and has no correlation at all
@@ -35,7 +35,7 @@ def test_the_headline_of_the_bench_is_told_before_accuracy(tmp_path):
     folders = translation_runs(tmp_path)
     words = [*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=300"]
     lines = call("compare", *words).stdout.splitlines()
-    assert lines[0] == "2 models on mrewardbench_translation, ranked by overall (95 % intervals)"
+    assert lines[0] == "2 models on mrewardbench_translation, ranked by overall (95% intervals)"
     assert lines[1].startswith("  broad: overall 0.58")
     assert lines[3].startswith("narrow minus broad: overall -0.125 [")
     assert lines[4].startswith("  accuracy +0.100 [")
@@ -46,5 +46,5 @@ def test_a_part_of_a_bench_says_what_is_missing(tmp_path):
     folders = translation_runs(tmp_path, subsets=(FIRST,))
     words = [*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=100"]
     lines = call("compare", *words).stdout.splitlines()
-    assert lines[0] == "2 models on mrewardbench_translation, ranked by accuracy (95 % intervals)"
+    assert lines[0] == "2 models on mrewardbench_translation, ranked by accuracy (95% intervals)"
     assert lines[1].startswith("no headline, because these are missing: easy_en_de (0 prompts, published with 100), ")

@@ -18,6 +18,6 @@ def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
     )
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0] == "random on cases by language (95 % intervals, clustered by item)"
+    assert lines[0] == "random on cases by language (95% intervals, clustered by item)"
     assert any(line.startswith("mean without en: ") for line in lines)
     assert any(line.startswith("  family Afro-Asiatic: ") for line in lines)

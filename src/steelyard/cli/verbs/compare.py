@@ -23,7 +23,7 @@ _LEVEL = 0.05
 def lines(run: "Run[ComparisonSummary]", out: Path) -> Iterator[str]:
     """Yield the models with their ranks, then each pair's differences with their p-values."""
     summary = run.summary
-    yield f"{len(summary.models)} models on {summary.bench}, ranked by {summary.ranked_by} (95 % intervals)"
+    yield f"{len(summary.models)} models on {summary.bench}, ranked by {summary.ranked_by} (95% intervals)"
     if summary.missing:
         missing = ", ".join(f"{name} ({why})" for name, why in summary.missing.items())
         yield f"no headline, because these are missing: {missing}"

@@ -54,7 +54,7 @@ def lines(run: "Run[EvaluationSummary]", out: Path) -> Iterator[str]:
     from steelyard.evaluation.tables import plain_estimate
 
     summary = run.summary
-    yield f"{summary.model} on {summary.bench} (95 % intervals)"
+    yield f"{summary.model} on {summary.bench} (95% intervals)"
     yield from _coverage(summary)
     for title in ("overall", "overall_with_prior_sets"):
         estimate = getattr(summary, title)

@@ -58,7 +58,7 @@ def lines(run: "Run[FilterStudySummary]", out: Path) -> Iterator[str | TerminalT
                 for arm in trial.arms
             ],
         )
-    yield "intervals are 95 %, over prompts, paired; not corrected for their number"
+    yield "intervals are 95%, over prompts, paired; not corrected for their number"
     yield str(out / "filters.svg")
 
 

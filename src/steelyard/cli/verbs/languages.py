@@ -23,7 +23,7 @@ def lines(run: "Run[LanguagesSummary]", out: Path) -> Iterator[str | TerminalTab
     """Yield a table of the languages, then means, sections and groups of languages."""
     summary = run.summary
     english = summary.english
-    yield f"{summary.model} on {summary.bench} by language (95 % intervals, clustered by item)"
+    yield f"{summary.model} on {summary.bench} by language (95% intervals, clustered by item)"
     yield f"on {summary.num_shared:,} items that all {len(summary.languages)} languages have"
     if summary.left_out:
         counts = ", ".join(f"{name} {number:,}" for name, number in summary.left_out.items())

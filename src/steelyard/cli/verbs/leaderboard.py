@@ -24,7 +24,7 @@ def lines(run: "Run[LeaderboardSummary]", out: Path) -> Iterator[str]:
     from steelyard.report.leaderboard import rank_range, value_with_interval
 
     summary = run.summary
-    yield f"{len(summary.rows)} models on {summary.bench}, {summary.num_prompts:,} prompts (95 % intervals)"
+    yield f"{len(summary.rows)} models on {summary.bench}, {summary.num_prompts:,} prompts (95% intervals)"
     yield f"ranked by {summary.ranked_by.replace('_', ' ')}: {summary.about}"
     if summary.missing:
         yield f"a part of the bench, which has no headline for want of {len(summary.missing)} parts: see the page"

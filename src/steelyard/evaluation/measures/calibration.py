@@ -231,7 +231,7 @@ def _error(sums: Sums, evidence: Evidence) -> Estimate:
     """Compute ECE with an interval that holds by the triangle inequality.
 
     ECE is a sum of distances, so that it lies no further from the true one than the gaps of all bins together lie from
-    the true gaps. The 95 % quantile of that sum over the resamples is its half-width: rather too wide where bins are
+    the true gaps. The 95% quantile of that sum over the resamples is its half-width: rather too wide where bins are
     well calibrated, since noise makes every distance larger there.
     """
     point, drawn = (ratio(part[..., 0] - part[..., 1], part[..., 2].sum(axis=-1, keepdims=True)) for part in sums)
