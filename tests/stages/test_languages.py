@@ -111,6 +111,16 @@ def test_one_language_alone_or_another_run_is_refused(tmp_path):
         languages(tmp_path / "out", tmp_path / "more")
 
 
+def test_a_record_that_names_no_benchmark_is_refused(tmp_path):
+    run = evaluated(tmp_path, {"en": 3, "he": 3})
+    record = json.loads((run / "run.json").read_text("utf-8"))
+    del record["config"]["bench_kind"]
+    (run / "run.json").write_text(json.dumps(record), "utf-8")
+    with pytest.raises(FileError, match="names no benchmark"):
+        languages(run, tmp_path / "out", Config(num_resamples=5))
+    assert not (tmp_path / "out").exists()
+
+
 def test_every_code_is_of_one_language_and_the_published_ones_are_there():
     from steelyard.plugins.benches.rewardbench import LANGUAGES
 

@@ -86,6 +86,14 @@ def read_evaluation(folder: Path) -> Run[EvaluationSummary]:
     return read_run(folder, Run[EvaluationSummary])
 
 
+def bench_of(run: Run[Any], folder: Path) -> Any:
+    """The benchmark of an evaluation's record. Raises FileError for a record that names none, KindError for another."""
+    kind, settings = run.config.get("bench_kind"), run.config.get("bench")
+    if not isinstance(kind, str) or not isinstance(settings, dict):
+        raise FileError("the record of this evaluation names no benchmark", where=str(folder), do="evaluate again")
+    return build("benches", kind, settings)
+
+
 def has_headline(run: Run[EvaluationSummary]) -> bool:
     """Whether the evaluation has a value: with most pairs unscored it has bounds alone."""
     return run.summary.accuracy.value is not None
@@ -166,8 +174,7 @@ def _check_same(folders: Sequence[Path], items: Sequence[Sequence[Item]], index:
 def headline_of(evaluations: EvaluationSet) -> Headline:
     """The headline by which these evaluations are ranked, or what keeps it away: they hold the same prompts."""
     first = evaluations.evaluated[0]
-    bench = build("benches", first.run.config["bench_kind"], first.run.config["bench"])
-    return bench.headline(_totals(evaluations), evaluations.left_out)
+    return bench_of(first.run, first.folder).headline(_totals(evaluations), evaluations.left_out)
 
 
 def ranking_of(evaluations: EvaluationSet) -> Headline:

@@ -13,6 +13,7 @@ from steelyard.core.errors import ConfigError, EvidenceError, FileError, Place, 
 from steelyard.core.plugins import build
 from steelyard.core.scores import checked_scores
 from steelyard.core.types import Case, JsonObject, Run, Scores
+from steelyard.evaluation.evaluations import bench_of
 from steelyard.evaluation.items import ScoredItem
 from steelyard.io.cases import read_cases
 from steelyard.io.rows import read_rows
@@ -152,7 +153,7 @@ def _read(folder: Path, run: Run, *, is_checked: bool) -> tuple[tuple[CaseFile, 
             continue
         if not is_same:
             remarks.append(f"{path} has CHANGED since {run.stage} read it")
-        bench = None if _holds_cases(path) else _bench(run, role)
+        bench = None if _holds_cases(path) else _bench(folder, run, role)
         if bench is not None or _holds_cases(path):
             unchecked = "" if is_checked else ", as it is now"
             files.append(CaseFile(path, f"read by {run.stage} as {role}{unchecked}", bench))
@@ -176,11 +177,11 @@ def _holds_cases(path: Path) -> bool:
     return isinstance(first.get("prompt"), dict) and "responses" in first
 
 
-def _bench(run: Run, role: str) -> Any:
+def _bench(folder: Path, run: Run, role: str) -> Any:
     """Return the benchmark that read raw rows under this role; null for other inputs, and if it reads cases only."""
     if run.stage != "evaluate" or not role.startswith("bench"):
         return None
-    bench = build("benches", run.config["bench_kind"], run.config["bench"])
+    bench = bench_of(run, folder)
     return bench if bench.source_format is not None else None
 
 

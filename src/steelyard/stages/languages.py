@@ -13,9 +13,8 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import EvidenceError, choices
-from steelyard.core.plugins import build
 from steelyard.core.types import Counts, Run
-from steelyard.evaluation.evaluations import read_evaluation
+from steelyard.evaluation.evaluations import bench_of, read_evaluation
 from steelyard.evaluation.items import Item, read_items
 from steelyard.evaluation.languages import Kin, LanguagesSummary, ParallelEvaluation, compare_languages
 from steelyard.io.progress import log
@@ -75,7 +74,7 @@ def languages(evaluated: Path, out: Path, config: Config = _DEFAULT, *, force: b
                 shared.left_out,
                 run.summary.coverage,
             ),
-            build("benches", run.config["bench_kind"], run.config["bench"]).breakdown,
+            bench_of(run, evaluated).breakdown,
             english,
             {code: kin for code, (_, kin) in known.items()},
             num_resamples=config.num_resamples,
