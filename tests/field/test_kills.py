@@ -147,9 +147,11 @@ def without_times(record):
         role: item["sha256"] for role, item in record["inputs"].items() if item["path"].endswith(".jsonl")
     }
     # A file of the clock's has a hash of the clock's.
-    hashed = (*OF_THE_CLOCK, "replies.sqlite")
+    hashed = (*OF_THE_CLOCK, "replies.sqlite", "report.html")
     record["outputs"] = {name: None if name in hashed else value for name, value in record["outputs"].items()}
-    record["summary"] = {key: value for key, value in record["summary"].items() if "second" not in key}
+    record["summary"] = {
+        key: value for key, value in record["summary"].items() if "second" not in key and key != "num_bytes"
+    }
     return record
 
 
