@@ -105,9 +105,20 @@ def test_a_model_that_needs_its_own_code_is_refused_whatever_stdin_says(folder, 
     assert "MODEL: needs Python code that comes with it, and such code is never run" in written
 
 
-@pytest.mark.parametrize("verb", ["score", "judge", "train", "debias"])
-def test_a_model_of_a_known_architecture_is_loaded_without_the_code_beside_it(folder, verb, monkeypatch, capsys):
-    run(folder, LOADS[verb].replace("MODEL", "DISGUISED"), monkeypatch, capsys)
+@pytest.mark.parametrize(
+    ("verb", "code", "sign_of_loading"),
+    [
+        ("score", 2, "has no trained reward head"),
+        ("judge", 2, "8 of 8 requests failed (too_long 8)"),
+        ("train", 0, "trained at"),
+        ("debias", 0, "pairs in out/cases.jsonl"),
+    ],
+)
+def test_a_model_of_a_known_architecture_is_loaded_without_the_code_beside_it(
+    folder, verb, code, sign_of_loading, monkeypatch, capsys
+):
+    ended, written = run(folder, LOADS[verb].replace("MODEL", "DISGUISED"), monkeypatch, capsys)
+    assert (ended, sign_of_loading in written) == (code, True), written
 
 
 def test_a_configuration_that_names_a_kernel_to_download_is_refused(tmp_path, monkeypatch, capsys):
