@@ -26,7 +26,7 @@ from peers.memory import peak
 from safetensors.torch import load_file
 from workload import HERE, where_it_ran
 
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import generator
 from steelyard.io.atomic import write_text
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.networks.conversation import Rendering, choose_template, complete_template

@@ -17,7 +17,7 @@ import numpy as np
 from resolve_memory import write_repeated
 
 from steelyard.core.errors import Place
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import generator
 from steelyard.io.cases import decode_case
 from steelyard.io.lines import read_batches
 from steelyard.ranking.judgment_table import judgment_table

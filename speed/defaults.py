@@ -20,7 +20,7 @@ import torch
 from torch.nn.functional import softplus
 from workload import HERE, where_it_ran
 
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import generator
 from steelyard.core.types import Case, Pair, Response
 from steelyard.io.atomic import write_text
 from steelyard.io.cases import read_cases

@@ -9,7 +9,7 @@ import time
 import numpy as np
 from workload import where_it_ran, write_results
 
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import generator
 from steelyard.training.batching import greedy_steps, packed_steps, share_in_steps
 
 NUM_PROMPTS, NUM_ANSWERS = 30_000, 5

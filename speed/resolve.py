@@ -20,7 +20,7 @@ import msgspec
 import networkx
 import numpy as np
 
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import generator
 from steelyard.core.types import Case, Judgment, Message, Prompt, Response
 from steelyard.io.cases import write_cases
 from steelyard.ranking.judgment_table import Edges

@@ -10,7 +10,7 @@ import numpy as np
 from packing import NUM_ANSWERS, NUM_PROMPTS, PAIRS, lengths
 from workload import where_it_ran, write_results
 
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import generator
 from steelyard.networks.packing import process_shares
 from steelyard.training.batching import packed_steps
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import generator
 from steelyard.networks.reward_network import RewardNetwork
 from steelyard.ranking.pairs import IndexedPair
 from steelyard.training.examples import Example

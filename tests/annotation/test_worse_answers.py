@@ -26,8 +26,8 @@ from steelyard.annotation.worse_answers import (
     write_drafts,
     wrong_fact,
 )
+from steelyard.core.checks import content_id
 from steelyard.core.errors import ConfigError
-from steelyard.core.identity import content_id
 from steelyard.core.types import Message
 
 EN = Phrases(

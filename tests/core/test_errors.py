@@ -5,8 +5,7 @@ import pytest
 
 from steelyard.core import errors
 from steelyard.core.config import resolve_config
-from steelyard.core.errors import ConfigError, Place, RecordError, UserError, choices
-from steelyard.core.peer_names import PEER_NAMES
+from steelyard.core.errors import PEER_NAMES, ConfigError, Place, RecordError, UserError, choices
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.train import Config as TrainConfig
 

@@ -3,7 +3,7 @@ import hashlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.core.identity import UniqueIds, content_id
+from steelyard.core.checks import UniqueIds, content_id
 
 
 def test_an_id_is_the_hash_of_the_content():

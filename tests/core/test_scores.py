@@ -1,7 +1,7 @@
 import pytest
 
+from steelyard.core.checks import checked_scores
 from steelyard.core.errors import EvidenceError
-from steelyard.core.scores import checked_scores
 from steelyard.core.types import Scores
 from strategies import case
 

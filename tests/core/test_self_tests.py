@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from steelyard.core.plugins import build
-from steelyard.core.self_tests import ComparesAnswers, SelfTest, SelfTested
+from steelyard.core.protocols import ComparesAnswers, SelfTest, SelfTested
 
 
 def test_a_remark_on_a_passed_test_is_a_doubt_and_a_failure_is_none():

@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
+from steelyard.core.checks import checked_scores
 from steelyard.core.errors import EvidenceError
-from steelyard.core.scores import checked_scores
 from steelyard.core.types import Scores
 from steelyard.evaluation.coverage import CoverageCounter, coverage_lines, has_equal_shares, unequal_coverage
 from strategies import case

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.core.identity import content_id
+from steelyard.core.checks import content_id
 from steelyard.core.types import Case, Judgment, Message, Prompt, Response
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.ranking.judgment_table import Only

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import generator
 from steelyard.networks.packing import (
     fill_up,
     num_packed_tokens,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import generator
 from steelyard.ranking.dawid_skene import Pairs, VoteCollector, Votes, by_dawid_skene, vote_columns
 from steelyard.ranking.judgment_table import LEFT, TIE, judgment_table
 from steelyard.ranking.resolution import resolve_table

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import generator
 from steelyard.ranking.dawid_skene import Pairs, Votes, by_dawid_skene
 from steelyard.ranking.rater_models import (
     ALGORITHM_1,

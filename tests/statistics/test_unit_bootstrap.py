@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_measures import reference_estimate, reference_score
-from steelyard.core.arrays import ratio
+from steelyard.core.numerics import ratio
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import (
     FEWEST_UNITS,

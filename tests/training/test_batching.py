@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import generator
 from steelyard.networks.packing import forward_groups
 from steelyard.training.batching import Slot, greedy_steps, packed_steps, share_in_steps, whole_steps
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from steelyard.core.errors import ConfigError, RecordError
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import generator
 from steelyard.core.types import Message, Record
 
 

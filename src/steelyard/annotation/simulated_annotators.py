@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.annotation.task_design import assign, plan_tasks
-from steelyard.core.arrays import Floats
 from steelyard.core.config import Config
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import Floats, generator
 from steelyard.core.types import Judgment, Kind, Verdict
 
 VERDICTS: tuple[Verdict, ...] = ("left", "right", "tie", "none")

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.annotation.corpus import CorpusEntry, Phrases
+from steelyard.core.checks import UniqueIds, content_id
 from steelyard.core.errors import ConfigError
-from steelyard.core.identity import UniqueIds, content_id
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import generator
 from steelyard.core.types import Case, Meta, Prompt, Response
 
 GOOD = "good_answer"

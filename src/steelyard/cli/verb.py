@@ -11,8 +11,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from steelyard.cli.settings import SETTINGS_OPTION, print_settings
-from steelyard.core.errors import ConfigError, UserError
-from steelyard.core.peer_names import PEER_NAMES
+from steelyard.core.errors import PEER_NAMES, ConfigError, UserError
 from steelyard.core.settings_help import read_settings
 from steelyard.io.interrupts import InterruptedRun, interruptible, resumable_work
 from steelyard.io.progress import log

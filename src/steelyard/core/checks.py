@@ -1,12 +1,59 @@
-"""Constraints on a case beyond its types: unique ids, references to existing responses, finite numbers."""
+"""The identity and consistency of cases: generated ids, and checks of a case and its scores beyond their types.
 
+Generated ids are hashes of content, so that equal data get equal ids on every machine and in every run.
+"""
+
+import hashlib
 import math
+from collections import Counter
 from collections.abc import Iterable
 from itertools import chain
 from operator import ne
+from typing import cast
 
-from steelyard.core.errors import RecordError, listed, repeated
-from steelyard.core.types import Case, Rating
+import msgspec
+
+from steelyard.core.errors import EvidenceError, RecordError, listed, repeated
+from steelyard.core.types import Case, JsonObject, Rating, Scores
+
+_canonical = msgspec.json.Encoder(order="deterministic")
+NO_REASON = "no reason given"
+TOO_LONG = "too long"
+"""The reason of a response that exceeds the model's length limit."""
+
+
+def content_id(content: str | JsonObject) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of a text, or of a row encoded with sorted keys."""
+    encoded = content.encode() if isinstance(content, str) else _canonical.encode(content)
+    return hashlib.sha256(encoded).hexdigest()[:16]
+
+
+class UniqueIds:
+    """Make ids unique: a repeated id gets ``~2``, ``~3``, and is counted in ``num_repeated``.
+
+    No id is returned twice: after a literal ``x~2``, the second ``x`` becomes ``x~3``.
+    """
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._times: Counter[str] = Counter()
+        self.num_repeated = 0
+
+    def take(self, wanted: str) -> str:
+        """Return the wanted id, or its next free variant."""
+        unique = wanted
+        self._times[wanted] += 1
+        if wanted in self._taken:
+            self.num_repeated += 1
+            self._times[wanted] = max(2, self._times[wanted])
+            while (unique := f"{wanted}~{self._times[wanted]}") in self._taken:
+                self._times[wanted] += 1
+        self._taken.add(unique)
+        return unique
+
+    def take_all(self, wanted: Iterable[str]) -> tuple[str, ...]:
+        """Return a unique id for each wanted id, in order."""
+        return tuple(self.take(name) for name in wanted)
 
 
 def check_case(case: Case) -> Case:
@@ -89,3 +136,57 @@ def _check_known(path: str, names: Iterable[str], known: set[str]) -> None:
 
 def _refuse(path: str, problem: str, allowed: str) -> None:
     raise RecordError(f"{path}: {problem}", allowed=allowed)
+
+
+def is_too_long(reason: str) -> bool:
+    """Return whether the reason is the length limit, of the model or of a member of a panel."""
+    return reason == TOO_LONG or reason.endswith(f": {TOO_LONG}")
+
+
+def checked_scores(case: Case, line: Scores, *, by: str) -> Scores:
+    """Return the line with a reason for each null. Raises EvidenceError unless it scores exactly this case.
+
+    NaN and infinity are errors: comparisons with them would look like results.
+    """
+    wanted = [response.id for response in case.responses]
+    if _is_complete(line, wanted):
+        if list(line.scores) == wanted and (line.prompt, line.language) == case.key:
+            return line
+        scores = {name: line.scores[name] for name in wanted}
+        return Scores(prompt=case.prompt.id, language=case.prompt.language, scores=scores)
+    _refuse_misfit(case, line, wanted, by)
+    reasons = {name: line.unscored.get(name, NO_REASON) for name in wanted if line.scores[name] is None}
+    return Scores(
+        prompt=case.prompt.id,
+        language=case.prompt.language,
+        scores={name: line.scores[name] for name in wanted},
+        unscored=reasons,
+        cut=line.cut,
+    )
+
+
+def _refuse_misfit(case: Case, line: Scores, wanted: list[str], by: str) -> None:
+    prompt = f"prompt {case.prompt.id!r}"
+    for name in wanted:
+        if name not in line.scores:
+            raise EvidenceError(f"{by} gives no score for response {name!r} of {prompt}")
+    known = set(wanted)
+    for name in (*line.scores, *line.unscored):
+        if name not in known:
+            raise EvidenceError(f"{by} scores response {name!r}, which {prompt} does not have")
+    for name in line.cut:
+        if line.scores.get(name) is None:
+            raise EvidenceError(f"{by} says that it cut response {name!r} of {prompt}, which it did not score")
+    for name, score in line.scores.items():
+        if score is not None and not math.isfinite(score):
+            raise EvidenceError(f"{by} gives {score} for response {name!r} of {prompt}", allowed="a finite number")
+        if score is not None and name in line.unscored:
+            raise EvidenceError(f"{by} gives response {name!r} of {prompt} a score and a reason for having none")
+
+
+def _is_complete(line: Scores, wanted: list[str]) -> bool:
+    """Return whether the line has just a finite number for each response, the usual case."""
+    if line.unscored or line.cut or line.scores.keys() != set(wanted):
+        return False
+    values = line.scores.values()
+    return None not in values and all(map(math.isfinite, cast("Iterable[float]", values)))

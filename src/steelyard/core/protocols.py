@@ -6,14 +6,17 @@ A plug-in is a file with ``Config`` and ``build``; ``build`` returns an object t
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import msgspec
 
 from steelyard.core.comparison import Answer, Comparison, Question, Reply, Request
 from steelyard.core.errors import Place, RecordError
-from steelyard.core.types import Case, JsonObject, Scores
+from steelyard.core.types import Case, JsonObject, Meta, OverLength, Record, Scores
 
 Given = TypeVar("Given")
 Returned = TypeVar("Returned")
+State = Literal["passed", "failed", "not applicable"]
 
 
 def is_number(value: Any) -> bool:
@@ -148,6 +151,54 @@ class JudgeModel(RewardModel, Protocol):
         ``pairs``: for each case, the positions of the responses to compare, where pairs are compared; null for all.
         """
         ...
+
+
+class SelfTest(Record, frozen=True, kw_only=True):
+    """The result of one self-test. ``remark``: why it failed, does not apply, or passed with doubt.
+
+    ``figures`` hold the measured values and their bounds; ``do`` is the remedy of a failed test.
+    """
+
+    name: str
+    state: State
+    figures: Meta = msgspec.field(default_factory=dict)
+    remark: str | None = None
+    do: str | None = None
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Return whether the test passed with a remark that a person should read."""
+        return self.state == "passed" and self.remark is not None
+
+
+@runtime_checkable
+class SelfTested(RewardModel, Protocol):
+    """A reward model that exposes its tokens and its head to tests."""
+
+    def self_tests(self, cases: Sequence[Case]) -> Iterator[SelfTest]:
+        """Run the model's own tests on these cases: first tokens, last token, head, attention kernels."""
+        ...
+
+    def lengths(self, case: Case) -> list[int]:
+        """Return the number of tokens of each response with its prompt, before any cut."""
+        ...
+
+    @property
+    def max_length(self) -> int:
+        """Return the largest number of tokens that the model reads."""
+        ...
+
+    @property
+    def over_length(self) -> OverLength:
+        """Return the rule for longer responses."""
+        ...
+
+
+@runtime_checkable
+class ComparesAnswers(Protocol):
+    """A reward model whose score of a response may depend on the case's other responses, or on their order."""
+
+    compares_answers: bool
 
 
 class Chat(Protocol):

@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Booleans, Floats, Integers
 from steelyard.core.errors import EvidenceError
+from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import Record
 from steelyard.curation.supervised import ScoredBatch, compare_with_people
 from steelyard.curation.supervision import HumanTies

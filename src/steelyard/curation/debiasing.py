@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.core.arrays import Booleans, Integers
 from steelyard.core.config import Config as BaseConfig
+from steelyard.core.numerics import Booleans, Integers
 from steelyard.core.text import num_markdown_marks
 from steelyard.core.types import Case, Record, Response, Scores
 from steelyard.ranking.judgment_table import NO_LANGUAGE

@@ -6,10 +6,9 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from steelyard.core.arrays import Booleans, Floats, Integers
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError, choices
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import Booleans, Floats, Integers, generator
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Meta
 from steelyard.curation.splits import root_text

@@ -10,11 +10,10 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from steelyard.core.arrays import Booleans, Floats, Integers
+from steelyard.core.checks import checked_scores
 from steelyard.core.errors import EvidenceError
+from steelyard.core.numerics import Booleans, Floats, Integers, generator
 from steelyard.core.protocols import TrainableModel
-from steelyard.core.scores import checked_scores
-from steelyard.core.seeds import generator
 from steelyard.core.types import Case, Pair, Record
 from steelyard.curation.filter_study import Config, PairColumns, Study
 from steelyard.curation.filtering import AGREES, LONGER, NOT_AGAINST, VerdictMargins, apply_filters, draw_random

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Booleans, Floats, Integers
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import Booleans, Floats, Integers, generator
 from steelyard.core.types import Record
 from steelyard.curation.calibration import is_kept
 from steelyard.statistics.intervals import Estimate

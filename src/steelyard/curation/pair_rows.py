@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from steelyard.core.checks import UniqueIds
 from steelyard.core.errors import RecordError
-from steelyard.core.identity import UniqueIds
 from steelyard.core.types import Case, JsonObject, Kind, Meta, Pair, Rating, Response
 from steelyard.ranking.judgment_table import Edges
 from steelyard.ranking.pairs import listed_pairs, pairs_of

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from steelyard.core.arrays import Booleans, Floats, Integers
+from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import Case, Counts, Judgment, Kind, Pair, Record, Scores, Verdict
 from steelyard.curation.supervision import KEPT, RULES, SupervisionRule, agree, cut_cycles, margins_of, pair_weights
 from steelyard.ranking.judgment_table import (

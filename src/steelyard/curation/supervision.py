@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from steelyard.core.arrays import Floats, Integers
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
+from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Meta
 from steelyard.ranking.judgment_table import NONE, TIE, Only, Verdicts
 

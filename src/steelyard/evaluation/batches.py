@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from steelyard.core.arrays import Floats
+from steelyard.core.checks import is_too_long
 from steelyard.core.errors import EvidenceError
+from steelyard.core.numerics import Floats
 from steelyard.core.plugins import build
 from steelyard.core.protocols import FormulaModel, RewardModel
-from steelyard.core.scores import is_too_long
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case
 from steelyard.evaluation.benches import BenchCases

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from steelyard.core.arrays import Booleans, Floats, Integers
+from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Prompt, Response, Scores
 from steelyard.ranking.pairs import PairChoice, num_beyond_listed, pairs_of

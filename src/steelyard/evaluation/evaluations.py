@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from steelyard.core.arrays import Integers
 from steelyard.core.errors import EvidenceError, FileError
+from steelyard.core.numerics import Integers
 from steelyard.core.plugins import build
 from steelyard.core.types import Run
 from steelyard.evaluation.items import Item, MeasuredItem, measure_columns, read_items

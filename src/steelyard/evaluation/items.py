@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from steelyard.core.arrays import Floats, Integers
 from steelyard.core.errors import Place, RecordError
+from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.evaluation.columns import BenchColumns, score_columns
 from steelyard.evaluation.measure import MATCHED_RATIO, ScoredBench, item_columns, measures

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Integers, ratio
+from steelyard.core.numerics import Floats, Integers, ratio
 from steelyard.core.types import Record
 from steelyard.evaluation.coverage import Coverage, has_equal_shares
 from steelyard.evaluation.items import Item

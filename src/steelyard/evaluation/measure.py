@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from steelyard.core.arrays import Booleans, Floats, Integers
+from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import Record
 from steelyard.evaluation.columns import BenchColumns, ScoreColumns
 from steelyard.evaluation.questions import PairValues

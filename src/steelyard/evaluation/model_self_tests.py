@@ -10,8 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.core.errors import ModelError
-from steelyard.core.protocols import JudgeModel, RewardModel
-from steelyard.core.self_tests import ComparesAnswers, SelfTest, SelfTested, State
+from steelyard.core.protocols import ComparesAnswers, JudgeModel, RewardModel, SelfTest, SelfTested, State
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Meta, Record, Scores
 from steelyard.io.progress import bar, log, track

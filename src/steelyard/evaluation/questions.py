@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Integers
 from steelyard.core.errors import EvidenceError
+from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Case
 from steelyard.evaluation.columns import BenchColumns, bench_columns
 from steelyard.ranking.pairs import PairChoice

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from steelyard.core.arrays import Floats, Integers
+from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Case, JsonObject, Meta, Record, Scores
 from steelyard.evaluation.columns import BenchColumns, ScoreColumns, score_columns
 from steelyard.evaluation.config import Config

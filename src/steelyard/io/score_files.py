@@ -6,8 +6,8 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from steelyard.core.checks import checked_scores
 from steelyard.core.errors import EvidenceError, Place, RecordError
-from steelyard.core.scores import checked_scores
 from steelyard.core.types import Case, Scores
 from steelyard.io.lines import check_keys, check_utf8, read_batches
 

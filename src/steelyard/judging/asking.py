@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from steelyard.core.checks import content_id
 from steelyard.core.comparison import Answer, Comparison, Question, Reply, Request
 from steelyard.core.errors import ModelError
-from steelyard.core.identity import content_id
 from steelyard.core.protocols import Chat
 from steelyard.core.types import Meta, Record
 from steelyard.io.ledger import Ledger

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Floats
 from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, Outcome, PairVerdict, Showing
+from steelyard.core.numerics import Floats
 from steelyard.core.types import Prompt, Record
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import MOST_UNITS, Entries, Group, Tally, estimate_shares

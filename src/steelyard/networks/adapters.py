@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from steelyard.core.errors import ConfigError, MissingPartError, ModelError
-from steelyard.core.seeds import derived_seed
+from steelyard.core.numerics import derived_seed
 from steelyard.networks.pretrained import load_pretrained
 from steelyard.networks.reward_network import RewardNetwork
 

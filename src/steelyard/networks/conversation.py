@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
+from steelyard.core.checks import TOO_LONG
 from steelyard.core.config import Config
 from steelyard.core.errors import EvidenceError, FileError, ModelError, Place
-from steelyard.core.scores import TOO_LONG
 from steelyard.core.types import Case, Message, OverLength, Response
 from steelyard.io.lines import check_readable, check_utf8
 from steelyard.networks.rendering import TODAY, TemplateFailure, Written, hidden, tokenise, write

@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from steelyard.core.errors import ModelError
-from steelyard.core.seeds import derived_seed
+from steelyard.core.numerics import derived_seed
 from steelyard.core.types import JsonObject
 from steelyard.io.run_folder import path_inside
 from steelyard.networks.devices import keep_few_kernels

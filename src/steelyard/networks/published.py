@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from steelyard.core.checks import TOO_LONG
 from steelyard.core.errors import ModelError
-from steelyard.core.scores import TOO_LONG
-from steelyard.core.self_tests import SelfTest
+from steelyard.core.protocols import SelfTest
 from steelyard.core.types import Case, JsonObject, OverLength, Scores
 from steelyard.networks.conversation import Encoded, EncodedAnswer, Rendering, check_length, encode
 from steelyard.networks.devices import best_device

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 import torch
 
-from steelyard.core.self_tests import SelfTest
+from steelyard.core.protocols import SelfTest
 from steelyard.core.types import Case, Response
 from steelyard.networks.answer_tokens import UNLIKE, num_shared
 from steelyard.networks.conversation import Rendering, encode

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from steelyard.core.checks import checked_scores
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import FileError, ModelError
 from steelyard.core.plugins import load
 from steelyard.core.protocols import JudgeModel, RewardModel
-from steelyard.core.scores import checked_scores
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.atomic import atomic_write
 from steelyard.io.progress import log, track

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.core.seeds import derived_seed
+from steelyard.core.numerics import derived_seed
 
 Hashes = NDArray[np.uint64]
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Integers
+from steelyard.core.numerics import Integers
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Judgment
 from steelyard.ranking.judgment_table import JudgmentTable, NameNumbers, integers

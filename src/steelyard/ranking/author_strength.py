@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from steelyard.core.arrays import Booleans, Floats
+from steelyard.core.numerics import Booleans, Floats
 from steelyard.core.types import Record
 from steelyard.statistics.agreement import FIRST, SECOND, TIED
 from steelyard.statistics.intervals import UNBOUNDED, Estimate, interval, one_sample

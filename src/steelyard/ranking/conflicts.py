@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from steelyard.core.arrays import Integers
+from steelyard.core.numerics import Integers
 from steelyard.core.types import Record
 from steelyard.ranking.judgment_table import NONE, TIE, Aggregate, JudgmentTable, Verdicts, edges_of
 from steelyard.ranking.tiers import tiers_of

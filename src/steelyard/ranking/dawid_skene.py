@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Integers
+from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Record
 from steelyard.ranking.judgment_table import NONE, JudgmentTable, NameNumbers, Verdicts
 from steelyard.statistics.agreement import FIRST, NUM_LABELS, SECOND, TIED, oriented

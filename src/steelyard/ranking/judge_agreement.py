@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from steelyard.core.arrays import Floats
+from steelyard.core.numerics import Floats
 from steelyard.core.types import Record
 from steelyard.statistics import agreement
 from steelyard.statistics.bias import Chosen

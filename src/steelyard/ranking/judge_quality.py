@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Integers
+from steelyard.core.numerics import Integers
 from steelyard.ranking.annotation_features import UNKNOWN, Traits
 from steelyard.ranking.conflicts import ConflictGraphs, RankedGraphs
 from steelyard.ranking.judgment_table import NONE, TIE, Aggregate, JudgmentTable

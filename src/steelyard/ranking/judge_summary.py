@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from steelyard.core.arrays import Floats
+from steelyard.core.numerics import Floats
 from steelyard.core.types import JsonObject, Record
 from steelyard.ranking.author_strength import AuthorStrengths, Ties, author_strengths
 from steelyard.ranking.conflicts import Conflicts, ConflictTables

@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.core.arrays import Integers
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError, EvidenceError, choices, listed
+from steelyard.core.numerics import Integers
 from steelyard.core.types import Case, Judgment, Kind, Ranking
 from steelyard.statistics.aggregation import UNCATEGORISED
 

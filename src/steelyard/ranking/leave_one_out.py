@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Integers
+from steelyard.core.numerics import Integers
 from steelyard.ranking.conflicts import RankedGraphs
 from steelyard.ranking.judgment_table import NONE, Aggregate, Edges
 from steelyard.ranking.tiers import tiers_of

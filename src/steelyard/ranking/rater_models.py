@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from steelyard.core.arrays import Floats, Integers
+from steelyard.core.numerics import Floats, Integers
 from steelyard.ranking.dawid_skene import Pairs, Votes, answers_at, by_dawid_skene, count_labels, pair_keys
 from steelyard.ranking.judgment_table import Aggregate, Verdicts, edges_of
 from steelyard.ranking.tiers import tiers_of

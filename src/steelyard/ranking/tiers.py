@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.core.arrays import Integers
+from steelyard.core.numerics import Integers
 from steelyard.core.types import Ranking
 from steelyard.ranking.judgment_table import Edges
 from steelyard.ranking.tiers_numba import compiled_tiers, is_worth_compiling

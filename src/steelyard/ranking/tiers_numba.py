@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.core.arrays import Integers
+from steelyard.core.numerics import Integers
 from steelyard.ranking.judgment_table import Edges
 
 WIDEST = 32

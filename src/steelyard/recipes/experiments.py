@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from steelyard.core.arrays import Integers
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
+from steelyard.core.numerics import Integers
 from steelyard.core.types import JsonObject, Meta, Record, Run
 from steelyard.evaluation.evaluations import read_evaluations
 from steelyard.io.atomic import atomic_write

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, TypeVar, get_args
 
 import msgspec
 
+from steelyard.core.checks import checked_scores
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, Place, UserError, choices
 from steelyard.core.plugins import build
-from steelyard.core.scores import checked_scores
 from steelyard.core.types import Case, JsonObject, Run, Scores
 from steelyard.evaluation.evaluations import bench_of
 from steelyard.evaluation.items import ScoredItem

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from steelyard.core.arrays import Floats
+from steelyard.core.numerics import Floats
 from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.marks import (
     ALERT,

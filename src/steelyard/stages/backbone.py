@@ -9,7 +9,7 @@ import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
-from steelyard.core.seeds import derived_seed
+from steelyard.core.numerics import derived_seed
 from steelyard.core.types import Case, Counts, Record, Run
 from steelyard.io.atomic import move_into_place
 from steelyard.io.cases import read_cases

@@ -11,8 +11,8 @@ from typing import Generic, TypeVar
 import msgspec
 import numpy as np
 
-from steelyard.core.arrays import Booleans
 from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.numerics import Booleans
 from steelyard.core.text import num_characters, response_text
 from steelyard.core.types import Case, Counts, Pair, Record, Response, Run, Scores
 from steelyard.curation.debiasing import (

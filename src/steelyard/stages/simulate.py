@@ -31,7 +31,7 @@ from steelyard.annotation.worse_answers import (
 )
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError, choices
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import generator
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Counts, Judgment, Record, Run
 from steelyard.curation.splits import split_cases

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, ratio
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import Floats, generator, ratio
 from steelyard.core.types import JsonObject
 from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.groups import Cell

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Integers, ratio
+from steelyard.core.numerics import Floats, Integers, ratio
 from steelyard.statistics.distinct import distinct_codes
 from steelyard.statistics.intervals import CORRELATION, Estimate
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Integers, ratio
+from steelyard.core.numerics import Floats, Integers, ratio
 
 LENGTH_EDGES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 """The upper ends of the bins of relative length difference; each bin includes its upper end."""

@@ -22,8 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.core.arrays import Booleans, Floats, Integers
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import Booleans, Floats, Integers, generator
 from steelyard.statistics.distinct import DistinctRows, RowCodes, distinct_rows, row_codes
 from steelyard.statistics.groups import Cell, Label, Layout, Stratum, evidence_of_groups, layout_of, rank_within
 from steelyard.statistics.intervals import Evidence

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Integers
+from steelyard.core.numerics import Integers
 
 _DENSE = 64
 _LARGEST_CODE = 2**62

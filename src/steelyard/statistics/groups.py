@@ -18,7 +18,7 @@ from zlib import crc32
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Integers
+from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Case
 from steelyard.statistics.intervals import Evidence
 

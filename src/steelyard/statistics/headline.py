@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Floats
+from steelyard.core.numerics import Floats
 from steelyard.core.types import JsonObject, Record
 from steelyard.statistics.aggregation import ACCURACY, by_category, estimate, estimate_difference, macro
 from steelyard.statistics.bootstrap import Totals

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from steelyard.core.arrays import Floats
+from steelyard.core.numerics import Floats
 from steelyard.core.types import JsonObject, Record
 
 _TAIL = 0.975

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Booleans, Floats, Integers
+from steelyard.core.numerics import Booleans, Floats, Integers
 
 ExactRule = Literal["strict", "cheems"]
 UnscoredRule = Literal["wrong", "right", "left_out"]

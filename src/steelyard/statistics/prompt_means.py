@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Integers, ratio
+from steelyard.core.numerics import Floats, Integers, ratio
 from steelyard.core.types import JsonObject
 from steelyard.statistics.aggregation import mean_over_groups
 from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of, one_group

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Booleans, Floats, Integers
+from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import JsonObject
 from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, Share, by_category, macro
 from steelyard.statistics.bootstrap import Items, cell_sums, difference_items, resample

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Booleans, Floats, Integers
-from steelyard.core.seeds import derived_seed
+from steelyard.core.numerics import Booleans, Floats, Integers, derived_seed
 from steelyard.statistics.bootstrap import Items, Totals, cell_sums, resample
 from steelyard.statistics.groups import Layout
 from steelyard.statistics.headline import Formula

@@ -21,8 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.core.arrays import Booleans, Floats, Integers, ratio
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import Booleans, Floats, Integers, generator, ratio
 from steelyard.statistics.bootstrap import draw_counts, draw_weights
 from steelyard.statistics.distinct import distinct_rows
 from steelyard.statistics.intervals import SHARE, Estimate, difference, interval, one_sample

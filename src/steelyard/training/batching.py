@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import generator
 from steelyard.networks.packing import num_packed_tokens
 from steelyard.training.config import Config
 from steelyard.training.examples import Example

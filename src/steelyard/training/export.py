@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import torch
 
-from steelyard.core.arrays import Floats
+from steelyard.core.numerics import Floats
 from steelyard.core.types import Counts
 from steelyard.io.atomic import atomic_write, move_into_place, write_text
 from steelyard.io.progress import log

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import torch
 
-from steelyard.core.arrays import Booleans, Floats
 from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.numerics import Booleans, Floats
 from steelyard.core.types import Case
 from steelyard.io.run_folder import file_hash
 from steelyard.networks.conversation import Rendering, encode

@@ -11,9 +11,8 @@ import msgspec
 import torch
 from torch import Tensor
 
-from steelyard.core.arrays import Floats
 from steelyard.core.errors import EvidenceError, ModelError
-from steelyard.core.seeds import derived_seed
+from steelyard.core.numerics import Floats, derived_seed
 from steelyard.io.progress import log
 from steelyard.networks.devices import LOCAL, Heap, World
 from steelyard.networks.feature_cache import feature_cache

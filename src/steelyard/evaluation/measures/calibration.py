@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Integers, ratio, sigmoid, softplus
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import Floats, Integers, generator, ratio, sigmoid, softplus
 from steelyard.core.types import Record
 from steelyard.evaluation.marks import Spec, colour_of, framed, value_tips
 from steelyard.evaluation.measure import Measure, Needs, ResampledBench

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from steelyard.core.arrays import Floats, Integers
+from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Record
 from steelyard.evaluation.measure import (
     GroupedMeans,

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from steelyard.core.arrays import Booleans, Floats, Integers, sigmoid, softplus
+from steelyard.core.numerics import Booleans, Floats, Integers, sigmoid, softplus
 from steelyard.core.types import Record
 from steelyard.evaluation.measure import (
     GroupedMeans,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Booleans, Floats, Integers
+from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import Record
 from steelyard.evaluation.columns import BenchColumns, prompts_by_size, ranked_responses
 from steelyard.evaluation.marks import BASELINE_COLOUR, Spec, colour_of, framed, model_marks, value_tips

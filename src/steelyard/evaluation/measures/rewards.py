@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from steelyard.core.arrays import Booleans, Floats, Integers, ratio
+from steelyard.core.numerics import Booleans, Floats, Integers, ratio
 from steelyard.core.types import Record
 from steelyard.evaluation.measure import Measure, Needs, ResampledBench
 from steelyard.evaluation.tables import DECIMAL, Grouped, Panel, Table, count, decimal, percent, table, word

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Floats
+from steelyard.core.numerics import Floats
 from steelyard.core.types import Record
 from steelyard.evaluation.columns import Ranked, prompts_by_size, ranked_responses
 from steelyard.evaluation.measure import (

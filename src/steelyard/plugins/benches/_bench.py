@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Integers
 from steelyard.core.errors import EvidenceError, choices
+from steelyard.core.numerics import Integers
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.groups import prompt_names

@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from steelyard.core.arrays import Floats
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError
+from steelyard.core.numerics import Floats
 from steelyard.core.plugins import Plugin
 from steelyard.core.types import Case, JsonObject
 from steelyard.plugins.benches._bench import Benchmark, check_subset, overall

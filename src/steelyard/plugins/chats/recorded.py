@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import asdict
 
+from steelyard.core.checks import content_id
 from steelyard.core.comparison import Alternative, Failure, Reply, Request
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import Place, RecordError
-from steelyard.core.identity import content_id
 from steelyard.core.protocols import Chat
 from steelyard.core.types import JsonObject, Record
 from steelyard.io.lines import read_batches

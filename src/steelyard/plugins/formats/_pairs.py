@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from steelyard.core.checks import UniqueIds
 from steelyard.core.errors import Place, RecordError
-from steelyard.core.identity import UniqueIds
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message, Meta, Pair, Prompt, Rating, Response
 from steelyard.curation.format_support import count_lost

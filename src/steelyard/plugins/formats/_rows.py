@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from steelyard.core.checks import UniqueIds, content_id
 from steelyard.core.errors import Place, RecordError
-from steelyard.core.identity import UniqueIds, content_id
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message, Meta, Prompt, Response
 from steelyard.curation.format_support import AS_READ

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from steelyard.core.checks import UniqueIds
 from steelyard.core.errors import Place, RecordError
-from steelyard.core.identity import UniqueIds
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Rating, Response

@@ -12,10 +12,10 @@ from typing import Literal
 
 import msgspec
 
+from steelyard.core.checks import content_id
 from steelyard.core.comparison import Question
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError
-from steelyard.core.identity import content_id
 from steelyard.core.types import JsonObject, Message, Prompt, Response
 from steelyard.judging.reply_parsing import Form
 from steelyard.plugins.judges._texts import (

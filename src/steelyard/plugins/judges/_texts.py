@@ -9,8 +9,8 @@ from typing import Literal
 
 import msgspec
 
+from steelyard.core.checks import content_id
 from steelyard.core.errors import ConfigError, choices
-from steelyard.core.identity import content_id
 from steelyard.core.types import JsonObject, Prompt
 from steelyard.judging.reply_parsing import Form
 

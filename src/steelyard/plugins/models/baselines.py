@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from steelyard.core.config import Config as BaseConfig
+from steelyard.core.numerics import derived_seeds
 from steelyard.core.plugins import NoSettings, Plugin
-from steelyard.core.seeds import derived_seeds
 from steelyard.core.text import num_characters, num_markdown_marks
 from steelyard.core.types import Case, JsonObject, Response, Scores
 

@@ -8,7 +8,7 @@ import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ModelError
-from steelyard.core.self_tests import SelfTest
+from steelyard.core.protocols import SelfTest
 from steelyard.core.types import Case, JsonObject, OverLength, Scores
 from steelyard.io.progress import log
 from steelyard.io.run_folder import STARTED_FILE

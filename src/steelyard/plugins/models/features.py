@@ -6,9 +6,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.core.arrays import Floats
 from steelyard.core.errors import ConfigError
-from steelyard.core.seeds import generator
+from steelyard.core.numerics import Floats, generator
 from steelyard.core.types import Case, JsonObject
 from steelyard.networks.settings import FeatureSettings
 from steelyard.plugins.models._cross_fitted import CrossFitted, FlatPairs, bradley_terry, normalised

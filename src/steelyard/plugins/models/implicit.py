@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from steelyard.core.checks import TOO_LONG
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, ModelError
-from steelyard.core.scores import TOO_LONG
-from steelyard.core.self_tests import SelfTest
+from steelyard.core.protocols import SelfTest
 from steelyard.core.types import Case, JsonObject, OverLength, Scores
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import Literal
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
-from steelyard.core.protocols import RewardModel
-from steelyard.core.self_tests import ComparesAnswers
+from steelyard.core.protocols import ComparesAnswers, RewardModel
 from steelyard.core.types import Case, JsonObject, Scores
 
 _CASES_AT_A_TIME = 64

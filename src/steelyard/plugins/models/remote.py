@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from steelyard.core.checks import TOO_LONG
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, ModelError
-from steelyard.core.scores import TOO_LONG
 from steelyard.core.text import prompt_text, response_text
 from steelyard.core.types import Case, JsonObject, Message, Response, Scores
 from steelyard.io.http import HttpReply, RequestLimits, post
