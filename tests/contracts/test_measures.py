@@ -16,7 +16,7 @@ from steelyard.evaluation.items import MeasuredItem, item_rows
 from steelyard.evaluation.measure import item_columns, measures
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.evaluation.tables import plain_value
-from steelyard.report.measures import measures_section
+from steelyard.report.evaluation_sections import measures_section
 from steelyard.report.page import page_strings
 from strategies import case, judgment
 

@@ -1,6 +1,6 @@
 import vl_convert
 
-from steelyard.report.ablation import ablation_figure
+from steelyard.report.study_figures import ablation_figure
 from steelyard.statistics.intervals import Estimate
 
 

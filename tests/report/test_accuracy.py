@@ -2,7 +2,7 @@ from evaluation_summaries import baseline, estimate, evaluation_summary, group
 from steelyard.evaluation.measures.accuracy import BenchAccuracy, Named, Range, baseline_word
 from steelyard.evaluation.summary import MissingScores, TiedPairs
 from steelyard.evaluation.tables import word
-from steelyard.report.accuracy import (
+from steelyard.report.evaluation_sections import (
     accuracy_section,
     best_baseline,
     evaluation_cards,

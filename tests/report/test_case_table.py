@@ -2,7 +2,7 @@ import msgspec
 
 from steelyard.io.terminal_text import plain
 from steelyard.report.case_analysis import analyze_case
-from steelyard.report.case_table import ItemList, ItemRow, item_row, list_lines, list_record, table_lines
+from steelyard.report.item_list import ItemList, ItemRow, item_row, list_lines, list_record, table_lines
 from strategies import case
 
 ROWS = (

@@ -2,7 +2,7 @@ from report_figures import accepted, rows
 from steelyard.evaluation.tables import word
 from steelyard.ranking.conflicts import Conflicts, ConflictTables
 from steelyard.ranking.resolution import ResolveSummary
-from steelyard.report.conflicts import (
+from steelyard.report.judgment_sections import (
     conflict_card,
     conflict_figure,
     conflict_section,

@@ -2,7 +2,7 @@ import vl_convert
 
 from steelyard.curation.filter_trials import ArmAccuracy, ShareTrial
 from steelyard.curation.filtering import AreaUnderCurve, FilterPrecision, PrecisionStudy
-from steelyard.report.filtering import filtering_figure
+from steelyard.report.study_figures import filtering_figure
 from steelyard.statistics.intervals import Estimate
 
 

@@ -5,7 +5,7 @@ from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.core.types import Message, Response
 from steelyard.io.cases import write_cases
 from steelyard.report.case_sources import CaseFile, Rule
-from steelyard.report.item_search import ItemFilter, find_item, list_items, nearest_ids
+from steelyard.report.item_list import ItemFilter, find_item, list_items, nearest_ids
 from strategies import case
 
 

@@ -3,7 +3,7 @@ import msgspec
 from report_figures import accepted, rows
 from steelyard.evaluation.tables import word
 from steelyard.ranking.resolution import ResolveSummary
-from steelyard.report.judges import (
+from steelyard.report.judgment_sections import (
     agreement_table,
     author_figure,
     bias_panels,

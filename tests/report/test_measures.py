@@ -9,7 +9,7 @@ from steelyard.evaluation.measures.rewards import RewardDistribution, RewardDist
 from steelyard.evaluation.measures.top_1 import TopOne
 from steelyard.evaluation.tables import DASH, DECIMAL, MINUS, word
 from steelyard.evaluation.tie_policies import Policy
-from steelyard.report.measures import measure_table, measures_section
+from steelyard.report.evaluation_sections import measure_table, measures_section
 
 GROUPS = means(0.5, zh=0.5, he=0.4)
 CURVE = tuple(RegretOfN(budget=budget, model=plain_means(0.5), chance=plain_means(0.7)) for budget in (2, 3))

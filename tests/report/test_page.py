@@ -12,9 +12,8 @@ from report_runs import HOSTILE, all_runs
 from steelyard.evaluation.tables import Sentence, word
 from steelyard.report import page as own
 from steelyard.report.contents import page_of, read_data
-from steelyard.report.html import LANGUAGES
 from steelyard.report.items import packed_text
-from steelyard.report.page import page_strings, render
+from steelyard.report.page import LANGUAGES, page_strings, render
 from steelyard.report.sources import read_sources
 
 VOID = {"meta", "link", "img", "input", "br", "hr", "path", "circle"}

@@ -1,4 +1,4 @@
-from steelyard.report.scaling import ScalingPoint, scaling_figure
+from steelyard.report.study_figures import ScalingPoint, scaling_figure
 from steelyard.statistics.intervals import Estimate
 
 

@@ -1,6 +1,6 @@
 from steelyard.core.types import Counts, Input, Run
 from steelyard.evaluation.tables import word
-from steelyard.report.sections import counts_line, protocol
+from steelyard.report.contents import counts_line, protocol
 
 
 def test_counts_stand_in_one_line():

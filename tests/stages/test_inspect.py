@@ -7,7 +7,7 @@ from steelyard.core.errors import ConfigError, EvidenceError, FileError
 from steelyard.io.cases import write_cases
 from steelyard.networks.conversation import Rendering, encode
 from steelyard.report.case_sources import Rule
-from steelyard.report.item_search import ItemFilter
+from steelyard.report.item_list import ItemFilter
 from steelyard.stages.inspect import InspectOptions, inspect_item, inspect_items
 from steelyard.stages.resolve import resolve
 from steelyard.stages.score import score

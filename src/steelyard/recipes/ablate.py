@@ -197,7 +197,7 @@ def _pairs(measured: MeasuredArms, references: Sequence[str]) -> list[tuple[str,
 def _draw(result: AblationResult) -> str:
     import vl_convert
 
-    from steelyard.report.ablation import ablation_figure
+    from steelyard.report.study_figures import ablation_figure
 
     rows = [(arm.name, arm.accuracy, arm.accuracy_by_seed) for arm in result.arms]
     return vl_convert.vegalite_to_svg(ablation_figure(rows))

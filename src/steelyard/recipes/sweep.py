@@ -220,7 +220,7 @@ def _pairs_of_starts(points: Sequence[SweepPoint], measured: MeasuredArms) -> li
 def _draw(result: SweepResult) -> str:
     import vl_convert
 
-    from steelyard.report.scaling import ScalingPoint, scaling_figure
+    from steelyard.report.study_figures import ScalingPoint, scaling_figure
 
     rows = [
         ScalingPoint(

@@ -22,7 +22,7 @@ from steelyard.evaluation.tables import (
     word,
 )
 from steelyard.report.leaderboard import rank_range
-from steelyard.report.sections import Section
+from steelyard.report.page import Section
 
 _ROW_HEIGHT = 30
 

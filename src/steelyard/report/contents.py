@@ -1,31 +1,35 @@
 """From runs to the contents of the page: read the output of each stage, join it by prompt, choose the sections."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from steelyard.core.types import Counts, Run
 from steelyard.evaluation.comparison import ComparisonSummary
 from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.languages import LanguagesSummary
 from steelyard.evaluation.leaderboard import LeaderboardSummary
 from steelyard.evaluation.measures.accuracy import Named
 from steelyard.evaluation.summary import EvaluationSummary
-from steelyard.evaluation.tables import Sentence, word
+from steelyard.evaluation.tables import Grouped, Sentence, Table, count, table, word
+from steelyard.io.terminal_text import rule_counts
 from steelyard.ranking.resolution import ResolveSummary
-from steelyard.report.accuracy import accuracy_section, evaluation_cards, evaluation_sentences
 from steelyard.report.comparison import (
     comparison_section,
     comparison_sentences,
     language_sentences,
     languages_section,
 )
-from steelyard.report.conflicts import conflict_card, conflict_section, conflict_sentences
+from steelyard.report.evaluation_sections import (
+    accuracy_section,
+    evaluation_cards,
+    evaluation_sentences,
+    measures_section,
+)
 from steelyard.report.items import join_items, pack
-from steelyard.report.judges import judges_section
+from steelyard.report.judgment_sections import conflict_card, conflict_section, conflict_sentences, judges_section
 from steelyard.report.leaderboard import leaderboard_section
-from steelyard.report.measures import measures_section
-from steelyard.report.page import Page
+from steelyard.report.page import CardGroup, Page, Protocol, Section
 from steelyard.report.rewards import rewards_section
-from steelyard.report.sections import CardGroup, Section, counts_line, protocol
 from steelyard.report.sources import (
     FinishedRun,
     KnownCases,
@@ -164,3 +168,54 @@ def _is_simulated(data: ReportData) -> bool:
     if any(source.run.stage == "simulate" for source in data.sources):
         return True
     return any(cases.is_simulated for cases in data.cases.values())
+
+
+def counts_line(name: str, counts: Counts) -> str:
+    """Return what went in, was used, was dropped by which rule, and was noted, in one line."""
+    parts = [f"{count(counts.num_in)} {word('num_in')}", f"{count(counts.num_used)} {word('used')}"]
+    for title, rules in (("dropped", counts.dropped), ("noted", counts.noted)):
+        if rules:
+            numbers = rule_counts({rule.replace("_", " "): number for rule, number in rules.items()})
+            parts.append(f"{word(title)}: {numbers}")
+    return f"{name}: " + " · ".join(parts)
+
+
+def protocol(name: str, run: Run) -> Protocol:
+    """Return the run's settings, seed, inputs, versions, counts and time. Of a path only the last part is shown."""
+    files = [(role, _last_part(source.path), source.sha256) for role, source in run.inputs.items()]
+    written = [(word("output"), output, sha256) for output, sha256 in run.outputs.items()]
+    settings = [(key, value) for key, value in _flat(run.config) if key != "seed"]
+    whole = [(word("seed"), str(run.seed) if run.seed is not None else word("no_seed"))]
+    whole.append((word("seconds"), f"{run.seconds:,.1f}"))
+    counts = [(word("num_in"), count(run.counts.num_in)), (word("used"), count(run.counts.num_used))]
+    for title, rules in (("dropped", run.counts.dropped), ("noted", run.counts.noted)):
+        counts += [(f"{word(title)}: {rule}", count(number)) for rule, number in sorted(rules.items())]
+    return Protocol(
+        name,
+        run.stage,
+        (
+            Grouped("counts", _pairs(counts)),
+            Grouped("settings", _pairs([*whole, *settings])),
+            Grouped("files", table(("role", "file", "sha256"), [*files, *written])),
+            Grouped("versions", _pairs(sorted(run.versions.items()))),
+        ),
+    )
+
+
+def _pairs(rows: Sequence[tuple[str, str]]) -> Table:
+    return table(("setting", "value"), rows)
+
+
+def _flat(settings: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for key, value in settings.items():
+        if isinstance(value, Mapping) and value:
+            rows += _flat(value, f"{prefix}{key}.")
+        else:
+            rows.append((prefix + key, _last_part(value) if isinstance(value, str) else str(value)))
+    return rows
+
+
+def _last_part(path: str) -> str:
+    is_absolute = path.startswith(("/", "\\")) or path[1:3] == ":\\"
+    return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1] if is_absolute else path

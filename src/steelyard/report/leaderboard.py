@@ -8,8 +8,7 @@ from typing import Any
 
 from steelyard.evaluation.leaderboard import HALF_POINTS, LeaderboardRow, LeaderboardSummary, Number
 from steelyard.evaluation.tables import DASH, Grouped, Panel, Table, percent, spread, table, word
-from steelyard.report.html import Strings, code_markup, read_template, script_hash, template_environment
-from steelyard.report.sections import Section
+from steelyard.report.page import Section, Strings, code_markup, read_template, script_hash, template_environment
 from steelyard.statistics.intervals import Estimate
 
 _FIXED = (

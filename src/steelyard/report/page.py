@@ -1,24 +1,69 @@
-"""The page: values in, one self-contained HTML text out. Whatever comes from a user's files is escaped or packed."""
+"""The page: sections, cards and protocols in, one self-contained HTML text out, whose words are in two languages.
 
+Text from the files of a user is escaped or packed; the scripts are those that the policy of the page allows by hash.
+"""
+
+import base64
 import functools
-from typing import NamedTuple
+import hashlib
+import html
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from steelyard.evaluation.measure import measure_texts
-from steelyard.evaluation.tables import Sentence, count
-from steelyard.report.html import (
-    Strings,
-    code_markup,
-    json_markup,
-    read_template,
-    script_hash,
-    template_environment,
-)
+from steelyard.evaluation.tables import Grouped, Panel, Sentence, count
 from steelyard.report.items import Packed, packed_text
-from steelyard.report.sections import CardGroup, Protocol, Section
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+LANGUAGES = ("en", "zh")
+_WORD = re.compile(r"@@([a-z0-9_]+)\|(.*?)@@", re.DOTALL)
+_FOLDER = files("steelyard.report") / "templates"
 _DEFINITION = "define_"
+
+
+class Section(NamedTuple):
+    """A part of the page: its anchor, whose word is the title, the runs that it rests on, and its panels."""
+
+    anchor: str
+    evidence: tuple[str, ...]
+    panels: tuple[Panel, ...]
+
+
+class Card(NamedTuple):
+    """One number at the top of the page: its word, the number, a line below, and what it is about.
+
+    ``tone`` is ``good``, ``bad`` or empty; it colours a small mark.
+    """
+
+    title: str
+    number: str
+    below: str
+    tone: str = ""
+    about: str = ""
+
+
+class CardGroup(NamedTuple):
+    """Cards that belong together, under a title; empty where the page has only one group."""
+
+    title: str
+    cards: tuple[Card, ...]
+
+
+class Protocol(NamedTuple):
+    """The record of one run: settings, files, versions and counts."""
+
+    name: str
+    stage: str
+    tables: tuple[Grouped, ...]
 
 
 class Page(NamedTuple):
@@ -34,6 +79,89 @@ class Page(NamedTuple):
     packed: Packed
     protocols: tuple[Protocol, ...]
     version: str
+
+
+class Strings:
+    """The words of an interface in every language, and HTML made of them; the page shows one language at a time."""
+
+    def __init__(self, name: str, more: Mapping[str, Mapping[str, str]] | None = None) -> None:
+        self.table: dict[str, Mapping[str, str]] = {**tomllib.loads(read_template(name)), **(more or {})}
+
+    def translate(self, text: str, language: str) -> str:
+        """Return the text with its words in one language; a word without translation keeps its fallback."""
+        return _WORD.sub(lambda match: self.table.get(match[1], {}).get(language, match[2]), text)
+
+    def text(self, text: str) -> "Markup":
+        """Return the text as safe HTML in all languages."""
+        return _in_all_languages({language: self.translate(text, language) for language in LANGUAGES})
+
+    def word(self, key: str) -> "Markup":
+        """Return a word as safe HTML in all languages; a name that is not in the table stands as it is."""
+        return _in_all_languages(self.table.get(key, dict.fromkeys(LANGUAGES, key)))
+
+    def sentence(self, sentence: Sentence) -> "Markup":
+        """Return the sentence as safe HTML in all languages, the values in its gaps marked."""
+        from markupsafe import Markup
+
+        spans = []
+        for language in LANGUAGES:
+            gaps = {
+                key: Markup("<b><bdi>{}</bdi></b>").format(self.translate(value, language))
+                for key, value in sentence.values.items()
+            }
+            template = Markup(html.escape(self.table[sentence.key][language], quote=False))
+            spans.append(Markup('<span class="t" lang="{}">{}</span>').format(language, template.format_map(gaps)))
+        return Markup("").join(spans)
+
+
+def _in_all_languages(texts: Mapping[str, str]) -> "Markup":
+    from markupsafe import Markup
+
+    if len(set(texts.values())) == 1:
+        return Markup("<bdi>{}</bdi>").format(texts[LANGUAGES[0]])
+    spans = [Markup('<span class="t" lang="{}">{}</span>').format(language, text) for language, text in texts.items()]
+    return Markup("").join(spans)
+
+
+def template_environment(strings: Strings) -> "Environment":
+    """Return the environment in which templates are rendered: values are escaped, undefined names are errors."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["text"] = strings.text
+    environment.filters["word"] = strings.word
+    environment.filters["sentence"] = strings.sentence
+    environment.filters["translate"] = strings.translate
+    return environment
+
+
+def read_template(name: str) -> str:
+    """Return the text of a file among the templates."""
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def code_markup(code: str) -> "Markup":
+    """Return a script or style of the package as it is written into a page, unescaped."""
+    from markupsafe import Markup
+
+    assert not re.search("</(script|style)", code), "the code would end its element"
+    return Markup(code)
+
+
+def script_hash(script: str) -> str:
+    """Return the hash by which a page's content security policy allows a script."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def json_markup(value: Any) -> "Markup":
+    """Return a value as JSON that is safe inside a script element."""
+    from markupsafe import Markup
+
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    escaped = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Markup(escaped.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
 
 
 def page_strings() -> Strings:

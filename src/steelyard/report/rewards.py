@@ -20,7 +20,7 @@ from steelyard.evaluation.marks import (
     vertical_line,
 )
 from steelyard.evaluation.tables import Figure, Grouped, Mark, Panel, Table, count, decimal, percent, table, word
-from steelyard.report.sections import Section
+from steelyard.report.page import Section
 
 _QUANTILES = (5, 25, 50, 75, 95)
 QUANTILE_WORDS = ("quantile_5", "quantile_25", "median", "quantile_75", "quantile_95")

@@ -180,6 +180,6 @@ def _write_verdicts(result: Result, study: Study, margins: list[float]) -> None:
 def _draw(summary: FilterStudySummary) -> str:
     import vl_convert
 
-    from steelyard.report.filtering import filtering_figure
+    from steelyard.report.study_figures import filtering_figure
 
     return vl_convert.vegalite_to_svg(filtering_figure(summary.precision, summary.downstream))

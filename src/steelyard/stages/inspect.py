@@ -18,9 +18,8 @@ from steelyard.networks.answer_tokens import ShownAnswer, shown_answers
 from steelyard.plugins.reward_models import ModelChoice, choose_model
 from steelyard.report.case_analysis import analyze_case
 from steelyard.report.case_sources import Rule, Target, find_scores, is_folder_model, look_up
-from steelyard.report.case_table import ItemList
+from steelyard.report.item_list import ItemFilter, ItemList, find_item, list_items
 from steelyard.report.item_page import ItemPage
-from steelyard.report.item_search import ItemFilter, find_item, list_items
 
 _PROTOCOL = ("template_hash", "special_tokens", "strip", "max_length", "over_length")
 

@@ -42,9 +42,8 @@ def command(
     from steelyard.cli.output import echo_lines, echo_record, page_width
     from steelyard.core.config import parse_settings, resolve_config
     from steelyard.report.case_sources import choose_rule
-    from steelyard.report.case_table import list_lines, list_record
+    from steelyard.report.item_list import ItemFilter, list_lines, list_record
     from steelyard.report.item_page import page_lines, page_record
-    from steelyard.report.item_search import ItemFilter
     from steelyard.stages.inspect import Config, InspectOptions, inspect_item, inspect_items
 
     rule = choose_rule(only or (), aggregate)
