@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.annotation.task_design import assign, circular_triples, plan_tasks
+from steelyard.annotation.simulated_annotators import assign, plan_tasks
+from steelyard.core.comparison import circular_triples
 from steelyard.core.errors import ConfigError
 
 

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.annotation.corpus import CorpusEntry, Phrases
 from steelyard.annotation.worse_answers import (
     DEGRADATIONS,
+    CorpusEntry,
     Draft,
     DrawnDegradation,
     Material,
+    Phrases,
     code_switched,
     draw_degradations,
     evasive,

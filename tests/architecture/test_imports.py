@@ -3,7 +3,7 @@
 from package_source import Source, imports, sources
 
 PACKAGES = (
-    "core", "statistics", "ranking", "annotation", "prompts", "curation", "io", "judging", "networks", "plugins",
+    "core", "statistics", "ranking", "annotation", "curation", "io", "judging", "networks", "plugins",
     "training", "evaluation", "report", "stages", "recipes", "api", "cli",
 )  # fmt: skip
 PURE = PACKAGES[: PACKAGES.index("io")]

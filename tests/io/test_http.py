@@ -7,8 +7,7 @@ import pytest
 
 from chat_server import sending
 from reward_server import serving
-from steelyard.io.http import RequestLimits, post
-from steelyard.io.settings import Key
+from steelyard.io.http import Key, RequestLimits, post
 
 QUICK = RequestLimits(timeout_seconds=5.0, num_tries=3, wait_seconds=0.01, key=Key())
 

@@ -10,8 +10,7 @@ import pytest
 from many_processes import alone
 from steelyard.core.config import Config
 from steelyard.core.errors import FileError, OutputError
-from steelyard.io.atomic import atomic_write, sweep_parts
-from steelyard.io.locks import only_writer
+from steelyard.io.atomic import atomic_write, only_writer, sweep_parts
 from steelyard.io.run_folder import read_run, result_folder
 
 HOLD = """

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from steelyard.core.errors import RecordError
 from steelyard.core.types import Scores
-from steelyard.io.score_files import read_scored, resumed_lines
+from steelyard.io.cases import read_scored, resumed_lines
 from strategies import case
 
 CASES = [case("p", "ab", language="zh"), case("p", "ab", language="en"), case("שלום", "xyz")]

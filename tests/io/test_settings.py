@@ -5,7 +5,8 @@ from urllib.parse import quote
 import pytest
 
 from steelyard.core.errors import ConfigError, FileError
-from steelyard.io.settings import HIDDEN, Key, check_address, read_key, read_toml
+from steelyard.io.http import HIDDEN, Key, check_address, read_key
+from steelyard.io.lines import read_toml
 
 
 def test_settings_are_read_with_the_mark_that_some_editors_leave(tmp_path):

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.annotation.task_design import assign, plan_tasks
+from steelyard.core.comparison import Triple, circular_triples
 from steelyard.core.config import Config
+from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import Floats, generator
 from steelyard.core.types import Judgment, Kind, Verdict
 
@@ -75,6 +76,44 @@ def compare(perceived: Floats, noise: Noise, rng: np.random.Generator) -> NDArra
     difference = perceived[..., left] - perceived[..., right]
     verdicts = np.where(np.abs(difference) < noise.tie_band, 2, np.where(difference > 0, 0, 1))
     return np.where(rng.random(verdicts.shape) < noise.unreadable, 3, verdicts)
+
+
+class Task(NamedTuple):
+    """One comparison of one prompt: positions of the responses in the order shown, and the annotator."""
+
+    number: int
+    shown: Triple
+    annotator: int
+
+
+def assign(num_prompts: int, num_tasks: int, num_annotators: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Assign an annotator to each task, (prompt, task): none sees a prompt twice, and loads differ by at most one.
+
+    Raises ConfigError for fewer annotators than a prompt has tasks.
+    """
+    if num_annotators < num_tasks:
+        raise ConfigError(
+            f"{num_annotators} annotators for {num_tasks} tasks a prompt",
+            where="num_annotators",
+            allowed=f"{num_tasks} or more: nobody judges a prompt twice",
+        )
+    loads = np.zeros(num_annotators, np.int64)
+    chosen = np.empty((num_prompts, num_tasks), np.int64)
+    for row in chosen:
+        row[:] = np.lexsort((rng.random(num_annotators), loads))[:num_tasks]
+        loads[row] += 1
+        rng.shuffle(row)
+    return chosen
+
+
+def plan_tasks(num_responses: int, annotators: NDArray[np.int64], rng: np.random.Generator) -> tuple[Task, ...]:
+    """Return the tasks of one prompt for a row of `assign`; each triple is shown in its own random order."""
+    return tuple(
+        Task(number, _shuffled(triple, rng), int(annotator))
+        for number, (triple, annotator) in enumerate(
+            zip(circular_triples(num_responses), annotators, strict=True), start=1
+        )
+    )
 
 
 class Candidates(NamedTuple):
@@ -156,3 +195,8 @@ def _judged(
         for shown in (tuple(prompt.ids[place] for place in task.places),)
         for (left, right), code in zip(combinations(range(len(shown)), 2), row, strict=True)
     )
+
+
+def _shuffled(triple: Triple, rng: np.random.Generator) -> Triple:
+    first, second, third = rng.permutation(3)
+    return (triple[first], triple[second], triple[third])

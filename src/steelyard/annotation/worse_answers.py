@@ -1,23 +1,25 @@
-"""Worse answers by code: each kind degrades a good answer by a severity from 0 to 1; with it they make a ranked case.
+"""The entries of the built-in corpus, and worse answers made of them by code, which together make ranked cases.
 
-Every kind is a pure function of the material, the severity and a random generator. Lengths are chosen so that over all
-kinds the longer of two answers is the better one about as often as not.
+Each kind of worse answer degrades a good answer by a severity from 0 to 1. It is a pure function of the material, the
+severity and a random generator. Lengths are chosen so that over all kinds the longer of two answers is the better one
+about as often as not.
 """
 
 import itertools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.annotation.corpus import CorpusEntry, Phrases
 from steelyard.core.checks import UniqueIds, content_id
-from steelyard.core.errors import ConfigError
+from steelyard.core.errors import ConfigError, RecordError
 from steelyard.core.numerics import generator
-from steelyard.core.types import Case, Meta, Prompt, Response
+from steelyard.core.types import Case, Message, Meta, Prompt, Record, Response
 
 GOOD = "good_answer"
 GOOD_QUALITY = 1.0
@@ -35,6 +37,69 @@ _WINDOW = 12
 _CLAUSE_END = re.compile(r"[，。？！；：]|[.?!;:](?=\s|$)|\n")
 _INNER_QUOTES = str.maketrans({"“": "‘", "”": "’", '"': "'"})
 _FEWEST_TOPIC_UNITS, _LONGEST_TOPIC = 4, 60
+
+
+class CorpusEntry(Record, frozen=True, kw_only=True):
+    """One prompt with its good answer. Each of ``facts`` is a right fragment of the answer and a wrong substitute."""
+
+    id: str
+    language: str
+    category: tuple[str, ...]
+    messages: tuple[Message, ...]
+    answer: str
+    facts: tuple[tuple[str, str], ...]
+
+
+class Phrases(Record, frozen=True, kw_only=True):
+    """A language's empty sentences, and the text between two; ``{topic}`` is the beginning of the question."""
+
+    joint: str
+    refusals: tuple[str, ...]
+    hedges: tuple[str, ...]
+    fillers: tuple[str, ...]
+    repeats: tuple[str, ...]
+
+
+def check_entry(entry: CorpusEntry) -> CorpusEntry:
+    """Return the entry if every kind of worse answer can be made of it. Raises RecordError with the reason if not."""
+    if not entry.category:
+        _refuse(entry, "has no category")
+    if not entry.messages or entry.messages[-1].role != "user":
+        _refuse(entry, "does not end with a turn of the user")
+    if not entry.facts:
+        _refuse(entry, "has no facts to substitute")
+    for right, wrong in entry.facts:
+        if entry.answer.count(right) != 1 or right == wrong or not wrong:
+            _refuse(entry, f"has a fact {right!r} that is not exactly once in the answer, or a wrong one like it")
+    places = sorted((entry.answer.index(right), len(right)) for right, _ in entry.facts)
+    if any(start + length > later for (start, length), (later, _) in pairwise(places)):
+        _refuse(entry, "has facts that overlap")
+    return entry
+
+
+def choose_entries(
+    entries: Sequence[CorpusEntry], languages: Collection[str], number: int | None, *, seed: int
+) -> tuple[CorpusEntry, ...]:
+    """Choose entries in the languages: all, or a number drawn evenly from categories and languages.
+
+    Raises ConfigError for fewer than 4 entries, or more than there are.
+    """
+    candidates = [entry for entry in entries if entry.language in languages]
+    if number is None:
+        return tuple(candidates)
+    if not 4 <= number <= len(candidates):
+        raise ConfigError(
+            f"num_prompts is {number}",
+            where="simulate",
+            allowed=f"4 to {len(candidates)}, or none given: all in {', '.join(languages)}",
+        )
+    taken: Counter[tuple[str, str]] = Counter()
+    ranked: list[tuple[int, int, int]] = []
+    for order, place in enumerate(generator(seed, "choice").permutation(len(candidates)).tolist()):
+        stratum = (candidates[place].category[0], candidates[place].language)
+        ranked.append((taken[stratum], order, place))
+        taken[stratum] += 1
+    return tuple(candidates[place] for _, _, place in sorted(ranked)[:number])
 
 
 class Material(NamedTuple):
@@ -295,3 +360,7 @@ def sentences_of(text: str) -> list[str]:
 
 def _words(text: str) -> list[str]:
     return [unit for unit in _UNIT.findall(text) if not unit.isspace()]
+
+
+def _refuse(entry: CorpusEntry, problem: str) -> None:
+    raise RecordError(f"corpus entry {entry.id!r} {problem}", allowed="see annotation/worse_answers.py")

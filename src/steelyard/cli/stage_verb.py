@@ -149,7 +149,7 @@ class StageVerb(NamedTuple):
         """Return the settings of the file, those of ``--set`` over them, and those of options over both."""
         settings: Values = {}
         if (path := values.get("config")) is not None:
-            from steelyard.io.settings import read_toml
+            from steelyard.io.lines import read_toml
 
             settings = read_toml(path)
         settings = _merge(settings, parse_settings(values.get("settings") or ()))

@@ -5,6 +5,7 @@ A judge turns a comparison into questions, a chat turns each question into a rep
 
 from typing import Literal, get_args
 
+from steelyard.core.errors import ConfigError
 from steelyard.core.types import Message, Prompt, Record, Response, Verdict
 
 Failure = Literal["refused", "cut off", "failed"]
@@ -14,6 +15,8 @@ Outcome = Literal["left", "right", "tie", "unreadable", "refused", "cut off", "f
 """The outcome of a compared pair: a verdict, or the reason for its absence."""
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+Triple = tuple[int, int, int]
+"""Positions of three responses that are shown together."""
 VERDICTS: tuple[Verdict, ...] = ("left", "right", "tie")
 
 
@@ -111,3 +114,17 @@ class Answer(Record, frozen=True, kw_only=True):
 
     verdicts: tuple[PairVerdict, ...] = ()
     ratings: tuple[ResponseRating, ...] = ()
+
+
+def circular_triples(num_responses: int) -> tuple[Triple, ...]:
+    """Return the triple design (CHEEMS, section 3.2): each response is shown with the next two around the circle.
+
+    For five responses these are five tasks with 15 verdicts on all 10 pairs: neighbours on the circle are compared
+    twice, the other pairs once. For three, the one triple is judged three times; for four, every pair twice; from six
+    on, pairs more than two apart on the circle are never compared, and their order follows only from others.
+
+    Raises ConfigError below three responses.
+    """
+    if num_responses < 3:
+        raise ConfigError(f"{num_responses} responses", where="triples", allowed="3 or more: a task shows three")
+    return tuple((start, (start + 1) % num_responses, (start + 2) % num_responses) for start in range(num_responses))

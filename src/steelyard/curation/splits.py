@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from steelyard.core.types import Case
-from steelyard.prompts.near_duplicates import Links, near_duplicates, plain_form
+from steelyard.curation.near_duplicates import Links, near_duplicates, plain_form
 
 Stratum = Literal["category", "source", "language"]
 STRATA: tuple[Stratum, ...] = ("category", "source", "language")

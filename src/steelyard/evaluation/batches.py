@@ -33,8 +33,8 @@ from steelyard.evaluation.pair_verdicts import Judged
 from steelyard.evaluation.questions import check_comparable, laid_out
 from steelyard.evaluation.summary import Evaluation, HeadlineColumns, headline_columns, unscored_report
 from steelyard.io.atomic import atomic_write
+from steelyard.io.cases import ScoredCase
 from steelyard.io.run_folder import Result
-from steelyard.io.score_files import ScoredCase
 from steelyard.plugins.reward_models import build_model, scored
 
 _CASES_AT_A_TIME = 1024

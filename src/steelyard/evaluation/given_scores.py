@@ -11,9 +11,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from steelyard.core.errors import Place, RecordError, choices
 from steelyard.core.types import Case, Prompt, Response, Scores
-from steelyard.io.cases import decode_case
+from steelyard.io.cases import ScoredCase, checked_line, decode_case, decode_scores, placed_lines
 from steelyard.io.lines import LineBatch, read_batches
-from steelyard.io.score_files import ScoredCase, checked_line, decode_scores, placed_lines
 
 _CASES_AT_A_TIME = 1024
 _Key = tuple[str, str | None]

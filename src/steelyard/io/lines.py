@@ -1,4 +1,4 @@
-"""Read the lines of a file in batches of raw bytes, and report every way in which a file can be broken."""
+"""Read text files, as lines in batches of raw bytes or as TOML; report every way in which a file can be broken."""
 
 import json
 import re
@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from steelyard.core.config import parse_toml
 from steelyard.core.errors import FileError, Place, RecordError, repeated
+from steelyard.core.types import JsonObject
 
 MAX_LINE_BYTES = 64 * 2**20
 MAX_DECODED_BYTES = 4 * 2**30
@@ -101,6 +103,13 @@ def read_batches(path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_
         yield LineBatch(str(path), tuple(numbers), tuple(lines))
     if not number:
         raise FileError("the file has blank lines only", where=str(path))
+
+
+def read_toml(path: Path) -> JsonObject:
+    """Read the settings in a TOML file. Raises FileError if it is not text, ConfigError with the line that is wrong."""
+    check_text(path)
+    content = path.read_bytes().removeprefix(BYTE_ORDER_MARK)
+    return parse_toml(check_utf8(content, Place(str(path))), where=str(path))
 
 
 def check_utf8(content: bytes, place: Place) -> str:

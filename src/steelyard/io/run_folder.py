@@ -13,9 +13,8 @@ import msgspec
 
 from steelyard.core.errors import FileError, OutputError, UserError
 from steelyard.core.types import Counts, Input, JsonObject, Meta, Record, Run
-from steelyard.io.atomic import atomic_write, remove
+from steelyard.io.atomic import LOCK_FILE, atomic_write, only_writer, remove
 from steelyard.io.lines import check_regular
-from steelyard.io.locks import LOCK_FILE, only_writer
 
 RUN_FILE = "run.json"
 STARTED_FILE = "started.json"

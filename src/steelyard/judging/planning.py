@@ -6,9 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from steelyard.annotation.task_design import circular_triples
 from steelyard.core.checks import content_id
-from steelyard.core.comparison import Answer, Comparison, PairVerdict, Showing
+from steelyard.core.comparison import Answer, Comparison, PairVerdict, Showing, circular_triples
 from steelyard.core.numerics import generator
 from steelyard.core.types import Case, JsonObject, Judgment, Rating, Verdict
 from steelyard.judging.reply_parsing import RATING_RANGE

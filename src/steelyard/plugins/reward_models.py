@@ -15,9 +15,9 @@ from steelyard.core.plugins import load
 from steelyard.core.protocols import JudgeModel, RewardModel
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.atomic import atomic_write
+from steelyard.io.cases import resumed_lines
 from steelyard.io.progress import log, track
 from steelyard.io.run_folder import Result
-from steelyard.io.score_files import resumed_lines
 from steelyard.judging.panel import (
     PanelChoice,
     PanelMember,

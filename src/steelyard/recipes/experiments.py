@@ -15,8 +15,8 @@ from steelyard.core.numerics import Integers
 from steelyard.core.types import JsonObject, Meta, Record, Run
 from steelyard.evaluation.evaluations import read_evaluations
 from steelyard.io.atomic import atomic_write
+from steelyard.io.lines import read_toml
 from steelyard.io.run_folder import read_run
-from steelyard.io.settings import read_toml
 from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, by_category, estimate_macro
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Layout

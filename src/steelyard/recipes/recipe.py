@@ -20,9 +20,8 @@ from steelyard import stages
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, FileError, choices
 from steelyard.core.types import JsonObject, Run
-from steelyard.io.lines import check_readable
+from steelyard.io.lines import check_readable, read_toml
 from steelyard.io.run_folder import path_inside
-from steelyard.io.settings import read_toml
 
 Accepts = Literal["file", "files", "name"]
 _NO_INPUTS = {"out", "config", "force", "workers", "engine"}

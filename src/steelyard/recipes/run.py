@@ -10,8 +10,7 @@ import msgspec
 
 from steelyard.core.errors import FileError, UserError
 from steelyard.core.types import Counts, JsonObject, Record, Run
-from steelyard.io.atomic import atomic_write
-from steelyard.io.locks import only_writer
+from steelyard.io.atomic import atomic_write, only_writer
 from steelyard.io.progress import log
 from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, file_hash, path_inside, read_run
 from steelyard.recipes.preconditions import check_recipe

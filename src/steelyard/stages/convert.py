@@ -19,9 +19,8 @@ from steelyard.core.protocols import Format
 from steelyard.core.types import Case, JsonObject
 from steelyard.curation.format_support import AS_READ, has_pair_rows
 from steelyard.curation.pair_rows import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
-from steelyard.io.atomic import sweep_parts
+from steelyard.io.atomic import held, sweep_parts
 from steelyard.io.cases import encode_case, read_cases, write_cases
-from steelyard.io.locks import held
 from steelyard.io.progress import log, track
 from steelyard.io.rows import is_array, read_rows, write_rows
 from steelyard.io.tempfiles import LineStore, open_line_store

@@ -26,11 +26,10 @@ from steelyard.curation.debiasing import (
     survey_pairs,
 )
 from steelyard.io.atomic import atomic_write
-from steelyard.io.cases import encode_case, read_cases
+from steelyard.io.cases import encode_case, read_cases, read_scored
 from steelyard.io.lines import check_readable
 from steelyard.io.progress import log, track
 from steelyard.io.run_folder import Result, read_run, result_folder
-from steelyard.io.score_files import read_scored
 from steelyard.ranking.pairs import UNLISTED, IndexedPair, listed_pairs, pairs_of
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import share_of

@@ -29,10 +29,10 @@ from steelyard.evaluation.given_scores import AlignmentError, join_given_scores,
 from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
 from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
 from steelyard.evaluation.summary import Evaluation, EvaluationSummary, coverage_counter, summarise
+from steelyard.io.cases import ScoredCase
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.progress import bar, log, track
 from steelyard.io.run_folder import Result, read_run, result_folder
-from steelyard.io.score_files import ScoredCase
 from steelyard.plugins.reward_models import (
     ModelChoice,
     build_model,

@@ -9,8 +9,7 @@ from typing import Literal
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError, FileError, OutputError
 from steelyard.core.types import Counts, Record, Run
-from steelyard.io.atomic import sweep_parts, write_text
-from steelyard.io.locks import held
+from steelyard.io.atomic import held, sweep_parts, write_text
 from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, read_run, result_folder
 from steelyard.report.contents import SHOWN_STAGES, ReportData, page_of, read_data

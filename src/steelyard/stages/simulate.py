@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from steelyard.annotation.corpus import CorpusEntry, Phrases, check_entry, choose_entries
 from steelyard.annotation.simulated_annotators import (
     HUMAN,
     LLM,
@@ -23,7 +22,11 @@ from steelyard.annotation.simulated_annotators import (
 )
 from steelyard.annotation.worse_answers import (
     DEGRADATIONS,
+    CorpusEntry,
     Material,
+    Phrases,
+    check_entry,
+    choose_entries,
     draw_degradations,
     gold_case,
     prompt_of,

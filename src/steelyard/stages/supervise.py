@@ -34,12 +34,11 @@ from steelyard.curation.supervised import (
 from steelyard.curation.supervision import Config, Policy, SupervisionRule, check_policy
 from steelyard.evaluation.supervisor import Supervisor, check_may_judge, supervisor_of_model, supervisor_of_scores
 from steelyard.io.atomic import atomic_write
-from steelyard.io.cases import encode_case, read_cases
+from steelyard.io.cases import encode_case, read_cases, read_scored
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.lines import check_readable
 from steelyard.io.progress import log, track
 from steelyard.io.run_folder import Result, read_run, result_folder
-from steelyard.io.score_files import read_scored
 from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, forget_lines, write_scores
 from steelyard.ranking.judgment_table import Only, check_admits
 

@@ -16,9 +16,8 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ModelError
 from steelyard.core.protocols import Chat
 from steelyard.core.types import JsonObject, Meta
-from steelyard.io.http import RequestLimits, post
+from steelyard.io.http import RequestLimits, check_address, post, read_key
 from steelyard.io.progress import log
-from steelyard.io.settings import check_address, read_key
 
 _CONFIGURATION_ERRORS = ("http_401", "http_403", "http_404", "http_405")
 _BYTES_ALWAYS, _BYTES_PER_TOKEN = 1 << 20, 4096

@@ -14,8 +14,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.text import prompt_text, response_text
 from steelyard.core.types import Case, JsonObject, Message, Response, Scores
-from steelyard.io.http import HttpReply, RequestLimits, post
-from steelyard.io.settings import check_address, read_key
+from steelyard.io.http import HttpReply, RequestLimits, check_address, post, read_key
 from steelyard.plugins.models._dialects import DIALECTS, Content, Dialect, Malformed, Send, ServedModel, ServerItem
 
 if TYPE_CHECKING:
