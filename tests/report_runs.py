@@ -131,7 +131,7 @@ def train_run(folder: Path, *, steps=240):
     cases = folder.parent / "train.jsonl"
     cases.write_text("{}\n")
     with result_folder(
-        folder, "train", config={"model": "gemma", "coefficient": 0.1, "seed": 3}, inputs={"cases": cases}, seed=3
+        folder, "train", config={"model": "gemma", "coefficient": 0.1, "seed": 3}, inputs={"cases": cases}
     ) as result:
         lines = [
             {
@@ -210,9 +210,7 @@ def item_rows(cases, *, seed=2, noise=1.0):
 def evaluate_run(folder: Path, cases, *, model="models/测试模型-0.5b", seed=2, **more):
     bench = folder.parent / "bench.jsonl"
     write_cases(bench, cases)
-    with result_folder(
-        folder, "evaluate", config={"pairs": "tiers", "seed": 0}, inputs={"bench.1": bench}, seed=0
-    ) as result:
+    with result_folder(folder, "evaluate", config={"pairs": "tiers", "seed": 0}, inputs={"bench.1": bench}) as result:
         rows = b"".join(msgspec.json.encode(row) + b"\n" for row in item_rows(cases, seed=seed))
         result.path("items.jsonl").write_bytes(rows)
         result.counts = Counts(num_in=len(cases), num_used=len(cases), noted={"pairs": 1457})

@@ -12,6 +12,7 @@ from steelyard.io.run_folder import file_hash, path_inside, read_run, result_fol
 
 class Settings(Config, frozen=True):
     depth: int = 1
+    seed: int = 3
 
 
 @pytest.fixture
@@ -22,9 +23,7 @@ def given(tmp_path):
 
 
 def stage(out, given, *, depth=1, force=False, text="made"):
-    with result_folder(
-        out, "stage", config=Settings(depth=depth), inputs={"cases": given}, seed=3, force=force
-    ) as result:
+    with result_folder(out, "stage", config=Settings(depth=depth), inputs={"cases": given}, force=force) as result:
         if not result.is_finished:
             write_text(result.path("out.txt"), text)
             result.counts = Counts(num_in=3, num_used=2, dropped={"rule": 1})
@@ -35,7 +34,7 @@ def stage(out, given, *, depth=1, force=False, text="made"):
 def test_the_record_holds_what_was_asked_and_what_came_of_it(tmp_path, given):
     stage(tmp_path / "out", given)
     run = read_run(tmp_path / "out")
-    assert (run.stage, run.config, run.seed, run.summary) == ("stage", {"depth": 1}, 3, {"value": 0.5})
+    assert (run.stage, run.config, run.seed, run.summary) == ("stage", {"depth": 1, "seed": 3}, 3, {"value": 0.5})
     assert run.inputs["cases"].sha256 == file_hash(given)
     assert run.outputs == {"out.txt": file_hash(tmp_path / "out" / "out.txt")}
     assert run.counts.dropped == {"rule": 1}
@@ -66,7 +65,7 @@ def test_an_interrupted_run_goes_on_and_leaves_no_record(tmp_path, given):
     out = tmp_path / "out"
     with (
         pytest.raises(KeyboardInterrupt),
-        result_folder(out, "stage", config=Settings(), inputs={"cases": given}, seed=3),
+        result_folder(out, "stage", config=Settings(), inputs={"cases": given}),
     ):
         raise KeyboardInterrupt
     with pytest.raises(FileError, match="no finished run"):
@@ -127,7 +126,7 @@ def test_a_folder_that_was_removed_meanwhile_is_said_and_the_same_call_goes_on(t
     out = tmp_path / "out"
 
     def removed():
-        with result_folder(out, "stage", config=Settings(), inputs={"cases": given}, seed=3) as result:
+        with result_folder(out, "stage", config=Settings(), inputs={"cases": given}) as result:
             write_text(result.path("first.txt"), "made")
             shutil.rmtree(out)
             write_text(result.path("second.txt"), "made")
@@ -141,10 +140,23 @@ def test_a_folder_that_was_removed_meanwhile_is_said_and_the_same_call_goes_on(t
 
 def test_a_folder_that_was_removed_but_holds_everything_again_is_finished(tmp_path, given):
     out = tmp_path / "out"
-    with result_folder(out, "stage", config=Settings(), inputs={"cases": given}, seed=3) as result:
+    with result_folder(out, "stage", config=Settings(), inputs={"cases": given}) as result:
         shutil.rmtree(out)
         write_text(result.path("out.txt"), "made")
     assert sorted(item.name for item in out.iterdir()) == ["out.txt", "run.json"]
+
+
+def test_force_removes_the_ledger_of_an_unfinished_run(tmp_path, given):
+    def killed():
+        with result_folder(tmp_path / "out", "stage", config=Settings(), inputs={"cases": given}) as result:
+            for name in ("replies.sqlite", "replies.sqlite-wal"):
+                result.path(name).write_text("damaged")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        killed()
+    stage(tmp_path / "out", given, force=True)
+    assert sorted(item.name for item in (tmp_path / "out").iterdir()) == ["out.txt", "run.json"]
 
 
 OUTSIDE = ["../victim", "/victim", "a/../../victim", "..", ".", "", "a/..", "link", "link/inner", "a\x00b"]

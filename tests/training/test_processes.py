@@ -27,11 +27,11 @@ with process_group() as all:
     assert all.everyone(("rank", all.rank)) == [("rank", 0), ("rank", 1)]
     with process_group() as inner:
         assert inner == all
-    with shared_folder(work / "out", "test", config={}, inputs={}, seed=0, force=False, world=all) as result:
+    with shared_folder(work / "out", "test", config={}, inputs={}, force=False, world=all) as result:
         assert not result.is_finished
         result.summary = {"written by": all.rank}
     all.everyone(None)
-    with shared_folder(work / "out", "test", config={}, inputs={}, seed=0, force=False, world=all) as result:
+    with shared_folder(work / "out", "test", config={}, inputs={}, force=False, world=all) as result:
         assert result.is_finished
     if who_fails == "gone":
         if all.rank == 1:
@@ -60,12 +60,12 @@ def test_one_process_alone_agrees_with_itself(tmp_path):
         assert processes.most([3]) == [3]
         assert processes.from_first("a") == "a"
         assert processes.everyone("a") == ["a"]
-    with shared_folder(tmp_path / "out", "test", config={}, inputs={}, seed=0, force=False) as result:
+    with shared_folder(tmp_path / "out", "test", config={}, inputs={}, force=False) as result:
         result.path("a.txt").write_text("a")
     assert json.loads((tmp_path / "out" / "run.json").read_text())["outputs"].keys() == {"a.txt"}
     with (
         pytest.raises(OutputError, match="holds files of something else"),
-        shared_folder(tmp_path, "test", config={}, inputs={}, seed=0, force=False),
+        shared_folder(tmp_path, "test", config={}, inputs={}, force=False),
     ):
         pass
 

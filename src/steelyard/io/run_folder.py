@@ -3,7 +3,7 @@
 import hashlib
 import platform
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,10 +15,11 @@ from steelyard.core.errors import FileError, OutputError, UserError
 from steelyard.core.types import Counts, Input, JsonObject, Meta, Record, Run
 from steelyard.io.atomic import LOCK_FILE, atomic_write, only_writer, remove
 from steelyard.io.lines import check_regular
+from steelyard.io.progress import log
 
 RUN_FILE = "run.json"
 STARTED_FILE = "started.json"
-_UNFINISHED = ("scores.*.part.jsonl", "checkpoint.pt")
+_UNFINISHED = ("scores.*.part.jsonl", "checkpoint.pt", "replies.sqlite*")
 """Files from which a stage continues after a kill; a different run must not use them."""
 _PACKAGES = ("steelyard", "numpy", "torch", "transformers", "scikit-learn")
 
@@ -86,11 +87,10 @@ def path_inside(folder: Path, name: str) -> Path:
 
 
 class RunRequest(Record, frozen=True, kw_only=True):
-    """Stage, settings, seed and inputs of a run. Equal requests have equal results."""
+    """Stage, settings and inputs of a run. Equal requests have equal results."""
 
     stage: str
     config: JsonObject
-    seed: int | None
     inputs: dict[str, Input]
 
     def equals(self, other: "RunRequest") -> bool:
@@ -102,7 +102,7 @@ class RunRequest(Record, frozen=True, kw_only=True):
         return hashlib.sha256(msgspec.json.encode(self._key(), order="sorted")).hexdigest()[:12]
 
     def _key(self) -> list[Any]:
-        return [self.stage, self.config, self.seed, [(role, file.sha256) for role, file in self.inputs.items()]]
+        return [self.stage, self.config, [(role, file.sha256) for role, file in self.inputs.items()]]
 
 
 class Result:
@@ -124,13 +124,34 @@ class Result:
         return path_inside(self.folder, name)
 
 
+def run_stage(
+    folder: Path,
+    stage: str,
+    kind: type[RunT],
+    write: Callable[[Result], None],
+    *,
+    config: Any,
+    inputs: Mapping[str, Path],
+    force: bool = False,
+) -> RunT:
+    """Run a stage unless its folder already holds an equal run, and return the record of the run.
+
+    ``write`` writes the outputs and sets counts and summary. Other arguments and errors: see `result_folder`.
+    """
+    with result_folder(folder, stage, config=config, inputs=inputs, force=force) as result:
+        if not result.is_finished:
+            write(result)
+    return read_run(folder, kind)
+
+
 @contextmanager
 def result_folder(
-    folder: Path, stage: str, *, config: Any, inputs: Mapping[str, Path], seed: int | None = None, force: bool = False
+    folder: Path, stage: str, *, config: Any, inputs: Mapping[str, Path], force: bool = False
 ) -> Iterator[Result]:
     """Open the folder of one run of a stage; ``run.json`` is written when the block ends without an error.
 
-    ``inputs`` are paths by role (``{"cases": path}``). ``is_finished`` is true if the folder already holds a run of an
+    ``config`` holds every setting on which the result depends, the seed among them. ``inputs`` are paths by role
+    (``{"cases": path}``). ``is_finished`` is true if the folder already holds a run of an
     equal request: then there is nothing to do. ``force`` first removes the files of an earlier run, and nothing else.
     After a kill the same call continues in the same folder. Raises OutputError if the folder holds another run or
     other files, and while another process writes there.
@@ -142,10 +163,11 @@ def result_folder(
     with only_writer(folder) if is_to_write else nullcontext():
         _check_apart(folder, inputs)
         hashed = {role: Input(path=str(path), sha256=file_hash(path)) for role, path in inputs.items()}
-        request = RunRequest(stage=stage, config=_as_read(config), seed=seed, inputs=hashed)
+        request = RunRequest(stage=stage, config=_as_read(config), inputs=hashed)
         result = Result(folder, request)
         result.is_finished = not force and _is_finished(folder, request)
         if result.is_finished:
+            log(f"{folder} is finished already: equal inputs and settings")
             yield result
             return
         _claim(folder, request, force=force)
@@ -181,7 +203,7 @@ def _is_finished(folder: Path, request: RunRequest) -> bool:
 
 
 def _request_of(run: Run) -> RunRequest:
-    return RunRequest(stage=run.stage, config=run.config, seed=run.seed, inputs=run.inputs)
+    return RunRequest(stage=run.stage, config=run.config, inputs=run.inputs)
 
 
 def _other_run(what: str, request: RunRequest, before: RunRequest, folder: Path) -> OutputError:
@@ -275,7 +297,7 @@ def _write_run(result: Result) -> None:
     run = Run(
         stage=request.stage,
         config=request.config,
-        seed=request.seed,
+        seed=request.config.get("seed"),
         inputs=request.inputs,
         outputs={name: file_hash(result.folder / name) for name in sorted(result.outputs)},
         versions=installed_versions(),

@@ -13,8 +13,7 @@ from steelyard.core.numerics import derived_seed
 from steelyard.core.types import Case, Counts, Record, Run
 from steelyard.io.atomic import move_into_place
 from steelyard.io.cases import read_cases
-from steelyard.io.progress import log
-from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.io.run_folder import Result, run_stage
 
 _END, _PAD = "<|endoftext|>", "<|pad|>"
 _ROLES = ("system", "user", "assistant")
@@ -54,12 +53,8 @@ def backbone(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     cases.
     """
     _check(config)
-    with result_folder(
-        out, "backbone", config=config, inputs={"cases": cases}, seed=config.seed, force=force
-    ) as result:
-        if result.is_finished:
-            log(f"{out} is finished already: equal input and settings")
-            return read_run(out, Run[BackboneSummary])
+
+    def write(result: Result) -> None:
         read = list(read_cases(cases))
         texts = [text for case in read for text in _texts(case)]
         if not texts:
@@ -70,7 +65,8 @@ def backbone(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
         result.counts = Counts(num_in=len(read), num_used=len(read), noted={"texts": len(texts)})
         num_weights = sum(weight.numel() for weight in network.parameters())
         result.summary = BackboneSummary(num_weights, len(tokenizer))
-    return read_run(out, Run[BackboneSummary])
+
+    return run_stage(out, "backbone", Run[BackboneSummary], write, config=config, inputs={"cases": cases}, force=force)
 
 
 def _texts(case: Case) -> Iterator[str]:

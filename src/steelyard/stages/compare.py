@@ -9,8 +9,7 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Counts, Run
 from steelyard.evaluation.comparison import ComparisonSummary, compare_models
 from steelyard.evaluation.evaluations import read_evaluations
-from steelyard.io.progress import log
-from steelyard.io.run_folder import read_run, result_folder
+from steelyard.io.run_folder import Result, run_stage
 from steelyard.statistics.significance import NUM_RESAMPLES
 
 
@@ -37,12 +36,11 @@ def compare(
         raise EvidenceError("one evaluation alone", do="name two or more --out folders of `steelyard evaluate`")
     evaluations = read_evaluations(runs)
     inputs = {f"run.{number}": folder / "run.json" for number, folder in enumerate(runs, 1)}
-    with result_folder(out, "compare", config=config, inputs=inputs, seed=config.seed, force=force) as result:
-        if result.is_finished:
-            log(f"{out} is finished already: equal inputs and settings")
-            return read_run(out, Run[ComparisonSummary])
+
+    def write(result: Result) -> None:
         result.summary = compare_models(evaluations, num_resamples=config.num_resamples, seed=config.seed)
         result.counts = Counts(
             num_in=len(runs), num_used=len(runs), noted={"prompts": len(evaluations.evaluated[0].statistics)}
         )
-    return read_run(out, Run[ComparisonSummary])
+
+    return run_stage(out, "compare", Run[ComparisonSummary], write, config=config, inputs=inputs, force=force)

@@ -28,8 +28,8 @@ from steelyard.curation.debiasing import (
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import encode_case, read_cases, read_scored
 from steelyard.io.lines import check_readable
-from steelyard.io.progress import log, track
-from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.io.progress import track
+from steelyard.io.run_folder import Result, run_stage
 from steelyard.ranking.pairs import UNLISTED, IndexedPair, listed_pairs, pairs_of
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import share_of
@@ -96,17 +96,16 @@ def debias(
     if config.tokenizer and Path(config.tokenizer).exists():
         inputs["tokenizer"] = Path(config.tokenizer)
         settings["tokenizer"] = Path(config.tokenizer).name
-    with result_folder(out, "debias", config=settings, inputs=inputs, seed=config.seed, force=force) as result:
-        if result.is_finished:
-            log(f"{out} is finished already: equal inputs and settings")
-            return read_run(out, Run[DebiasSummary])
+
+    def write(result: Result) -> None:
         read = track(read_with_scores(cases, scores), "debias: measuring")
         survey = survey_pairs(read, config, length_of(config.tokenizer))
         stays = _choose_pairs(survey, config, where=str(cases))
         num_without = _write(result, cases, config, stays)
         result.counts = count_pairs(survey, stays, num_without)
         result.summary = summarize(survey, stays, config, with_scores=scores is not None)
-    return read_run(out, Run[DebiasSummary])
+
+    return run_stage(out, "debias", Run[DebiasSummary], write, config=settings, inputs=inputs, force=force)
 
 
 def check_settings(config: Config, *, with_scores: bool) -> None:

@@ -31,8 +31,8 @@ from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
 from steelyard.evaluation.summary import Evaluation, EvaluationSummary, coverage_counter, summarise
 from steelyard.io.cases import ScoredCase
 from steelyard.io.ledger import LEDGER_FILE
-from steelyard.io.progress import bar, log, track
-from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.io.progress import bar, track
+from steelyard.io.run_folder import Result, run_stage
 from steelyard.plugins.reward_models import (
     ModelChoice,
     build_model,
@@ -78,10 +78,8 @@ def evaluate(
     baselines = choose_baselines(config, train_cases)
     settings = _resolved_settings(config, choice)
     inputs = _inputs(benches, bench, choice=choice, scores=scores, train_cases=train_cases)
-    with result_folder(out, "evaluate", config=settings, inputs=inputs, seed=config.seed, force=force) as result:
-        if result.is_finished:
-            log(f"{out} is finished already: equal inputs and settings")
-            return read_run(out, Run[EvaluationSummary])
+
+    def write(result: Result) -> None:
         cases = BenchCases(benches, bench)
         overlap = check_overlap(cases, choice=choice, scores=scores, is_allowed=config.allow_overlap)
         # A baseline that reads files has to learn or load first; a fault in it is found before the model scores.
@@ -96,7 +94,8 @@ def evaluate(
         summary = summarise(evaluated.evaluation)
         result.summary = replace(summary, bench=config.bench_kind, **evaluated.model._asdict())
         result.counts = _counts(evaluated.evaluation, cases.warnings | overlap)
-    return read_run(out, Run[EvaluationSummary])
+
+    return run_stage(out, "evaluate", Run[EvaluationSummary], write, config=settings, inputs=inputs, force=force)
 
 
 def _chosen(model: str, config: Config, train_cases: Path | None) -> ModelChoice:

@@ -24,7 +24,7 @@ from steelyard.io.atomic import atomic_write, write_text
 from steelyard.io.cases import read_cases
 from steelyard.io.lines import check_readable
 from steelyard.io.progress import bar, log
-from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.io.run_folder import Result, run_stage
 from steelyard.plugins.reward_models import ModelChoice, build_model, choose_kind
 
 TABLE_FILE, PLOT_FILE, VERDICTS_FILE = "filters.json", "filters.svg", "verdicts.jsonl"
@@ -72,12 +72,11 @@ def filter_study(
     choice = choose_kind(model, {**config.model, "train": str(cases)})
     settings = msgspec.to_builtins(config) | {"kind": choice.kind, "model": choice.settings}
     inputs = {"cases": cases, **choice.inputs()}
-    with result_folder(out, "filter-study", config=settings, inputs=inputs, seed=config.seed, force=force) as result:
-        if result.is_finished:
-            log(f"{out} is finished already: equal inputs and settings")
-            return read_run(out, Run[FilterStudySummary])
+
+    def write(result: Result) -> None:
         _run(result, cases, config, choice)
-    return read_run(out, Run[FilterStudySummary])
+
+    return run_stage(out, "filter-study", Run[FilterStudySummary], write, config=settings, inputs=inputs, force=force)
 
 
 def check_settings(config: Config) -> None:

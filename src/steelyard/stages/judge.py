@@ -17,8 +17,7 @@ from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.types import Case, Counts, Meta, Run
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger
-from steelyard.io.progress import log
-from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.io.run_folder import Result, run_stage
 from steelyard.judging.asking import JudgingSummary, RequestCounts, answers_of, ask_panel, tokens_used
 from steelyard.judging.panel import JudgePanel, PanelMember, build_panel, choose_panel
 from steelyard.judging.planning import Design, add_verdicts, plan_comparisons, refusal_reason
@@ -84,15 +83,12 @@ def judge(
     )
     settings = msgspec.to_builtins(config) | {"jury": choice.settings()}
     inputs = {"cases": cases, **choice.inputs()}
-    with result_folder(out, "judge", config=settings, inputs=inputs, seed=config.seed, force=force) as result:
-        if result.is_finished:
-            log(f"{out} is finished already: equal input and settings")
-            return read_run(out, Run[JudgingSummary])
-        if force:
-            (out / LEDGER_FILE).unlink(missing_ok=True)
+
+    def write(result: Result) -> None:
         with open_ledger(result.path(LEDGER_FILE)) as ledger:
             _run(result, cases, config, build_panel(choice, name=config.name), ledger, allow_failed=allow_failed)
-    return read_run(out, Run[JudgingSummary])
+
+    return run_stage(out, "judge", Run[JudgingSummary], write, config=settings, inputs=inputs, force=force)
 
 
 def _run(result: Result, cases: Path, config: Config, panel: JudgePanel, ledger: Ledger, *, allow_failed: bool) -> None:

@@ -17,8 +17,7 @@ from steelyard.core.types import Counts, Run
 from steelyard.evaluation.evaluations import bench_of, read_evaluation
 from steelyard.evaluation.items import Item, read_items
 from steelyard.evaluation.languages import Kin, LanguagesSummary, ParallelEvaluation, compare_languages
-from steelyard.io.progress import log
-from steelyard.io.run_folder import read_run, result_folder
+from steelyard.io.run_folder import Result, run_stage
 
 
 class Config(BaseConfig, frozen=True):
@@ -57,10 +56,8 @@ def languages(evaluated: Path, out: Path, config: Config = _DEFAULT, *, force: b
     """
     run = read_evaluation(evaluated)
     inputs = {"run": evaluated / "run.json", "items": evaluated / "items.jsonl"}
-    with result_folder(out, "languages", config=config, inputs=inputs, seed=config.seed, force=force) as result:
-        if result.is_finished:
-            log(f"{out} is finished already: equal inputs and settings")
-            return read_run(out, Run[LanguagesSummary])
+
+    def write(result: Result) -> None:
         items = list(read_items(evaluated))
         known = _known_languages()
         compared = _compared(items, config.languages, where=str(evaluated))
@@ -81,7 +78,8 @@ def languages(evaluated: Path, out: Path, config: Config = _DEFAULT, *, force: b
             seed=config.seed,
         )
         result.counts = Counts(num_in=len(items), num_used=len(shared.items), dropped=shared.dropped)
-    return read_run(out, Run[LanguagesSummary])
+
+    return run_stage(out, "languages", Run[LanguagesSummary], write, config=config, inputs=inputs, force=force)
 
 
 class SharedItems(NamedTuple):

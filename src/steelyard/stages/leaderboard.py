@@ -11,8 +11,7 @@ from steelyard.evaluation.alike import Differing, check_alike
 from steelyard.evaluation.evaluations import join_evaluations, model_names, read_evaluation
 from steelyard.evaluation.leaderboard import LeaderboardSummary, is_part, rank_models, what_lacks
 from steelyard.io.atomic import write_text
-from steelyard.io.progress import log
-from steelyard.io.run_folder import read_run, result_folder
+from steelyard.io.run_folder import Result, run_stage
 from steelyard.report.leaderboard import as_csv, as_markdown, as_page
 
 
@@ -58,10 +57,8 @@ def leaderboard(
         )
     evaluations = join_evaluations([runs[index] for index in ranked], [records[index] for index in ranked])
     inputs = {f"run.{number}": folder / "run.json" for number, folder in enumerate(runs, 1)}
-    with result_folder(out, "leaderboard", config=config, inputs=inputs, seed=config.seed, force=force) as result:
-        if result.is_finished:
-            log(f"{out} is finished already: equal inputs and settings")
-            return read_run(out, Run[LeaderboardSummary])
+
+    def write(result: Result) -> None:
         summary = rank_models(
             evaluations,
             [names[index] for index in ranked],
@@ -79,4 +76,5 @@ def leaderboard(
             dropped={"no headline": len(partial)} if partial else {},
             noted={"prompts": summary.num_prompts},
         )
-    return read_run(out, Run[LeaderboardSummary])
+
+    return run_stage(out, "leaderboard", Run[LeaderboardSummary], write, config=config, inputs=inputs, force=force)

@@ -12,8 +12,8 @@ from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.types import Case, Counts, Record, Run
 from steelyard.curation.case_union import union
 from steelyard.io.cases import encode_case, read_cases, write_cases
-from steelyard.io.progress import log, track
-from steelyard.io.run_folder import read_run, result_folder
+from steelyard.io.progress import track
+from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.tempfiles import LineStore, StoredLine, open_line_store
 
 
@@ -40,10 +40,8 @@ def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
     if len(files) < 2:
         raise ConfigError("there is one file to merge", do="name two case files or more")
     inputs = {f"cases.{number}": path for number, path in enumerate(files, 1)}
-    with result_folder(out, "merge", config=config, inputs=inputs, force=force) as result:
-        if result.is_finished:
-            log(f"{out} is finished already: equal inputs")
-            return read_run(out, Run[MergeSummary])
+
+    def write(result: Result) -> None:
         warnings: Counter[str] = Counter()
         with open_line_store(out) as store:
             shown = track(_joined(files, store, warnings), "merge (cases written)")
@@ -51,7 +49,8 @@ def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
         num_in = num_cases + warnings["joined"]
         result.counts = Counts(num_in=num_in, num_used=num_in, noted=dict(+warnings))
         result.summary = MergeSummary(num_cases)
-    return read_run(out, Run[MergeSummary])
+
+    return run_stage(out, "merge", Run[MergeSummary], write, config=config, inputs=inputs, force=force)
 
 
 def _joined(files: Sequence[Path], store: LineStore, warnings: Counter[str]) -> Iterator[Case]:

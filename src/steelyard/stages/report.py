@@ -11,7 +11,7 @@ from steelyard.core.errors import EvidenceError, FileError, OutputError
 from steelyard.core.types import Counts, Record, Run
 from steelyard.io.atomic import held, sweep_parts, write_text
 from steelyard.io.progress import log
-from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.io.run_folder import Result, run_stage
 from steelyard.report.contents import SHOWN_STAGES, ReportData, page_of, read_data
 from steelyard.report.page import render
 from steelyard.report.sources import FinishedRun, read_sources
@@ -71,12 +71,11 @@ def _into_folder(sources: Sequence[FinishedRun], out: Path, config: Config, *, f
     data = read_data(sources)
     inputs = {f"{number}.{source.run.stage}": source.folder / "run.json" for number, source in enumerate(sources, 1)}
     inputs |= {f"cases.{number}": file.path for number, file in enumerate(data.case_files, 1)}
-    with result_folder(out, "report", config=config, inputs=inputs, force=force) as result:
-        if result.is_finished:
-            log(f"{out} is finished already: equal inputs and settings")
-            return read_run(out, Run[ReportSummary])
+
+    def write(result: Result) -> None:
         _write(result, data, config)
-    return read_run(out, Run[ReportSummary])
+
+    return run_stage(out, "report", Run[ReportSummary], write, config=config, inputs=inputs, force=force)
 
 
 def _write(result: Result, data: ReportData, config: Config) -> None:

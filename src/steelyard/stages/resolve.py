@@ -22,8 +22,8 @@ from steelyard.core.types import Case, Counts, Run
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import SplitLine, decode_batch, decode_case, encode_case, line_end, read_cases, split_line
 from steelyard.io.lines import LineBatch, check_readable, read_batches
-from steelyard.io.progress import bar, log
-from steelyard.io.run_folder import read_run, result_folder
+from steelyard.io.progress import bar
+from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.tables import is_parquet
 from steelyard.ranking.annotation_features import TraitCollector
 from steelyard.ranking.author_strength import Ties
@@ -115,15 +115,14 @@ def resolve(
     ``only`` admits no judgment of the whole file.
     """
     check_readable(cases)
-    with result_folder(out, "resolve", config=config, inputs={"cases": cases}, seed=config.seed, force=force) as result:
-        if result.is_finished:
-            log(f"{out} is finished already: equal input and settings")
-            return read_run(out, Run[ResolveSummary])
+
+    def write(result: Result) -> None:
         settings = {"workers": _num_workers(cases, workers)} if engine == "local" else {}
         totals = _resolve_file(cases, result.path("cases.jsonl"), config, plugins.build("engines", engine, settings))
         result.counts = Counts(num_in=totals.num_cases, num_used=totals.num_cases, noted=totals.counts.warnings())
         result.summary = _summary(totals, config)
-    return read_run(out, Run[ResolveSummary])
+
+    return run_stage(out, "resolve", Run[ResolveSummary], write, config=config, inputs={"cases": cases}, force=force)
 
 
 def _summary(totals: _Totals, config: Config) -> ResolveSummary:

@@ -11,8 +11,7 @@ from steelyard.evaluation.coverage import Coverage, CoverageCounter
 from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
 from steelyard.io.cases import read_cases
 from steelyard.io.ledger import LEDGER_FILE
-from steelyard.io.progress import log
-from steelyard.io.run_folder import read_run, result_folder
+from steelyard.io.run_folder import Result, run_stage
 from steelyard.plugins.reward_models import build_model, choose_model, forget_lines, write_scores
 
 
@@ -58,10 +57,8 @@ def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, forc
     choice = choose_model(model, config.model)
     settings = {"kind": choice.kind, "model": choice.settings, "self_test": config.self_test}
     inputs = {"cases": cases, **choice.inputs()}
-    with result_folder(out, "score", config=settings, inputs=inputs, force=force) as result:
-        if result.is_finished:
-            log(f"{out} is finished already: equal input and settings")
-            return read_run(out, Run[ScoreSummary])
+
+    def write(result: Result) -> None:
         scorer = build_model(choice, ledger=None if choice.judges is None else result.path(LEDGER_FILE))
         read = tuple(read_cases(cases))
         self_test = self_tested(scorer, read, name=choice.name, is_wanted=config.self_test)
@@ -84,4 +81,5 @@ def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, forc
             coverage=coverage.report(),
             unscored=UnscoredResponses(reasons.total(), dict(sorted(reasons.items()))),
         )
-    return read_run(out, Run[ScoreSummary])
+
+    return run_stage(out, "score", Run[ScoreSummary], write, config=settings, inputs=inputs, force=force)

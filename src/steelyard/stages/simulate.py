@@ -39,8 +39,7 @@ from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Counts, Judgment, Record, Run
 from steelyard.curation.splits import split_cases
 from steelyard.io.cases import write_cases
-from steelyard.io.progress import log
-from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.io.run_folder import Result, run_stage
 
 HELD_OUT = "unseen"
 
@@ -135,17 +134,16 @@ def simulate(out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Ru
     true ranking. ``kinds.jsonl``: the test prompts' good answers, each against one worse answer, with its kind as the
     category. Raises ConfigError for languages, kinds and numbers that the corpus cannot serve.
     """
-    with result_folder(out, "simulate", config=config, inputs={}, seed=config.seed, force=force) as result:
-        if result.is_finished:
-            log(f"{out} is finished already: equal settings")
-            return read_run(out, Run[SimulationSummary])
+
+    def write(result: Result) -> None:
         corpus = read_corpus()
         check_settings(config, corpus.languages)
         train, test = split_entries(
             choose_entries(corpus.entries, config.languages, config.num_prompts, seed=config.seed), config
         )
         _write(result, corpus, train, test, config)
-    return read_run(out, Run[SimulationSummary])
+
+    return run_stage(out, "simulate", Run[SimulationSummary], write, config=config, inputs={}, force=force)
 
 
 def _write(

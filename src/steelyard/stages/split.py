@@ -13,8 +13,7 @@ from steelyard.core.types import Case, Counts, Record, Run
 from steelyard.curation.splits import STRATA, Stratum, group_related, split_cases
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import encode_case, read_cases
-from steelyard.io.progress import log
-from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.io.run_folder import Result, run_stage
 
 
 class Config(BaseConfig, frozen=True):
@@ -58,10 +57,8 @@ def split(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = Fa
     near = None if config.near_duplicates == "off" else config.near_duplicates
     if near is not None and not 0 < near <= 1:
         raise ConfigError(f"near_duplicates is {near}", where="split", allowed="above 0 and at most 1, or off")
-    with result_folder(out, "split", config=config, inputs={"cases": cases}, seed=config.seed, force=force) as result:
-        if result.is_finished:
-            log(f"{out} is finished already: equal input and settings")
-            return read_run(out, Run[SplitSummary])
+
+    def write(result: Result) -> None:
         prompts = [_without_answers(case) for case in read_cases(cases)]
         related = group_related(prompts, near)
         chosen = split_cases(prompts, config.parts, seed=config.seed, related=related, strata=config.strata)
@@ -79,7 +76,8 @@ def split(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = Fa
             largest_group=max(map(len, related.groups)),
             num_joined_as_near_duplicates=related.num_near_duplicates,
         )
-    return read_run(out, Run[SplitSummary])
+
+    return run_stage(out, "split", Run[SplitSummary], write, config=config, inputs={"cases": cases}, force=force)
 
 
 def _check_parts(parts: dict[str, float]) -> None:

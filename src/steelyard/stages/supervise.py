@@ -37,8 +37,8 @@ from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import encode_case, read_cases, read_scored
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.lines import check_readable
-from steelyard.io.progress import log, track
-from steelyard.io.run_folder import Result, read_run, result_folder
+from steelyard.io.progress import track
+from steelyard.io.run_folder import Result, run_stage
 from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, forget_lines, write_scores
 from steelyard.ranking.judgment_table import Only, check_admits
 
@@ -130,12 +130,11 @@ def supervise(
     if choice:
         inputs |= choice.inputs()
         settings |= {"kind": choice.kind, "model": choice.settings}
-    with result_folder(out, "supervise", config=settings, inputs=inputs, seed=config.seed, force=force) as result:
-        if result.is_finished:
-            log(f"{out} is finished already: equal inputs and settings")
-            return read_run(out, Run[SupervisionSummary])
+
+    def write(result: Result) -> None:
         _run(result, cases, config, files, choice)
-    return read_run(out, Run[SupervisionSummary])
+
+    return run_stage(out, "supervise", Run[SupervisionSummary], write, config=settings, inputs=inputs, force=force)
 
 
 def check_settings(config: Config, files: Files) -> None:

@@ -51,11 +51,9 @@ def train(
     with process_group() as world:
         check_settings(config)
         inputs = {role: path for role, path in files.items() if path is not None}
-        folder = shared_folder(out, "train", config=settings, inputs=inputs, seed=config.seed, force=force, world=world)
+        folder = shared_folder(out, "train", config=settings, inputs=inputs, force=force, world=world)
         with folder as result:
-            if result.is_finished:
-                log(f"{out} is finished already: equal inputs and settings")
-            else:
+            if not result.is_finished:
                 _train(
                     result, read_inputs(cases, held_out, model, config, reference=reference, world=world), config, world
                 )

@@ -127,7 +127,6 @@ def shared_folder(
     *,
     config: Any,
     inputs: Mapping[str, Path],
-    seed: int | None,
     force: bool,
     world: World = LOCAL,
 ) -> Iterator[Result]:
@@ -136,7 +135,7 @@ def shared_folder(
     Only the first process reads inputs and writes; what the others record of the run is dropped.
     """
     if not world.is_first:
-        result = Result(folder, RunRequest(stage=stage, config={}, seed=seed, inputs={}))
+        result = Result(folder, RunRequest(stage=stage, config={}, inputs={}))
         is_finished = world.from_first(None)
         if is_finished is None:
             raise UserError("the first process has ended with an error, and reports it")
@@ -145,7 +144,7 @@ def shared_folder(
         return
     is_sent = False
     try:
-        with result_folder(folder, stage, config=config, inputs=inputs, seed=seed, force=force) as result:
+        with result_folder(folder, stage, config=config, inputs=inputs, force=force) as result:
             world.from_first(result.is_finished)
             is_sent = True
             yield result
