@@ -46,7 +46,7 @@ def network_of(shape, settings):
     from steelyard.networks.adapters import put_adapter, store_frozen
     from steelyard.networks.reward_network import RewardNetwork
     from steelyard.training.config import num_last_layers
-    from steelyard.training.preparation import adapter_of, choose_trainable
+    from steelyard.training.optimiser import adapter_of, choose_trainable
 
     torch.manual_seed(0)
     heads = shape["hidden"] // 64

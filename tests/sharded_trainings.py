@@ -18,10 +18,9 @@ from steelyard.networks.scorer import Scorer
 from steelyard.training.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, state_of
 from steelyard.training.config import Config
 from steelyard.training.distributed import load_on_first, outline_of, process_group, shard, unshard
-from steelyard.training.gradient_accumulation import make_optimiser
-from steelyard.training.held_out import measure, rewards_of
-from steelyard.training.memory_modes import compile_layers, set_recompute
-from steelyard.training.preparation import prepare_network, remember_reference
+from steelyard.training.held_out import measure, remember_reference, rewards_of
+from steelyard.training.memory import compile_layers, set_recompute
+from steelyard.training.optimiser import make_optimiser, prepare_network
 from steelyard.training.trainer import Trainer, as_line
 from training_examples import answers, network, policy
 

@@ -14,8 +14,8 @@ from steelyard.networks.reward_network import padded
 from steelyard.stages.train import Config, train
 from steelyard.training import trainer as training
 from steelyard.training.callbacks import SaveCheckpoint
-from steelyard.training.memory_modes import set_recompute
-from steelyard.training.preparation import adapter_of, choose_trainable
+from steelyard.training.memory import set_recompute
+from steelyard.training.optimiser import adapter_of, choose_trainable
 from steelyard.training.trainer import Trainer, scorer_of
 from strategies import case
 

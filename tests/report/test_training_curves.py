@@ -12,7 +12,7 @@ from steelyard.report.training_curves import (
     training_section,
     training_sentences,
 )
-from steelyard.training.summary import HeldOutAccuracy, LengthSummary, TrainingSummary
+from steelyard.training.config import HeldOutAccuracy, LengthSummary, TrainingSummary
 
 
 def held_out_accuracy(accuracy, number):

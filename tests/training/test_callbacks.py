@@ -18,7 +18,7 @@ from steelyard.training.callbacks import (
 )
 from steelyard.training.checkpoints import BestWeights, Checkpoint, load_checkpoint
 from steelyard.training.config import Config
-from steelyard.training.gradient_accumulation import make_optimiser
+from steelyard.training.optimiser import make_optimiser
 from steelyard.training.trainer import StepRecord, Trainer
 from training_examples import answers, network
 

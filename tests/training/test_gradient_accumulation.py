@@ -8,7 +8,7 @@ import training_examples
 from steelyard.core.errors import MissingPartError
 from steelyard.training.batching import Slot, pairs_in, plan_steps
 from steelyard.training.config import Config
-from steelyard.training.gradient_accumulation import learning_rate_factor, make_optimiser, set_rates
+from steelyard.training.optimiser import learning_rate_factor, make_optimiser, set_rates
 from steelyard.training.trainer import scorer_of
 from training_examples import accumulated, answers, example, network, plain_loss
 

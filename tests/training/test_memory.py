@@ -23,7 +23,7 @@ from steelyard.training.memory import (
     least_recompute,
     pass_plan,
 )
-from steelyard.training.preparation import adapter_of, choose_trainable
+from steelyard.training.optimiser import adapter_of, choose_trainable
 from steelyard.training.trainer import scorer_of
 
 EXAMPLES = [training_examples.answers(range(5, 25), range(30, 40), range(50, 60), pairs=[(0, 1, 1.0, 0.0)])] * 3

@@ -14,12 +14,12 @@ from steelyard.networks.adapters import put_adapter
 from steelyard.networks.packing import pack
 from steelyard.stages.train import Config, train
 from steelyard.training.config import check_settings
-from steelyard.training.memory_modes import (
+from steelyard.training.memory import (
     compile_layers,
     set_recompute,
     without_modes,
 )
-from steelyard.training.preparation import adapter_of
+from steelyard.training.optimiser import adapter_of
 from strategies import case
 
 ADAPTED = Config(epochs=2, learning_rate=1e-2, prompts_per_step=3, adapter="lora", adapter_rank=4, adapter_dropout=0.1)

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from steelyard.networks.conversation import Rendering
 from steelyard.networks.manifest import Manifest
 from steelyard.ranking.pairs import IndexedPair
-from steelyard.training.config import Config
+from steelyard.training.config import Config, GroupAccuracy, HeldOutAccuracy
 from steelyard.training.examples import Example, Examples, LengthCounter
-from steelyard.training.model_card import CardInputs, escaped, model_card
-from steelyard.training.summary import GroupAccuracy, HeldOutAccuracy
+from steelyard.training.export import CardInputs, escaped, model_card
 
 GROUP = GroupAccuracy(accuracy=0.75, exact_match=0.5, num_pairs=4, num_prompts=2)
 RENDERING = Rendering(template="t")

@@ -9,7 +9,6 @@ from steelyard.ranking.pairs import IndexedPair
 from steelyard.training.batching import Slot, has_evidence, loss_inputs, pairs_in
 from steelyard.training.checkpoints import restore, state_of, trained_weights
 from steelyard.training.config import Config
-from steelyard.training.gradient_accumulation import loss_parameter, parameter_groups, put_loss_parameter
 from steelyard.training.losses import (
     LOSSES,
     LossInputs,
@@ -20,6 +19,7 @@ from steelyard.training.losses import (
     sums_of,
     weights_of,
 )
+from steelyard.training.optimiser import loss_parameter, parameter_groups, put_loss_parameter
 from training_examples import answers, example, network, trained
 
 TIE = torch.tensor([-0.4], dtype=torch.float64)

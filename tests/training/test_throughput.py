@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from steelyard.training.batching import Slot
-from steelyard.training.preparation import choose_trainable
+from steelyard.training.optimiser import choose_trainable
 from steelyard.training.throughput import (
     ModelShape,
     Pace,

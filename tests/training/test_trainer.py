@@ -10,7 +10,7 @@ from steelyard.core.errors import ModelError
 from steelyard.networks.reward_network import RewardNetwork
 from steelyard.training.batching import PlannedStep, pairs_in, plan_steps
 from steelyard.training.config import Config
-from steelyard.training.preparation import choose_trainable
+from steelyard.training.optimiser import choose_trainable
 from steelyard.training.trainer import scorer_of
 from training_examples import example, network, trained
 

@@ -22,7 +22,7 @@ from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Layout
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.significance import NUM_RESAMPLES, PairedComparison, compare, holm
-from steelyard.training.summary import TrainingSummary
+from steelyard.training.config import TrainingSummary
 
 _FEWEST_SEEDS = 3
 Tables = dict[str, JsonObject]

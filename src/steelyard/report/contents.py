@@ -47,7 +47,7 @@ from steelyard.report.sources import (
     training_of,
 )
 from steelyard.report.training_curves import training_section, training_sentences
-from steelyard.training.summary import TrainingSummary
+from steelyard.training.config import TrainingSummary
 
 
 class ReportData(NamedTuple):

@@ -28,7 +28,7 @@ from steelyard.io.tables import is_parquet
 from steelyard.ranking.resolution import ResolveSummary
 from steelyard.report.items import Key, is_simulated
 from steelyard.report.training_curves import CurvePoint
-from steelyard.training.summary import TrainingSummary
+from steelyard.training.config import TrainingSummary
 
 _BOM = b"\xef\xbb\xbf"
 Part = TypeVar("Part", bound=msgspec.Struct)

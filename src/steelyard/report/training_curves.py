@@ -8,7 +8,7 @@ import msgspec
 from steelyard.evaluation.marks import CHANCE, Spec, colour_of, framed, model_marks
 from steelyard.evaluation.tables import Figure, Mark, Panel, Sentence, count, decimal, percent, word
 from steelyard.report.page import Section
-from steelyard.training.summary import HeldOutAccuracy, LengthSummary, TrainingSummary
+from steelyard.training.config import HeldOutAccuracy, LengthSummary, TrainingSummary
 
 MAX_POINTS = 600
 _SMOOTHING = 0.9

@@ -14,8 +14,7 @@ from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, file_hash, read_run
 from steelyard.io.trained_on import TRAINED_ON_FILE, write_trained_on
 from steelyard.ranking.pairs import UNLISTED
-from steelyard.training.config import Config, check_settings, with_defaults
-from steelyard.training.summary import TrainingSummary
+from steelyard.training.config import Config, TrainingSummary, check_settings, with_defaults
 
 if TYPE_CHECKING:  # what needs torch is imported where it is used: settings are read without it
     from steelyard.networks.devices import World
@@ -68,7 +67,7 @@ def _train(result: Result, inputs: "TrainingInputs", config: Config, world: "Wor
     from steelyard.training.checkpoints import forget_checkpoint, load_checkpoint
     from steelyard.training.diagnostics import first_tokens
     from steelyard.training.export import export
-    from steelyard.training.preparation import remember_reference
+    from steelyard.training.held_out import remember_reference
     from steelyard.training.trainer import Trainer
 
     examples, held_out = inputs.train.examples, inputs.held_out.examples if inputs.held_out else ()
@@ -115,8 +114,8 @@ def read_inputs(
     from steelyard.training.distributed import load_on_first
     from steelyard.training.examples import check_template, make_examples
     from steelyard.training.export import TrainingInputs
-    from steelyard.training.held_out import ReferenceSet, all_answers, check_apart, first_prompts
-    from steelyard.training.preparation import answer_starts, prepare_network
+    from steelyard.training.held_out import ReferenceSet, all_answers, answer_starts, check_apart, first_prompts
+    from steelyard.training.optimiser import prepare_network
 
     world = world or LOCAL
     tokenizer = load_tokenizer(model)

@@ -13,8 +13,8 @@ from steelyard.core.types import Case, OverLength
 from steelyard.networks.conversation import Encoded, Rendering, encode, render
 from steelyard.ranking.pairs import UNLISTED, IndexedPair, PairChoice, num_beyond_listed, pairs_of
 from steelyard.statistics.aggregation import UNCATEGORISED
+from steelyard.training.config import LengthSummary
 from steelyard.training.losses import LOSSES
-from steelyard.training.summary import LengthSummary
 
 _SHARE_OF_PAIRS = 0.99
 """The share of pairs for which a limit below the longest is suggested."""

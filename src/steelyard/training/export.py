@@ -1,12 +1,20 @@
-"""From trained weights to a model folder: gather, measure, rescale if set, and write with manifest and card."""
+"""From trained weights to a model folder: gather, measure, rescale if set, and write with manifest and README.
 
+The text of the README is in ``templates/model_card.md.jinja``. Names come from users' files and may hold any character:
+none of them may end a table, a heading, or the YAML at the top.
+"""
+
+import json
 import math
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jinja2
 import msgspec
 import torch
 
@@ -22,10 +30,9 @@ from steelyard.networks.manifest import Manifest, PolicySettings, RewardReferenc
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
 from steelyard.training.batching import share_in_steps
 from steelyard.training.checkpoints import Line, translate_disk_full
-from steelyard.training.config import Config
+from steelyard.training.config import Config, HeldOutAccuracy, TrainingSummary
 from steelyard.training.distributed import outline_of, shard, unshard
 from steelyard.training.examples import Examples
-from steelyard.training.gradient_accumulation import loss_parameter
 from steelyard.training.held_out import (
     ReferenceSet,
     Rounding,
@@ -36,12 +43,18 @@ from steelyard.training.held_out import (
     rounding_of,
     standardise,
 )
-from steelyard.training.memory_modes import without_modes
-from steelyard.training.model_card import CardInputs, model_card
-from steelyard.training.summary import HeldOutAccuracy, TrainingSummary
+from steelyard.training.memory import without_modes
+from steelyard.training.optimiser import loss_parameter
 from steelyard.training.trainer import Trainer
 
 _SAVING = ".saving-"
+_SIGNS = re.compile(r"([\\`*_{}\[\]()#+!|~$:>\-.=])")
+_TASKS = {"classifier": "text-classification", "implicit": "text-generation"}
+_ORDINARY_LANGUAGE = re.compile(r"[a-z]{2,3}")
+_SETTINGS = (
+    "kind", "loss", "reduction", "weight_of_squares", "centring", "label_smoothing", "epochs", "learning_rate",
+    "prompts_per_step", "warm_up", "schedule", "weight_decay", "batching", "trainable", "seed",
+)  # fmt: skip
 
 
 class TrainingInputs(NamedTuple):
@@ -243,3 +256,66 @@ def to_storage_type(network: RewardNetwork, dtype: str) -> None:
     """Convert the backbone to its storage type; a head stays in float32, a policy has none."""
     module = network.classifier if isinstance(network, PolicyNetwork) else network.backbone
     module.to(getattr(torch, dtype))
+
+
+class CardInputs(NamedTuple):
+    """The inputs of a card: the model's folder or hub name, the file of cases, settings, manifest and measures."""
+
+    model: str
+    file_name: str
+    examples: Examples
+    config: Config
+    manifest: Manifest
+    held_out: HeldOutAccuracy | None = None
+    rounding: Rounding | None = None
+
+
+def model_card(card: CardInputs) -> str:
+    """Return the card in Markdown, with the YAML that model hubs read."""
+    examples = card.examples
+    notes = [
+        *(("length", sentence) for sentence in examples.length.sentences()),
+        *((f"dropped: {rule}", number) for rule, number in sorted(examples.dropped.items())),
+        *((f"noted: {rule}", number) for rule, number in sorted(examples.noted.items())),
+    ]
+    return _template().render(
+        **card._asdict(),
+        name=Path(card.model).name,
+        front=_front(card),
+        notes=notes,
+        settings=[(setting, getattr(card.config, setting)) for setting in _SETTINGS],
+        number_of=_number_of,
+        percent="{:.2%}".format,
+    )
+
+
+@cache
+def _template() -> jinja2.Template:
+    loader = jinja2.PackageLoader("steelyard.training")
+    environment = jinja2.Environment(loader=loader, keep_trailing_newline=True, autoescape=False)
+    environment.filters |= {"plain": escaped, "json": json.dumps}
+    return environment.get_template("model_card.md.jinja")
+
+
+def escaped(value: Any) -> str:
+    """Return a value as plain Markdown text on one line, whatever signs are in it."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return _SIGNS.sub(r"\\\1", line.replace("&", "&amp;").replace("<", "&lt;"))
+
+
+def _number_of(number: int, total: int) -> int | str:
+    """Return the number, with its share of the total where it is less."""
+    return number if number == total else f"{number:,} of {total:,} ({number / total:.1%})"
+
+
+def _front(card: CardInputs) -> dict[str, str | list[str]]:
+    """Return the keys of the YAML; their values are written as JSON, which YAML contains."""
+    languages = {example.language for example in card.examples.examples if example.language}
+    tags = sorted(language for language in languages if _ORDINARY_LANGUAGE.fullmatch(language))
+    keys: dict[str, str | list[str]] = {"library_name": "transformers", "pipeline_tag": _TASKS[card.config.kind]}
+    if not Path(card.model).exists():
+        keys["base_model"] = card.model
+    if tags:
+        keys["language"] = tags
+    return keys | {"tags": ["reward-model", "steelyard"]}

@@ -5,26 +5,19 @@ follows its forward pass, and no graph outlives its chunk. Only a prompt that ex
 its scores first, then the gradients of its parts through the derivative of the loss by the scores.
 """
 
-import importlib
-import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from steelyard.core.errors import ConfigError, MissingPartError
-from steelyard.networks.devices import LOCAL, World
 from steelyard.networks.packing import process_shares
 from steelyard.networks.reward_network import RewardNetwork
 from steelyard.networks.scorer import Scorer
 from steelyard.training.batching import Slot, Step, loss_inputs, rows_of, slots_by_prompt
 from steelyard.training.config import Config
 from steelyard.training.examples import Example
-from steelyard.training.losses import LOSSES, Objective, StepWeights, step_loss, sums_of, weights_of
-
-Group = dict[str, Any]
-"""A parameter group as PyTorch's optimisers take it, with the highest rate under ``peak``."""
+from steelyard.training.losses import Objective, StepWeights, step_loss, sums_of, weights_of
 
 
 class StepLosses(NamedTuple):
@@ -174,87 +167,3 @@ class Accumulation:
 def objective_of(config: Config) -> Objective:
     """Return what the settings minimise."""
     return Objective(config.loss, config.reduction, config.label_smoothing, config.centring, config.weight_of_squares)
-
-
-def put_loss_parameter(network: RewardNetwork, config: Config) -> None:
-    """Give the network the learned parameter of its loss, or none where the loss has none.
-
-    It is on the network, so that optimiser and checkpoints have it, and in no saved weight file: it belongs to the loss
-    and not to the reward. The manifest keeps its last value.
-    """
-    parameter = LOSSES[config.loss].parameter
-    network.tie = None
-    if parameter is not None:
-        network.tie = torch.nn.Parameter(torch.full((1,), parameter.start, dtype=torch.float32))
-
-
-def loss_parameter(network: RewardNetwork, config: Config) -> dict[str, float]:
-    """Return the learned parameter by its name, or nothing where the loss has none."""
-    parameter = LOSSES[config.loss].parameter
-    return {} if network.tie is None or parameter is None else {parameter.name: network.tie.item()}
-
-
-def parameter_groups(network: RewardNetwork, config: Config) -> list[Group]:
-    """Return the optimiser's groups, each with its ``peak`` rate: the weights, and the parameter of the loss.
-
-    A rate that is right for weights would hardly move a single number in a whole training.
-    """
-    tie, rate = network.tie, config.learning_rate
-    weights = [weight for weight in network.parameters() if weight.requires_grad and weight is not tie]
-    groups: list[Group] = [{"params": weights, "peak": rate, "lr": rate}]
-    if tie is not None:
-        rate = config.tie_learning_rate
-        groups.append({"params": [tie], "peak": rate, "weight_decay": 0.0, "lr": rate})
-    return groups
-
-
-def make_optimiser(network: RewardNetwork, config: Config, *, world: World = LOCAL) -> torch.optim.Optimizer:
-    """Return AdamW over the trained weights, with moments in float32, or in 8 bits by torchao.
-
-    Raises MissingPartError where 8 bits are set without torchao, ConfigError where many processes would divide them:
-    their blocks cannot be gathered into a checkpoint.
-    """
-    groups = parameter_groups(network, config)
-    if config.optimiser == "adamw":
-        # One pass over the weights instead of a dozen: 11 M of them took 0.12 CPU seconds a step.
-        return torch.optim.AdamW(groups, weight_decay=config.weight_decay, fused=True)
-    if not world.is_alone:
-        raise ConfigError(
-            f"optimiser={config.optimiser} in {world.size} processes",
-            where="train",
-            allowed="optimiser=adamw",
-            do="its moments are divided among them",
-        )
-    try:
-        optimiser = importlib.import_module("torchao.optim").AdamW8bit
-    except ImportError as error:
-        raise MissingPartError(
-            "optimiser=adamw-8bit needs the package torchao", do="pip install 'steelyard[eight-bit]'"
-        ) from error
-    return optimiser(groups, weight_decay=config.weight_decay)
-
-
-def set_rates(optimiser: torch.optim.Optimizer, factor: float) -> None:
-    """Set each group's rate to its peak times the factor; a rate that is a tensor, as when compiled, stays one."""
-    for group in optimiser.param_groups:
-        if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(group["peak"] * factor)
-        else:
-            group["lr"] = group["peak"] * factor
-
-
-def learning_rate_factor(step: int, num_steps: int, *, warm_up: float, schedule: str) -> float:
-    """Return the factor of the peak learning rate at ``step``, from 0 to ``num_steps`` - 1; in (0, 1].
-
-    ``warm_up`` is the share of the steps over which the factor rises in equal parts to 1. Then it stays there
-    (``constant``), or falls to 0 along half a cosine or in a straight line (``linear``), reaching it at ``num_steps``.
-    """
-    num_warm_up = math.ceil(warm_up * num_steps)
-    if step < num_warm_up:
-        return (step + 1) / num_warm_up
-    if schedule == "constant":
-        return 1.0
-    passed = (step - num_warm_up) / max(1, num_steps - num_warm_up)
-    if schedule == "linear":
-        return 1 - passed
-    return 0.5 * (1 + math.cos(math.pi * passed))

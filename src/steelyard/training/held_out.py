@@ -1,6 +1,7 @@
-"""Rewards of examples in evaluation mode: held-out accuracy and exact match, and statistics of a reference set."""
+"""Rewards of examples in evaluation mode: held-out accuracy, statistics of a reference set, a policy's reference."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,18 +9,20 @@ import msgspec
 import numpy as np
 import torch
 
-from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.errors import ConfigError, EvidenceError, ModelError
 from steelyard.core.numerics import Booleans, Floats
 from steelyard.core.types import Case
+from steelyard.io.progress import log
 from steelyard.io.run_folder import file_hash
+from steelyard.networks.answer_tokens import AnswerTokens
 from steelyard.networks.conversation import Rendering, encode
 from steelyard.networks.devices import device_memory, fits
 from steelyard.networks.manifest import RewardReference, RewardScale
-from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
+from steelyard.networks.reward_network import AnswerReference, PolicyNetwork, RewardNetwork, Row
 from steelyard.networks.scorer import Scorer
 from steelyard.statistics.pair_counts import PromptStatistics, exact_matches, prompt_statistics
+from steelyard.training.config import GroupAccuracy, HeldOutAccuracy
 from steelyard.training.examples import Example, Examples
-from steelyard.training.summary import GroupAccuracy, HeldOutAccuracy
 
 _NUM_ROUNDED = 8
 
@@ -187,3 +190,38 @@ def fold_scale(network: RewardNetwork, calibration: RewardScale | None) -> None:
         with torch.no_grad():
             for weight in network.head.parameters():
                 weight.mul_(calibration.scale)
+
+
+def answer_starts(cases: Iterable[Case], tokenizer: Any, rendering: Rendering) -> dict[Row, int]:
+    """Return where the answer of each row begins, in tokens; rows whose answers are several turns have no entry."""
+    answers = AnswerTokens(tokenizer, rendering, with_header=False)
+    rows = chain.from_iterable(answers.rows(case) for case in cases)
+    # No token can be likely or unlikely before the first one.
+    return {row.ids: max(row.start, 1) for row in rows if row is not None and row.start < len(row.ids)}
+
+
+def remember_reference(
+    scorer: Scorer, examples: Sequence[Example], starts: dict[Row, int], *, reference_free: bool
+) -> None:
+    """Store in a policy where answers begin, and their log-probabilities under its untrained weights.
+
+    The reference is the policy before training, so that no second model is kept in memory. Raises ConfigError for an
+    answer whose beginning is unknown.
+    """
+    network: PolicyNetwork = scorer.network
+    rows = [row for example in examples for row in example.rows]
+    unknown = sum(row not in starts for row in rows)
+    if unknown:
+        raise ConfigError(
+            f"{unknown} answers are empty or of several turns: a policy's answer is one turn",
+            where="train",
+            do="leave them out, or train a classifier",
+        )
+    network.references.update({row: AnswerReference(starts[row], 0.0) for row in rows})
+    if reference_free:
+        return
+    with scorer.evaluating():
+        rewards = scorer.rewards([example.rows for example in examples])
+    logs = (rewards.double() / network.beta).tolist()
+    network.references.update({row: AnswerReference(starts[row], value) for row, value in zip(rows, logs, strict=True)})
+    log(f"the reference has scored {len(rows):,} answers")

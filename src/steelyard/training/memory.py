@@ -1,14 +1,17 @@
-"""Whether a training fits in its device's memory, before it begins, and how little must be recomputed.
+"""Memory of a training: whether it fits in its device, how little must be recomputed, and how that is done.
 
 The estimate counts the weights as they are stored, the gradients and moments of the trained weights, the activations
 that one forward pass keeps, and transient buffers. The runtime itself is not counted.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
+import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from steelyard.core.errors import ModelError
 from steelyard.io.progress import log
@@ -19,7 +22,6 @@ from steelyard.networks.scorer import Scorer
 from steelyard.training.batching import PlannedStep
 from steelyard.training.config import Config
 from steelyard.training.examples import Example
-from steelyard.training.memory_modes import compile_layers, set_recompute
 
 Recompute = Literal["none", "mlp", "layers"]
 GIBIBYTE = 2**30
@@ -275,3 +277,67 @@ def _settings(decoder: Decoder, passes: PassPlan, config: Config) -> Iterator[tu
         yield "adapter=lora", adapted, passes._replace(recompute="layers")
     half = adapted._replace(weight_bytes=adapted.weight_bytes // 2)
     yield "adapter=lora --set dtype=bfloat16", half, passes._replace(recompute="layers", is_half=True)
+
+
+def set_recompute(network: RewardNetwork, mode: Recompute) -> None:
+    """Let the backward pass recompute activations, with equal gradients and equal dropout.
+
+    ``mlp``: norms and feed-forward parts keep their inputs alone; ``layers``: whole decoder layers do.
+    Raises ModelError where these parts cannot be identified.
+    """
+    layers = network.layers
+    if mode == "layers":
+        parts: list[Any] = layers
+    else:
+        parts = [part for layer in layers for part in _light_parts(layer)] if mode == "mlp" else []
+    if mode == "mlp" and not parts:
+        raise ModelError("cannot identify the layers' norms and feed-forward parts", do="use --set recompute=layers")
+    for part in parts:
+        part.forward = partial(_recomputed, part.forward)
+
+
+def _recomputed(forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    if not torch.is_grad_enabled():
+        return forward(*args, **kwargs)
+    return checkpoint(forward, *args, use_reentrant=False, **kwargs)
+
+
+def _light_parts(layer: nn.Module) -> Iterator[nn.Module]:
+    for name, part in layer.named_children():
+        if name == "mlp" or "Norm" in type(part).__name__:
+            yield part
+
+
+def compile_layers(network: RewardNetwork) -> bool:
+    """Compile the decoder layers for any length; return false, and log the reason, without a compiler.
+
+    The last layer is not compiled: in a pack it computes only the tokens that are scored.
+    """
+    device = best_device()
+    try:
+        torch.compile(lambda value: value + 1)(torch.zeros(2, device=device))
+    except RuntimeError as error:
+        compiler = "a C++ compiler (g++)" if device.type == "cpu" else "Triton"
+        log(f"compile=true has no effect: it needs {compiler}: {str(error).splitlines()[0]}")
+        return False
+    _exclude_attention()
+    for layer in network.layers[:-1]:
+        layer.forward = torch.compile(layer.forward, dynamic=True)
+    return True
+
+
+def _exclude_attention() -> None:
+    """Exclude packed attention from compilation: it goes run by run, and each length would be compiled separately."""
+    from transformers import AttentionInterface
+
+    from steelyard.networks.packed_forward import ATTENTIONS
+
+    registered = AttentionInterface()
+    for name in ATTENTIONS:
+        AttentionInterface.register(name, torch.compiler.disable(registered[name]))
+
+
+def without_modes(network: RewardNetwork) -> None:
+    """Undo `set_recompute` and `compile_layers`: every module runs the forward of its class."""
+    for module in network.modules():
+        vars(module).pop("forward", None)

@@ -31,21 +31,14 @@ from steelyard.training.checkpoints import (
     state_of,
     trained_weights,
 )
-from steelyard.training.config import Config
+from steelyard.training.config import Config, HeldOutAccuracy
 from steelyard.training.diagnostics import check_classifier, check_policy, loss_error, unscorable_prompts
 from steelyard.training.distributed import clip_gradient, outline_of, shard, unshard
 from steelyard.training.examples import Example
-from steelyard.training.gradient_accumulation import (
-    Accumulation,
-    StepLosses,
-    learning_rate_factor,
-    make_optimiser,
-    objective_of,
-    set_rates,
-)
+from steelyard.training.gradient_accumulation import Accumulation, StepLosses, objective_of
 from steelyard.training.held_out import measure, rewards_of
 from steelyard.training.memory import choose_modes
-from steelyard.training.summary import HeldOutAccuracy
+from steelyard.training.optimiser import learning_rate_factor, make_optimiser, set_rates
 from steelyard.training.throughput import ModelShape, decoder_shape
 
 

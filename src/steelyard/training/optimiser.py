@@ -1,0 +1,153 @@
+"""What a training changes and how: trained weights, adapter, the parameter of the loss, AdamW and its rates."""
+
+import importlib
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from steelyard.core.errors import ConfigError, MissingPartError, ModelError
+from steelyard.networks.adapters import Adapter, put_adapter, store_frozen
+from steelyard.networks.devices import LOCAL, Heap, World
+from steelyard.networks.reward_network import RewardNetwork
+from steelyard.training.config import Config, num_last_layers
+from steelyard.training.losses import LOSSES
+
+Group = dict[str, Any]
+"""A parameter group as PyTorch's optimisers take it, with the highest rate under ``peak``."""
+
+
+def prepare_network(network: RewardNetwork, config: Config) -> list[str]:
+    """Add adapter and loss parameter, freeze what is not trained, and return the names of the trained weights."""
+    adapter = adapter_of(config)
+    if adapter is not None:
+        put_adapter(network, adapter, seed=config.seed)
+    names = list(choose_trainable(network, num_last_layers(config.trainable)))
+    if config.dtype == "bfloat16":
+        store_frozen(network)
+    Heap().trim()  # memory that loading needed for a moment
+    put_loss_parameter(network, config)
+    return names
+
+
+def adapter_of(config: Config) -> Adapter | None:
+    """Return the adapter of the settings."""
+    if config.adapter is None:
+        return None
+    return Adapter(
+        config.adapter, config.adapter_rank, config.adapter_alpha, config.adapter_dropout, config.adapter_layers
+    )
+
+
+def choose_trainable(network: RewardNetwork, num_last_layers: int | None) -> Iterator[str]:
+    """Freeze all but the last layers, the final norm and the head; yields the names of the trained weights.
+
+    Null trains all weights. Raises ModelError where the decoder's layers cannot be identified.
+    """
+    if num_last_layers is not None:
+        trained = {*network.head.parameters(), *_last_parameters(network, num_last_layers)}
+        for weight in network.parameters():
+            weight.requires_grad_(weight in trained)
+    for name, weight in network.classifier.named_parameters():
+        if weight.requires_grad:
+            yield name
+
+
+def _last_parameters(network: RewardNetwork, number: int) -> Iterator[torch.nn.Parameter]:
+    if number == 0:
+        return
+    children = dict(network.backbone.named_children())
+    layers = [child for child in children.values() if isinstance(child, torch.nn.ModuleList)]
+    if len(layers) != 1:
+        raise ModelError("cannot identify the decoder's layers", do="train all, or the head: --set trainable=head")
+    for layer in list(layers[0])[-number:]:
+        yield from layer.parameters()
+    after = list(children.values()).index(layers[0]) + 1
+    for child in list(children.values())[after:]:  # the final norm, whatever the family calls it
+        yield from child.parameters()
+
+
+def put_loss_parameter(network: RewardNetwork, config: Config) -> None:
+    """Give the network the learned parameter of its loss, or none where the loss has none.
+
+    It is on the network, so that optimiser and checkpoints have it, and in no saved weight file: it belongs to the loss
+    and not to the reward. The manifest keeps its last value.
+    """
+    parameter = LOSSES[config.loss].parameter
+    network.tie = None
+    if parameter is not None:
+        network.tie = torch.nn.Parameter(torch.full((1,), parameter.start, dtype=torch.float32))
+
+
+def loss_parameter(network: RewardNetwork, config: Config) -> dict[str, float]:
+    """Return the learned parameter by its name, or nothing where the loss has none."""
+    parameter = LOSSES[config.loss].parameter
+    return {} if network.tie is None or parameter is None else {parameter.name: network.tie.item()}
+
+
+def parameter_groups(network: RewardNetwork, config: Config) -> list[Group]:
+    """Return the optimiser's groups, each with its ``peak`` rate: the weights, and the parameter of the loss.
+
+    A rate that is right for weights would hardly move a single number in a whole training.
+    """
+    tie, rate = network.tie, config.learning_rate
+    weights = [weight for weight in network.parameters() if weight.requires_grad and weight is not tie]
+    groups: list[Group] = [{"params": weights, "peak": rate, "lr": rate}]
+    if tie is not None:
+        rate = config.tie_learning_rate
+        groups.append({"params": [tie], "peak": rate, "weight_decay": 0.0, "lr": rate})
+    return groups
+
+
+def make_optimiser(network: RewardNetwork, config: Config, *, world: World = LOCAL) -> torch.optim.Optimizer:
+    """Return AdamW over the trained weights, with moments in float32, or in 8 bits by torchao.
+
+    Raises MissingPartError where 8 bits are set without torchao, ConfigError where many processes would divide them:
+    their blocks cannot be gathered into a checkpoint.
+    """
+    groups = parameter_groups(network, config)
+    if config.optimiser == "adamw":
+        # One pass over the weights instead of a dozen: 11 M of them took 0.12 CPU seconds a step.
+        return torch.optim.AdamW(groups, weight_decay=config.weight_decay, fused=True)
+    if not world.is_alone:
+        raise ConfigError(
+            f"optimiser={config.optimiser} in {world.size} processes",
+            where="train",
+            allowed="optimiser=adamw",
+            do="its moments are divided among them",
+        )
+    try:
+        optimiser = importlib.import_module("torchao.optim").AdamW8bit
+    except ImportError as error:
+        raise MissingPartError(
+            "optimiser=adamw-8bit needs the package torchao", do="pip install 'steelyard[eight-bit]'"
+        ) from error
+    return optimiser(groups, weight_decay=config.weight_decay)
+
+
+def set_rates(optimiser: torch.optim.Optimizer, factor: float) -> None:
+    """Set each group's rate to its peak times the factor; a rate that is a tensor, as when compiled, stays one."""
+    for group in optimiser.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(group["peak"] * factor)
+        else:
+            group["lr"] = group["peak"] * factor
+
+
+def learning_rate_factor(step: int, num_steps: int, *, warm_up: float, schedule: str) -> float:
+    """Return the factor of the peak learning rate at ``step``, from 0 to ``num_steps`` - 1; in (0, 1].
+
+    ``warm_up`` is the share of the steps over which the factor rises in equal parts to 1. Then it stays there
+    (``constant``), or falls to 0 along half a cosine or in a straight line (``linear``), reaching it at ``num_steps``.
+    """
+    num_warm_up = math.ceil(warm_up * num_steps)
+    if step < num_warm_up:
+        return (step + 1) / num_warm_up
+    if schedule == "constant":
+        return 1.0
+    passed = (step - num_warm_up) / max(1, num_steps - num_warm_up)
+    if schedule == "linear":
+        return 1 - passed
+    return 0.5 * (1 + math.cos(math.pi * passed))
