@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.core.comparison import Triple, circular_triples
+from steelyard.core.comparison import circular_triples
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import Floats, generator
@@ -26,10 +26,8 @@ _UNREADABLE = "simulated: the verdict could not be read"
 class Noise(Config, frozen=True):
     """The errors of an annotator in units of latent quality: a good answer has 1, a useless one about 0.
 
-    ``spread`` is the standard deviation of perception; ``tie_band`` the perceived difference below which a verdict is
-    a tie; ``unreadable`` the share of verdicts that cannot be read. ``position_bias`` is the perceived advantage of the
-    last place over the first. ``length_bias`` is the perceived advantage of a far longer text: it is multiplied by the
-    hyperbolic tangent of the logarithm of the length over the geometric mean of those shown.
+    ``length_bias`` is multiplied by the hyperbolic tangent of the logarithm of the length over the geometric mean of
+    those shown.
     """
 
     spread: float
@@ -82,7 +80,7 @@ class Task(NamedTuple):
     """One comparison of one prompt: positions of the responses in the order shown, and the annotator."""
 
     number: int
-    shown: Triple
+    shown: tuple[int, ...]
     annotator: int
 
 
@@ -109,7 +107,7 @@ def assign(num_prompts: int, num_tasks: int, num_annotators: int, rng: np.random
 def plan_tasks(num_responses: int, annotators: NDArray[np.int64], rng: np.random.Generator) -> tuple[Task, ...]:
     """Return the tasks of one prompt for a row of `assign`; each triple is shown in its own random order."""
     return tuple(
-        Task(number, _shuffled(triple, rng), int(annotator))
+        Task(number, tuple(triple[place] for place in rng.permutation(3)), int(annotator))
         for number, (triple, annotator) in enumerate(
             zip(circular_triples(num_responses), annotators, strict=True), start=1
         )
@@ -124,12 +122,6 @@ class Candidates(NamedTuple):
     lengths: tuple[int, ...]
 
 
-class _Shown(NamedTuple):
-    name: str
-    judge: str
-    places: tuple[int, ...]
-
-
 def human_judgments(
     prompts: Sequence[Candidates], noise: Noise, *, num_annotators: int, seed: int
 ) -> tuple[tuple[Judgment, ...], ...]:
@@ -138,14 +130,11 @@ def human_judgments(
     Raises ConfigError for a prompt with fewer than three responses, or more responses than there are annotators.
     """
     rng = generator(seed, "human annotators")
-    judgments: list[tuple[Judgment, ...]] = []
-    sizes = np.array([len(prompt.ids) for prompt in prompts])
-    rows = _assigned(sizes, num_annotators, rng)
-    for prompt, row in zip(prompts, rows, strict=True):
-        tasks = plan_tasks(len(prompt.ids), row, rng)
-        shown = [_Shown(f"human-{task.number}", f"simulated-human-{task.annotator + 1}", task.shown) for task in tasks]
-        judgments.append(_judged(prompt, shown, "human", noise, rng))
-    return tuple(judgments)
+    rows = _assigned(np.array([len(prompt.ids) for prompt in prompts]), num_annotators, rng)
+    return tuple(
+        _judged(prompt, plan_tasks(len(prompt.ids), row, rng), "human", noise, rng)
+        for prompt, row in zip(prompts, rows, strict=True)
+    )
 
 
 def llm_judgments(prompts: Sequence[Candidates], noise: Noise, *, seed: int) -> tuple[tuple[Judgment, ...], ...]:
@@ -155,11 +144,8 @@ def llm_judgments(prompts: Sequence[Candidates], noise: Noise, *, seed: int) -> 
     for prompt in prompts:
         pairs = rng.permutation(np.array(list(combinations(range(len(prompt.ids)), 2)), np.int64))
         pairs = rng.permuted(pairs, axis=1)
-        shown = [
-            _Shown(f"llm-{number}", "simulated-llm-1", (int(first), int(second)))
-            for number, (first, second) in enumerate(pairs, start=1)
-        ]
-        judgments.append(_judged(prompt, shown, "llm", noise, rng))
+        tasks = [Task(number, (first, second), 0) for number, (first, second) in enumerate(pairs.tolist(), start=1)]
+        judgments.append(_judged(prompt, tasks, "llm", noise, rng))
     return tuple(judgments)
 
 
@@ -174,9 +160,9 @@ def _assigned(sizes: NDArray[np.int64], num_annotators: int, rng: np.random.Gene
 
 
 def _judged(
-    prompt: Candidates, tasks: Sequence[_Shown], kind: Kind, noise: Noise, rng: np.random.Generator
+    prompt: Candidates, tasks: Sequence[Task], kind: Kind, noise: Noise, rng: np.random.Generator
 ) -> tuple[Judgment, ...]:
-    places = np.array([task.places for task in tasks])
+    places = np.array([task.shown for task in tasks])
     qualities, lengths = np.array(prompt.qualities), np.array(prompt.lengths, np.float64)
     verdicts = compare(perceive(qualities[places], lengths[places], noise, rng), noise, rng)
     return tuple(
@@ -184,19 +170,14 @@ def _judged(
             left=shown[left],
             right=shown[right],
             verdict=VERDICTS[code],
-            judge=task.judge,
+            judge=f"simulated-{kind}-{task.annotator + 1}",
             kind=kind,
-            id=f"{task.name}:{left + 1}{right + 1}",
-            task=task.name,
+            id=f"{kind}-{task.number}:{left + 1}{right + 1}",
+            task=f"{kind}-{task.number}",
             shown=shown,
             reason=_UNREADABLE if VERDICTS[code] == "none" else None,
         )
         for task, row in zip(tasks, verdicts.tolist(), strict=True)
-        for shown in (tuple(prompt.ids[place] for place in task.places),)
+        for shown in (tuple(prompt.ids[place] for place in task.shown),)
         for (left, right), code in zip(combinations(range(len(shown)), 2), row, strict=True)
     )
-
-
-def _shuffled(triple: Triple, rng: np.random.Generator) -> Triple:
-    first, second, third = rng.permutation(3)
-    return (triple[first], triple[second], triple[third])

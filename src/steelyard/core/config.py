@@ -112,7 +112,8 @@ def _config_error(
     key = ".".join(names)
     if not names or unknown or "missing" in message:
         return ConfigError(f"{key}: {message}" if names else message, where=where, allowed=describe_type(setting))
-    return ConfigError(f"{key} is {_toml_text(value)}", where=where, allowed=_nearest_first(setting, value))
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return ConfigError(f"{key} is {text}", where=where, allowed=_nearest_first(setting, value))
 
 
 def _nearest_first(setting: inspect.Type, value: Any) -> str:
@@ -146,10 +147,6 @@ def _table(setting: inspect.Type) -> inspect.StructType | None:
 
 def _keys(table: inspect.StructType) -> list[str]:
     return [field.encode_name for field in table.fields]
-
-
-def _toml_text(value: Any) -> str:
-    return {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
 
 
 def _parse_value(text: str) -> Any:

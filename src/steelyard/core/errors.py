@@ -14,6 +14,7 @@ UserError                the request cannot be carried out: exit code 2, no trac
 import difflib
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 _MOST_NAMES = 20
@@ -99,17 +100,12 @@ class UserError(Exception):
         return "\n".join([first, *rest])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), self.problem, self.where, self.allowed, self.do))
+        # An exception is rebuilt from positional arguments alone unless it says otherwise.
+        return (partial(type(self), where=self.where, allowed=self.allowed, do=self.do), (self.problem,))
 
     def at(self, where: Place) -> "UserError":
         """Return the same error with its place."""
         return type(self)(self.problem, where=where, allowed=self.allowed, do=self.do)
-
-
-def _rebuild(
-    kind: type[UserError], problem: str, where: Place | str | None, allowed: str | None, do: str | None
-) -> UserError:
-    return kind(problem, where=where, allowed=allowed, do=do)
 
 
 class FileError(UserError):

@@ -7,7 +7,7 @@ outside code; a block of code is one mark. Joining turns into one text adds line
 import re
 from collections.abc import Iterable
 
-from steelyard.core.types import Case, Message, Response
+from steelyard.core.types import Case, Response
 
 # Fences are taken out first, so that nothing inside code counts. Every repetition stops at the mark that could begin
 # the next match, so that the time is linear in the length of any text.
@@ -29,17 +29,17 @@ _INLINE_MARK = re.compile(
 
 def response_text(response: Response) -> str:
     """Return the text of a response; several turns are joined by line breaks."""
-    return _joined(response.messages or ()) if response.text is None else response.text
+    return "\n".join(_turn_texts(response))
 
 
 def prompt_text(case: Case) -> str:
     """Return the whole conversation that the responses answer."""
-    return _joined(case.prompt.messages)
+    return "\n".join(message.content for message in case.prompt.messages)
 
 
 def num_characters(response: Response) -> int:
     """Count the Unicode code points of all turns of a response."""
-    return len(response.text) if response.text is not None else sum(map(len, _turn_texts(response)))
+    return sum(map(len, _turn_texts(response)))
 
 
 def num_markdown_marks(response: Response) -> int:
@@ -59,7 +59,3 @@ def _turn_texts(response: Response) -> Iterable[str]:
     if response.text is not None:
         return (response.text,)
     return (message.content for message in response.messages or ())
-
-
-def _joined(messages: Iterable[Message]) -> str:
-    return "\n".join(message.content for message in messages)

@@ -11,8 +11,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -84,7 +84,7 @@ def only_writer(folder: Path) -> Iterator[None]:
     Raises OutputError at once, with the id of the other process, if one holds it. An empty folder is removed
     afterwards, and so are the parents that were created for it.
     """
-    made = [folder, *(parent for parent in folder.parents if not parent.exists())]
+    created = [folder, *(parent for parent in folder.parents if not parent.exists())]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / LOCK_FILE
     descriptor = _locked(path)
@@ -96,7 +96,9 @@ def only_writer(folder: Path) -> Iterator[None]:
         # Removed while it is locked: a process that opened the old file checks whether it is still the folder's.
         path.unlink(missing_ok=True)
         os.close(descriptor)
-        _remove_empty(made)
+        with suppress(OSError):  # a folder that is not empty, and so its parents, stay
+            for made in created:
+                made.rmdir()
 
 
 @contextmanager
@@ -155,21 +157,7 @@ def _locked(path: Path) -> int:
                 where=str(path.parent),
                 do="wait until it has ended, or name another --out",
             )
-        if _is_same(descriptor, path):
-            return descriptor
-        os.close(descriptor)
-
-
-def _is_same(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _remove_empty(folders: Sequence[Path]) -> None:
-    for folder in folders:
-        try:
-            folder.rmdir()
-        except OSError:
-            return
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        os.close(descriptor)  # its last holder has removed this file: lock the new one

@@ -70,11 +70,6 @@ def resumable_work(folder: Path | None) -> str:
     return f"stopped; {folder} keeps {' and '.join(parts)}: the same command continues from there"
 
 
-def _is_launched() -> bool:
-    """Return whether torchrun started this process: it forwards signals that the terminal also sent here."""
-    return "TORCHELASTIC_RUN_ID" in os.environ
-
-
 @contextmanager
 def _answered(act: Callable[[int], None]) -> Iterator[None]:
     """Call ``act`` at the first signal. Ignored signals (``nohup``) stay ignored; only the main thread gets signals."""
@@ -88,7 +83,8 @@ def _answered(act: Callable[[int], None]) -> Iterator[None]:
         del frame
         if number not in first:
             first[number] = time.monotonic()
-            if not _is_launched():
+            # torchrun forwards signals that the terminal also sent here.
+            if "TORCHELASTIC_RUN_ID" not in os.environ:
                 signal.signal(number, signal.SIG_DFL)
             act(number)
         elif time.monotonic() - first[number] > _SECONDS_OF_ONE_STOP:

@@ -101,8 +101,12 @@ class RunRequest(Record, frozen=True, kw_only=True):
         """Return 12 hexadecimal digits that identify the request, for the names of unfinished files."""
         return hashlib.sha256(msgspec.json.encode(self._key(), order="sorted")).hexdigest()[:12]
 
+    def hashes(self) -> dict[str, str]:
+        """Return the hashes of the inputs by role."""
+        return {role: file.sha256 for role, file in self.inputs.items()}
+
     def _key(self) -> list[Any]:
-        return [self.stage, self.config, [(role, file.sha256) for role, file in self.inputs.items()]]
+        return [self.stage, self.config, list(self.hashes().items())]
 
 
 class Result:
@@ -163,7 +167,9 @@ def result_folder(
     with only_writer(folder) if is_to_write else nullcontext():
         _check_apart(folder, inputs)
         hashed = {role: Input(path=str(path), sha256=file_hash(path)) for role, path in inputs.items()}
-        request = RunRequest(stage=stage, config=_as_read(config), inputs=hashed)
+        # Encoded and decoded as `run.json` is: tuples become lists, so that equal configs compare equal.
+        settings = msgspec.json.decode(msgspec.json.encode(config))
+        request = RunRequest(stage=stage, config=settings, inputs=hashed)
         result = Result(folder, request)
         result.is_finished = not force and _is_finished(folder, request)
         if result.is_finished:
@@ -175,9 +181,7 @@ def result_folder(
             yield result
             _write_run(result)
         except BaseException as error:
-            if isinstance(error, UserError):
-                _release(folder)
-            _renew_claim(folder, request)
+            _leave(folder, request, is_refused=isinstance(error, UserError))
             raise
 
 
@@ -186,11 +190,6 @@ def _check_apart(folder: Path, inputs: Mapping[str, Path]) -> None:
     for role, path in inputs.items():
         if folder.is_dir() and folder.resolve() in (path.resolve(), *path.resolve().parents):
             raise OutputError(f"--out holds the {role} that the run reads", where=str(folder), do="name another --out")
-
-
-def _as_read(config: Any) -> JsonObject:
-    """Return the config as decoded from ``run.json``: tuples as lists, so that equal configs compare equal."""
-    return msgspec.json.decode(msgspec.json.encode(config))
 
 
 def _is_finished(folder: Path, request: RunRequest) -> bool:
@@ -219,35 +218,33 @@ def _difference(request: RunRequest, before: RunRequest) -> str:
     """Describe the difference between two requests of one stage: settings with both values, inputs by role."""
     if request.stage != before.stage:
         return ""
-    keys = [key for key in {**request.config, **before.config} if request.config.get(key) != before.config.get(key)]
-    parts = [
-        f"{key} {_as_json(before.config.get(key))} there, {_as_json(request.config.get(key))} here" for key in keys
-    ]
-    roles = {**request.inputs, **before.inputs}
-    parts += [f"another {role}" for role in roles if _sha256(request, role) != _sha256(before, role)]
+    parts: list[str] = []
+    for key in request.config | before.config:
+        values = before.config.get(key), request.config.get(key)
+        if values[0] != values[1]:
+            there, here = (msgspec.json.encode(value).decode() for value in values)
+            parts.append(f"{key} {there} there, {here} here")
+    here, there = request.hashes(), before.hashes()
+    parts += [f"another {role}" for role in here | there if here.get(role) != there.get(role)]
     return "; ".join(parts)
-
-
-def _as_json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
-
-
-def _sha256(request: RunRequest, role: str) -> str | None:
-    file = request.inputs.get(role)
-    return None if file is None else file.sha256
 
 
 def _claim(folder: Path, request: RunRequest, *, force: bool) -> None:
     started = folder / STARTED_FILE
     if force:
-        _remove_run(folder)
+        outputs = read_run(folder).outputs if (folder / RUN_FILE).is_file() else ()
+        unfinished = [path.name for pattern in _UNFINISHED for path in folder.glob(pattern)]
+        for name in (RUN_FILE, STARTED_FILE, *outputs, *unfinished):
+            remove(folder / name)
     elif started.is_file():
         before = _read_started(started)
         if not request.equals(before):
             raise _other_run("an unfinished run", request, before, folder)
     elif any(item.name != LOCK_FILE for item in folder.iterdir()):
         raise OutputError("the folder holds files of something else", where=str(folder), do="name a new --out folder")
-    _sweep(folder)
+    for pattern in (".*.part", ".saving-*"):  # partial files of a killed run of the same request
+        for path in folder.glob(pattern):
+            remove(path)
     _write_started(folder, request)
 
 
@@ -256,10 +253,15 @@ def _write_started(folder: Path, request: RunRequest) -> None:
         file.write(msgspec.json.encode(request))
 
 
-def _renew_claim(folder: Path, request: RunRequest) -> None:
-    """Claim a folder again that was removed during the run, so that the same call can continue with its files."""
-    names = {item.name for item in folder.iterdir()} if folder.is_dir() else set[str]()
-    if STARTED_FILE not in names and names - {LOCK_FILE}:
+def _leave(folder: Path, request: RunRequest, *, is_refused: bool) -> None:
+    """Leave the folder of a failed run to the next call: the corrected one, or the same one, which continues.
+
+    A refused run that wrote nothing gives up its claim. A folder that was removed during the run is claimed again.
+    """
+    names = {item.name for item in folder.iterdir()} - {LOCK_FILE} if folder.is_dir() else set[str]()
+    if is_refused and names == {STARTED_FILE}:
+        (folder / STARTED_FILE).unlink()
+    elif names and STARTED_FILE not in names:
         _write_started(folder, request)
 
 
@@ -271,29 +273,15 @@ def _read_started(path: Path) -> RunRequest:
         raise FileError(f"not the record of an unfinished run ({error})", where=str(path), do=do) from error
 
 
-def _release(folder: Path) -> None:
-    """Remove the claim of a call that failed before it wrote anything: the corrected call can use the folder."""
-    if folder.is_dir() and {item.name for item in folder.iterdir()} <= {STARTED_FILE, LOCK_FILE}:
-        (folder / STARTED_FILE).unlink(missing_ok=True)
-
-
-def _sweep(folder: Path) -> None:
-    """Remove the partial files of a killed run of the same request."""
-    for pattern in (".*.part", ".saving-*"):
-        for path in folder.glob(pattern):
-            remove(path)
-
-
-def _remove_run(folder: Path) -> None:
-    outputs = list(read_run(folder).outputs) if (folder / RUN_FILE).is_file() else []
-    unfinished = [path.name for pattern in _UNFINISHED for path in folder.glob(pattern)]
-    for name in (RUN_FILE, STARTED_FILE, *outputs, *unfinished):
-        remove(folder / name)
-
-
 def _write_run(result: Result) -> None:
     request = result.request
-    _check_outputs(result)
+    for name in sorted(result.outputs):
+        if not (result.folder / name).exists():  # the remaining outputs are not a whole result
+            raise OutputError(
+                f"{name} was removed while the run was writing here",
+                where=str(result.folder),
+                do="run the same command again, and leave the folder alone until it has ended",
+            )
     run = Run(
         stage=request.stage,
         config=request.config,
@@ -308,17 +296,6 @@ def _write_run(result: Result) -> None:
     with atomic_write(result.folder / RUN_FILE) as file:
         file.write(msgspec.json.format(msgspec.json.encode(run), indent=2) + b"\n")
     (result.folder / STARTED_FILE).unlink(missing_ok=True)
-
-
-def _check_outputs(result: Result) -> None:
-    """Raise OutputError if an output was removed during the run: the remaining ones are not a whole result."""
-    for name in sorted(result.outputs):
-        if not (result.folder / name).exists():
-            raise OutputError(
-                f"{name} was removed while the run was writing here",
-                where=str(result.folder),
-                do="run the same command again, and leave the folder alone until it has ended",
-            )
 
 
 def installed_versions() -> dict[str, str]:
