@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from steelyard.core.errors import Place, RecordError, choices
 from steelyard.core.types import Case, Prompt, Response, Scores
-from steelyard.io.cases import ScoredCase, checked_line, decode_case, decode_scores, placed_lines
+from steelyard.io.cases import ScoredCase, checked_line, decode_case, decode_line, placed_lines
 from steelyard.io.lines import LineBatch, read_batches
 
 _CASES_AT_A_TIME = 1024
@@ -43,7 +43,7 @@ class SideBySide(NamedTuple):
         for number, case_line, score_number, score_line in zip(*self.cases[1:], *self.scores[1:], strict=True):
             case = bench.normalize(decode_case(case_line, Place(self.cases.file, number)), name)
             place = Place(self.scores.file, score_number)
-            line = decode_scores(score_line, place)
+            line = decode_line(score_line, place, Scores)
             if line.prompt != case.prompt.id or line.language not in (None, case.prompt.language):
                 raise AlignmentError
             num_without_language += line.language != case.prompt.language

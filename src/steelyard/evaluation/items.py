@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from steelyard.core.errors import Place, RecordError
+from steelyard.core.errors import RecordError
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.evaluation.columns import BenchColumns, score_columns
@@ -18,7 +18,7 @@ from steelyard.evaluation.measure import MATCHED_RATIO, ScoredBench, item_column
 from steelyard.evaluation.pair_verdicts import Judged, outcomes_by_case
 from steelyard.evaluation.questions import PairValues, Questions, answers, values_of
 from steelyard.io.atomic import atomic_write
-from steelyard.io.lines import read_batches
+from steelyard.io.lines import read_lines
 from steelyard.statistics.groups import Cell
 from steelyard.statistics.pair_counts import ExactRule, count_unscored, exact_matches
 
@@ -77,12 +77,11 @@ def read_items(folder: Path, kind: type[Item] = Item) -> Iterator[Any]:
     """Yield the items of an evaluation's folder, in order. Raises RecordError with file and line for a broken one."""
     path = folder / "items.jsonl"
     decoder = msgspec.json.Decoder(kind)
-    for batch in read_batches(path):
-        for number, line in zip(batch.numbers, batch.lines, strict=True):
-            try:
-                yield decoder.decode(line)
-            except msgspec.DecodeError as error:
-                raise RecordError(f"not an item of an evaluation ({error})", where=Place(str(path), number)) from error
+    for place, line in read_lines(path):
+        try:
+            yield decoder.decode(line)
+        except msgspec.DecodeError as error:
+            raise RecordError(f"not an item of an evaluation ({error})", where=place) from error
 
 
 def measure_columns(items: Sequence[Any]) -> dict[str, dict[str, Floats]]:

@@ -14,11 +14,10 @@ from steelyard.core.checks import check_case, checked_scores
 from steelyard.core.errors import EvidenceError, FileError, Place, RecordError
 from steelyard.core.types import Case, Ranking, Scores
 from steelyard.io.atomic import atomic_write
-from steelyard.io.lines import LineBatch, bounded_decoding, check_keys, check_readable, check_utf8, read_batches
+from steelyard.io.lines import LineBatch, bounded_decoding, check_keys, check_readable, check_utf8, read_lines
 from steelyard.io.tables import is_parquet, read_parquet, write_parquet
 
 _decoder = msgspec.json.Decoder(Case)
-_scores_decoder = msgspec.json.Decoder(Scores)
 _encoder = msgspec.json.Encoder()
 _Key = tuple[str, str | None]
 Line = TypeVar("Line", bound=msgspec.Struct)
@@ -52,9 +51,7 @@ def decode_case(line: bytes, place: Place, check: Callable[[Case], Case] = check
 
 def decode_batch(batch: LineBatch) -> list[Case]:
     """Decode and check every case of a batch of lines."""
-    return [
-        decode_case(line, Place(batch.file, number)) for number, line in zip(batch.numbers, batch.lines, strict=True)
-    ]
+    return [decode_case(line, place) for place, line in batch.placed()]
 
 
 def encode_case(case: Case) -> bytes:
@@ -162,7 +159,7 @@ def resumed_lines(path: Path, cases: Iterable[Case]) -> list[Scores]:
     with path.open("r+b") as file:
         for encoded, case in zip(file, cases, strict=False):
             try:
-                line = _scores_decoder.decode(encoded)
+                line = msgspec.json.decode(encoded, type=Scores)
                 checked = checked_scores(case, line, by="the line")
             except (msgspec.DecodeError, UnicodeDecodeError, EvidenceError):
                 break
@@ -176,21 +173,14 @@ def resumed_lines(path: Path, cases: Iterable[Case]) -> list[Scores]:
 
 def placed_lines(path: Path, kind: type[Line]) -> Iterator[tuple[Place, Line]]:
     """Yield the lines of a file of scores or item results with their places. Raises RecordError for a broken line."""
-    decoder = msgspec.json.Decoder(kind)
-    for batch in read_batches(path):
-        for number, line in zip(batch.numbers, batch.lines, strict=True):
-            place = Place(batch.file, number)
-            yield place, _decoded(line, place, decoder)
+    for place, line in read_lines(path):
+        yield place, decode_line(line, place, kind)
 
 
-def decode_scores(line: bytes, place: Place) -> Scores:
-    """Decode one line of a score file. Raises RecordError or FileError with its place if it is broken."""
-    return _decoded(line, place, _scores_decoder)
-
-
-def _decoded(line: bytes, place: Place, decoder: msgspec.json.Decoder[Line]) -> Line:
+def decode_line(line: bytes, place: Place, kind: type[Line]) -> Line:
+    """Decode a line of scores or of item results. Raises RecordError or FileError with its place if it is broken."""
     try:
-        read = decoder.decode(line)
+        decoded = msgspec.json.decode(line, type=kind)
         check_keys(line, msgspec.json.decode(line), place)
     except msgspec.ValidationError as error:
         allowed = '{"prompt": id, "language": code or null, "scores": {response id: number or null}}'
@@ -198,7 +188,7 @@ def _decoded(line: bytes, place: Place, decoder: msgspec.json.Decoder[Line]) -> 
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         check_utf8(line, place)
         raise RecordError(f"the line is not JSON, or cut off ({error})", where=place) from error
-    return read
+    return decoded
 
 
 def checked_line(case: Case, line: Scores, place: Place) -> Scores:
@@ -216,10 +206,8 @@ def _placed_cases(path: Path) -> Iterator[tuple[Place, Case]]:
             place = Place(str(path), number)
             yield place, decode_case(_encoder.encode(row), place)
         return
-    for batch in read_batches(path):
-        for number, line in zip(batch.numbers, batch.lines, strict=True):
-            place = Place(batch.file, number)
-            yield place, decode_case(line, place)
+    for place, line in read_lines(path):
+        yield place, decode_case(line, place)
 
 
 def _translated(message: str, place: Place) -> RecordError:

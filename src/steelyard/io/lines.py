@@ -44,6 +44,11 @@ class LineBatch(NamedTuple):
     numbers: tuple[int, ...]
     lines: tuple[bytes, ...]
 
+    def placed(self) -> Iterator[tuple[Place, bytes]]:
+        """Yield each line with its place."""
+        for number, line in zip(self.numbers, self.lines, strict=True):
+            yield Place(self.file, number), line
+
 
 def check_readable(path: Path) -> None:
     """Raise FileError if the file is absent, not readable, not a regular file, empty, or a git-LFS pointer."""
@@ -103,6 +108,12 @@ def read_batches(path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_
         yield LineBatch(str(path), tuple(numbers), tuple(lines))
     if not number:
         raise FileError("the file has blank lines only", where=str(path))
+
+
+def read_lines(path: Path) -> Iterator[tuple[Place, bytes]]:
+    """Yield each line that is not blank with its place. Raises the errors of `read_batches`."""
+    for batch in read_batches(path):
+        yield from batch.placed()
 
 
 def read_toml(path: Path) -> JsonObject:

@@ -22,7 +22,7 @@ from steelyard.io.lines import (
     check_readable,
     check_text,
     check_utf8,
-    read_batches,
+    read_lines,
 )
 from steelyard.io.tables import is_parquet, is_saved_dataset, read_table
 
@@ -32,20 +32,19 @@ _DELIMITERS = {".tsv": "\t", ".csv": ","}
 
 def read_rows(path: Path) -> Iterator[Row]:
     """Yield the rows of a file or saved dataset. A row of a JSON array is placed by its index."""
-    if is_saved_dataset(path):
-        yield from _placed(path, read_table(path))
-        return
-    check_readable(path)
-    if is_parquet(path):
-        yield from _placed(path, read_table(path))
+    is_dataset = is_saved_dataset(path)
+    if not is_dataset:
+        check_readable(path)
+    if is_dataset or is_parquet(path):
+        for number, row in enumerate(read_table(path), 1):
+            yield Row(Place(str(path), number), row)
     elif path.suffix in _DELIMITERS:
         yield from _delimited_rows(path)
     elif is_array(path):
         yield from _array_rows(path)
     else:
-        for batch in read_batches(path):
-            for number, line in zip(batch.numbers, batch.lines, strict=True):
-                yield _decode(line, Place(batch.file, number))
+        for place, line in read_lines(path):
+            yield _decode(line, place)
 
 
 def write_rows(path: Path, rows: Iterable[JsonObject]) -> int:
@@ -79,11 +78,6 @@ def is_array(path: Path) -> bool:
     """Return whether the file is one JSON array rather than one object a line."""
     with path.open("rb") as file:
         return file.read(64).removeprefix(BYTE_ORDER_MARK).lstrip()[:1] == b"["
-
-
-def _placed(path: Path, rows: Iterable[JsonObject]) -> Iterator[Row]:
-    for number, row in enumerate(rows, 1):
-        yield Row(Place(str(path), number), row)
 
 
 def _array_rows(path: Path) -> Iterator[Row]:
@@ -146,17 +140,15 @@ def _delimited_rows(path: Path) -> Iterator[Row]:
 
 
 def _is_literal(path: Path) -> bool:
-    lines = (line for batch in read_batches(path) for line in batch.lines)
+    lines = (line for _, line in read_lines(path))
     header = next(lines).rstrip(b"\r\n").split(b"\t")
     num_tabs = len(header) - 1 - header[-1].startswith(b"#")
     return all(line.count(b"\t") == num_tabs for line in lines)
 
 
 def _literal_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
-    for batch in read_batches(path):
-        for number, line in zip(batch.numbers, batch.lines, strict=True):
-            place = Place(batch.file, number)
-            yield place, check_utf8(line, place).removesuffix("\n").removesuffix("\r").split("\t")
+    for place, line in read_lines(path):
+        yield place, check_utf8(line, place).removesuffix("\n").removesuffix("\r").split("\t")
 
 
 def _quoted_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:

@@ -82,7 +82,7 @@ def write_parquet(path: Path, rows: Iterable[JsonObject]) -> int:
     import pyarrow
     import pyarrow.parquet
 
-    schema, number, rows = _schema(), 0, iter(rows)
+    schema, number, rows = pyarrow.schema(_columns(Case)), 0, iter(rows)
     with atomic_write(path) as file, pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         while chunk := [_packed(row) for row in islice(rows, _ROWS_AT_A_TIME)]:
             writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
@@ -156,15 +156,10 @@ def _unfit(value: Any, row: Place, path: str, key: str = "") -> Iterator[RecordE
         yield RecordError(problem, where=row._replace(path=path), allowed=allowed)
 
 
-def _schema() -> Any:
-    """Derive the Arrow schema of a case file from the record types, so that the two cannot diverge."""
-    import pyarrow
-
-    return pyarrow.schema([(name, _arrow_type(inner, name)) for name, inner in _columns(Case)])
-
-
 def _columns(record: type[msgspec.Struct]) -> list[tuple[str, Any]]:
-    return [(field.encode_name, field.type) for field in msgspec.structs.fields(record)]
+    """Derive the Arrow columns of a record from its type, so that the two cannot diverge."""
+    fields = msgspec.structs.fields(record)
+    return [(field.encode_name, _arrow_type(field.type, field.encode_name)) for field in fields]
 
 
 def _arrow_type(annotation: Any, name: str) -> Any:
@@ -180,5 +175,5 @@ def _arrow_type(annotation: Any, name: str) -> Any:
     if get_origin(annotation) is Literal:
         return pyarrow.int64() if isinstance(arguments[0], int) else pyarrow.string()
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
-        return pyarrow.struct([(inner, _arrow_type(kind, inner)) for inner, kind in _columns(annotation)])
+        return pyarrow.struct(_columns(annotation))
     return {str: pyarrow.string(), float: pyarrow.float64()}[annotation]

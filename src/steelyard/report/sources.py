@@ -21,7 +21,7 @@ from steelyard.evaluation.languages import LanguagesSummary
 from steelyard.evaluation.leaderboard import LeaderboardSummary
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.io.cases import encode_case, read_cases
-from steelyard.io.lines import read_batches
+from steelyard.io.lines import read_lines
 from steelyard.io.progress import track
 from steelyard.io.run_folder import STARTED_FILE, file_hash, read_run
 from steelyard.io.tables import is_parquet
@@ -233,15 +233,13 @@ def _lines(source: FinishedRun, name: str, kind: type[Part]) -> Iterator[Part]:
     if name not in source.run.outputs and not path.is_file():
         return
     decoder = msgspec.json.Decoder(kind, strict=False)
-    for batch in read_batches(path):
-        for number, line in zip(batch.numbers, batch.lines, strict=True):
-            place = Place(str(path), number)
-            try:
-                yield decoder.decode(line)
-            except msgspec.ValidationError as error:
-                raise _misfit(error, place) from error
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                raise RecordError(f"the line is not JSON, or cut off ({error})", where=place) from error
+    for place, line in read_lines(path):
+        try:
+            yield decoder.decode(line)
+        except msgspec.ValidationError as error:
+            raise _misfit(error, place) from error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise RecordError(f"the line is not JSON, or cut off ({error})", where=place) from error
 
 
 def _converted(value: object, kind: type[Part], place: Place) -> Part:

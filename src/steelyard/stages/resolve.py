@@ -16,7 +16,7 @@ import numpy as np
 from steelyard.core import plugins
 from steelyard.core.checks import check_case, check_frame
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import EvidenceError, Place, UserError
+from steelyard.core.errors import EvidenceError, UserError
 from steelyard.core.protocols import Engine
 from steelyard.core.types import Case, Counts, Run
 from steelyard.io.atomic import atomic_write
@@ -212,8 +212,8 @@ def _decode(config: Config, batch: LineBatch) -> _DecodedBatch:
     check = check_frame if looks_up_all else check_case
 
     def cases() -> Iterator[Case]:
-        for number, line in zip(batch.numbers, batch.lines, strict=True):
-            case = decode_case(line, Place(batch.file, number), check)
+        for place, line in batch.placed():
+            case = decode_case(line, place, check)
             opened.append(split_line(line, case))
             digests.extend(_digest(case))
             yield case

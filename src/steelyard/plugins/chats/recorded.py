@@ -9,10 +9,10 @@ from msgspec.structs import asdict
 from steelyard.core.checks import content_id
 from steelyard.core.comparison import Alternative, Failure, Reply, Request
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import Place, RecordError
+from steelyard.core.errors import RecordError
 from steelyard.core.protocols import Chat
 from steelyard.core.types import JsonObject, Record
-from steelyard.io.lines import read_batches
+from steelyard.io.lines import read_lines
 
 
 class Config(BaseConfig, frozen=True):
@@ -88,14 +88,11 @@ def build(config: Config) -> Chat:
 
 
 def _read(path: Path) -> Iterator[Recording]:
-    for batch in read_batches(path):
-        for number, line in zip(batch.numbers, batch.lines, strict=True):
-            try:
-                recording = msgspec.json.decode(line, type=Recording)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                place = Place(batch.file, number)
-                raise RecordError(f"no recorded reply ({error})", where=place, allowed='{"text": "[[A]]"}') from error
-            if recording.text is None and recording.failure is None:
-                problem = "neither a text nor a failure"
-                raise RecordError(problem, where=Place(batch.file, number), allowed='"text", or "failure"')
-            yield recording
+    for place, line in read_lines(path):
+        try:
+            recording = msgspec.json.decode(line, type=Recording)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise RecordError(f"no recorded reply ({error})", where=place, allowed='{"text": "[[A]]"}') from error
+        if recording.text is None and recording.failure is None:
+            raise RecordError("neither a text nor a failure", where=place, allowed='"text", or "failure"')
+        yield recording
