@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -237,18 +236,16 @@ class Degradation(NamedTuple):
         return self.best * (1 - severity) + self.worst * severity
 
 
-DEGRADATIONS: Mapping[str, Degradation] = MappingProxyType(
-    {
-        "padded_out": Degradation(padded_out, 0.80, 0.60),
-        "incomplete": Degradation(incomplete, 0.75, 0.45),
-        "wrong_fact": Degradation(wrong_fact, 0.70, 0.40),
-        "truncated": Degradation(truncated, 0.65, 0.30),
-        "code_switched": Degradation(code_switched, 0.60, 0.35),
-        "evasive": Degradation(evasive, 0.40, 0.25),
-        "garbled": Degradation(garbled, 0.30, 0.05),
-        "off_topic": Degradation(off_topic, 0.20, 0.20),
-    }
-)
+DEGRADATIONS: Mapping[str, Degradation] = {
+    "padded_out": Degradation(padded_out, 0.80, 0.60),
+    "incomplete": Degradation(incomplete, 0.75, 0.45),
+    "wrong_fact": Degradation(wrong_fact, 0.70, 0.40),
+    "truncated": Degradation(truncated, 0.65, 0.30),
+    "code_switched": Degradation(code_switched, 0.60, 0.35),
+    "evasive": Degradation(evasive, 0.40, 0.25),
+    "garbled": Degradation(garbled, 0.30, 0.05),
+    "off_topic": Degradation(off_topic, 0.20, 0.20),
+}
 
 
 class DrawnDegradation(NamedTuple):

@@ -149,11 +149,14 @@ def checked_scores(case: Case, line: Scores, *, by: str) -> Scores:
     NaN and infinity are errors: comparisons with them would look like results.
     """
     wanted = [response.id for response in case.responses]
-    if _is_complete(line, wanted):
-        if list(line.scores) == wanted and (line.prompt, line.language) == case.key:
-            return line
-        scores = {name: line.scores[name] for name in wanted}
-        return Scores(prompt=case.prompt.id, language=case.prompt.language, scores=scores)
+    values = line.scores.values()
+    if (
+        list(line.scores) == wanted
+        and (line.prompt, line.language) == case.key
+        and not (line.unscored or line.cut or None in values)
+        and all(map(math.isfinite, cast("Iterable[float]", values)))
+    ):
+        return line  # the usual case, which needs no copy
     _refuse_misfit(case, line, wanted, by)
     reasons = {name: line.unscored.get(name, NO_REASON) for name in wanted if line.scores[name] is None}
     return Scores(
@@ -182,11 +185,3 @@ def _refuse_misfit(case: Case, line: Scores, wanted: list[str], by: str) -> None
             raise EvidenceError(f"{by} gives {score} for response {name!r} of {prompt}", allowed="a finite number")
         if score is not None and name in line.unscored:
             raise EvidenceError(f"{by} gives response {name!r} of {prompt} a score and a reason for having none")
-
-
-def _is_complete(line: Scores, wanted: list[str]) -> bool:
-    """Return whether the line has just a finite number for each response, the usual case."""
-    if line.unscored or line.cut or line.scores.keys() != set(wanted):
-        return False
-    values = line.scores.values()
-    return None not in values and all(map(math.isfinite, cast("Iterable[float]", values)))

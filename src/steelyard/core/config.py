@@ -30,10 +30,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 def resolve_config(config_type: type[ConfigType], settings: Mapping[str, Any], *, where: str) -> ConfigType:
     """Return the Config of these settings. Raises ConfigError with the key, its place and the nearest choice."""
-    names = {field.encode_name for field in msgspec.structs.fields(config_type)}
-    for key in settings:
-        if key not in names:
-            raise ConfigError(f"unknown setting {key!r}", where=where, allowed=choices(key, names))
     try:
         return msgspec.convert(dict(settings), config_type)
     except msgspec.ValidationError as error:

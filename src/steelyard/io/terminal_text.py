@@ -183,7 +183,8 @@ def _folded_line(line: str, width: int) -> list[str]:
             lines.append(current)
             current, used = "", 0
             continue
-        if current and _breaks_before(word, size, width):
+        # A word moves to the next line as a whole; Chinese continues here, since it can be broken anywhere.
+        if current and size <= width and cell_len(word[0]) == 1:
             lines.append(current.rstrip())
             current, used = "", 0
         for cluster in _clusters(word):
@@ -203,11 +204,6 @@ def _divided(line: str, following: str, width: int) -> tuple[str, str]:
     if before and is_needed and _cluster_width(last) + _cluster_width(following) <= width:
         return "".join(before), last
     return line, ""
-
-
-def _breaks_before(word: str, size: int, width: int) -> bool:
-    """Return whether a word moves to the next line as a whole; Chinese continues here, since it can be broken."""
-    return size <= width and cell_len(word[0]) == 1
 
 
 def _clusters(text: str) -> Iterator[str]:
