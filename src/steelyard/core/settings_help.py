@@ -44,6 +44,7 @@ class _Definition(NamedTuple):
     """A top-level statement that defines a name, and the module in which it stands."""
 
     module: str
+    name: str
     node: ast.stmt
 
 
@@ -52,14 +53,12 @@ def read_settings(module: str, name: str = "Config") -> tuple[Setting, ...]:
 
     Raises LookupError for a module or a name that does not exist.
     """
-    definition = _definition(module, name)
-    return () if definition is None else tuple(_fields(definition).values())
+    return tuple(_fields(_definition(module, name)).values())
 
 
 def read_parameters(module: str, name: str) -> tuple[FunctionParameter, ...]:
     """Read the parameters of a function. Records among their types have their fields only."""
     definition = _definition(module, name)
-    assert definition is not None, f"{module}.{name} is not one of {_PACKAGE}"
     assert isinstance(definition.node, ast.FunctionDef), f"{module}.{name} is not a function"
     names, arguments = _Names(definition.module), definition.node.args
     positional = [*arguments.posonlyargs, *arguments.args]
@@ -108,9 +107,15 @@ def _value(module: str, name: str) -> Any:
     Raises LookupError for any other definition.
     """
     definition = _definition(module, name)
-    if definition is None:
-        return _imported(module, name)
-    node, names = definition.node, _Names(definition.module)
+    module, name, node = definition
+    names = _Names(module)
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        alias = _alias(node, name)
+        source = alias.name if isinstance(node, ast.Import) else str(node.module)
+        if source not in _EVALUATED:
+            raise LookupError(f"{module}.{name} is of {source}, which is not imported for help texts")
+        imported = importlib.import_module(source)
+        return imported if isinstance(node, ast.Import) else getattr(imported, alias.name)
     if isinstance(node, ast.ClassDef):
         fields = [
             (field.name, field.type) if field.default is REQUIRED else (field.name, field.type, field.default)
@@ -128,59 +133,40 @@ def _value(module: str, name: str) -> Any:
 def _fields(definition: _Definition) -> dict[str, Setting]:
     """Return the fields of a Config by name; those of its bases come first, and may be defined again."""
     node, names = definition.node, _Names(definition.module)
-    assert isinstance(node, ast.ClassDef)
     fields: dict[str, Setting] = {}
+    if not isinstance(node, ast.ClassDef):  # a base of another package
+        return fields
     for base in node.bases:
-        inherited = _definition(definition.module, base.id) if isinstance(base, ast.Name) else None
-        if inherited is not None:
-            fields |= _fields(inherited)
+        if isinstance(base, ast.Name):
+            fields |= _fields(_definition(definition.module, base.id))
     for statement, following in zip(node.body, [*node.body[1:], None], strict=True):
+        match following:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                meaning = " ".join(text.split())
+            case _:
+                meaning = ""
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             default = REQUIRED if statement.value is None else names.evaluate(statement.value)
             if type(default) is _Field:
                 field: Any = default
                 default = field.default_factory() if field.default is REQUIRED else field.default
             name, annotation = statement.target.id, names.evaluate(statement.annotation)
-            fields[name] = Setting(name, annotation, default, _docstring(following))
+            fields[name] = Setting(name, annotation, default, meaning)
     return fields
 
 
-def _docstring(node: ast.stmt | None) -> str:
-    """Return the literal that follows a field, in one line; empty where there is none."""
-    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
-        return ""
-    return " ".join(node.value.value.split()) if isinstance(node.value.value, str) else ""
-
-
 @cache
-def _definition(module: str, name: str) -> _Definition | None:
-    """Return where a name is defined, following imports inside the package; null for a name of another package.
+def _definition(module: str, name: str) -> _Definition:
+    """Return where a name is defined, following imports inside the package.
 
     Raises LookupError for a name that the module lacks.
     """
     node = _statements(module).get(name)
     if node is None:
         raise LookupError(f"{module} has no {name}")
-    if isinstance(node, ast.Import):
-        return None
-    if not isinstance(node, ast.ImportFrom):
-        return _Definition(module, node)
-    if not (node.module or "").startswith(_PACKAGE):
-        return None
-    return _definition(
-        str(node.module), next(alias.name for alias in node.names if name == (alias.asname or alias.name))
-    )
-
-
-def _imported(module: str, name: str) -> Any:
-    node = _statements(module)[name]
-    assert isinstance(node, ast.Import | ast.ImportFrom)
-    alias = _alias(node, name)
-    source = alias.name if isinstance(node, ast.Import) else str(node.module)
-    if source not in _EVALUATED:
-        raise LookupError(f"{module}.{name} is of {source}, which is not imported for help texts")
-    imported = importlib.import_module(source)
-    return imported if isinstance(node, ast.Import) else getattr(imported, alias.name)
+    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_PACKAGE):
+        return _definition(str(node.module), _alias(node, name).name)
+    return _Definition(module, name, node)
 
 
 def _alias(node: ast.Import | ast.ImportFrom, name: str) -> ast.alias:
