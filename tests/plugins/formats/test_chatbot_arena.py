@@ -6,7 +6,7 @@ from format_rows import read, write
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.plugins.formats._rows import language_code, language_name
-from steelyard.plugins.formats.chatbot_arena import both_turns, written_turns
+from steelyard.plugins.formats.site_votes import both_turns, written_turns
 from strategies import case, judgment
 
 SIDES = ("conversation_a", "conversation_b")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.core.types import Message
-from steelyard.plugins.formats._conversations import EXTRA_ID, HUMAN, conversation_of, text_of, turns_in
+from steelyard.plugins.formats._turns import EXTRA_ID, HUMAN, conversation_of, text_of, turns_in
 
 
 def user(content):

@@ -5,14 +5,14 @@ import pytest
 from format_rows import read, write
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.plugins.formats._rows import with_nulls
-from steelyard.plugins.formats.llamafactory import instruction_row, instruction_turns
+from steelyard.plugins.formats._rows import in_form
+from steelyard.plugins.formats.conversation_pairs import instruction_row, instruction_turns
 from strategies import case
 
 
 def again(row):
     turns, form = instruction_turns(Row(Place("f", 1), row))
-    return with_nulls(instruction_row(turns, form, Counter()), form)
+    return in_form(instruction_row(turns, form, Counter()), form)
 
 
 @pytest.mark.parametrize(

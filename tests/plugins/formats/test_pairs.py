@@ -18,7 +18,8 @@ from steelyard.plugins.formats._pairs import (
     whole_texts,
     whole_turns,
 )
-from steelyard.plugins.formats._rows import answer_or_none, answer_text, without_keys
+from steelyard.plugins.formats._rows import without_keys
+from steelyard.plugins.formats._turns import answer_or_none, answer_text
 from strategies import case
 
 turns = st.lists(st.sampled_from("abc"), max_size=4).map(

@@ -6,7 +6,8 @@ from format_rows import read, write
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Rating
-from steelyard.plugins.formats._ratings import RatingScale, rating_of, score_ratings, sides_of, take_ratings
+from steelyard.plugins.formats._pairs import PairScores
+from steelyard.plugins.formats._ratings import RatingScale, rating_of, sides_of, take_ratings
 from steelyard.plugins.formats._rows import OTHER_SHAPE
 from steelyard.plugins.formats.rewardbench import texts_field
 from strategies import case
@@ -67,8 +68,9 @@ def test_meta_and_raters_that_the_format_keeps_are_not_counted():
     ("scores", "num_ratings", "num_noted"), [((2, 1), 2, 0), ((1, 1), 2, 1), ((1, 2), 2, 1), ((None, 2), 1, 0)]
 )
 def test_a_pair_that_is_not_rated_as_it_is_ordered_is_counted(scores, num_ratings, num_noted):
-    warnings = Counter()
-    assert len(score_ratings(case(responses="ab"), scores, SCALE, warnings)) == num_ratings
+    warnings, keys = Counter(), ("chosen_score", "rejected_score")
+    row = Row(Place("f", 1), dict(zip(keys, scores, strict=True)))
+    assert len(PairScores(keys, SCALE).read(row, case(responses="ab").responses, warnings)) == num_ratings
     assert warnings["pairs whose scores contradict their order"] == num_noted
 
 

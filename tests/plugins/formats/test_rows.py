@@ -8,22 +8,18 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Message, Response
 from steelyard.plugins.formats._rows import (
     PromptIds,
-    answer_turns,
     as_read,
-    count_other_keys,
     form_of,
     group_id,
     groups_of,
+    in_form,
     language_code,
     language_name,
-    only_question,
-    response_of,
     split_meta,
-    turns_of,
     with_meta,
     with_metas,
-    with_nulls,
 )
+from steelyard.plugins.formats._turns import answer_turns, count_other_keys, only_question, response_of, turns_of
 from strategies import case
 
 ROW = Row(Place("f", 2), {"t": "x", "n": 3, "l": [1]})
@@ -90,8 +86,15 @@ def test_null_stands_again_only_where_nothing_was_said_since():
     row = Row(Place("f", 1), {"a": None, "b": None, "c": 1})
     form = {"null": row.nulls(("a", "b", "c", "d"))}
     assert form == {"null": ["a", "b"]}
-    assert with_nulls({"a": "", "b": "said", "c": 1}, form) == {"a": None, "b": "said", "c": 1}
-    assert with_nulls({"a": ""}, {}) == {"a": ""}
+    assert in_form({"a": "", "b": "said", "c": 1}, form) == {"a": None, "b": "said", "c": 1}
+    assert in_form({"a": ""}, {}) == {"a": ""}
+    assert in_form({"a": 0}, form) == {"a": 0, "b": None}
+
+
+def test_an_absent_key_stays_absent_without_a_value_or_where_the_writer_makes_one():
+    form = {"absent": ["a", "b", "c", "id"], "null": ["n"]}
+    row = {"a": "", "b": "said", "c": 0, "id": "made", "n": "made"}
+    assert in_form(row, form, ("id", "n")) == {"b": "said", "c": 0, "n": None}
 
 
 def test_only_a_single_question_is_one_text():

@@ -15,19 +15,14 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Kind, Message, Rating, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, count_lost
-from steelyard.plugins.formats._rows import (
-    PromptIds,
-    RowFormat,
+from steelyard.plugins.formats._rows import CaseReader, RowFormat, other_meta
+from steelyard.plugins.formats._turns import (
     answer_text,
     answer_turns,
-    as_read,
     count_other_keys,
-    make_prompt,
-    other_meta,
     response_of,
     text_or_list,
     turns_of,
-    without_absent,
 )
 
 Evidence = TypeVar("Evidence")
@@ -298,24 +293,24 @@ class ToolFormat(NamedTuple):
 
     def format(self) -> RowFormat:
         """Return the format of the tool's records."""
-        return RowFormat(self.kind, self.keys, self.supports, self.matches, self._parse, self._rows)
+        shared = (self.kind, self.keys, self.supports, self.matches, self._parse, self._rows)
+        return RowFormat(*shared, null_keys=self.keys, absent_keys=self.keys, made_keys=("id",))
 
-    def _parse(self, row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+    def _parse(self, reader: CaseReader) -> Case:
         """Return the case of a record. Answers that would be written differently are stored with its form."""
+        row = reader.row
         content = self.read_content(row)
         answers = {key: self.read_answers(row, key) for key in self.answer_keys}
         ranked = self.ranked(answers) & content.keys()
         place = row.at(self.content_key)
-        item = named_item(content, place, warnings, ranked=ranked, has_items=self.has_items)
-        evidence = self.evidence(answers, item.responses, row.place, warnings)
-        row_id, meta = row.value.get("id"), row.others(self.keys)
-        prompt = make_prompt(item.messages, id=ids.take(row, None if row_id is None else str(row_id)), meta=meta)
+        item = named_item(content, place, reader.warnings, ranked=ranked, has_items=self.has_items)
+        evidence = self.evidence(answers, item.responses, row.place, reader.warnings)
+        row_id = row.value.get("id")
+        prompt = reader.prompt(item.messages, name=None if row_id is None else str(row_id))
         case = Case(prompt=prompt, responses=item.responses, **evidence._asdict())
         written = self.write(case, Counter(), _own_names(case))
         differing = {key: value for key, value in answers.items() if value != written[key]}
-        facts = form_facts(item, content) | {"said": differing or None}
-        absent, null = row.absent(self.keys), row.nulls(self.keys)
-        return replace(case, meta=as_read(self.kind, id=row_id, **facts, absent=absent, null=null))
+        return replace(case, meta=reader.meta(id=row_id, **form_facts(item, content), said=differing or None))
 
     def _rows(self, case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield the record of a case."""
@@ -326,9 +321,7 @@ class ToolFormat(NamedTuple):
             dropped["response ids that are not field names"] += sum(old != new for old, new in names.items())
         content = data_of(case, form, dropped, names=None if self.has_items else names)
         row = {"id": form["id"] if str(form.get("id")) == case.prompt.id else case.prompt.id}
-        row |= {self.content_key: content, **self._answers(case, form.get("said", {}), names, dropped)}
-        nulls = {key: None for key in form.get("null", ()) if key == "id"}
-        yield without_absent(row, form, always=("id",)) | nulls
+        yield row | {self.content_key: content, **self._answers(case, form.get("said", {}), names, dropped)}
 
     def _answers(
         self, case: Case, answers_read: JsonObject, names: Mapping[str, str], dropped: Counter[str]

@@ -7,34 +7,23 @@ of the formats.
 import math
 import os.path
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
-from steelyard.core.checks import UniqueIds
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Message, Meta, Pair, Prompt, Rating, Response
+from steelyard.core.types import Case, JsonObject, Message, Pair, Rating, Response
 from steelyard.curation.format_support import count_lost
-from steelyard.plugins.formats._ratings import RatingScale, TakenRatings, score_ratings, take_ratings
-from steelyard.plugins.formats._rows import (
-    OTHER_SHAPE,
-    PromptIds,
-    answer_ids,
+from steelyard.plugins.formats._ratings import RatingScale, TakenRatings, rating_of, take_ratings
+from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, as_read
+from steelyard.plugins.formats._turns import (
+    ROLE_AND_CONTENT,
     answer_or_none,
     answer_turns,
-    as_read,
     as_turns,
-    count_other_keys,
     field_turns,
-    form_of,
     is_text,
-    make_prompt,
     only_question,
-    responses_of,
-    with_meta,
-    with_nulls,
 )
 from steelyard.ranking.pairs import IndexedPair, num_beyond_listed, pairs_of
 
@@ -90,25 +79,6 @@ def pair_rows(case: Case, dropped: Counter[str], supports: Collection[str]) -> I
             dropped[name] += int(number)
     for pair in pairs:
         yield PairRow(case.responses[pair.better], case.responses[pair.worse], pair)
-
-
-def pair_case(
-    prompt: Prompt,
-    answers: Sequence[Sequence[Message]],
-    warnings: Counter[str],
-    *,
-    margin: float | None = None,
-    meta: Meta | None = None,
-) -> Case:
-    """Return a case of two tiers from the better and the worse answer; their ids are made of their texts."""
-    better, worse = names = answer_ids(answers, warnings)
-    return Case(
-        prompt=prompt,
-        responses=responses_of(names, answers),
-        ranking=((better,), (worse,)),
-        pairs=None if margin is None else (Pair(better=better, worse=worse, margin=float(margin)),),
-        meta=meta or {},
-    )
 
 
 def cut_turns(chosen: Sequence[Message], rejected: Sequence[Message]) -> PairTurns:
@@ -197,9 +167,14 @@ class PairScores(NamedTuple):
     scale: RatingScale
     as_texts: bool = False
 
-    def read(self, row: Row, case: Case, warnings: Counter[str]) -> tuple[Rating, ...]:
-        """Return the ratings of both answers."""
-        return score_ratings(case, [self._number(row, key) for key in self.keys], self.scale, warnings)
+    def read(self, row: Row, responses: Sequence[Response], warnings: Counter[str]) -> tuple[Rating, ...]:
+        """Return the ratings of both answers; a better one that is not rated higher is counted, not corrected."""
+        values = [self._number(row, key) for key in self.keys]
+        chosen, rejected = values
+        if chosen is not None and rejected is not None and chosen <= rejected:
+            warnings["pairs whose scores contradict their order"] += 1
+        rated = zip(responses, values, strict=True)
+        return tuple(rating_of(item.id, value, self.scale, warnings) for item, value in rated if value is not None)
 
     def form(self, row: Row) -> JsonObject:
         """Return the form of the scores: those that were texts, and absent keys."""
@@ -207,10 +182,9 @@ class PairScores(NamedTuple):
         return {"texts": texts or None, "absent": row.absent(self.keys)}
 
     def write(self, pair: PairRow, taken: TakenRatings, form: JsonObject) -> JsonObject:
-        """Return both scores, null where there is none; an absent key without a score stays absent."""
+        """Return both scores, null where there is none."""
         values = (taken.value(response.id, self.scale.dimension) for response in (pair.better, pair.worse))
-        scores = {key: _same_text(key, value, form) for key, value in zip(self.keys, values, strict=True)}
-        return {key: value for key, value in scores.items() if value is not None or key not in form.get("absent", ())}
+        return {key: _same_text(key, value, form) for key, value in zip(self.keys, values, strict=True)}
 
     def _number(self, row: Row, key: str) -> float | None:
         value = row.value.get(key)
@@ -225,10 +199,9 @@ class PairScores(NamedTuple):
 class PairFormat(NamedTuple):
     """A format of pairs. ``parse`` reads the turns of a row and ``row_of`` writes them.
 
-    ``keys`` are all keys of the format, ``turn_keys`` those with turns, ``null_keys`` those that may be null and then
-    come back as null. ``fits`` selects the cases to write; ``row_of`` returns null for an unfit pair: the
-    whole case is then counted and not written. ``id_key`` is the key of the prompt's id, which its rows share: a
-    repeated id gets ``~2`` and is counted.
+    ``keys``, ``turn_keys`` and ``null_keys`` are those of `RowFormat`. ``fits`` selects the cases to write; ``row_of``
+    returns null for an unfit pair: the whole case is then counted and not written. ``id_key`` is the key of the
+    prompt's id, which its rows share: a repeated id gets ``~2`` and is counted.
     """
 
     kind: str
@@ -238,46 +211,50 @@ class PairFormat(NamedTuple):
     parse: Callable[[Row, Counter[str]], ParsedPair]
     row_of: Callable[[PairTurns, JsonObject, Counter[str]], JsonObject | None]
     turn_keys: tuple[str, ...] = ()
-    turn_fields: tuple[str, ...] = ("role", "content")
+    turn_fields: tuple[str, ...] = ROLE_AND_CONTENT
     null_keys: tuple[str, ...] = ()
     has_margin: bool = False
     scores: PairScores | None = None
-    fits: Callable[[Case], bool] | None = None
+    fits: Callable[[Case], bool] = lambda case: True
     id_key: str | None = None
 
-    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
-        """Yield cases of two tiers; a margin becomes a listed pair, and scores become ratings."""
-        ids, used = PromptIds(warnings), UniqueIds()
-        for row in rows:
-            turns, form = self.parse(row, warnings)
-            for key in self.turn_keys:
-                count_other_keys(row.value.get(key), warnings, self.turn_fields)
-            margin = row.number(MARGIN) if self.has_margin else None
-            form = form | {"null": row.nulls(self.null_keys)} | (self.scores.form(row) if self.scores else {})
-            if self.id_key is None:
-                name = ids.take(row)
-            else:
-                row_id = row.text(self.id_key)
-                name = used.take(row_id)
-                warnings["repeated prompt ids"] += name != row_id
-                form["id"] = None if name == row_id else row_id
-            prompt = make_prompt(turns.prompt, id=name, meta=row.others(self.keys))
-            case = pair_case(prompt, turns[1:], warnings, margin=margin, meta=as_read(self.kind, **form))
-            yield replace(case, ratings=self.scores.read(row, case, warnings)) if self.scores else case
+    def format(self) -> RowFormat:
+        """Return the format of the rows."""
+        shared = (self.kind, self.keys, self.supports, self.matches, self._case, self._rows)
+        return RowFormat(*shared, turn_keys=self.turn_keys, turn_fields=self.turn_fields)
 
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row per pair."""
-        for case in cases:
-            taken = take_ratings(case, (self.scores.scale,), dropped) if self.scores else TakenRatings({}, case)
-            rows = (
-                self._rows(taken, form_of(case, self.kind), dropped) if self.fits is None or self.fits(case) else None
-            )
-            if rows is None:
-                dropped[OTHER_SHAPE] += 1
-                continue
-            yield from (with_meta(row, case, self.keys, dropped) for row in rows)
+    def _case(self, reader: CaseReader) -> Case:
+        """Return a case of two tiers; a margin becomes a listed pair, and scores become ratings."""
+        row = reader.row
+        turns, form = self.parse(row, reader.warnings)
+        margin = row.number(MARGIN) if self.has_margin else None
+        form = form | {"null": row.nulls(self.null_keys)} | (self.scores.form(row) if self.scores else {})
+        prompt_id: JsonObject = {}
+        if self.id_key is not None:
+            row_id = row.text(self.id_key)
+            prompt_id = {"id": reader.ids.take_shared(row_id)}
+            form["id"] = None if prompt_id["id"] == row_id else row_id
+        prompt = reader.prompt(turns.prompt, **prompt_id)
+        responses = reader.responses(turns[1:])
+        better, worse = (response.id for response in responses)
+        return Case(
+            prompt=prompt,
+            responses=responses,
+            ratings=self.scores.read(row, responses, reader.warnings) if self.scores else (),
+            ranking=((better,), (worse,)),
+            pairs=None if margin is None else (Pair(better=better, worse=worse, margin=float(margin)),),
+            meta=as_read(self.kind, **form),
+        )
 
-    def _rows(self, taken: TakenRatings, form: JsonObject, dropped: Counter[str]) -> list[JsonObject] | None:
+    def _rows(self, case: Case, form: JsonObject, dropped: Counter[str]) -> list[JsonObject]:
+        """Return a row per pair; none for a case that does not fit, which is counted."""
+        taken = take_ratings(case, (self.scores.scale,), dropped) if self.scores else TakenRatings({}, case)
+        rows = self._pair_rows(taken, form, dropped) if self.fits(case) else None
+        if rows is None:
+            dropped[OTHER_SHAPE] += 1
+        return rows or []
+
+    def _pair_rows(self, taken: TakenRatings, form: JsonObject, dropped: Counter[str]) -> list[JsonObject] | None:
         case = taken.rest
         has_margins = self.has_margin and any(pair.margin is not None for pair in case.pairs or ())
         rows: list[JsonObject] = []
@@ -287,7 +264,7 @@ class PairFormat(NamedTuple):
                 return None
             row |= {MARGIN: pair.pair.margin} if has_margins else {}
             row |= {self.id_key: form.get("id", case.prompt.id)} if self.id_key else {}
-            rows.append(with_nulls(row, form) | (self.scores.write(pair, taken, form) if self.scores else {}))
+            rows.append(row | (self.scores.write(pair, taken, form) if self.scores else {}))
         dropped["prompt ids"] += max(0, len(rows) - 1) if self.id_key else 0
         return rows
 

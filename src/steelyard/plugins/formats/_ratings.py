@@ -64,17 +64,6 @@ def take_ratings(
     return TakenRatings(taken, replace(case, ratings=tuple(others)))
 
 
-def score_ratings(
-    case: Case, scores: Iterable[float | None], scale: RatingScale, warnings: Counter[str]
-) -> tuple[Rating, ...]:
-    """Return the ratings of a pair's two responses; a chosen one that is not rated higher is counted, not corrected."""
-    chosen, rejected = values = tuple(scores)
-    if chosen is not None and rejected is not None and chosen <= rejected:
-        warnings["pairs whose scores contradict their order"] += 1
-    rated = zip(case.responses, values, strict=True)
-    return tuple(rating_of(response.id, value, scale, warnings) for response, value in rated if value is not None)
-
-
 def _has_details(rating: Rating, *, keeps_meta: bool) -> bool:
     meta: Meta | None = None if keeps_meta else rating.meta
     return any(value is not None for value in (rating.id, rating.task, rating.spans)) or bool(meta)

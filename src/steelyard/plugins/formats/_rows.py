@@ -6,8 +6,9 @@ number. `as_read` records this form in the case's ``meta``, so that the same for
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from steelyard.core.checks import UniqueIds, content_id
@@ -15,10 +16,17 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message, Meta, Prompt, Response
 from steelyard.curation.format_support import AS_READ
+from steelyard.plugins.formats._turns import (
+    ROLE_AND_CONTENT,
+    answer_of,
+    count_other_keys,
+    field_turns,
+    response_of,
+    turn_keys,
+)
 
 OTHER_SHAPE = "cases of another shape"
 """The counter of cases that do not fit a format of a fixed shape; they are not written."""
-ROLE_AND_CONTENT = ("role", "content")
 _LANGUAGES = {
     "Arabic": "ar", "Bengali": "bn", "Bulgarian": "bg", "Catalan": "ca", "Chinese": "zh", "Croatian": "hr",
     "Czech": "cs", "Danish": "da", "Dutch": "nl", "English": "en", "Estonian": "et", "Finnish": "fi", "French": "fr",
@@ -45,137 +53,6 @@ def language_name(code: str | None) -> str | None:
     return None if code is None else _NAMES_OF_CODES.get(code, code)
 
 
-def turns_of(value: Any, place: Place, key: str, *, role: str) -> tuple[Message, ...]:
-    """Read a text as one turn of the role, or a list of ``{role, content}``. Raises RecordError for other values."""
-    if isinstance(value, str):
-        return (Message(role=role, content=value),)
-    is_turns = isinstance(value, list) and all(
-        isinstance(turn, dict) and isinstance(turn.get("role"), str) and isinstance(turn.get("content"), str)
-        for turn in value
-    )
-    if not is_turns or not value:
-        problem = f"{key!r} is neither a text nor turns of role and content"
-        raise RecordError(problem, where=place._replace(path=key), allowed='a text, or [{"role": …, "content": …}, …]')
-    return tuple(Message(role=turn["role"], content=turn["content"]) for turn in value)
-
-
-def field_turns(row: Row, key: str, *, role: str) -> tuple[Message, ...]:
-    """Read the turns under a key, as `turns_of` does."""
-    return turns_of(row.value.get(key), row.place, key, role=role)
-
-
-def answer_of(text: str) -> tuple[Message, ...]:
-    """Return an answer of one assistant turn."""
-    return (Message(role="assistant", content=text),)
-
-
-def turn_keys(row: Row, keys: Iterable[str]) -> list[str]:
-    """Return the keys whose values are lists of turns: a case does not tell one turn from a text."""
-    return [key for key in keys if isinstance(row.value.get(key), list)]
-
-
-def count_other_keys(turns: Any, warnings: Counter[str], known: Iterable[str] = ROLE_AND_CONTENT) -> None:
-    """Count the values of turns under other keys (a name, a weight, tool calls): a case cannot hold them."""
-    known_keys = set(known)
-    for turn in turns if isinstance(turns, list) else [turns]:
-        fields = turn if isinstance(turn, dict) else {}
-        num_other = sum(value is not None for key, value in fields.items() if key not in known_keys)
-        if num_other:
-            warnings["other keys of turns, left out"] += num_other
-
-
-def as_turns(messages: Iterable[Message]) -> list[JsonObject]:
-    """Return the turns as JSON objects."""
-    return [{"role": message.role, "content": message.content} for message in messages]
-
-
-def is_text(turns: Sequence[Message], role: str) -> bool:
-    """Return whether the turns can be written as one text: a single turn of the role."""
-    return len(turns) == 1 and turns[0].role == role
-
-
-def text_or_list(turns: Sequence[Message], role: str, *, as_list: bool = False) -> str | list[JsonObject]:
-    """Return one turn of the role as its text, unless it was read as a list; other turns as a list."""
-    return turns[0].content if is_text(turns, role) and not as_list else as_turns(turns)
-
-
-def response_of(response_id: str, turns: Sequence[Message], **fields: Any) -> Response:
-    """Return a response: one assistant turn as its text, other turns as they are."""
-    if is_text(turns, "assistant"):
-        return Response(id=response_id, text=turns[0].content, **fields)
-    return Response(id=response_id, messages=tuple(turns), **fields)
-
-
-def answer_turns(response: Response) -> tuple[Message, ...]:
-    """Return the response's turns; a text is one assistant turn."""
-    return response.messages or answer_of(response.text or "")
-
-
-def answer_text(response: Response, dropped: Counter[str]) -> str:
-    """Return the answer as one text; of several turns the last is kept, and the others are counted."""
-    if response.text is not None:
-        return response.text
-    turns = response.messages or ()
-    dropped["earlier turns of an answer"] += max(0, len(turns) - 1)
-    return turns[-1].content if turns else ""
-
-
-def answer_or_none(response: Response) -> str | None:
-    """Return the answer as one text; null where it has other turns."""
-    if response.text is not None:
-        return response.text
-    turns = response.messages or ()
-    return turns[0].content if turns and is_text(turns, "assistant") else None
-
-
-def only_question(messages: Sequence[Message]) -> str | None:
-    """Return the prompt's text where it is one user turn, else null."""
-    return messages[0].content if is_text(messages, "user") else None
-
-
-def answer_ids(turns: Sequence[Sequence[Message]], warnings: Counter[str]) -> tuple[str, ...]:
-    """Make ids of the answers' texts; equal answers get ``~2`` and are counted."""
-    ids = UniqueIds()
-    names = ids.take_all(content_id("\n".join(turn.content for turn in answer)) for answer in turns)
-    if ids.num_repeated:
-        warnings["repeated responses"] += ids.num_repeated
-    return names
-
-
-def make_prompt(messages: Sequence[Message], **fields: Any) -> Prompt:
-    """Return a prompt of these turns; empty values are left out."""
-    return Prompt(messages=tuple(messages), **{name: value for name, value in fields.items() if value or name == "id"})
-
-
-def question_prompt(text: str, **fields: Any) -> Prompt:
-    """Return a prompt of one user turn; empty values are left out."""
-    return make_prompt((Message(role="user", content=text),), **fields)
-
-
-def responses_of(
-    names: Sequence[str],
-    answers: Sequence[Sequence[Message]],
-    *,
-    authors: Sequence[str | None] = (),
-    metas: Sequence[Meta | None] = (),
-) -> tuple[Response, ...]:
-    """Return the responses of these ids and turns, with their authors and ``meta`` where there are any."""
-    fields = zip(authors or [None] * len(names), metas or [None] * len(names), strict=True)
-    return tuple(
-        response_of(name, turns, author=author, meta=meta)
-        for name, turns, (author, meta) in zip(names, answers, fields, strict=True)
-    )
-
-
-def without_absent(row: JsonObject, form: JsonObject, always: Collection[str] = ()) -> JsonObject:
-    """Return the row without the keys that it lacked when it was read.
-
-    A key that has a value now stays, unless it is in ``always``.
-    """
-    absent = set(form.get("absent", ()))
-    return {key: value for key, value in row.items() if key not in absent or (value and key not in always)}
-
-
 def as_read(kind: str, **facts: Any) -> Meta:
     """Return a case's ``meta`` with the form of its row; only the same format reads it when it writes again."""
     # An id that is 0 or empty is still a fact.
@@ -189,10 +66,15 @@ def form_of(case: Case, kind: str) -> JsonObject:
     return form if isinstance(form, dict) and form.get("format") == kind else {}
 
 
-def with_nulls(row: JsonObject, form: JsonObject) -> JsonObject:
-    """Return the row with the nulls that it was read with, where it still has no value for them; 0 is a value."""
-    values = {key: row.get(key) for key in form.get("null", ())}
-    return row | {key: None for key, value in values.items() if not value and not isinstance(value, int | float)}
+def in_form(row: JsonObject, form: JsonObject, made: Collection[str] = ()) -> JsonObject:
+    """Return the row without the keys that it lacked when it was read, and with its nulls; 0 is a value.
+
+    A key that has a value now stays, unless the writer always makes one: such keys are ``made``.
+    """
+    has_value = {key: bool(value) or isinstance(value, int | float) for key, value in row.items() if key not in made}
+    absent, null = set(form.get("absent", ())), form.get("null", ())
+    present = {key: value for key, value in row.items() if key not in absent or has_value.get(key, False)}
+    return present | {key: None for key in null if not has_value.get(key, False)}
 
 
 def with_meta(row: JsonObject, case: Case, known: Iterable[str], dropped: Counter[str]) -> JsonObject:
@@ -221,6 +103,7 @@ class PromptIds:
     def __init__(self, warnings: Counter[str]) -> None:
         self._warnings = warnings
         self._made = UniqueIds()
+        self._shared = UniqueIds()
         self._places: dict[tuple[str, str | None], Place] = {}
 
     def take(self, row: Row, name: str | None = None, *, language: str | None = None) -> str:
@@ -240,27 +123,115 @@ class PromptIds:
         self._places[key] = row.place
         return name
 
+    def take_shared(self, name: str) -> str:
+        """Return an id that several rows may have; a repeated one gets ``~2`` and is counted."""
+        free = self._shared.take(name)
+        self._warnings["repeated prompt ids"] += free != name
+        return free
+
+
+class CaseReader(NamedTuple):
+    """The rows of one case, mostly one, with the ids and the counted warnings of their file.
+
+    ``form`` is what every case of the format records of its row: absent keys, nulls, lists of turns.
+    """
+
+    kind: str
+    keys: tuple[str, ...]
+    rows: Sequence[Row]
+    ids: PromptIds
+    warnings: Counter[str]
+    form: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def row(self) -> Row:
+        """Return the first row."""
+        return self.rows[0]
+
+    def turns(self, key: str, role: str) -> tuple[Message, ...]:
+        """Read the turns under a key of the first row; a text is one turn of the role."""
+        return field_turns(self.row, key, role=role)
+
+    def prompt(self, turns: str | Sequence[Message], *, name: str | None = None, **fields: Any) -> Prompt:
+        """Return the prompt of these turns, or of one question; empty fields are left out.
+
+        Its id is the name, or else made of the first row. Fields under other keys go into its ``meta``.
+        """
+        values = {"meta": self.row.others(self.keys), **fields}
+        prompt_id = values.pop("id") if "id" in values else self.ids.take(self.row, name)
+        messages = (Message(role="user", content=turns),) if isinstance(turns, str) else tuple(turns)
+        return Prompt(id=prompt_id, messages=messages, **{field: value for field, value in values.items() if value})
+
+    def responses(
+        self,
+        answers: Iterable[str | Sequence[Message]],
+        *,
+        ids: Sequence[str] = (),
+        authors: Sequence[str | None] = (),
+        metas: Sequence[Meta | None] = (),
+    ) -> tuple[Response, ...]:
+        """Return the answers as responses; without ``ids`` theirs are made of the texts, and equal ones are counted."""
+        turns = [answer_of(answer) if isinstance(answer, str) else answer for answer in answers]
+        names = ids or answer_ids(turns, self.warnings)
+        fields = zip(names, turns, authors or [None] * len(turns), metas or [None] * len(turns), strict=True)
+        return tuple(response_of(name, answer, author=author, meta=meta) for name, answer, author, meta in fields)
+
+    def meta(self, **facts: Any) -> Meta:
+        """Return the case's ``meta`` with the form of its rows: these facts and those of every case."""
+        return as_read(self.kind, **{**facts, **self.form, **facts})
+
+
+def answer_ids(answers: Iterable[Sequence[Message]], warnings: Counter[str]) -> tuple[str, ...]:
+    """Make ids of the answers' texts; equal answers get ``~2`` and are counted."""
+    ids = UniqueIds()
+    names = ids.take_all(content_id("\n".join(turn.content for turn in answer)) for answer in answers)
+    if ids.num_repeated:
+        warnings["repeated responses"] += ids.num_repeated
+    return names
+
 
 class RowFormat(NamedTuple):
-    """A format whose rows are one case each, as a value.
+    """A format as a value: how rows of a case are read, and a case is written as rows.
 
-    ``parse`` reads a row. ``rows_of`` yields the rows of a case from its form, mostly one; each gets the nulls that it
-    was read with and the prompt's ``meta``. ``id_scope`` gives the scope in which the written ``id`` of rows is unique:
-    a repeated one gets ``~2`` and is counted.
+    A case is one row, or with ``group_key`` the consecutive rows of one such key. ``parse`` reads a case. ``rows_of``
+    yields the rows of a case from its form; each gets its form back and the prompt's ``meta``. Keys by their handling:
+
+    - ``null_keys``, ``absent_keys``: keys that are written as null, or not at all, where they were read so;
+    - ``made_keys``: those among them for which ``rows_of`` always makes a value, such as an id;
+    - ``turn_keys``: turns, whose other ``turn_fields`` are counted; ``list_keys``: turns that can also be one text.
+
+    ``id_scope`` gives the scope in which the written ``id`` of rows is unique: a repeated one gets ``~2`` and is
+    counted.
     """
 
     kind: str
     keys: tuple[str, ...]
     supports: frozenset[str]
     matches: Callable[[JsonObject], bool]
-    parse: "Callable[[Row, PromptIds, Counter[str]], Case]"
+    parse: Callable[[CaseReader], Case]
     rows_of: Callable[[Case, JsonObject, Counter[str]], Iterable[JsonObject]]
+    null_keys: tuple[str, ...] = ()
+    absent_keys: tuple[str, ...] = ()
+    made_keys: tuple[str, ...] = ()
+    turn_keys: tuple[str, ...] = ()
+    turn_fields: tuple[str, ...] = ROLE_AND_CONTENT
+    list_keys: tuple[str, ...] = ()
+    group_key: Callable[[Row], object] | None = None
     id_scope: Callable[[Prompt], Hashable] | None = None
 
     def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield the cases of the rows."""
         ids = PromptIds(warnings)
-        return (self.parse(row, ids, warnings) for row in rows)
+        for group in ([row] for row in rows) if self.group_key is None else groups_of(rows, self.group_key):
+            row = group[0]
+            for key in (*self.turn_keys, *self.list_keys):
+                count_other_keys(row.value.get(key), warnings, self.turn_fields)
+            form = {
+                "absent": row.absent(self.absent_keys),
+                "null": row.nulls(self.null_keys),
+                "turns": turn_keys(row, self.list_keys),
+            }
+            yield self.parse(CaseReader(self.kind, self.keys, group, ids, warnings, form))
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield the rows of the cases."""
@@ -273,7 +244,7 @@ class RowFormat(NamedTuple):
                     free = ids[self.id_scope(case.prompt)].take(str(row["id"]))
                     dropped["repeated ids of a subset"] += free != str(row["id"])
                     row["id"] = row["id"] if free == str(row["id"]) else free
-                yield with_meta(with_nulls(row, form), case, self.keys, dropped)
+                yield with_meta(in_form(row, form, self.made_keys), case, self.keys, dropped)
 
 
 # Formats of one answer per row: consecutive rows of one question are one case. A field under another key belongs to the

@@ -40,17 +40,8 @@ from steelyard.plugins.formats._annotation_tools import (
     without_tasks,
     written_items,
 )
-from steelyard.plugins.formats._conversations import conversation_of
-from steelyard.plugins.formats._rows import (
-    PromptIds,
-    as_read,
-    form_of,
-    groups_of,
-    make_prompt,
-    question_prompt,
-    split_meta,
-    with_meta,
-)
+from steelyard.plugins.formats._rows import CaseReader, RowFormat, split_meta
+from steelyard.plugins.formats._turns import conversation_of
 
 _BETWEEN, _EQUAL = ",", "="
 _PERSONAL = ("accept", "answer", "_session_id", "_annotator_id", "_timestamp")
@@ -62,69 +53,53 @@ def _placed(rows: Sequence[JsonObject]) -> Iterator[Row]:
     return (Row(Place("the row to write"), row) for row in rows)
 
 
-class Potato:
-    """A row per annotator of an item."""
-
-    _kind = "potato"
-    keys = ("instance_id", "user_id", "labels", "item")
-    supports = carrying(
-        "system turns", "earlier turns", "prompt meta", "prompt ids", "response ids", "response meta",
-        "more than two responses", "judgments",
-    )  # fmt: skip
-
-    def matches(self, row: JsonObject) -> bool:
-        """Return whether the row has an instance with its item and labels."""
-        return "instance_id" in row and all(isinstance(row.get(key), dict) for key in ("item", "labels"))
-
-    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
-        """Yield cases with judgments, one for each run of rows of an instance."""
-        ids = PromptIds(warnings)
-        for group in groups_of(map(_check, rows), lambda row: str(row.value["instance_id"])):
-            first, item = group[0], group[0].value["item"]
-            ranked = _ranked_names(group) & item.keys()
-            answers = named_item(item, first.at("item"), warnings, ranked=ranked, has_items=True)
-            shared, others = split_meta(group, self.keys)
-            row_id = first.value["instance_id"]
-            annotations = [
-                {key: row.value[key] for key in ("user_id", "labels") if key in row.value} | (other or {})
-                for row, other in zip(group, others, strict=True)
-            ]
-            yield Case(
-                prompt=make_prompt(answers.messages, id=ids.take(first, str(row_id)), meta=shared),
-                responses=answers.responses,
-                judgments=tuple(_ranking_judgments(group, [response.id for response in answers.responses], warnings)),
-                meta=as_read(self._kind, id=row_id, **form_facts(answers, item), rows=annotations),
-            )
-
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield the rows of cases: as they were read while they mean the same, else one per ranking.
-
-        A case without judgments is one row without an annotator.
-        """
-        for case in cases:
-            count_lost(without_people(without_tasks(case)), dropped, self.supports)
-            form = form_of(case, self._kind)
-            renamed = case if form else _with_plain_ids(case, dropped)
-            names = [response.id for response in renamed.responses]
-            rows = form.get("rows", ())
-            if not rows or _ranked_again(rows, names) != renamed.judgments:
-                dropped["annotations written anew"] += bool(rows)
-                rows = [_ranking_row(ranked) for ranked in rankings_of(renamed.judgments, dropped)] or [{"labels": {}}]
-            row_id = form.get("id")
-            instance = {"instance_id": row_id if str(row_id) == case.prompt.id else case.prompt.id}
-            for row in rows:
-                yield with_meta(
-                    {**instance, **row, "item": data_of(renamed, form, dropped)}, renamed, self.keys, dropped
-                )
+# Potato
 
 
-def _check(row: Row) -> Row:
-    """Return the row itself. Raises RecordError where it has no instance, no item or no labels."""
+def _potato_case(reader: CaseReader) -> Case:
+    group, first = reader.rows, reader.row
+    item = first.value["item"]
+    ranked = _ranked_names(group) & item.keys()
+    answers = named_item(item, first.at("item"), reader.warnings, ranked=ranked, has_items=True)
+    shared, others = split_meta(group, reader.keys)
+    row_id = first.value["instance_id"]
+    annotations = [
+        {key: row.value[key] for key in ("user_id", "labels") if key in row.value} | (other or {})
+        for row, other in zip(group, others, strict=True)
+    ]
+    names = [response.id for response in answers.responses]
+    return Case(
+        prompt=reader.prompt(answers.messages, name=str(row_id), meta=shared),
+        responses=answers.responses,
+        judgments=tuple(_ranking_judgments(group, names, reader.warnings)),
+        meta=reader.meta(id=row_id, **form_facts(answers, item), rows=annotations),
+    )
+
+
+def _potato_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield the rows of a case: as they were read while they mean the same, else one per ranking.
+
+    A case without judgments is one row without an annotator.
+    """
+    count_lost(without_people(without_tasks(case)), dropped, _POTATO.supports)
+    renamed = case if form else _with_plain_ids(case, dropped)
+    rows = form.get("rows", ())
+    if not rows or _ranked_again(rows, [response.id for response in renamed.responses]) != renamed.judgments:
+        dropped["annotations written anew"] += bool(rows)
+        rows = [_ranking_row(ranked) for ranked in rankings_of(renamed.judgments, dropped)] or [{"labels": {}}]
+    row_id = form.get("id")
+    instance = {"instance_id": row_id if str(row_id) == case.prompt.id else case.prompt.id}
+    for row in rows:
+        yield {**instance, **row, "item": data_of(renamed, form, dropped)}
+
+
+def _instance(row: Row) -> str:
+    """Return the id of the row's item. Raises RecordError where it has no instance, no item or no labels."""
     for key, form in (("instance_id", str | int), ("item", dict), ("labels", dict)):
         if not isinstance(row.value.get(key), form) or isinstance(row.value[key], bool):
             allowed = "instance_id: a text or number; item and labels: objects"
             raise RecordError(f"the row lacks {key!r}", where=row.place, allowed=allowed)
-    return row
+    return str(row.value["instance_id"])
 
 
 def _ranked_names(rows: Iterable[Row]) -> set[str]:
@@ -194,62 +169,65 @@ def _with_plain_ids(case: Case, dropped: Counter[str]) -> Case:
     )
 
 
-class Prodigy:
-    """A row per annotator's answer to a task."""
+_POTATO = RowFormat(
+    kind="potato",
+    keys=("instance_id", "user_id", "labels", "item"),
+    supports=carrying(
+        "system turns", "earlier turns", "prompt meta", "prompt ids", "response ids", "response meta",
+        "more than two responses", "judgments",
+    ),
+    matches=lambda row: (
+        "instance_id" in row and all(isinstance(row.get(key), dict) for key in ("labels", "item"))
+    ),
+    parse=_potato_case,
+    rows_of=_potato_rows,
+    group_key=_instance,
+)  # fmt: skip
+"""One row per annotator of an item."""
 
-    _kind = "prodigy"
-    keys = ("text", "options", *_PERSONAL)
-    supports = carrying("prompt meta", "response ids", "response meta", "more than two responses", "judgments")
 
-    def matches(self, row: JsonObject) -> bool:
-        """Return whether the row has a text with options and an answer, or the hash of a task."""
-        is_task = {"text", "options"} <= row.keys() and isinstance(row["options"], list)
-        return is_task and ("answer" in row or "_task_hash" in row)
+# Prodigy
 
-    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
-        """Yield cases with judgments, one for each run of rows of a task."""
-        ids = PromptIds(warnings)
-        for group in groups_of(rows, _task):
-            first, task = group[0], _task(group[0])
-            text, responses = first.text("text"), _options(first)
-            names = [response.id for response in responses]
-            yield Case(
-                prompt=question_prompt(text, id=ids.take(Row(first.place, task)), meta=first.others(self.keys)),
-                responses=responses,
-                judgments=tuple(judgment for row in group for judgment in _judgments(row, names, warnings)),
-                meta=as_read(
-                    self._kind,
-                    ids=[option["id"] for option in first.value["options"] if not isinstance(option["id"], str)],
-                    rows=[{key: row.value[key] for key in _PERSONAL if key in row.value} for row in group],
-                ),
-            )
 
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield the rows of cases: as they were read while they mean the same, else one per annotator or per judgment.
+def _matches_task(row: JsonObject) -> bool:
+    """Return whether the row has a text with options and an answer, or the hash of a task."""
+    is_task = {"text", "options"} <= row.keys() and isinstance(row["options"], list)
+    return is_task and ("answer" in row or "_task_hash" in row)
 
-        A case without judgments is a task that nobody has answered.
-        """
-        for case in cases:
-            count_lost(without_people(case), dropped, self.supports)
-            form = form_of(case, self._kind)
-            row_ids = {str(name): name for name in form.get("ids", ())}
-            question = conversation_of(case.prompt.messages, dropped).question
-            options = dict(
-                zip([response.id for response in case.responses], written_items(case, form, dropped), strict=True)
-            )
-            rows = form.get("rows", ())
-            if not rows or _judged_again(rows, list(options)) != case.judgments:
-                dropped["annotations written anew"] += bool(rows)
-                rows = list(_answers(case)) or [{}]
-                shown = {name for row in rows for name in row.get("options", options)}
-                dropped["responses in no judgment"] += len(options.keys() - shown)
-                rows = [
-                    row | {"accept": [row_ids.get(name, name) for name in row["accept"]]} if row else row
-                    for row in rows
-                ]
-            for row in rows:
-                shown_options = [options[name] for name in row.get("options", options)]
-                yield with_meta({"text": question, **row, "options": shown_options}, case, self.keys, dropped)
+
+def _prodigy_case(reader: CaseReader) -> Case:
+    first = reader.row
+    text, responses = first.text("text"), _options(first)
+    names = [response.id for response in responses]
+    return Case(
+        prompt=reader.prompt(text, id=reader.ids.take(Row(first.place, _task(first)))),
+        responses=responses,
+        judgments=tuple(judgment for row in reader.rows for judgment in _judgments(row, names, reader.warnings)),
+        meta=reader.meta(
+            ids=[option["id"] for option in first.value["options"] if not isinstance(option["id"], str)],
+            rows=[{key: row.value[key] for key in _PERSONAL if key in row.value} for row in reader.rows],
+        ),
+    )
+
+
+def _prodigy_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield the rows of a case: as they were read while they mean the same, else one per annotator or per judgment.
+
+    A case without judgments is a task that nobody has answered.
+    """
+    count_lost(without_people(case), dropped, _PRODIGY.supports)
+    row_ids = {str(name): name for name in form.get("ids", ())}
+    question = conversation_of(case.prompt.messages, dropped).question
+    options = dict(zip([response.id for response in case.responses], written_items(case, form, dropped), strict=True))
+    rows = form.get("rows", ())
+    if not rows or _judged_again(rows, list(options)) != case.judgments:
+        dropped["annotations written anew"] += bool(rows)
+        rows = list(_answers(case)) or [{}]
+        shown = {name for row in rows for name in row.get("options", options)}
+        dropped["responses in no judgment"] += len(options.keys() - shown)
+        rows = [row | {"accept": [row_ids.get(name, name) for name in row["accept"]]} if row else row for row in rows]
+    for row in rows:
+        yield {"text": question, **row, "options": [options[name] for name in row.get("options", options)]}
 
 
 def _task(row: Row) -> JsonObject:
@@ -324,10 +302,21 @@ def _ordered_pairs(judgments: Sequence[Judgment]) -> list[tuple[str, str]]:
     return [ends[judgment.verdict](judgment) for judgment in judgments if judgment.verdict in ends]
 
 
+_PRODIGY = RowFormat(
+    kind="prodigy",
+    keys=("text", "options", *_PERSONAL),
+    supports=carrying("prompt meta", "response ids", "response meta", "more than two responses", "judgments"),
+    matches=_matches_task,
+    parse=_prodigy_case,
+    rows_of=_prodigy_rows,
+    group_key=_task,
+)
+"""One row per annotator's answer to a task."""
+
 KINDS = {
     "potato": without_settings(
-        Potato(),
+        _POTATO,
         "Potato's rankings: an item, and an annotator's labels that rank its answers (``rank_order``: ``B,D=A,C``).",
     ),
-    "prodigy": without_settings(Prodigy(), "Prodigy's choice tasks: a text, options, and what an annotator accepted."),
+    "prodigy": without_settings(_PRODIGY, "Prodigy's choice tasks: a text, options, and what an annotator accepted."),
 }

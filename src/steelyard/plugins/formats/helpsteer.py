@@ -31,30 +31,23 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._conversations import EXTRA_ID, text_of, turns_in
 from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
+    CaseReader,
     PromptIds,
     RowFormat,
-    answer_ids,
-    answer_of,
-    answer_or_none,
-    as_read,
-    as_turns,
-    count_other_keys,
-    field_turns,
     form_of,
     group_id,
     groups_of,
     language_code,
     language_name,
-    make_prompt,
     split_meta,
     with_meta,
     with_metas,
     without_keys,
 )
+from steelyard.plugins.formats._turns import EXTRA_ID, answer_or_none, as_turns, text_of, turns_in
 
 OVERALL, INDIVIDUAL = "overall", "individual"
 _LOWEST, _HIGHEST = -3, 3
@@ -115,8 +108,10 @@ class HelpSteer2:
         """Yield cases with ratings, or with the overall judgment and those of annotators."""
         ids = PromptIds(warnings)
         for group in groups_of(rows, _group_key):
-            is_preferred = _is_preferred(group[0])
-            yield _preferred_case(group[0], ids) if is_preferred else _rated_case(group, ids, warnings)
+            if _is_preferred(group[0]):
+                yield _preferred_case(CaseReader(_KIND_2, _PREFERRED, group, ids, warnings))
+            else:
+                yield _rated_case(CaseReader(_KIND_2, _RATED, group, ids, warnings))
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row per response of a case with the five dimensions, else a row per case of two responses."""
@@ -136,25 +131,23 @@ class HelpSteer2:
                 yield _preferred_row(case, [text, *texts], preferences, dropped)
 
 
-def _parse_compared(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
-    turns = field_turns(row, "context", role="user")
-    if not isinstance(row.value.get("context"), list):
+def _parse_compared(reader: CaseReader) -> Case:
+    row = reader.row
+    turns = reader.turns("context", "user")
+    if not isinstance(row.value["context"], list):
         raise RecordError("a context that is not a list of turns", where=row.at("context"))
-    count_other_keys(row.value["context"], warnings)
     language, domain = row.optional_text("language"), row.optional_text("domain")
     category, code = _category_and_code(domain, language)
-    meta = as_read(
-        _KIND_3,
-        # A list keeps a null name, which `as_read` would leave out.
-        said=[[domain, language]] if _domain_and_language(category, code) != (domain, language) else [],
-        null=[key for key in (*_OPTIONAL, _NAMES_3.overall) if row.value.get(key, ...) is None],
-        empty=row.value.get(_NAMES_3.individual) == [],
-    )
     return Case(
-        prompt=make_prompt(turns, id=ids.take(row), language=code, category=category, meta=row.others(_KEYS_3)),
+        prompt=reader.prompt(turns, language=code, category=category),
         responses=tuple(Response(id=side, text=row.text(side)) for side in _SIDES_3),
         judgments=preferences_in(row, _NAMES_3, _SIDES_3),
-        meta=meta,
+        meta=reader.meta(
+            # A list keeps a null name, which `as_read` would leave out.
+            said=[[domain, language]] if _domain_and_language(category, code) != (domain, language) else [],
+            null=row.nulls((*_OPTIONAL, _NAMES_3.overall)),
+            empty=row.value.get(_NAMES_3.individual) == [],
+        ),
     )
 
 
@@ -188,6 +181,7 @@ _HELPSTEER3 = RowFormat(
     matches=lambda row: isinstance(row.get("context"), list) and {*_SIDES_3, _NAMES_3.overall} <= row.keys(),
     parse=_parse_compared,
     rows_of=_compared_rows,
+    turn_keys=("context",),
 )
 """One row two answers."""
 
@@ -213,21 +207,18 @@ def _group_key(row: Row) -> Hashable:
     return (row.text("prompt"), row.place if _is_preferred(row) else None)
 
 
-def _rated_case(group: Sequence[Row], ids: PromptIds, warnings: Counter[str]) -> Case:
-    texts = [row.text("response") for row in group]
-    names = answer_ids([answer_of(text) for text in texts], warnings)
+def _rated_case(reader: CaseReader) -> Case:
+    group = reader.rows
     meta, metas = split_meta(group, _RATED)
-    silent = [[key for key in _RATED[2:] if row.value.get(key, ...) is None] for row in group]
+    silent = [row.nulls(_RATED[2:]) for row in group]
+    turns = turns_in(group[0].text("prompt"), EXTRA_ID).turns
+    responses = reader.responses([row.text("response") for row in group], metas=metas)
+    rated = zip(responses, group, strict=True)
     return Case(
-        prompt=make_prompt(turns_in(group[0].text("prompt"), EXTRA_ID).turns, id=group_id(group, ids), meta=meta),
-        responses=tuple(
-            Response(id=name, text=text, meta=answer_meta)
-            for name, text, answer_meta in zip(names, texts, metas, strict=True)
-        ),
-        ratings=tuple(
-            rating for name, row in zip(names, group, strict=True) for rating in _ratings(name, row, warnings)
-        ),
-        meta=as_read(_KIND_2, null=silent if any(silent) else []),
+        prompt=reader.prompt(turns, id=group_id(group, reader.ids), meta=meta),
+        responses=responses,
+        ratings=tuple(rating for item, row in rated for rating in _ratings(item.id, row, reader.warnings)),
+        meta=reader.meta(null=silent if any(silent) else []),
     )
 
 
@@ -251,14 +242,13 @@ def _rated_rows(
         yield with_metas({"prompt": text, "response": answer, **scores}, case, response.meta, _RATED, dropped)
 
 
-def _preferred_case(row: Row, ids: PromptIds) -> Case:
-    turns = turns_in(row.text("prompt"), EXTRA_ID).turns
-    null = [key for key in _NAMES_2[:3] if row.value.get(key, ...) is None]
+def _preferred_case(reader: CaseReader) -> Case:
+    row = reader.row
     return Case(
-        prompt=make_prompt(turns, id=ids.take(row), meta=row.others(_PREFERRED)),
+        prompt=reader.prompt(turns_in(row.text("prompt"), EXTRA_ID).turns),
         responses=tuple(Response(id=side, text=row.text(side)) for side in _SIDES_2),
         judgments=preferences_in(row, _NAMES_2, _SIDES_2),
-        meta=as_read(_KIND_2, null=null, empty=row.value.get(_NAMES_2.individual) == []),
+        meta=reader.meta(null=row.nulls(_NAMES_2[:3]), empty=row.value.get(_NAMES_2.individual) == []),
     )
 
 

@@ -24,18 +24,8 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Judgment, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._conversations import conversation_of
-from steelyard.plugins.formats._rows import (
-    OTHER_SHAPE,
-    PromptIds,
-    RowFormat,
-    answer_ids,
-    answer_of,
-    answer_text,
-    as_read,
-    question_prompt,
-    responses_of,
-)
+from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat
+from steelyard.plugins.formats._turns import answer_text, conversation_of
 
 _COSTS = ("price_per_example", "time_per_example")
 _JUDGED = ("annotator", "annotator_index", "preference", *_COSTS)
@@ -60,21 +50,23 @@ def _matches_alpaca(row: JsonObject) -> bool:
     return "instruction" in row and (is_output or is_annotation)
 
 
-def _parse_alpaca(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+def _parse_alpaca(reader: CaseReader) -> Case:
+    row = reader.row
     is_pair = "output_1" in row.value or "output_2" in row.value
     ends = ["_1", "_2"] if is_pair else [""]
-    answers = [answer_of(row.text(f"output{end}")) for end in ends]
+    answers = [row.text(f"output{end}") for end in ends]
     authors = [row.optional_text(f"generator{end}") for end in ends]
-    names = answer_ids(answers, warnings)
+    responses = reader.responses(answers, authors=authors)
     question, subset = row.text("instruction"), row.optional_text("dataset")
     optional = ["dataset", *(f"generator{end}" for end in ends), *(_JUDGED if is_pair else ())]
-    known = [key for key in _ALPACA_EVAL.keys if is_pair or key not in _JUDGED]
+    # The keys of a verdict are other keys of a row without one.
+    meta = row.others([key for key in reader.keys if is_pair or key not in _JUDGED])
     has_number = isinstance(row.value.get("annotator_index"), int) and is_pair
     return Case(
-        prompt=question_prompt(question, id=ids.take(row), subset=subset, meta=row.others(known)),
-        responses=responses_of(names, answers, authors=authors),
-        judgments=(_preference(row, names),) if is_pair else (),
-        meta=as_read(_ALPACA_EVAL.kind, null=row.nulls(optional), number=has_number),
+        prompt=reader.prompt(question, subset=subset, meta=meta),
+        responses=responses,
+        judgments=(_preference(row, [response.id for response in responses]),) if is_pair else (),
+        meta=reader.meta(null=row.nulls(optional), number=has_number),
     )
 
 
@@ -168,28 +160,20 @@ def _matches_pandalm(row: JsonObject) -> bool:
     return {"instruction", "input", *_SIDES} <= row.keys() and not evidence.isdisjoint(row)
 
 
-def _parse_pandalm(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+def _parse_pandalm(reader: CaseReader) -> Case:
+    row = reader.row
     instruction, extra = row.text("instruction"), row.text("input")
     text = "\n".join(part for part in (instruction, extra) if part)
     row_id, key = row.value.get("idx"), row.value.get("cmp_key")
     authors = _authors(key) if isinstance(key, str) else (None, None)
     words = [side for side in _SIDES if isinstance(row.value.get(side), bool)]
     answers = [str(row.value[side]) if side in words else row.text(side) for side in _SIDES]
-    warnings["answers that are true or false, not texts"] += len(words)
-    name = ids.take(row, None if row_id is None else str(row_id))
+    reader.warnings["answers that are true or false, not texts"] += len(words)
     return Case(
-        prompt=question_prompt(text, id=name, meta=row.others(_PANDALM.keys)),
-        responses=responses_of(_SIDES, [answer_of(answer) for answer in answers], authors=authors),
+        prompt=reader.prompt(text, name=None if row_id is None else str(row_id)),
+        responses=reader.responses(answers, ids=_SIDES, authors=authors),
         judgments=(*_votes(row), *_model_verdicts(row)),
-        meta=as_read(
-            _PANDALM.kind,
-            idx=row_id,
-            input=extra,
-            cmp_key=key if authors == (None, None) else None,
-            words=words,
-            absent=row.absent(("idx", "cmp_key")),
-            null=row.nulls(_PANDALM.keys),
-        ),
+        meta=reader.meta(idx=row_id, input=extra, cmp_key=key if authors == (None, None) else None, words=words),
     )
 
 
@@ -248,9 +232,7 @@ def _pandalm_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterat
     for side, response in zip(_SIDES, case.responses, strict=True):
         text = answer_text(response, dropped)
         row[side] = {"True": True, "False": False}.get(text, text) if side in form.get("words", ()) else text
-    row |= _evidence(case, dropped)
-    row = {name: value for name, value in row.items() if name not in form.get("absent", ()) or name == "cmp_key"}
-    yield row | {name: None for name in form.get("null", ()) if name == "idx" or name not in row}
+    yield row | _evidence(case, dropped)
 
 
 def _compared(case: Case, form: JsonObject, dropped: Counter[str]) -> Any:
@@ -322,17 +304,21 @@ def _without_known_judges(case: Case) -> Case:
     return replace(case, judgments=judgments)
 
 
+_PANDALM_KEYS = (
+    "idx", "cmp_key", "instruction", "input", *_SIDES, *_ANNOTATORS,
+    *(f"{prefix}_{name}" for prefix in _MODELS for name in ("result", "reason", "reference")),
+)  # fmt: skip
 _PANDALM = RowFormat(
     kind="pandalm",
-    keys=(
-        "idx", "cmp_key", "instruction", "input", *_SIDES, *_ANNOTATORS,
-        *(f"{prefix}_{name}" for prefix in _MODELS for name in ("result", "reason", "reference")),
-    ),
+    keys=_PANDALM_KEYS,
     supports=carrying("prompt ids", "prompt meta", "authors", "judgments"),
     matches=_matches_pandalm,
     parse=_parse_pandalm,
     rows_of=_pandalm_rows,
-)  # fmt: skip
+    null_keys=_PANDALM_KEYS,
+    absent_keys=("idx", "cmp_key"),
+    made_keys=("idx",),
+)
 
 KINDS = {
     "alpaca_eval": without_settings(

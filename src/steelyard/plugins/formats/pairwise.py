@@ -12,7 +12,6 @@ from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message
 from steelyard.curation.format_support import carrying, carrying_pairs
-from steelyard.plugins.formats._conversations import HUMAN, Transcript, text_of, turns_in
 from steelyard.plugins.formats._pairs import (
     MARGIN,
     NOT_SEPARABLE,
@@ -27,14 +26,19 @@ from steelyard.plugins.formats._pairs import (
     whole_turns,
 )
 from steelyard.plugins.formats._ratings import RatingScale
-from steelyard.plugins.formats._rows import (
+from steelyard.plugins.formats._rows import RowFormat
+from steelyard.plugins.formats._turns import (
+    HUMAN,
+    Transcript,
     answer_of,
     answer_or_none,
     as_turns,
     field_turns,
-    is_text,
     only_question,
+    parts_as_read,
+    text_of,
     turn_keys,
+    turns_in,
     turns_of,
 )
 
@@ -49,7 +53,7 @@ class TrlConfig(Config, frozen=True):
     """Whether the prompt is written inside both answers, and not under prompt."""
 
 
-def _trl(config: TrlConfig) -> PairFormat:
+def _trl(config: TrlConfig) -> RowFormat:
     """Build the format of TRL's preference pairs: the prompt under its own key, or inside both answers.
 
     Written from the dataset-formats page of TRL's documentation. The answers are texts or turns. An implicit prompt is
@@ -62,7 +66,7 @@ def _trl(config: TrlConfig) -> PairFormat:
 
     def row_of(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
         is_implicit = form.get("implicit", False) or config.implicit
-        row = _implicit_row(turns, form, dropped) if is_implicit else _explicit_row(turns, form)
+        row = _implicit_row(turns, form, dropped) if is_implicit else parts_as_read(turns._asdict(), form)
         return {"prompt": form["title"]} | row if "title" in form and not config.implicit else row
 
     return PairFormat(
@@ -75,7 +79,7 @@ def _trl(config: TrlConfig) -> PairFormat:
         turn_keys=_TRL_KEYS,
         null_keys=(MARGIN,),
         has_margin=True,
-    )
+    ).format()
 
 
 def _parse_trl(row: Row, warnings: Counter[str]) -> ParsedPair:
@@ -111,17 +115,6 @@ def _has_title(row: Row) -> bool:
     )
 
 
-def _explicit_row(turns: PairTurns, form: JsonObject) -> JsonObject:
-    """Return each part as it was read; without a form texts where all three can be texts, else turns."""
-    parts = turns._asdict()
-    can_be_text = {key: is_text(part, "user" if key == "prompt" else "assistant") for key, part in parts.items()}
-    as_lists = form.get("turns") or (() if all(can_be_text.values()) else tuple(parts))
-    return {
-        key: part[0].content if can_be_text[key] and key not in as_lists else as_turns(part)
-        for key, part in parts.items()
-    }
-
-
 def _implicit_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
     """Return the prompt inside both answers, as texts or else as turns; apart where neither would be read the same."""
     if "chosen" not in form.get("turns", ()) and turns.are_texts():
@@ -131,7 +124,7 @@ def _implicit_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> 
     if turns.is_separable():
         return whole_turns(turns)
     dropped[NOT_SEPARABLE] += 1
-    return _explicit_row(turns, form)
+    return parts_as_read(turns._asdict(), form)
 
 
 class OpenRlhfConfig(Config, frozen=True):
@@ -145,7 +138,7 @@ class OpenRlhfConfig(Config, frozen=True):
     """The key of the worse answer."""
 
 
-def _openrlhf(config: OpenRlhfConfig) -> PairFormat:
+def _openrlhf(config: OpenRlhfConfig) -> RowFormat:
     """Build the format of OpenRLHF's reward data. Raises ConfigError when two keys have one name.
 
     Written from ``openrlhf/datasets/reward_dataset.py`` of OpenRLHF's repository. Without ``prompt_key`` the two values
@@ -188,7 +181,7 @@ def _openrlhf(config: OpenRlhfConfig) -> PairFormat:
         turn_keys=parts,
         null_keys=(MARGIN,),
         has_margin=True,
-    )
+    ).format()
 
 
 def _same_form(row: Row, keys: Sequence[str]) -> PairTurns:
@@ -233,7 +226,7 @@ _HH_RLHF = PairFormat(
     matches=_is_hh_rlhf,
     parse=_parse_hh_rlhf,
     row_of=_hh_rlhf_row,
-)
+).format()
 r"""Two whole transcripts, which come back to the letter.
 
 Written from the README of the repository anthropics/hh-rlhf and the look of its files: each turn begins after a blank
@@ -246,7 +239,7 @@ mark, which the data do not have, is read and written as a system turn.
 
 def _plain_format(
     kind: str, rejected: str, *, is_recognised: bool = True, scores: PairScores | None = None
-) -> PairFormat:
+) -> RowFormat:
     """Return a format of three texts: a question, the better answer and the worse one."""
     names = ("prompt", "chosen", rejected)
     score_keys = scores.keys if scores else ()
@@ -270,7 +263,7 @@ def _plain_format(
         row_of=row_of,
         scores=scores,
         fits=_is_plain,
-    )
+    ).format()
 
 
 def _is_plain(case: Case) -> bool:

@@ -21,25 +21,17 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Message, Ranking, Response
 from steelyard.curation.format_support import carrying, count_lost
-from steelyard.plugins.formats._conversations import HUMAN, text_of, turns_in
 from steelyard.plugins.formats._ratings import rank_of, tiers_of
-from steelyard.plugins.formats._rows import (
-    OTHER_SHAPE,
-    PromptIds,
-    RowFormat,
-    answer_ids,
-    answer_of,
+from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, other_meta, without_keys
+from steelyard.plugins.formats._turns import (
+    HUMAN,
     answer_or_none,
     answer_turns,
-    as_read,
     as_turns,
     count_other_keys,
-    field_turns,
-    make_prompt,
-    other_meta,
-    responses_of,
+    text_of,
+    turns_in,
     turns_of,
-    without_keys,
 )
 
 _COMPLETION_KEYS = ("rank", "completion")
@@ -61,26 +53,20 @@ def _matches_completions(row: JsonObject) -> bool:
     )
 
 
-def _parse_completions(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
-    items = row.items("completions")
+def _parse_completions(reader: CaseReader) -> Case:
+    row, items = reader.row, reader.row.items("completions")
     if not items:
         raise RecordError("no completions", where=row.at("completions"))
-    completions = [_completion(row, index, item, warnings) for index, item in enumerate(items)]
+    completions = [_completion(row, index, item, reader.warnings) for index, item in enumerate(items)]
     answers, ranks = zip(*completions, strict=True)
-    names = answer_ids(answers, warnings)
-    count_other_keys(row.value.get("context"), warnings)
+    responses = reader.responses(answers, metas=[without_keys(item, _COMPLETION_KEYS) for item in items])
+    names = [response.id for response in responses]
     ranking = _tiers(names, ranks)
-    read_ranks = list(ranks) if list(ranks) != _tier_numbers(names, ranking) else None
     return Case(
-        prompt=make_prompt(
-            field_turns(row, "context", role="user"),
-            id=ids.take(row),
-            source=row.optional_text("task_name"),
-            meta=row.others(_NEMO_RL.keys),
-        ),
-        responses=responses_of(names, answers, metas=[without_keys(item, _COMPLETION_KEYS) for item in items]),
+        prompt=reader.prompt(reader.turns("context", "user"), source=row.optional_text("task_name")),
+        responses=responses,
         ranking=ranking,
-        meta=as_read(_NEMO_RL.kind, ranks=read_ranks, null=row.nulls(("task_name",))),
+        meta=reader.meta(ranks=list(ranks) if list(ranks) != _tier_numbers(names, ranking) else None),
     )
 
 
@@ -137,6 +123,8 @@ _NEMO_RL = RowFormat(
     matches=_matches_completions,
     parse=_parse_completions,
     rows_of=_completion_rows,
+    null_keys=("task_name",),
+    turn_keys=("context",),
 )  # fmt: skip
 
 
@@ -151,36 +139,34 @@ def _matches_answers(row: JsonObject) -> bool:
     )  # fmt: skip
 
 
-def _parse_answers(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+def _parse_answers(reader: CaseReader) -> Case:
+    row = reader.row
     text = row.text("prompt")
     end = next((end for end in (_END, _END.rstrip(" ")) if text.endswith(end)), "")
-    prompt = turns_in(text.removesuffix(end), HUMAN)
+    transcript = turns_in(text.removesuffix(end), HUMAN)
     items = _check_items(row)
-    answers = [answer_of(item["answer"]) for item in items]
-    names = answer_ids(answers, warnings)
-    ranks = {name: item["rank"] for name, item in zip(names, items, strict=True) if item.get("rank") is not None}
+    responses = reader.responses(
+        [item["answer"] for item in items],
+        authors=[item.get("model") for item in items],
+        metas=[without_keys(item, _ANSWER_KEYS) for item in items],
+    )
+    ranked = zip(responses, items, strict=True)
+    ranks = {response.id: item["rank"] for response, item in ranked if item.get("rank") is not None}
     ranking = tiers_of(ranks) or None
     is_plain = ranking is None or (ranks == rank_of(ranking) and all(isinstance(rank, int) for rank in ranks.values()))
     numbers = {key: row.value[key] for key in _NUMBERS if key in row.value}
     sources = row.value.get("source")
-    meta = as_read(
-        _NECTAR.kind,
+    meta = reader.meta(
         end=end if end != _END else None,
-        bare=prompt.bare,
+        bare=transcript.bare,
         ranks=None if is_plain else list(ranks.values()),
         bare_answers=[place for place, item in enumerate(items) if "rank" not in item],
         models=[place for place, item in enumerate(items) if item.get("model", ...) is None],
-        numbers=None if numbers == _numbers(prompt.turns, len(items)) else [numbers],
+        numbers=None if numbers == _numbers(transcript.turns, len(items)) else [numbers],
         source=[sources] if "source" in row.value and sources != [_source(sources)] else None,
-        absent=row.absent(("source",)),
     )
-    authors, metas = [item.get("model") for item in items], [without_keys(item, _ANSWER_KEYS) for item in items]
-    return Case(
-        prompt=make_prompt(prompt.turns, id=ids.take(row), source=_source(sources), meta=row.others(_NECTAR.keys)),
-        responses=responses_of(names, answers, authors=authors, metas=metas),
-        ranking=ranking,
-        meta=meta,
-    )
+    prompt = reader.prompt(transcript.turns, source=_source(sources))
+    return Case(prompt=prompt, responses=responses, ranking=ranking, meta=meta)
 
 
 def _check_items(row: Row) -> Sequence[JsonObject]:
@@ -208,12 +194,8 @@ def _source(value: Any) -> str | None:
 
 def _source_field(case: Case, form: JsonObject) -> JsonObject:
     source = case.prompt.source
-    for value in form.get("source", ()):
-        if _source(value) == source:
-            return {"source": value}
-    if source is None and "source" in form.get("absent", ()):
-        return {}
-    return {"source": [source] if source is not None else []}
+    fresh = [source] if source is not None else []
+    return {"source": next((value for value in form.get("source", ()) if _source(value) == source), fresh)}
 
 
 def _answer_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
@@ -259,6 +241,7 @@ _NECTAR = RowFormat(
     matches=_matches_answers,
     parse=_parse_answers,
     rows_of=_answer_rows,
+    absent_keys=("source",),
 )  # fmt: skip
 
 KINDS = {

@@ -31,20 +31,8 @@ from steelyard.core.types import Case, JsonObject, Response
 from steelyard.curation.format_support import carrying, carrying_pairs, count_lost
 from steelyard.plugins.formats._pairs import SIDES, pair_rows
 from steelyard.plugins.formats._ratings import sides_of
-from steelyard.plugins.formats._rows import (
-    PromptIds,
-    RowFormat,
-    answer_text,
-    as_read,
-    count_other_keys,
-    field_turns,
-    make_prompt,
-    responses_of,
-    text_or_list,
-    turn_keys,
-    without_absent,
-    without_keys,
-)
+from steelyard.plugins.formats._rows import CaseReader, RowFormat, without_keys
+from steelyard.plugins.formats._turns import answer_text, text_or_list
 
 _TURN_KEYS = ("prompt", *SIDES)
 _NUMBERS = ("num_correct", "num_rejected", "total_completions")
@@ -61,28 +49,21 @@ def _matches_pair(row: JsonObject) -> bool:
     return {*_TURN_KEYS, "chosen_model", "rejected_model"} <= row.keys() and has_subset
 
 
-def _parse_pair(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+def _parse_pair(reader: CaseReader) -> Case:
+    row = reader.row
     subset_key = "source" if "source" in row.value and "subset" not in row.value else "subset"
     subset = row.text(subset_key)
     row_id, language = row.value.get("id"), row.optional_text("language")
     # One item in several languages has one id; within a language ids are unique.
-    name = ids.take(row, None if row_id is None else f"{subset}/{row_id}", language=language)
-    for key in _TURN_KEYS:
-        count_other_keys(row.value.get(key), warnings)
-    messages = field_turns(row, "prompt", role="user")
-    meta = row.others((*_PAIR.keys, subset_key))
-    answers = [field_turns(row, side, role="assistant") for side in SIDES]
+    name = reader.ids.take(row, None if row_id is None else f"{subset}/{row_id}", language=language)
+    messages, meta = reader.turns("prompt", "user"), row.others((*_PAIR.keys, subset_key))
+    answers = [reader.turns(side, "assistant") for side in SIDES]
+    authors = [row.optional_text(f"{side}_model") for side in SIDES]
     return Case(
-        prompt=make_prompt(messages, id=name, subset=subset, language=language, meta=meta),
-        responses=responses_of(SIDES, answers, authors=[row.optional_text(f"{side}_model") for side in SIDES]),
+        prompt=reader.prompt(messages, id=name, subset=subset, language=language, meta=meta),
+        responses=reader.responses(answers, ids=SIDES, authors=authors),
         ranking=tuple((side,) for side in SIDES),
-        meta=as_read(
-            _PAIR.kind,
-            null=row.nulls(("language",)),
-            id=row_id,
-            subset=subset_key if subset_key != "subset" else None,
-            turns=turn_keys(row, _TURN_KEYS),
-        ),
+        meta=reader.meta(id=row_id, subset=subset_key if subset_key != "subset" else None),
     )
 
 
@@ -115,6 +96,8 @@ _PAIR = RowFormat(
     matches=_matches_pair,
     parse=_parse_pair,
     rows_of=_pair_rows,
+    null_keys=("language",),
+    list_keys=_TURN_KEYS,
     id_scope=lambda prompt: (prompt.subset, prompt.language),
 )
 
@@ -149,32 +132,22 @@ def _matches_lists(row: JsonObject) -> bool:
     return is_counted and {"prompt", "subset"} <= row.keys() and all(are_texts(row.get(side)) for side in SIDES)
 
 
-def _parse_lists(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+def _parse_lists(reader: CaseReader) -> Case:
+    row = reader.row
     subset, row_id = row.text("subset"), row.value.get("id")
     texts = {side: texts_field(row, side) for side in SIDES}
     authors, models = _authors(row, sum(map(len, texts.values())))
-    count_other_keys(row.value.get("prompt"), warnings)
-    messages = field_turns(row, "prompt", role="user")
-    name = ids.take(row, None if row_id is None else f"{subset}/{row_id}")
     names = {side: tuple(f"{side}-{number}" for number, _ in enumerate(texts[side], 1)) for side in SIDES}
     numbers = _numbers(*map(len, texts.values()))
     read_numbers = {key: row.value[key] for key in _NUMBERS if row.value.get(key) is not None}
     is_miscounted = any(number != numbers[key] for key, number in read_numbers.items())
-    warnings["counts that differ from those of the answers"] += is_miscounted
-    answers = zip(sum(names.values(), ()), sum(texts.values(), ()), authors, strict=True)
+    reader.warnings["counts that differ from those of the answers"] += is_miscounted
+    name = None if row_id is None else f"{subset}/{row_id}"
     return Case(
-        prompt=make_prompt(messages, id=name, subset=subset, meta=row.others(_LISTS.keys)),
-        responses=tuple(Response(id=answer, text=text, author=author) for answer, text, author in answers),
+        prompt=reader.prompt(reader.turns("prompt", "user"), name=name, subset=subset),
+        responses=reader.responses(sum(texts.values(), ()), ids=sum(names.values(), ()), authors=authors),
         ranking=tuple(names.values()),
-        meta=as_read(
-            _LISTS.kind,
-            id=row_id,
-            models=models,
-            numbers=read_numbers if is_miscounted else None,
-            absent=row.absent(_OPTIONAL),
-            null=row.nulls(_OPTIONAL),
-            turns=turn_keys(row, ("prompt",)),
-        ),
+        meta=reader.meta(id=row_id, models=models, numbers=read_numbers if is_miscounted else None),
     )
 
 
@@ -202,7 +175,7 @@ def _list_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[
     if not sides.better:
         return
     models = [response.author for side in sides for response in side]
-    row: JsonObject = {
+    yield {
         "id": form.get("id", case.prompt.id),
         "prompt": _prompt_value(case, form),
         **{key: [answer_text(response, dropped) for response in side] for key, side in zip(SIDES, sides, strict=True)},
@@ -211,8 +184,6 @@ def _list_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[
         "models": models if any(models) else form.get("models", []),
         "subset": case.prompt.subset or "",
     }
-    nulls = {key: None for key in form.get("null", ()) if key != "models" or not any(models)}
-    yield without_absent(row, form, always=("id", *_NUMBERS)) | nulls
 
 
 _LISTS = RowFormat(
@@ -225,6 +196,10 @@ _LISTS = RowFormat(
     matches=_matches_lists,
     parse=_parse_lists,
     rows_of=_list_rows,
+    null_keys=_OPTIONAL,
+    absent_keys=_OPTIONAL,
+    made_keys=("id", *_NUMBERS),
+    list_keys=("prompt",),
     id_scope=lambda prompt: prompt.subset or "",
 )  # fmt: skip
 
@@ -239,7 +214,8 @@ def _matches_styles(row: JsonObject) -> bool:
     return has_domain and all(are_texts(side) and len(side or ()) == len(STYLES) for side in sides)
 
 
-def _parse_styles(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+def _parse_styles(reader: CaseReader) -> Case:
+    row = reader.row
     texts = {side: texts_field(row, side) for side in SIDES}
     for side, answers in texts.items():
         if len(answers) != len(STYLES):
@@ -247,24 +223,16 @@ def _parse_styles(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
             raise RecordError(f"{len(answers)} answers in {side!r}", where=where, allowed="three, one per style")
     has_domain = "domain" in row.value or "subset" not in row.value
     domain, row_id = row.text("domain" if has_domain else "subset"), row.value.get("id")
-    count_other_keys(row.value.get("prompt"), warnings)
-    messages = field_turns(row, "prompt", role="user")
-    name = ids.take(row, None if row_id is None else f"{domain}/{row_id}")
+    name = None if row_id is None else f"{domain}/{row_id}"
     return Case(
-        prompt=make_prompt(messages, id=name, subset=domain if has_domain else None, meta=row.others(_STYLED.keys)),
-        responses=tuple(
-            Response(id=f"{side}-{style}", text=text, meta={"style": style})
-            for side in SIDES
-            for style, text in zip(STYLES, texts[side], strict=True)
+        prompt=reader.prompt(reader.turns("prompt", "user"), name=name, subset=domain if has_domain else None),
+        responses=reader.responses(
+            sum(texts.values(), ()),
+            ids=[f"{side}-{style}" for side in SIDES for style in STYLES],
+            metas=[{"style": style} for _ in SIDES for style in STYLES],
         ),
         ranking=tuple(tuple(f"{side}-{style}" for style in STYLES) for side in SIDES),
-        meta=as_read(
-            _STYLED.kind,
-            id=row_id,
-            absent=row.absent(("id", "domain")),
-            null=row.nulls(("id",)),
-            turns=turn_keys(row, ("prompt",)),
-        ),
+        meta=reader.meta(id=row_id),
     )
 
 
@@ -276,8 +244,7 @@ def _styled_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterato
         row = {"id": form.get("id", case.prompt.id), "prompt": _prompt_value(case, form)}
         for key, side in zip(SIDES, sides, strict=True):
             row[key] = [answer_text(response, dropped) for response in _by_style(side, dropped)]
-        row["domain"] = case.prompt.subset or ""
-        yield without_absent(row, form, always=("id",)) | dict.fromkeys(form.get("null", ()))
+        yield row | {"domain": case.prompt.subset or ""}
 
 
 def _style(response: Response) -> Any:
@@ -310,6 +277,10 @@ _STYLED = RowFormat(
     matches=_matches_styles,
     parse=_parse_styles,
     rows_of=_styled_rows,
+    null_keys=("id",),
+    absent_keys=("id", "domain"),
+    made_keys=("id",),
+    list_keys=("prompt",),
     id_scope=lambda prompt: prompt.subset or "",
 )
 

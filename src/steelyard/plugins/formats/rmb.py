@@ -19,17 +19,8 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._ratings import sides_of
-from steelyard.plugins.formats._rows import (
-    LANGUAGE_CODE,
-    PromptIds,
-    RowFormat,
-    answer_text,
-    as_read,
-    as_turns,
-    field_turns,
-    make_prompt,
-    other_meta,
-)
+from steelyard.plugins.formats._rows import LANGUAGE_CODE, CaseReader, RowFormat, other_meta, without_keys
+from steelyard.plugins.formats._turns import ROLE_AND_CONTENT, answer_text, as_turns
 
 KIND = "rmb"
 DIMENSION = "overall"
@@ -58,24 +49,25 @@ _LANGUAGES = {
 _NAMES_OF_LANGUAGES = {code: name for name, code in _LANGUAGES.items()}
 
 
-def _parse(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+def _parse(reader: CaseReader) -> Case:
+    row = reader.row
     kind = _set_of(row)
     names = _SET_KEYS[kind]
     row.items("conversation_input")
-    messages = field_turns(row, "conversation_input", role="user")
-    extras = [_other_keys(turn) for turn in row.value["conversation_input"]]
-    row_id, path = row.value.get(names.uid), _path(row)
+    messages = reader.turns("conversation_input", "user")
+    extras = [without_keys(turn, ROLE_AND_CONTENT) or {} for turn in row.value["conversation_input"]]
+    row_id = row.value.get(names.uid)
+    path = row.text("category_path") if "category_path" in row.value else None
     subset, category = split_path(path or "")
     answers = _answers(row, kind)
     responses = tuple(_response(row, place, value) for place, value in answers)
     return Case(
-        prompt=make_prompt(
+        prompt=reader.prompt(
             messages,
-            id=ids.take(row, None if row_id is None else f"{kind}/{row_id}"),
+            name=None if row_id is None else f"{kind}/{row_id}",
             language=language_of(extras),
             subset=subset,
             category=category,
-            meta=row.others(KEYS),
         ),
         responses=responses,
         ratings=tuple(
@@ -84,8 +76,7 @@ def _parse(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
             if _is_scored(value)
         ),
         ranking=((responses[0].id,), tuple(response.id for response in responses[1:])),
-        meta=as_read(
-            KIND,
+        meta=reader.meta(
             uid=row_id,
             turns=extras if any(extras) else None,
             path=path,
@@ -100,14 +91,6 @@ def _set_of(row: Row) -> str:
     if len(present) > 1:
         raise RecordError("keys of both sets in one row", where=row.place, allowed="of the pairwise or best-of-N set")
     return present[0] if present else PAIRWISE
-
-
-def _other_keys(turn: JsonObject) -> JsonObject:
-    return {key: value for key, value in turn.items() if key not in ("role", "content")}
-
-
-def _path(row: Row) -> str | None:
-    return row.text("category_path") if "category_path" in row.value else None
 
 
 def _answers(row: Row, kind: str) -> list[tuple[str, Any]]:
@@ -179,8 +162,9 @@ def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonO
         names.worse: written[1] if kind == PAIRWISE else written[1:],
         "category_path": _written_path(case, kind, form.get("path"), dropped),
     }
-    silent = set(form.get("absent", ())) - ({"category_path"} if prompt.category or prompt.subset else set())
-    yield {key: value for key, value in row.items() if key not in silent}
+    if "category_path" in form.get("absent", ()) and not (prompt.category or prompt.subset):
+        del row["category_path"]
+    yield row
 
 
 def split_path(path: str) -> tuple[str | None, tuple[str, ...]]:
@@ -230,6 +214,7 @@ _RMB = RowFormat(
     ),
     parse=_parse,
     rows_of=_rows,
+    made_keys=tuple(names.uid for names in _SET_KEYS.values()),
 )  # fmt: skip
 
 KINDS = {"rmb": without_settings(_RMB, __doc__)}

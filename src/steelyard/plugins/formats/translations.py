@@ -33,15 +33,11 @@ from steelyard.plugins.formats._pairs import PlainTexts, plain_texts
 from steelyard.plugins.formats._ratings import RatingScale, rating_of
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
+    CaseReader,
     PromptIds,
-    answer_ids,
-    answer_of,
-    as_read,
     form_of,
     group_id,
     groups_of,
-    question_prompt,
-    responses_of,
     split_meta,
     with_meta,
     with_metas,
@@ -66,22 +62,22 @@ class Maple:
         """Yield cases with two ratings a response."""
         ids = PromptIds(warnings)
         for group in groups_of(rows, lambda row: row.text("source")):
-            answers = [answer_of(row.text("translation")) for row in group]
-            names = answer_ids(answers, warnings)
+            reader = CaseReader(self._kind, self.keys, group, ids, warnings)
+            texts = [row.text("translation") for row in group]
+            authors = [row.optional_text("system") for row in group]
             meta, metas = split_meta(group, self.keys)
+            responses = reader.responses(texts, authors=authors, metas=metas)
             forms = [_maple_form(row) for row in group]
             yield Case(
-                prompt=question_prompt(group[0].text("source"), id=group_id(group, ids), meta=meta),
-                responses=responses_of(
-                    names, answers, authors=[row.optional_text("system") for row in group], metas=metas
-                ),
+                prompt=reader.prompt(group[0].text("source"), id=group_id(group, ids), meta=meta),
+                responses=responses,
                 ratings=tuple(
-                    rating_of(name, value, scale, warnings)
-                    for name, row in zip(names, group, strict=True)
+                    rating_of(response.id, value, scale, warnings)
+                    for response, row in zip(responses, group, strict=True)
                     for key, scale in _SCALES.items()
                     if (value := row.number(key)) is not None
                 ),
-                meta=as_read(self._kind, forms=forms if any(forms) else []),
+                meta=reader.meta(forms=forms if any(forms) else []),
             )
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
@@ -164,7 +160,7 @@ class Mqm:
 
     def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with a rating for each rater of each translation."""
-        seen: dict[str, Place] = {}
+        ids, seen = PromptIds(warnings), dict[str, Place]()
         for group in groups_of(rows, lambda row: (row.text("doc"), _segment(row))):
             first = group[0]
             name = f"{first.value['doc']}/{_segment(first)}"
@@ -172,7 +168,7 @@ class Mqm:
                 problem = f"segment {name!r} is already used at {seen[name]}"
                 raise RecordError(problem, where=first.place, do="sort the rows by document and segment")
             seen[name] = first.place
-            yield self._case(name, group, warnings)
+            yield _segment_case(name, CaseReader(self._kind, self.keys, group, ids, warnings))
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield a row per error of a case of one source and translations by different systems."""
@@ -195,31 +191,32 @@ class Mqm:
             for place in form.get("order") or range(len(written)):
                 yield with_meta(shared | written[place], case, self.keys, dropped)
 
-    def _case(self, name: str, group: Sequence[Row], warnings: Counter[str]) -> Case:
-        first = group[0]
-        for row in group:
-            for key in _NEEDED:
-                row.text(key)
-        source = unmarked(first.value["source"]).text
-        targets: dict[str, str] = {}
-        for row in group:
-            targets.setdefault(row.value["system"], unmarked(row.value["target"]).text)
-        meta, metas = split_meta(group, self.keys)
-        errors: dict[tuple[str, str], list[JsonObject]] = {}
-        places: dict[tuple[str, str], list[int]] = {}
-        for place, (row, other) in enumerate(zip(group, metas, strict=True)):
-            key = (row.value["system"], row.value["rater"])
-            fields = {name: row.value[name] for name in (*_ERROR, "metadata") if name in row.value} | (other or {})
-            texts = {"source": source, "target": targets[key[0]]}
-            errors.setdefault(key, []).append(_error(row.value, fields, texts, warnings))
-            places.setdefault(key, []).append(place)
-        segment_key = next(key for key in _SEGMENTS if key in first.value)
-        return Case(
-            prompt=question_prompt(source, id=name, source=first.value["doc"], meta=meta),
-            responses=tuple(Response(id=system, text=text, author=system) for system, text in targets.items()),
-            ratings=tuple(_rating(*key, errors_of_rating) for key, errors_of_rating in errors.items()),
-            meta=as_read(self._kind, segment=[segment_key, first.value[segment_key]], order=_order(places)),
-        )
+
+def _segment_case(name: str, reader: CaseReader) -> Case:
+    group, first = reader.rows, reader.row.value
+    for row in group:
+        for key in _NEEDED:
+            row.text(key)
+    source = unmarked(first["source"]).text
+    targets: dict[str, str] = {}
+    for row in group:
+        targets.setdefault(row.value["system"], unmarked(row.value["target"]).text)
+    meta, metas = split_meta(group, reader.keys)
+    errors: dict[tuple[str, str], list[JsonObject]] = {}
+    places: dict[tuple[str, str], list[int]] = {}
+    for place, (row, other) in enumerate(zip(group, metas, strict=True)):
+        key = (row.value["system"], row.value["rater"])
+        fields = {name: row.value[name] for name in (*_ERROR, "metadata") if name in row.value} | (other or {})
+        texts = {"source": source, "target": targets[key[0]]}
+        errors.setdefault(key, []).append(_error(row.value, fields, texts, reader.warnings))
+        places.setdefault(key, []).append(place)
+    segment_key = next(key for key in _SEGMENTS if key in first)
+    return Case(
+        prompt=reader.prompt(source, id=name, source=first["doc"], meta=meta),
+        responses=tuple(Response(id=system, text=text, author=system) for system, text in targets.items()),
+        ratings=tuple(_rating(*key, errors_of_rating) for key, errors_of_rating in errors.items()),
+        meta=reader.meta(segment=[segment_key, first[segment_key]], order=_order(places)),
+    )
 
 
 def _segment(row: Row) -> Any:

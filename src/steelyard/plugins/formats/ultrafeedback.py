@@ -24,21 +24,8 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._ratings import RatingScale, TakenRatings, rating_of, take_ratings
-from steelyard.plugins.formats._rows import (
-    OTHER_SHAPE,
-    PromptIds,
-    RowFormat,
-    answer_ids,
-    answer_of,
-    answer_text,
-    as_read,
-    form_of,
-    only_question,
-    question_prompt,
-    responses_of,
-    with_meta,
-    with_nulls,
-)
+from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, PromptIds, RowFormat, form_of, in_form, with_meta
+from steelyard.plugins.formats._turns import answer_text, only_question
 
 ASPECTS = ("instruction_following", "honesty", "truthfulness", "helpfulness")
 SCORES = ("overall_score", "fine-grained_score")
@@ -90,36 +77,34 @@ class UltraFeedback:
         """Yield cases with a rating for each aspect and score of each completion."""
         ids = PromptIds(warnings)
         for row in rows:
+            reader = CaseReader(self._kind, self.keys, [row], ids, warnings)
             question, items = row.text("instruction"), row.items("completions")
             places = [row.at(f"completions[{place}]") for place in range(len(items))]
             completions = [_completion(item, place, warnings) for item, place in zip(items, places, strict=True)]
             models = row.value.get("models")
             if models is not None and not isinstance(models, list):
                 raise RecordError("models that are not a list", where=row.at("models"))
-            answers = [answer_of(completion.text) for completion in completions]
-            names = answer_ids(answers, warnings)
+            responses = reader.responses(
+                [completion.text for completion in completions],
+                authors=[completion.author for completion in completions],
+                metas=[completion.meta or None for completion in completions],
+            )
             ratings = [
-                rating_of(name, value, SCALES[dimension], warnings, meta=completion.details.get(dimension) or None)
-                for name, completion in zip(names, completions, strict=True)
+                rating_of(answer.id, value, SCALES[dimension], warnings, meta=completion.details.get(dimension) or None)
+                for answer, completion in zip(responses, completions, strict=True)
                 for dimension, value in completion.values.items()
             ]
             meta = {key: value for key, value in row.value.items() if key in _ANSWERS and value != _NO_ANSWER}
             meta |= row.others(self.keys) or {}
-            form = {
-                "models": [models] if models is not None and models != _models_of(items) else None,
-                "absent": row.absent(("models", *_ANSWERS)),
-                "null": row.nulls(("source", "models")),
-            }
             yield Case(
-                prompt=question_prompt(question, id=ids.take(row), source=row.optional_text("source"), meta=meta),
-                responses=responses_of(
-                    names,
-                    answers,
-                    authors=[completion.author for completion in completions],
-                    metas=[completion.meta or None for completion in completions],
-                ),
+                prompt=reader.prompt(question, source=row.optional_text("source"), meta=meta),
+                responses=responses,
                 ratings=tuple(ratings),
-                meta=as_read(self._kind, **form),
+                meta=reader.meta(
+                    models=[models] if models is not None and models != _models_of(items) else None,
+                    absent=row.absent(("models", *_ANSWERS)),
+                    null=row.nulls(("source", "models")),
+                ),
             )
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
@@ -135,7 +120,7 @@ class UltraFeedback:
             items = [_completion_row(response, taken, dropped) for response in case.responses]
             source = {"source": case.prompt.source} if case.prompt.source is not None else {}
             row = {**source, "instruction": question, **_models(items, form), "completions": items}
-            row = with_meta(with_nulls(row, form), case, _ROW_KEYS, dropped)
+            row = with_meta(in_form(row, form), case, _ROW_KEYS, dropped)
             missing = [key for key in _ANSWERS if key not in row and key not in form.get("absent", ())]
             yield row | {key: list(_NO_ANSWER) for key in missing}
 
@@ -253,40 +238,35 @@ class Generation(NamedTuple):
     rationale: str | None
 
 
-def _parse_generations(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
+def _parse_generations(reader: CaseReader) -> Case:
+    row = reader.row
     question, keys = row.text("instruction"), _generation_keys(row.value)
     entries = _generations(row, keys)
     generations = [entry for entry in entries if entry.text is not None]
-    warnings["generations that are null"] += len(entries) - len(generations)
-    answers = [answer_of(entry.text or "") for entry in generations]
-    names = answer_ids(answers, warnings)
-    scale = _scale(row.value)
-    answered = list(zip(names, generations, strict=True))
-    form = {
-        "models": keys[2] if keys != _GENERATION_KEYS else None,
-        "absent": row.absent(keys[2:]),
-        "null": row.nulls(keys[2:]),
-        # A generation without a text cannot be a response: the form holds its model, rating and rationale.
-        "empty": [[place, *entry[1:]] for place, entry in enumerate(entries) if entry.text is None],
-        "unrated": [
-            [name, entry.rationale] for name, entry in answered if entry.rating is None and entry.rationale is not None
-        ],
-    }
+    reader.warnings["generations that are null"] += len(entries) - len(generations)
+    responses = reader.responses(
+        [entry.text or "" for entry in generations], authors=[entry.model for entry in generations]
+    )
+    ratings: list[Rating] = []
+    unrated: list[list[str]] = []
+    for response, entry in zip(responses, generations, strict=True):
+        if entry.rating is not None:
+            meta = None if entry.rationale is None else {"rationale": entry.rationale}
+            ratings.append(rating_of(response.id, entry.rating, _scale(row.value), reader.warnings, meta=meta))
+        elif entry.rationale is not None:
+            unrated.append([response.id, entry.rationale])
     return Case(
-        prompt=question_prompt(question, id=ids.take(row), meta=row.others(keys)),
-        responses=responses_of(names, answers, authors=[entry.model for entry in generations]),
-        ratings=tuple(
-            rating_of(
-                name,
-                entry.rating,
-                scale,
-                warnings,
-                meta=None if entry.rationale is None else {"rationale": entry.rationale},
-            )
-            for name, entry in answered
-            if entry.rating is not None
+        prompt=reader.prompt(question, meta=row.others(keys)),
+        responses=responses,
+        ratings=tuple(ratings),
+        meta=reader.meta(
+            models=keys[2] if keys != _GENERATION_KEYS else None,
+            absent=row.absent(keys[2:]),
+            null=row.nulls(keys[2:]),
+            # A generation without a text cannot be a response: the form holds its model, rating and rationale.
+            empty=[[place, *entry[1:]] for place, entry in enumerate(entries) if entry.text is None],
+            unrated=unrated,
         ),
-        meta=as_read(_DISTILABEL.kind, **form),
     )
 
 
@@ -333,9 +313,8 @@ def _generation_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Ite
     row: JsonObject = {"instruction": question}
     for place, key in enumerate(keys[1:]):
         column = [entry[place] for entry in entries]
-        is_empty = all(value is None for value in column)
-        if not (is_empty and key in form.get("absent", ())):
-            row[key] = None if is_empty and key in form.get("null", ()) else column
+        is_silent = key in (*form.get("absent", ()), *form.get("null", ()))
+        row[key] = None if is_silent and all(value is None for value in column) else column
     yield row
 
 

@@ -1,8 +1,8 @@
-"""CheemsBench and CheemsPreference JSON lines: responses with annotations and a rank, or flat pairs.
+"""Rows of whole cases: Steelyard's own case files, CheemsBench and CheemsPreference.
 
-Written from the reading code and the field names of the published repository AlignRM/CheemsRM. An annotation's
-preference is kept in its form: ``1`` or ``g`` the first is better, ``2``, ``-1`` or ``b`` the second, ``0``,
-``s``, ``same`` or ``tie`` neither.
+CHEEMS's rows are written from the reading code and the field names of the published repository AlignRM/CheemsRM. An
+annotation's preference is kept in its form: ``1`` or ``g`` the first is better, ``2``, ``-1`` or ``b`` the second,
+``0``, ``s``, ``same`` or ``tie`` neither.
 
 Differs from: the published code, which uses only preference ``1``, never the system prompt, and joins rows whose
 prompts have the same text.
@@ -12,30 +12,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import msgspec
+
 from steelyard.core.checks import check_case
-from steelyard.core.errors import RecordError
+from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import Case, JsonObject, Judgment, Message, Response, Verdict
-from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._conversations import system_text
+from steelyard.core.types import Case, JsonObject, Judgment, Message, Prompt, Response, Verdict
+from steelyard.curation.format_support import PARTS, UNKNOWN, carrying, count_lost
+from steelyard.io.cases import decode_case
 from steelyard.plugins.formats._ratings import rank_of, tiers_of
-from steelyard.plugins.formats._rows import (
-    PromptIds,
-    RowFormat,
-    answer_ids,
-    answer_text,
-    as_read,
-    count_other_keys,
-    field_turns,
-    make_prompt,
-    other_meta,
-    responses_of,
-    text_or_list,
-    turns_of,
-)
+from steelyard.plugins.formats._rows import CaseReader, RowFormat, other_meta
+from steelyard.plugins.formats._turns import answer_text, count_other_keys, system_text, text_or_list
 
-KIND = "cheems"
 VERDICTS: dict[str, Verdict] = {
     **dict.fromkeys(("1", "g"), "left"),
     **dict.fromkeys(("2", "-1", "b"), "right"),
@@ -54,49 +43,50 @@ def _matches(row: JsonObject) -> bool:
     return (is_full or is_flat) and not isinstance(row.get("prompt"), dict)
 
 
-def _parse(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
-    is_flat = "responses" not in row.value and "answer1" in row.value
-    for key in ("input", "prompt", *(ANNOTATION_KEYS[:2] if is_flat else ())):
-        count_other_keys(row.value.get(key), warnings)
+def _parse(reader: CaseReader) -> Case:
+    is_flat = "responses" not in reader.row.value and "answer1" in reader.row.value
     try:
-        return check_case(_flat_case(row, ids, warnings) if is_flat else _full_case(row, ids))
+        return check_case(_flat_case(reader) if is_flat else _full_case(reader))
     except RecordError as error:
-        raise (error if error.where else error.at(row.place)) from error
+        raise (error if error.where else error.at(reader.row.place)) from error
 
 
-def _prompt_fields(row: Row, ids: PromptIds, known: Iterable[str]) -> JsonObject:
+def _prompt(reader: CaseReader, known: Iterable[str]) -> Prompt:
+    row = reader.row
     key = "input" if "input" in row.value else "prompt"
     if key not in row.value:
         raise RecordError("the row lacks 'input'", where=row.place, allowed="input (or prompt): a text or turns")
-    messages = turns_of(row.value[key], row.place, key, role="user")
+    messages = reader.turns(key, "user")
     system = row.text("sys_prompt", default="")
     row_id = row.value.get("id")
-    return {
-        "messages": ((Message(role="system", content=system),) if system else ()) + messages,
-        "id": ids.take(row, None if row_id is None else _name(row_id, row, "id")),
-        "category": _category(row),
-        "meta": row.others(known),
-    }
+    return reader.prompt(
+        ((Message(role="system", content=system),) if system else ()) + messages,
+        name=None if row_id is None else _name(row_id, row, "id"),
+        category=_category(row),
+        meta=row.others(known),
+    )
 
 
-def _full_case(row: Row, ids: PromptIds) -> Case:
+def _full_case(reader: CaseReader) -> Case:
+    row = reader.row
     responses = tuple(_response(row, index, item) for index, item in enumerate(row.items("responses")))
     rank = _rank(row)
     ranking = tiers_of(rank) if rank else None
-    fields = _prompt_fields(row, ids, KEYS)
+    prompt = _prompt(reader, KEYS)
     # Other numbers can express the same order, and a single category can come without its list.
     other = rank if ranking and rank != rank_of(ranking) else None
-    meta = as_read(KIND, rank=other, category=isinstance(row.value.get("category"), str))
+    meta = reader.meta(rank=other, category=isinstance(row.value.get("category"), str))
     judgments = tuple(_judgment(row, item) for item in row.items("annotations", default=()))
-    return Case(prompt=make_prompt(**fields), responses=responses, judgments=judgments, ranking=ranking, meta=meta)
+    return Case(prompt=prompt, responses=responses, judgments=judgments, ranking=ranking, meta=meta)
 
 
-def _flat_case(row: Row, ids: PromptIds, warnings: Counter[str]) -> Case:
-    turns = [field_turns(row, key, role="assistant") for key in ("answer1", "answer2")]
-    names = answer_ids(turns, warnings)
-    judgment = _judgment(row, [*names, row.value.get("preference")])
-    prompt = make_prompt(**_prompt_fields(row, ids, _FLAT_KEYS))
-    return Case(prompt=prompt, responses=responses_of(names, turns), judgments=(judgment,))
+def _flat_case(reader: CaseReader) -> Case:
+    answers = [reader.turns(key, "assistant") for key in ANNOTATION_KEYS[:2]]
+    for key in ANNOTATION_KEYS[:2]:
+        count_other_keys(reader.row.value[key], reader.warnings)
+    responses = reader.responses(answers)
+    judgment = _judgment(reader.row, [*(item.id for item in responses), reader.row.value.get("preference")])
+    return Case(prompt=_prompt(reader, _FLAT_KEYS), responses=responses, judgments=(judgment,))
 
 
 def _response(row: Row, index: int, item: Any) -> Response:
@@ -202,7 +192,7 @@ def _annotation(judgment: Judgment) -> list[Any] | JsonObject:
 
 
 _CHEEMS = RowFormat(
-    kind=KIND,
+    kind="cheems",
     keys=KEYS,
     supports=carrying(
         "system turns", "earlier turns", "category", "prompt meta", "prompt ids", "response ids", "authors",
@@ -211,6 +201,42 @@ _CHEEMS = RowFormat(
     matches=_matches,
     parse=_parse,
     rows_of=_rows,
+    turn_keys=("input", "prompt"),
 )  # fmt: skip
 
-KINDS = {"cheems": without_settings(_CHEEMS, __doc__)}
+
+class Cases:
+    """Case files. Nothing is lost either way."""
+
+    keys = ("format", "prompt", "responses", "judgments", "ratings", "ranking", "pairs", "meta")
+    supports = carrying(*PARTS)
+
+    def matches(self, row: JsonObject) -> bool:
+        """Return whether the row has a prompt that is an object, and a list of responses."""
+        return isinstance(row.get("prompt"), dict) and isinstance(row.get("responses"), list)
+
+    def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
+        """Yield the rows as checked cases. Raises RecordError for a repeated key."""
+        places: dict[tuple[str, str | None], Place] = {}
+        for row in rows:
+            case = decode_case(msgspec.json.encode(row.value), row.place)
+            if places.setdefault(case.key, row.place) is not row.place:
+                problem = f"prompt id {case.prompt.id!r} is already used at {places[case.key]}"
+                raise RecordError(problem, where=row.place, allowed="ids that are unique in a language")
+            yield case
+
+    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
+        """Yield the cases as they are."""
+        for case in cases:
+            yield msgspec.to_builtins(case)
+
+
+KINDS = {
+    "cases": without_settings(
+        Cases(),
+        "Steelyard's case files, so that a conversion can change the file type alone: JSON lines to Parquet and back.",
+    ),
+    "cheems": without_settings(
+        _CHEEMS, "CheemsBench and CheemsPreference JSON lines: responses with annotations and a rank, or flat pairs."
+    ),
+}

@@ -1,4 +1,4 @@
-r"""Conversations in other shapes than turns: one text with marks, or a system text, exchanges and an open question.
+r"""Turns and their forms in rows: a text or a list, one text with marks, or a system text with exchanges.
 
 A transcript is one text with a mark before each turn. It can be read into turns and written back to the same letters;
 turns that a transcript would not give back are not written as one.
@@ -8,9 +8,112 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from steelyard.core.types import Message
+from steelyard.core.errors import Place, RecordError
+from steelyard.core.protocols import Row
+from steelyard.core.types import JsonObject, Message, Response
+
+ROLE_AND_CONTENT = ("role", "content")
+
+
+def turns_of(value: Any, place: Place, key: str, *, role: str) -> tuple[Message, ...]:
+    """Read a text as one turn of the role, or a list of ``{role, content}``. Raises RecordError for other values."""
+    if isinstance(value, str):
+        return (Message(role=role, content=value),)
+    is_turns = isinstance(value, list) and all(
+        isinstance(turn, dict) and isinstance(turn.get("role"), str) and isinstance(turn.get("content"), str)
+        for turn in value
+    )
+    if not is_turns or not value:
+        problem = f"{key!r} is neither a text nor turns of role and content"
+        raise RecordError(problem, where=place._replace(path=key), allowed='a text, or [{"role": …, "content": …}, …]')
+    return tuple(Message(role=turn["role"], content=turn["content"]) for turn in value)
+
+
+def field_turns(row: Row, key: str, *, role: str) -> tuple[Message, ...]:
+    """Read the turns under a key, as `turns_of` does."""
+    return turns_of(row.value.get(key), row.place, key, role=role)
+
+
+def answer_of(text: str) -> tuple[Message, ...]:
+    """Return an answer of one assistant turn."""
+    return (Message(role="assistant", content=text),)
+
+
+def turn_keys(row: Row, keys: Iterable[str]) -> list[str]:
+    """Return the keys whose values are lists of turns: a case does not tell one turn from a text."""
+    return [key for key in keys if isinstance(row.value.get(key), list)]
+
+
+def count_other_keys(turns: Any, warnings: Counter[str], known: Iterable[str] = ROLE_AND_CONTENT) -> None:
+    """Count the values of turns under other keys (a name, a weight, tool calls): a case cannot hold them."""
+    known_keys = set(known)
+    for turn in turns if isinstance(turns, list) else [turns]:
+        fields = turn if isinstance(turn, dict) else {}
+        num_other = sum(value is not None for key, value in fields.items() if key not in known_keys)
+        if num_other:
+            warnings["other keys of turns, left out"] += num_other
+
+
+def as_turns(messages: Iterable[Message]) -> list[JsonObject]:
+    """Return the turns as JSON objects."""
+    return [{"role": message.role, "content": message.content} for message in messages]
+
+
+def is_text(turns: Sequence[Message], role: str) -> bool:
+    """Return whether the turns can be written as one text: a single turn of the role."""
+    return len(turns) == 1 and turns[0].role == role
+
+
+def text_or_list(turns: Sequence[Message], role: str, *, as_list: bool = False) -> str | list[JsonObject]:
+    """Return one turn of the role as its text, unless it was read as a list; other turns as a list."""
+    return turns[0].content if is_text(turns, role) and not as_list else as_turns(turns)
+
+
+def parts_as_read(parts: Mapping[str, Sequence[Message]], form: JsonObject) -> JsonObject:
+    """Return each part as it was read; without a form texts where all parts can be texts, else turns.
+
+    A text is a turn of the user under ``prompt``, and one of the assistant under other keys.
+    """
+    roles = {key: "user" if key == "prompt" else "assistant" for key in parts}
+    are_texts = all(is_text(turns, roles[key]) for key, turns in parts.items())
+    as_lists = form.get("turns") or (() if are_texts else tuple(parts))
+    return {key: text_or_list(turns, roles[key], as_list=key in as_lists) for key, turns in parts.items()}
+
+
+def response_of(response_id: str, turns: Sequence[Message], **fields: Any) -> Response:
+    """Return a response: one assistant turn as its text, other turns as they are."""
+    if is_text(turns, "assistant"):
+        return Response(id=response_id, text=turns[0].content, **fields)
+    return Response(id=response_id, messages=tuple(turns), **fields)
+
+
+def answer_turns(response: Response) -> tuple[Message, ...]:
+    """Return the response's turns; a text is one assistant turn."""
+    return response.messages or answer_of(response.text or "")
+
+
+def answer_text(response: Response, dropped: Counter[str]) -> str:
+    """Return the answer as one text; of several turns the last is kept, and the others are counted."""
+    if response.text is not None:
+        return response.text
+    turns = response.messages or ()
+    dropped["earlier turns of an answer"] += max(0, len(turns) - 1)
+    return turns[-1].content if turns else ""
+
+
+def answer_or_none(response: Response) -> str | None:
+    """Return the answer as one text; null where it has other turns."""
+    if response.text is not None:
+        return response.text
+    turns = response.messages or ()
+    return turns[0].content if turns and is_text(turns, "assistant") else None
+
+
+def only_question(messages: Sequence[Message]) -> str | None:
+    """Return the prompt's text where it is one user turn, else null."""
+    return messages[0].content if is_text(messages, "user") else None
 
 
 class TurnMarks(NamedTuple):

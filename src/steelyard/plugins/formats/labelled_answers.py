@@ -1,0 +1,317 @@
+"""Labels of answers: TRL's rows of one answer or its steps, and PKU-SafeRLHF's verdicts and labels of two answers.
+
+TRL's rows are written from the dataset-formats page of its documentation.
+
+Unpaired preference (for KTO): the label is a rating of the dimension ``label``, 1 for true and 0 for false. It is an
+opinion of one answer, not of a pair, so nothing is ranked. A case of several labelled answers becomes a row for each.
+
+Stepwise supervision (for process reward models): the steps are one answer, joined by line breaks as the trainer joins
+them by default; each label is a rating of the dimension ``step``, 1 for true and 0 for false, whose span is the place
+of the step in the answer. So the steps come back as they were, also with line breaks inside them.
+
+PKU-SafeRLHF is written from the card of the data set PKU-Alignment/PKU-SafeRLHF and public code that lists its columns.
+Both verdicts are judgments of their own (``helpfulness`` and ``harmlessness`` in their ``meta``): they contradict each
+other freely. A row without ``safer_response_id``, as in the single-dimension set, has one judgment of no dimension. The
+severity level, 0 (safe) to 3 (severe), is a rating in which lower is better, as its ``meta`` records; whether an answer
+is safe, its harm categories and its hash stay with it. The card calls the labels joint work of people and models; they
+are read as human.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from steelyard.annotation.derived_judgments import LOWER_IS_BETTER
+from steelyard.core.errors import RecordError
+from steelyard.core.plugins import without_settings
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response
+from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.plugins.formats._pairs import plain_texts
+from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings
+from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, without_keys
+from steelyard.plugins.formats._turns import answer_turns, only_question, parts_as_read
+
+_STEP_KEYS = ("prompt", "completions", "labels")
+_BETWEEN = "\n"
+_DIMENSION = "step"
+_RANGE = (0, 1)
+_TURNS = ("prompt", "completion")
+_LABEL_KEYS = (*_TURNS, "label")
+_LABEL_SCALE = RatingScale("label", (0, 1), UNKNOWN, "human")
+
+
+def _parse_steps(reader: CaseReader) -> Case:
+    row = reader.row
+    question, steps, labels = row.text("prompt"), row.items("completions"), row.items("labels")
+    if not _are_steps(steps, labels):
+        raise RecordError(
+            "completions and labels are not steps with a truth for each",
+            where=row.place,
+            allowed='as many of both, one or more: completions: ["…"], labels: [true]',
+        )
+    responses = reader.responses([_BETWEEN.join(steps)])
+    return Case(prompt=reader.prompt(question), responses=responses, ratings=_ratings(responses[0].id, steps, labels))
+
+
+def _step_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row per answer whose ratings cover it in steps; other answers are left out and counted."""
+    steps = {item.id: _steps(item, case.ratings) for item in case.responses}
+    taken = [rating for ratings in steps.values() for rating in ratings]
+    others = tuple(item for item in case.ratings if item not in taken)
+    count_lost(replace(case, ratings=others), dropped, _STEPWISE.supports)
+    question = only_question(case.prompt.messages)
+    if question is None:
+        dropped[OTHER_SHAPE] += 1
+        return
+    written = [item for item in case.responses if steps[item.id]]
+    dropped["answers without a label for each step"] += len(steps) - len(written)
+    dropped["cases cut into a row for each answer"] += len(written) > 1
+    for rating in taken:
+        dropped["raters"] += (rating.rater, rating.kind) != (UNKNOWN, "human")
+        dropped["rating details"] += any((rating.id, rating.task, rating.meta))
+    for response in written:
+        pairs = [(_step(response, rating), rating.value == 1) for rating in steps[response.id]]
+        texts, labels = zip(*pairs, strict=True)
+        yield {"prompt": question, "completions": list(texts), "labels": list(labels)}
+
+
+_STEPWISE = RowFormat(
+    kind="trl_stepwise",
+    keys=_STEP_KEYS,
+    supports=carrying("prompt meta"),
+    matches=lambda row: isinstance(row.get("prompt"), str) and _are_steps(row.get("completions"), row.get("labels")),
+    parse=_parse_steps,
+    rows_of=_step_rows,
+)
+"""One row per answer in steps."""
+
+
+def _parse_label(reader: CaseReader) -> Case:
+    prompt, answer = reader.turns("prompt", "user"), reader.turns("completion", "assistant")
+    label = reader.row.value.get("label")
+    if not isinstance(label, bool):
+        where = reader.row.at("label")
+        raise RecordError("a label that is neither true nor false", where=where, allowed="true or false")
+    responses = reader.responses([answer])
+    return Case(
+        prompt=reader.prompt(prompt),
+        responses=responses,
+        ratings=(rating_of(responses[0].id, float(label), _LABEL_SCALE, reader.warnings),),
+        meta=reader.meta(),
+    )
+
+
+def _label_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row per labelled answer; answers without a label are left out and counted."""
+    taken = take_ratings(case, (_LABEL_SCALE,), dropped)
+    count_lost(taken.rest, dropped, _UNPAIRED.supports)
+    labels = [(item, taken.value(item.id, _LABEL_SCALE.dimension)) for item in case.responses]
+    prompt = case.prompt.messages
+    rows = [
+        parts_as_read({"prompt": prompt, "completion": answer_turns(item)}, form) | {"label": bool(value)}
+        for item, value in labels
+        if value in (0, 1)
+    ]
+    dropped["answers without a label of 0 or 1"] += len(labels) - len(rows)
+    dropped["cases cut into a row for each answer"] += len(rows) > 1
+    yield from rows
+
+
+_UNPAIRED = RowFormat(
+    kind="trl_unpaired",
+    keys=_LABEL_KEYS,
+    supports=carrying("system turns", "earlier turns", "prompt meta", "answers of several turns"),
+    matches=lambda row: set(_TURNS) <= row.keys() and isinstance(row.get("label"), bool),
+    parse=_parse_label,
+    rows_of=_label_rows,
+    list_keys=_TURNS,
+)
+"""One row per answer."""
+
+
+def _are_steps(steps: Any, labels: Any) -> bool:
+    return (
+        isinstance(steps, list)
+        and isinstance(labels, list)
+        and 0 < len(steps) == len(labels)
+        and all(isinstance(step, str) for step in steps)
+        and all(isinstance(label, bool) for label in labels)
+    )
+
+
+def _ratings(response: str, steps: Sequence[str], labels: Sequence[bool]) -> tuple[Rating, ...]:
+    """Return one for each step, with the step's place in the joined text."""
+    ratings: list[Rating] = []
+    start = 0
+    for step, label in zip(steps, labels, strict=True):
+        span = (start, start + len(step), _DIMENSION, None)
+        ratings.append(
+            Rating(
+                response=response, rater=UNKNOWN, kind="human", dimension=_DIMENSION, value=float(label), range=_RANGE,
+                spans=(span,),
+            )
+        )  # fmt: skip
+        start += len(step) + len(_BETWEEN)
+    return tuple(ratings)
+
+
+def _steps(response: Response, ratings: Iterable[Rating]) -> list[Rating]:
+    """Return the response's ratings of steps, in order; none where they do not cover its text."""
+    step_ratings = [
+        rating
+        for rating in ratings
+        if (rating.response, rating.dimension, rating.range) == (response.id, _DIMENSION, _RANGE)
+        and rating.value in _RANGE
+        and rating.spans is not None
+        and [span[2:] for span in rating.spans] == [(_DIMENSION, None)]
+    ]
+    ordered = sorted(step_ratings, key=_place)
+    covered = _BETWEEN.join(_step(response, rating) for rating in ordered)
+    return ordered if response.text is not None and covered == response.text else []
+
+
+def _place(rating: Rating) -> tuple[int, int]:
+    ((start, end, _, _),) = rating.spans or ((0, 0, "", None),)
+    return start, end
+
+
+def _step(response: Response, rating: Rating) -> str:
+    start, end = _place(rating)
+    return (response.text or "")[start:end]
+
+
+# PKU-SafeRLHF
+
+_SIDES = ("response_0", "response_1")
+_LABELS = {"is_safe": "is_{}_safe", "harm_category": "{}_harm_category", "sha256": "{}_sha256"}
+_VERDICTS = {"better_response_id": "helpfulness", "safer_response_id": "harmlessness"}
+_SEVERITY, _AUTHOR = "{}_severity_level", "{}_source"
+_PKU_KEYS = (
+    "prompt", *_SIDES, "prompt_source", *_VERDICTS,
+    *(key.format(side) for key in (*_LABELS.values(), _SEVERITY, _AUTHOR) for side in _SIDES),
+)  # fmt: skip
+_SEVERITY_SCALE = RatingScale("severity_level", (0, 3), UNKNOWN, "human")
+
+
+def _parse_verdicts(reader: CaseReader) -> Case:
+    row = reader.row
+    source, levels = row.optional_text("prompt_source"), [row.number(_SEVERITY.format(side)) for side in _SIDES]
+    return Case(
+        prompt=reader.prompt(row.text("prompt"), source=source),
+        responses=tuple(_response(row, side) for side in _SIDES),
+        judgments=tuple(_judgments(row)),
+        ratings=tuple(
+            rating_of(side, level, _SEVERITY_SCALE, reader.warnings, meta=LOWER_IS_BETTER)
+            for side, level in zip(_SIDES, levels, strict=True)
+            if level is not None
+        ),
+        meta=reader.meta(),
+    )
+
+
+def _verdict_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+    """Yield a row for a case of one question, two answers of one turn, and a verdict."""
+    verdicts = _take_verdicts(case)
+    plain = plain_texts(case, dropped) if len(case.responses) == 2 and verdicts else None
+    if plain is None:
+        dropped[OTHER_SHAPE] += len(case.responses) != 2 or not verdicts
+        return
+    taken = take_ratings(case, (_SEVERITY_SCALE,), dropped, keeps_meta=True)
+    count_lost(_without_labels(taken.rest), dropped, _PKU_SAFERLHF.supports)
+    dropped["judgments beyond one per verdict, and ties"] += len(case.judgments) - len(verdicts)
+    row: JsonObject = {"prompt": plain.question}
+    row |= {} if case.prompt.source is None else {"prompt_source": case.prompt.source}
+    for side, response in zip(_SIDES, case.responses, strict=True):
+        row |= {side: plain.texts[response.id]} | _label_fields(side, response)
+        level = taken.value(response.id, _SEVERITY_SCALE.dimension)
+        row |= {} if level is None else {_SEVERITY.format(side): level}
+    row |= _verdict_fields(verdicts, case)
+    # A null ``safer_response_id`` differs from an absent one, which means one judgment.
+    form["null"] = [key for key in form.get("null", ()) if key not in _VERDICTS or "safer_response_id" in row]
+    yield row
+
+
+def _response(row: Row, side: str) -> Response:
+    labels = {label: row.value[key.format(side)] for label, key in _LABELS.items() if key.format(side) in row.value}
+    author = row.optional_text(_AUTHOR.format(side))
+    return Response(id=side, text=row.text(side), author=author, meta=labels or None)
+
+
+def _judgments(row: Row) -> Iterator[Judgment]:
+    is_dual = "safer_response_id" in row.value
+    for key, dimension in _VERDICTS.items():
+        chosen = row.value.get(key)
+        if chosen is None:
+            continue
+        if isinstance(chosen, bool) or chosen not in (0, 1):
+            where = row.at(key)
+            raise RecordError(f"no response has the number {chosen!r}", where=where, allowed="0 or 1")
+        yield Judgment(
+            left=_SIDES[0],
+            right=_SIDES[1],
+            verdict="right" if chosen else "left",
+            judge=UNKNOWN,
+            kind="human",
+            meta={"dimension": dimension} if is_dual else None,
+        )
+
+
+def _take_verdicts(case: Case) -> dict[str | None, Judgment]:
+    """Return the first judgment of each dimension of the row, or one judgment without a dimension."""
+    verdicts: dict[str | None, Judgment] = {}
+    for judgment in case.judgments:
+        dimension = (judgment.meta or {}).get("dimension")
+        if judgment.verdict in ("left", "right") and (dimension is None or dimension in _VERDICTS.values()):
+            verdicts.setdefault(dimension, judgment)
+    return (
+        verdicts if len(verdicts) == 1 else {name: judgment for name, judgment in verdicts.items() if name is not None}
+    )
+
+
+def _verdict_fields(verdicts: Mapping[str | None, Judgment], case: Case) -> dict[str, int | None]:
+    first = case.responses[0].id
+    chosen = {
+        name: int((judgment.verdict == "left") != (judgment.left == first)) for name, judgment in verdicts.items()
+    }
+    if None in chosen:
+        return {"better_response_id": chosen[None]}
+    return {key: chosen.get(dimension) for key, dimension in _VERDICTS.items()}
+
+
+def _label_fields(side: str, response: Response) -> JsonObject:
+    meta = response.meta or {}
+    labels = {key.format(side): meta[label] for label, key in _LABELS.items() if label in meta}
+    return labels | ({} if response.author is None else {_AUTHOR.format(side): response.author})
+
+
+def _without_labels(case: Case) -> Case:
+    """Return the case without the labels of its answers: only a further ``meta`` is dropped."""
+    responses = tuple(replace(response, meta=without_keys(response.meta, _LABELS)) for response in case.responses)
+    return replace(case, responses=responses)
+
+
+_PKU_SAFERLHF = RowFormat(
+    kind="pku_saferlhf",
+    keys=_PKU_KEYS,
+    supports=carrying("source", "prompt meta", "authors", "judgments"),
+    matches=lambda row: {"prompt", *_SIDES, "better_response_id"} <= row.keys(),
+    parse=_parse_verdicts,
+    rows_of=_verdict_rows,
+    null_keys=(*_PKU_KEYS[3:6], *_PKU_KEYS[-4:]),
+)
+
+KINDS = {
+    "pku_saferlhf": without_settings(
+        _PKU_SAFERLHF,
+        "PKU-SafeRLHF: two answers to one prompt, verdicts on helpfulness and harmlessness, and how harmful each is.",
+    ),
+    "trl_stepwise": without_settings(
+        _STEPWISE, "TRL's stepwise supervision: a prompt, the steps of one answer, and whether each step is right."
+    ),
+    "trl_unpaired": without_settings(
+        _UNPAIRED, "TRL's unpaired preference rows: a prompt, one completion, and whether it is a good one."
+    ),
+}
