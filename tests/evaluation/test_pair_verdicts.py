@@ -10,7 +10,7 @@ from steelyard.core.types import Response
 from steelyard.evaluation.columns import bench_columns
 from steelyard.evaluation.pair_verdicts import local_pairs
 from steelyard.io.cases import write_cases
-from steelyard.plugins.benches.rm_bench import STYLES
+from steelyard.plugins.benches.column_benches import STYLES
 from steelyard.stages.compare import compare
 from steelyard.stages.evaluate import Config, evaluate
 from strategies import case, judgment

@@ -7,7 +7,7 @@ import tiny_families
 from steelyard.core.plugins import build, kinds
 from steelyard.core.types import Case, Response
 from steelyard.plugins.judges._texts import style_named
-from steelyard.plugins.published_models import published_model, published_models
+from steelyard.plugins.reward_models import published_model, published_models
 from strategies import prompt
 
 # The names as the papers' tables print them: CHEEMS, Tables 2 and 8; M-RewardBench, Tables 9, 10 and 5.

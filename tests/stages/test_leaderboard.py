@@ -9,7 +9,7 @@ from steelyard.core.errors import EvidenceError, FileError
 from steelyard.core.types import Response
 from steelyard.evaluation.leaderboard import NumberColumn, Unranked
 from steelyard.io.cases import write_cases
-from steelyard.plugins.benches.rm_bench import PUBLISHED
+from steelyard.plugins.benches.column_benches import PUBLISHED
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.leaderboard import Config, leaderboard

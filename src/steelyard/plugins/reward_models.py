@@ -1,10 +1,13 @@
 """Resolve ``--model M`` to a reward model and build it: one rule for every stage that scores."""
 
 import os
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from functools import cache
+from importlib.resources import files
 from itertools import islice, tee
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -25,13 +28,43 @@ from steelyard.judging.panel import (
     choose_panel,
 )
 from steelyard.networks.pretrained import hub_folder, is_hub_name
-from steelyard.plugins import published_models
 
 FOLDER_KIND = "classifier"
 FILE_SETTINGS = ("path", "train", "reference", "tokenizer")
 """Settings of a reward model that name a file or folder: they are inputs of a run, known by content, not by place."""
 HUB_SETTINGS = ("path", "reference", "tokenizer")
 """The settings among them that may be a name on the hub."""
+
+
+class PublishedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row of ``models/published.toml``, whose head explains the columns."""
+
+    name: str
+    kind: Literal["classifier", "implicit", "generative"]
+    adapter: str
+    state: Literal["tested", "unverified", "endpoint", "api"]
+    papers: tuple[Literal["cheems", "m-rewardbench"], ...]
+    names: tuple[str, ...] = ()
+    hub: str | None = None
+    settings: dict[str, str] = {}
+    dtype: Literal["float32", "bfloat16", "float16"] | None = None
+    quirks: tuple[str, ...] = ()
+
+
+@cache
+def published_models() -> tuple[PublishedModel, ...]:
+    """Return every row, in the order of the file."""
+    text = (files("steelyard.plugins.models") / "published.toml").read_text(encoding="utf-8")
+    return tuple(msgspec.convert(row, PublishedModel) for row in tomllib.loads(text)["model"])
+
+
+def published_model(name: str) -> PublishedModel | None:
+    """Return the model of a hub name or a name in a table, in any letter case; null for any other."""
+    wanted = name.strip("/").casefold()
+    for row in published_models():
+        if wanted in (known.casefold() for known in (row.name, *row.names, row.hub or row.name)):
+            return row
+    return None
 
 
 class ModelChoice(NamedTuple):
@@ -210,7 +243,7 @@ def _file_of(key: str, name: str) -> Path:
 
 def _located(model: str) -> Path:
     """Return the folder of a model. Raises FileError for a published model that another kind scores."""
-    known = None if Path(model).exists() else published_models.published_model(model)
+    known = None if Path(model).exists() else published_model(model)
     if known is None:
         return _file_of("path", model)
     why = ""
@@ -223,7 +256,7 @@ def _located(model: str) -> Path:
     raise FileError(problem, where=model, do=f"download it; then {_how_to_score(known)}")
 
 
-def _how_to_score(known: published_models.PublishedModel) -> str:
+def _how_to_score(known: PublishedModel) -> str:
     """Return the arguments that score a published model, once it is in a folder."""
     if known.kind == "generative":
         settings = " ".join(f"--set model.{key}={value}" for key, value in known.settings.items())

@@ -8,7 +8,7 @@ from bench_items import bench_summary
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
 from steelyard.core.types import Message, Scores
-from steelyard.plugins.benches.rewardbench2 import SUBSETS
+from steelyard.plugins.benches.column_benches import SUBSETS
 from steelyard.statistics.groups import units_of
 from strategies import case
 

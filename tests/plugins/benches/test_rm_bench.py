@@ -6,7 +6,7 @@ from bench_items import bench_summary
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
 from steelyard.core.types import Response, Scores
-from steelyard.plugins.benches.rm_bench import PUBLISHED
+from steelyard.plugins.benches.column_benches import PUBLISHED
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
 from strategies import case

@@ -13,7 +13,7 @@ from steelyard.plugins.judges._texts import (
     styles,
     texts_in,
 )
-from steelyard.plugins.published_models import published_models
+from steelyard.plugins.reward_models import published_models
 from strategies import prompt
 
 SLOT = re.compile(r"\{\w+\}")

@@ -29,7 +29,7 @@ def command(
 
     from steelyard.core.errors import KindError, choices
     from steelyard.core.plugins import describe, kinds, packages
-    from steelyard.plugins.published_models import published_models
+    from steelyard.plugins.reward_models import published_models
 
     if package is not None and package not in packages():
         raise KindError(f"there is no package of plug-ins {package!r}", allowed=choices(package, packages()))
@@ -54,7 +54,7 @@ def _lines(contents: dict[str, dict[str, str]]) -> Iterator[str]:
 
 
 def _published_lines() -> Iterator[str]:
-    from steelyard.plugins.published_models import published_models
+    from steelyard.plugins.reward_models import published_models
 
     yield "\nnamed in the papers' tables"
     rows = [(row.name, row.kind, row.adapter, row.state, row.hub or "") for row in published_models()]

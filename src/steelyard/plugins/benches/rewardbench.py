@@ -11,7 +11,7 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Floats
 from steelyard.core.plugins import Plugin
 from steelyard.core.types import Case, JsonObject
-from steelyard.plugins.benches._bench import Benchmark, check_subset, overall
+from steelyard.plugins.benches.subset_benches import Benchmark, check_subset, overall
 from steelyard.statistics.aggregation import ACCURACY, Groups, estimate, estimate_groups, group_cells, shares
 from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.headline import (

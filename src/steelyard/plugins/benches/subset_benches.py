@@ -1,17 +1,20 @@
-"""Benchmarks whose sections are accuracy or exact match of groups of prompts, and whose headline is their plain mean.
+"""A benchmark as a value, and those whose sections are accuracy or exact match of groups of prompts.
 
-CheemsBench, RMB, M-RewardBench's translation task, and ``cases``: any case file with rankings or pairs.
+CheemsBench, RMB, M-RewardBench's translation task, and ``cases``: any case file with rankings or pairs. The headline of
+each is a plain mean of its sections.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 from msgspec.structs import replace
 
+from steelyard.core.arrays import Integers
 from steelyard.core.errors import ConfigError, EvidenceError, choices
 from steelyard.core.plugins import without_settings
-from steelyard.core.types import Case, JsonObject
-from steelyard.plugins.benches._bench import Benchmark, overall
+from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.statistics.aggregation import (
     ACCURACY,
     EXACT_MATCH,
@@ -25,11 +28,12 @@ from steelyard.statistics.aggregation import (
     macro,
 )
 from steelyard.statistics.bootstrap import Totals
-from steelyard.statistics.groups import Cell
+from steelyard.statistics.groups import Cell, prompt_names
 from steelyard.statistics.headline import (
     NONE_LEFT_OUT,
     Breakdown,
     Formula,
+    Headline,
     LeftOut,
     Part,
     mean_accuracy,
@@ -70,6 +74,52 @@ GAPS = {
 """The mean of the first subsets minus that of the second."""
 _CODES = {"de": "de", "deu": "de", "zh": "zh", "zho": "zh", "en": "en", "eng": "en"}
 _DIRECTION = re.compile(r"(?<![a-z])(deu?|zho?|eng?)(?:_[a-z]{4})?(?:2|-to-|_to_|-|_|>)(deu?|zho?|eng?)(?![a-z])")
+
+
+def no_columns(cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Integers:
+    """Return a table without columns, shape (case, 0): accuracy and exact match are all that the headline needs."""
+    return np.zeros((len(cases), 0), dtype=np.int64)
+
+
+class Benchmark(NamedTuple):
+    """A benchmark, as the protocol of that name in `core.protocols` describes its fields.
+
+    ``breakdown``, ``headline`` and ``summarise`` take totals and, optionally, the counts of prompts left out.
+    ``resample_ids`` defaults to a prompt's id and text: parallel items and rows of equal text are drawn together.
+    """
+
+    breakdown: Callable[..., Breakdown]
+    headline: Callable[..., Headline]
+    summarise: Callable[..., JsonObject]
+    source_format: str | None = None
+    counts_halves: bool = False
+    subset_of: Callable[[str], str | None] = lambda file_name: None
+    normalize: Callable[[Case, str], Case] = lambda case, file_name: case
+    resample_ids: Callable[[Case], tuple[str, ...]] = prompt_names
+    columns: Callable[..., Integers] = no_columns
+    pair_columns: Callable[[Sequence[Case], Sequence[Mapping[tuple[str, str], bool]]], Any] | None = None
+
+
+def overall(breakdown: Callable[[Totals, LeftOut], Breakdown], about: str) -> Callable[..., Headline]:
+    """Return the headline ``overall``: the number over the sections of a breakdown, withheld while parts are missing.
+
+    ``about`` describes the mean.
+    """
+
+    def headline(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> Headline:
+        parts = breakdown(totals, left_out)
+        return Headline("overall", about, *parts.overall, parts.missing)
+
+    return headline
+
+
+def check_subset(case: Case, known: Collection[str], file_name: str, *, bench: str, word: str = "subset") -> Case:
+    """Return the case itself. Raises EvidenceError for a subset that the benchmark does not have."""
+    subset = case.prompt.subset
+    if subset not in known:
+        problem = f"prompt {case.prompt.id!r} is of {word} {subset!r}, which {bench} does not have"
+        raise EvidenceError(problem, where=file_name, allowed=choices(subset or "", known))
+    return case
 
 
 def _share(groups: Groups, names: Sequence[str], share: Share) -> Formula:
