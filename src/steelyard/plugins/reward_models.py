@@ -1,4 +1,8 @@
-"""Resolve ``--model M`` to a reward model and build it: one rule for every stage that scores."""
+"""Resolve ``--model M`` to a reward model and build it: one rule for every stage that scores.
+
+The models in the papers' tables are rows of ``models/published.toml``: their kind, the plug-in that scores each, and
+pitfalls of its scores.
+"""
 
 import os
 import tomllib

@@ -65,7 +65,8 @@ def statistics(cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_ri
     table = np.zeros((len(cases), 10), dtype=np.int64)
     margins: dict[str, dict[str, tuple[int, TiesMargins]]] = defaultdict(dict)
     for row, (case, line) in enumerate(zip(cases, lines, strict=True)):
-        right, wrong = (_side(case, line, tier) for tier in (0, 1))
+        assert case.ranking is not None, "prepared cases have two tiers"
+        right, wrong = (_scores_of(line, tier) for tier in case.ranking)
         is_scored = not np.isnan([*right, *wrong]).any()
         key = tie_key(case)
         if key is None:
@@ -91,9 +92,9 @@ def ties_score(sums: Floats) -> Floats:
     return 0.30 * tied + 0.30 * ref + 0.20 * preferred + 0.20 * hard + 0.01 * (margin / BILLION - 1)
 
 
-def _side(case: Case, line: Scores, tier: int) -> Floats:
-    assert case.ranking is not None, "prepared cases have two tiers"
-    return np.array([np.nan if (score := line.scores[name]) is None else score for name in case.ranking[tier]])
+def _scores_of(line: Scores, names: Sequence[str]) -> Floats:
+    """Return the scores of these responses, shape (response); NaN where there is none."""
+    return np.array([np.nan if (score := line.scores[name]) is None else score for name in names])
 
 
 def _item_score(right: Floats, wrong: Floats) -> int:
@@ -218,9 +219,7 @@ def _style_columns(cases: Sequence[Case], lines: Sequence[Scores], *, unscored_i
     """
     table, sides = _table(cases)
     for row, (pair, line) in enumerate(zip(sides, lines, strict=True)):
-        right, wrong = (
-            np.array([np.nan if (score := line.scores[name]) is None else score for name in side]) for side in pair
-        )
+        right, wrong = (_scores_of(line, side) for side in pair)
         unscored = np.isnan(right)[:, None] | np.isnan(wrong)[None]
         table[row, :_PROMPTS] = np.where(unscored, unscored_is_right, right[:, None] > wrong[None]).ravel()
     return table

@@ -15,6 +15,7 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Kind, Message, Rating, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, count_lost
+from steelyard.plugins.formats._ratings import with_each
 from steelyard.plugins.formats._rows import CaseReader, RowFormat, other_meta
 from steelyard.plugins.formats._turns import (
     answer_text,
@@ -213,19 +214,16 @@ def rankings_of(judgments: Iterable[Judgment], dropped: Counter[str]) -> list[Ra
 
 def without_tasks(case: Case) -> Case:
     """Return the case without the tasks of its evidence, for formats that write them as questions."""
-    return replace(
+    return with_each(
         case,
-        judgments=tuple(replace(evidence, task=None) for evidence in case.judgments),
-        ratings=tuple(replace(evidence, task=None) for evidence in case.ratings),
+        judgment=lambda judgment: replace(judgment, task=None),
+        rating=lambda rating: replace(rating, task=None),
     )
 
 
 def without_people(case: Case) -> Case:
     """Return the case without the names of the people who judged, for formats whose judges are people."""
-    judgments = (
-        replace(judgment, judge=UNKNOWN) if judgment.kind == "human" else judgment for judgment in case.judgments
-    )
-    return replace(case, judgments=tuple(judgments))
+    return with_each(case, judgment=lambda item: replace(item, judge=UNKNOWN) if item.kind == "human" else item)
 
 
 def _rankings(judgments: Sequence[Judgment]) -> list[tuple[tuple[str, ...], ...]]:

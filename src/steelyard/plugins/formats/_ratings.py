@@ -1,12 +1,12 @@
-"""Evidence on single answers: scores as ratings, ranks as tiers, and the two sides of a ranking."""
+"""Evidence in rows: scores as ratings, ranks as tiers, the two sides of a ranking, verdicts by the order of a row."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.core.types import Case, Kind, Meta, Ranking, Rating, Response
+from steelyard.core.types import Case, Judgment, Kind, Ranking, Rating, Response, Verdict
 from steelyard.plugins.formats._rows import OTHER_SHAPE
 
 
@@ -60,13 +60,9 @@ def take_ratings(
             scale.rater,
             scale.kind,
         )
-        dropped["rating details"] += _has_details(rating, keeps_meta=keeps_meta)
+        has_details = any(value is not None for value in (rating.id, rating.task, rating.spans))
+        dropped["rating details"] += has_details or bool(rating.meta and not keeps_meta)
     return TakenRatings(taken, replace(case, ratings=tuple(others)))
-
-
-def _has_details(rating: Rating, *, keeps_meta: bool) -> bool:
-    meta: Meta | None = None if keeps_meta else rating.meta
-    return any(value is not None for value in (rating.id, rating.task, rating.spans)) or bool(meta)
 
 
 def tiers_of(ranks: Mapping[str, float]) -> Ranking:
@@ -80,6 +76,30 @@ def tiers_of(ranks: Mapping[str, float]) -> Ranking:
 def rank_of(ranking: Ranking, *, first: int = 1) -> dict[str, int]:
     """Return the rank of each id: the number of its tier."""
     return {name: number for number, tier in enumerate(ranking, first) for name in tier}
+
+
+def verdict_from(first: str, judgment: Judgment) -> Verdict:
+    """Return the verdict as seen from this response: ``left`` where it is the better one."""
+    if judgment.left == first:
+        return judgment.verdict
+    turned: dict[Verdict, Verdict] = {"left": "right", "right": "left"}
+    return turned.get(judgment.verdict, judgment.verdict)
+
+
+def with_each(
+    case: Case,
+    *,
+    response: Callable[[Response], Response] = lambda item: item,
+    judgment: Callable[[Judgment], Judgment] = lambda item: item,
+    rating: Callable[[Rating], Rating] = lambda item: item,
+) -> Case:
+    """Return the case with each of its parts changed, such as without the details that a format holds elsewhere."""
+    return replace(
+        case,
+        responses=tuple(map(response, case.responses)),
+        judgments=tuple(map(judgment, case.judgments)),
+        ratings=tuple(map(rating, case.ratings)),
+    )
 
 
 class RankedSides(NamedTuple):

@@ -141,7 +141,7 @@ class CaseReader(NamedTuple):
     rows: Sequence[Row]
     ids: PromptIds
     warnings: Counter[str]
-    form: Mapping[str, Any] = MappingProxyType({})
+    form: Mapping[str, Sequence[str]] = MappingProxyType({})
 
     @property
     def row(self) -> Row:

@@ -31,7 +31,7 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings
+from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings, with_each
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     CaseReader,
@@ -307,12 +307,10 @@ def verdicts_of(case: Case) -> PreferenceVerdicts:
 
 def without_verdicts(case: Case, preferences: PreferenceVerdicts) -> Case:
     """Return the case without the batch and reason of the row's judgments: the remaining details are dropped."""
-    bare = {
-        id(judgment): replace(judgment, batch=None, reason=None)
-        for judgment in (preferences.overall, *preferences.individual)
-        if judgment
-    }
-    return replace(case, judgments=tuple(bare.get(id(judgment), judgment) for judgment in case.judgments))
+    written = {id(judgment) for judgment in (preferences.overall, *preferences.individual)}
+    return with_each(
+        case, judgment=lambda item: replace(item, batch=None, reason=None) if id(item) in written else item
+    )
 
 
 def count_unwritten(case: Case, preferences: PreferenceVerdicts, names: PreferenceKeys, dropped: Counter[str]) -> None:

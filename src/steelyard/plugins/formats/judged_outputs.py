@@ -24,6 +24,7 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Judgment, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.plugins.formats._ratings import verdict_from, with_each
 from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat
 from steelyard.plugins.formats._turns import answer_text, conversation_of
 
@@ -220,7 +221,7 @@ def _authors(key: str) -> tuple[str | None, str | None]:
 def _pandalm_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
     """Yield a row for a case of two responses; other cases are counted and not written."""
     prompt = case.prompt
-    count_lost(_without_known_judges(case), dropped, _PANDALM.supports)
+    count_lost(with_each(case, judgment=_without_known_judge), dropped, _PANDALM.supports)
     if len(case.responses) != len(_SIDES):
         dropped[OTHER_SHAPE] += 1
         return
@@ -233,6 +234,13 @@ def _pandalm_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterat
         text = answer_text(response, dropped)
         row[side] = {"True": True, "False": False}.get(text, text) if side in form.get("words", ()) else text
     yield row | _evidence(case, dropped)
+
+
+def _without_known_judge(judgment: Judgment) -> Judgment:
+    """Return the judgment without a judge that a column names: only other judges are dropped."""
+    is_known = judgment.judge in _ANNOTATORS if judgment.kind == "human" else judgment.judge in _MODELS.values()
+    has_column = is_known and judgment.kind != "model"
+    return replace(judgment, judge=UNKNOWN, kind="human", reason=None) if has_column else judgment
 
 
 def _compared(case: Case, form: JsonObject, dropped: Counter[str]) -> Any:
@@ -254,7 +262,7 @@ def _evidence(case: Case, dropped: Counter[str]) -> JsonObject:
     for judgment in sorted(people, key=lambda judgment: judgment.judge not in _ANNOTATORS):
         names = [judgment.judge, *_ANNOTATORS] if judgment.judge in _ANNOTATORS else _ANNOTATORS
         free = next((name for name in names if name not in row), None)
-        vote = _VOTES.get(_verdict_from(first, judgment))
+        vote = _VOTES.get(verdict_from(first, judgment))
         if vote is None or free is None:
             dropped["votes without a verdict or a column"] += 1
         else:
@@ -270,16 +278,8 @@ def _evidence(case: Case, dropped: Counter[str]) -> JsonObject:
     return row
 
 
-def _verdict_from(first: str, judgment: Judgment) -> Verdict:
-    """Return the verdict as seen from the first response."""
-    if judgment.left == first:
-        return judgment.verdict
-    turned: dict[Verdict, Verdict] = {"left": "right", "right": "left"}
-    return turned.get(judgment.verdict, judgment.verdict)
-
-
 def _verdict_fields(prefix: str, judgment: Judgment, first: str) -> JsonObject:
-    meta, verdict = judgment.meta or {}, _verdict_from(first, judgment)
+    meta, verdict = judgment.meta or {}, verdict_from(first, judgment)
     read_result = meta.get("result")
     fresh: Any = "garbage" if verdict == "none" else _VOTES[verdict]
     if prefix == "gpt" and verdict != "none":
@@ -290,18 +290,6 @@ def _verdict_fields(prefix: str, judgment: Judgment, first: str) -> JsonObject:
         "reference": meta.get("reference"),
     }
     return {f"{prefix}_{name}": value for name, value in values.items() if value is not None}
-
-
-def _without_known_judges(case: Case) -> Case:
-    """Return the case without the judges that columns name: the remaining ones are dropped."""
-    known = {*((name, "human") for name in _ANNOTATORS), *((name, "llm") for name in _MODELS.values())}
-    judgments = tuple(
-        replace(judgment, judge=UNKNOWN, kind="human", reason=None)
-        if (judgment.judge, judgment.kind) in known
-        else judgment
-        for judgment in case.judgments
-    )
-    return replace(case, judgments=judgments)
 
 
 _PANDALM_KEYS = (

@@ -30,7 +30,7 @@ from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._pairs import plain_texts
-from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings
+from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings, verdict_from, with_each
 from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, without_keys
 from steelyard.plugins.formats._turns import answer_turns, only_question, parts_as_read
 
@@ -220,7 +220,9 @@ def _verdict_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterat
         dropped[OTHER_SHAPE] += len(case.responses) != 2 or not verdicts
         return
     taken = take_ratings(case, (_SEVERITY_SCALE,), dropped, keeps_meta=True)
-    count_lost(_without_labels(taken.rest), dropped, _PKU_SAFERLHF.supports)
+    # The row holds the labels of an answer: only a further ``meta`` is dropped.
+    rest = with_each(taken.rest, response=lambda item: replace(item, meta=without_keys(item.meta, _LABELS)))
+    count_lost(rest, dropped, _PKU_SAFERLHF.supports)
     dropped["judgments beyond one per verdict, and ties"] += len(case.judgments) - len(verdicts)
     row: JsonObject = {"prompt": plain.question}
     row |= {} if case.prompt.source is None else {"prompt_source": case.prompt.source}
@@ -273,9 +275,7 @@ def _take_verdicts(case: Case) -> dict[str | None, Judgment]:
 
 def _verdict_fields(verdicts: Mapping[str | None, Judgment], case: Case) -> dict[str, int | None]:
     first = case.responses[0].id
-    chosen = {
-        name: int((judgment.verdict == "left") != (judgment.left == first)) for name, judgment in verdicts.items()
-    }
+    chosen = {name: int(verdict_from(first, judgment) == "right") for name, judgment in verdicts.items()}
     if None in chosen:
         return {"better_response_id": chosen[None]}
     return {key: chosen.get(dimension) for key, dimension in _VERDICTS.items()}
@@ -285,12 +285,6 @@ def _label_fields(side: str, response: Response) -> JsonObject:
     meta = response.meta or {}
     labels = {key.format(side): meta[label] for label, key in _LABELS.items() if label in meta}
     return labels | ({} if response.author is None else {_AUTHOR.format(side): response.author})
-
-
-def _without_labels(case: Case) -> Case:
-    """Return the case without the labels of its answers: only a further ``meta`` is dropped."""
-    responses = tuple(replace(response, meta=without_keys(response.meta, _LABELS)) for response in case.responses)
-    return replace(case, responses=responses)
 
 
 _PKU_SAFERLHF = RowFormat(

@@ -30,7 +30,7 @@ from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Response
 from steelyard.curation.format_support import carrying, carrying_pairs, count_lost
 from steelyard.plugins.formats._pairs import SIDES, pair_rows
-from steelyard.plugins.formats._ratings import sides_of
+from steelyard.plugins.formats._ratings import sides_of, with_each
 from steelyard.plugins.formats._rows import CaseReader, RowFormat, without_keys
 from steelyard.plugins.formats._turns import answer_text, text_or_list
 
@@ -238,7 +238,7 @@ def _parse_styles(reader: CaseReader) -> Case:
 
 def _styled_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
     """Yield a row for a case of three against three, each side by style where each of its answers has its own."""
-    count_lost(_without_styles(case), dropped, _STYLED.supports)
+    count_lost(with_each(case, response=_without_style), dropped, _STYLED.supports)
     sides = sides_of(case, dropped, num_better=len(STYLES), num_worse=len(STYLES))
     if sides.better:
         row = {"id": form.get("id", case.prompt.id), "prompt": _prompt_value(case, form)}
@@ -259,13 +259,9 @@ def _by_style(side: tuple[Response, ...], dropped: Counter[str]) -> list[Respons
     return list(side)
 
 
-def _without_styles(case: Case) -> Case:
-    """Return the case without the styles, which the places of the answers hold: only a further ``meta`` is dropped."""
-    bare = (
-        replace(response, meta=without_keys(response.meta, ("style",) if _style(response) in STYLES else ()))
-        for response in case.responses
-    )
-    return replace(case, responses=tuple(bare))
+def _without_style(response: Response) -> Response:
+    """Return the response without its style, which its place holds: only a further ``meta`` is dropped."""
+    return replace(response, meta=without_keys(response.meta, ("style",) if _style(response) in STYLES else ()))
 
 
 _STYLED = RowFormat(

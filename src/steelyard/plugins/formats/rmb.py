@@ -18,7 +18,7 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._ratings import sides_of
+from steelyard.plugins.formats._ratings import sides_of, with_each
 from steelyard.plugins.formats._rows import LANGUAGE_CODE, CaseReader, RowFormat, other_meta, without_keys
 from steelyard.plugins.formats._turns import ROLE_AND_CONTENT, answer_text, as_turns
 
@@ -128,21 +128,12 @@ def language_of(extras: list[JsonObject]) -> str | None:
     return _LANGUAGES.get(name) or (name if LANGUAGE_CODE.fullmatch(name) else None)
 
 
-def _without_unnamed_raters(case: Case) -> Case:
-    """Return the case without the raters that a bare score implies: the remaining ones are dropped."""
-    ratings = tuple(
-        replace(rating, kind="human") if (rating.rater, rating.kind) == (UNKNOWN, "llm") else rating
-        for rating in case.ratings
-    )
-    return replace(case, ratings=ratings)
-
-
 def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
     """Yield a row of the set that it was read from; else of the pairwise set for a single worse answer.
 
     Cases without one answer above the others are counted and not written.
     """
-    count_lost(_without_unnamed_raters(case), dropped, _RMB.supports)
+    count_lost(with_each(case, rating=_without_unnamed_rater), dropped, _RMB.supports)
     sides = sides_of(case, dropped, num_better=1)
     if not sides.better:
         return
@@ -165,6 +156,11 @@ def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonO
     if "category_path" in form.get("absent", ()) and not (prompt.category or prompt.subset):
         del row["category_path"]
     yield row
+
+
+def _without_unnamed_rater(rating: Rating) -> Rating:
+    """Return the rating without the rater that a bare score implies: only other raters are dropped."""
+    return replace(rating, kind="human") if (rating.rater, rating.kind) == (UNKNOWN, "llm") else rating
 
 
 def split_path(path: str) -> tuple[str | None, tuple[str, ...]]:

@@ -30,7 +30,14 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._pairs import PairTurns, plain_texts, shared_turns, whole_turns
-from steelyard.plugins.formats._ratings import RatingScale, TakenRatings, rating_of, take_ratings
+from steelyard.plugins.formats._ratings import (
+    RatingScale,
+    TakenRatings,
+    rating_of,
+    take_ratings,
+    verdict_from,
+    with_each,
+)
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     CaseReader,
@@ -108,10 +115,11 @@ def _arena_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator
         dropped[OTHER_SHAPE] += 1
         return
     dropped["judgments beyond one per row"] += len(case.judgments) - 1
-    count_lost(_without_judge(case, judgment), dropped, _CHATBOT_ARENA.supports)
-    winner, first = _WINNERS[judgment.verdict], case.responses[0].id
-    if judgment.verdict != "tie" and judgment.left != first:
-        winner = _WINNERS["right" if judgment.verdict == "left" else "left"]
+    # The row names the judge: only the kind of one that is not a person is dropped.
+    unnamed = replace(judgment, judge=UNKNOWN if judgment.kind == "human" else judgment.judge)
+    rest = with_each(case, judgment=lambda vote: unnamed if vote is judgment else vote)
+    count_lost(rest, dropped, _CHATBOT_ARENA.supports)
+    winner = _WINNERS[verdict_from(case.responses[0].id, judgment)]
     exact_winner, read_language = (judgment.meta or {}).get("winner"), form.get("language")
     is_same = read_language is not None and language_code(read_language) == case.prompt.language
     fields = {
@@ -124,12 +132,6 @@ def _arena_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator
     }
     silent = ["", *(key for key in (*_JUDGES, "language") if key in fields and fields[key] is None)]
     yield {key: value for key, value in fields.items() if key not in silent}
-
-
-def _without_judge(case: Case, written: Judgment) -> Case:
-    """Return the case without the judge that the row names."""
-    unnamed = replace(written, judge=UNKNOWN if written.kind == "human" else written.judge)
-    return replace(case, judgments=tuple(unnamed if judgment is written else judgment for judgment in case.judgments))
 
 
 def both_turns(row: Row, sides: Sequence[str], warnings: Counter[str]) -> ArenaTurns:
