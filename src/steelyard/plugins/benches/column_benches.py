@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.arrays import Floats, Integers
 from steelyard.core.errors import EvidenceError
+from steelyard.core.numerics import Floats, Integers
 from steelyard.core.plugins import without_settings
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.plugins.benches.subset_benches import Benchmark, check_subset, overall

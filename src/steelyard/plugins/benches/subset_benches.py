@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from steelyard.core.arrays import Integers
 from steelyard.core.errors import ConfigError, EvidenceError, choices
+from steelyard.core.numerics import Integers
 from steelyard.core.plugins import without_settings
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.statistics.aggregation import (

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from steelyard.core.checks import UniqueIds
 from steelyard.core.errors import Place, RecordError
-from steelyard.core.identity import UniqueIds
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response, Verdict
