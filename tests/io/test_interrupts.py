@@ -9,7 +9,8 @@ import pytest
 
 from many_processes import alone
 from steelyard.io.atomic import write_text
-from steelyard.io.interrupts import InterruptedRun, deferred, interruptible, resumable_work
+from steelyard.io.progress import InterruptedRun, deferred, interruptible
+from steelyard.io.run_folder import resumable_work
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -32,7 +33,7 @@ def test_a_step_is_finished_before_it_stops():
 def test_the_second_signal_ends_at_once(block):
     code = f"""
 import os, signal
-from steelyard.io.interrupts import {block}
+from steelyard.io.progress import {block}
 with {block}():
     for _ in range(2):
         try:
@@ -49,7 +50,7 @@ def test_a_launcher_that_repeats_the_signal_of_the_terminal_is_no_second_request
     """Ctrl-C reaches each process of torchrun twice: from the terminal, and from torchrun a moment later."""
     code = """
 import os, signal
-from steelyard.io.interrupts import deferred
+from steelyard.io.progress import deferred
 with deferred() as interruption:
     os.kill(os.getpid(), signal.SIGINT)
     os.kill(os.getpid(), signal.SIGINT)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from steelyard.core.errors import ConfigError, KindError, ModelError
-from steelyard.io.interrupts import InterruptedRun
+from steelyard.io.progress import InterruptedRun
 from steelyard.training.batching import PlannedStep
 from steelyard.training.callbacks import (
     DetectDivergence,

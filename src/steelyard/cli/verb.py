@@ -13,8 +13,8 @@ from typer.core import TyperCommand
 from steelyard.cli.settings import SETTINGS_OPTION, print_settings
 from steelyard.core.errors import PEER_NAMES, ConfigError, UserError
 from steelyard.core.settings_help import read_settings
-from steelyard.io.interrupts import InterruptedRun, interruptible, resumable_work
-from steelyard.io.progress import log
+from steelyard.io.progress import InterruptedRun, interruptible, log
+from steelyard.io.run_folder import resumable_work
 from steelyard.io.tempfiles import copy_pipe, is_pipe
 
 _OUTPUTS = ("out", "folder")

@@ -39,7 +39,8 @@ def prompt_text(case: Case) -> str:
 
 def num_characters(response: Response) -> int:
     """Count the Unicode code points of all turns of a response."""
-    return sum(map(len, _turn_texts(response)))
+    # A single text, the usual case, is counted at once: baselines call this for every response.
+    return len(response.text) if response.text is not None else sum(map(len, _turn_texts(response)))
 
 
 def num_markdown_marks(response: Response) -> int:

@@ -1,8 +1,15 @@
-"""Progress bars and messages on stderr; stdout carries results only."""
+"""The terminal of a running command: progress bars and messages on stderr, and stop signals.
 
+Stdout carries results only. The first Ctrl-C or other stop signal stops a run in order; the second ends it at once.
+"""
+
+import os
+import signal
+import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Protocol, TypeVar
 
 from rich.console import Console
@@ -16,6 +23,9 @@ Item = TypeVar("Item")
 
 _SECONDS_BETWEEN_LINES = 30.0
 _MIN_SECONDS_FOR_LAST_LINE = 2.0
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+_SECONDS_OF_ONE_STOP = 3.0
+"""Signals that follow the first within this time are the same request, in a process started by torchrun."""
 
 
 class Bar(Protocol):
@@ -70,6 +80,38 @@ def track(items: Iterable[Item], title: str, total: int | None = None) -> Iterat
             open_bar.advance()
 
 
+class InterruptedRun(KeyboardInterrupt):
+    """A run was stopped by the signal of this number."""
+
+    def __init__(self, number: int = signal.SIGINT) -> None:
+        self.number = number
+        super().__init__(number)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Raise InterruptedRun in the block at the first signal of each kind; the second ends the process at once."""
+
+    def stop(number: int) -> None:
+        raise InterruptedRun(number)
+
+    with _answered(stop):
+        yield
+
+
+@contextmanager
+def deferred() -> Iterator[Callable[[], int]]:
+    """Record the first signal of each kind instead of raising; the function returns its number, or 0."""
+    received = [0]
+
+    def record(number: int) -> None:
+        received[0] = number
+        log("stopping after this step; once more ends at once, without a checkpoint")
+
+    with _answered(record):
+        yield lambda: received[0]
+
+
 class _NoteColumn(ProgressColumn):
     """The note, the only column that is truncated in a narrow terminal."""
 
@@ -122,3 +164,37 @@ class _LogLines:
         whole = "" if self._total is None else f" of {self._total:,}"
         note = f", {self._note}" if self._note else ""
         log(f"{self._title}: {self._done:,.0f}{whole}{note} ({elapsed:.0f} s{still})")
+
+
+@contextmanager
+def _answered(act: Callable[[int], None]) -> Iterator[None]:
+    """Call ``act`` at the first signal. Ignored signals (``nohup``) stay ignored; only the main thread gets signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    first: dict[int, float] = {}
+
+    def answer(number: int, frame: FrameType | None) -> None:
+        del frame
+        if number not in first:
+            first[number] = time.monotonic()
+            # torchrun forwards signals that the terminal also sent here.
+            if "TORCHELASTIC_RUN_ID" not in os.environ:
+                signal.signal(number, signal.SIG_DFL)
+            act(number)
+        elif time.monotonic() - first[number] > _SECONDS_OF_ONE_STOP:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+    numbers = [number for name in _SIGNALS if (number := getattr(signal, name, None)) is not None]
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number, handler in before.items():
+        if handler not in (signal.SIG_IGN, None):
+            signal.signal(number, answer)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if handler is not None:
+                signal.signal(number, handler)

@@ -19,9 +19,14 @@ from steelyard.io.progress import log
 
 RUN_FILE = "run.json"
 STARTED_FILE = "started.json"
-_UNFINISHED = ("scores.*.part.jsonl", "checkpoint.pt", "replies.sqlite*")
-"""Files from which a stage continues after a kill; a different run must not use them."""
+_UNFINISHED = {
+    "checkpoint.pt": "the last checkpoint",
+    "replies.sqlite*": "every reply so far",
+    "scores.*.part.jsonl": "every score so far",
+}
+"""The files from which a stage continues after a kill, and what they hold; a different run must not use them."""
 _PACKAGES = ("steelyard", "numpy", "torch", "transformers", "scikit-learn")
+RunT = TypeVar("RunT", bound=Run[Any])
 
 
 def file_hash(path: Path) -> str:
@@ -44,9 +49,6 @@ def file_hash(path: Path) -> str:
     except PermissionError as error:
         raise FileError("this file may not be read", where=str(path), do="ask for the right to read it") from error
     return digest.hexdigest()
-
-
-RunT = TypeVar("RunT", bound=Run[Any])
 
 
 @overload
@@ -183,6 +185,21 @@ def result_folder(
         except BaseException as error:
             _leave(folder, request, is_refused=isinstance(error, UserError))
             raise
+
+
+def resumable_work(folder: Path | None) -> str:
+    """Describe what a stopped run left in its ``--out`` folder and what the same command does with it."""
+    again = "the same command starts over"
+    if folder is None or not folder.is_dir():
+        return f"stopped; nothing was written: {again}"
+    finished = sorted(path.parent.name for path in folder.glob(f"*/{RUN_FILE}"))
+    started = [path.parent for path in (folder / STARTED_FILE, *folder.glob(f"*/{STARTED_FILE}")) if path.is_file()]
+    parts = [words for pattern, words in _UNFINISHED.items() if any(any(place.glob(pattern)) for place in started)]
+    if finished:
+        parts.insert(0, f"{len(finished)} finished stages")
+    if not parts:
+        return f"stopped; nothing of {folder} is finished: {again}"
+    return f"stopped; {folder} keeps {' and '.join(parts)}: the same command continues from there"
 
 
 def _check_apart(folder: Path, inputs: Mapping[str, Path]) -> None:

@@ -11,8 +11,7 @@ from typing import NamedTuple, Protocol
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.plugins import build
 from steelyard.core.types import JsonObject
-from steelyard.io.interrupts import InterruptedRun, deferred
-from steelyard.io.progress import bar, log
+from steelyard.io.progress import InterruptedRun, bar, deferred, log
 from steelyard.training.checkpoints import Checkpoint, translate_disk_full
 from steelyard.training.config import Config
 from steelyard.training.diagnostics import STEPS_JUDGED, has_diverged, has_not_begun, usual_loss
