@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.core.errors import ModelError
+from steelyard.core.errors import ConfigError, ModelError
 from steelyard.networks.reward_network import RewardNetwork
 from steelyard.training.batching import PlannedStep, pairs_in, plan_steps
 from steelyard.training.config import Config
@@ -113,6 +113,12 @@ def test_only_the_chosen_layers_are_trained(number, layers):
     assert ("model.norm.weight" in names) == (number > 0)
     assert not any("embed" in name for name in names)
     assert len(list(choose_trainable(network(), None))) == len(list(network().parameters()))
+
+
+def test_more_layers_than_the_model_has_are_refused():
+    with pytest.raises(ConfigError, match=r"'last:99', and the model has 2 layers") as error:
+        choose_trainable(network(), 99)
+    assert error.value.allowed == "all, head, or last:1 to last:2"
 
 
 def test_a_last_step_that_ruins_the_model_stops_the_run():

@@ -24,7 +24,7 @@ def prepare_network(network: RewardNetwork, config: Config) -> list[str]:
     adapter = adapter_of(config)
     if adapter is not None:
         put_adapter(network, adapter, seed=config.seed)
-    names = list(choose_trainable(network, num_last_layers(config.trainable)))
+    names = choose_trainable(network, num_last_layers(config.trainable))
     if config.dtype == "bfloat16":
         store_frozen(network)
     Heap().trim()  # memory that loading needed for a moment
@@ -41,32 +41,35 @@ def adapter_of(config: Config) -> Adapter | None:
     )
 
 
-def choose_trainable(network: RewardNetwork, num_last_layers: int | None) -> Iterator[str]:
-    """Freeze all but the last layers, the final norm and the head; yields the names of the trained weights.
+def choose_trainable(network: RewardNetwork, num_last_layers: int | None) -> list[str]:
+    """Freeze all but the last layers, the final norm and the head, and return the names of the trained weights.
 
-    Null trains all weights. Raises ModelError where the decoder's layers cannot be identified.
+    Null trains all weights. Raises ModelError where the decoder's layers cannot be identified, ConfigError for more
+    layers than the decoder has.
     """
     if num_last_layers is not None:
         trained = {*network.head.parameters(), *_last_parameters(network, num_last_layers)}
         for weight in network.parameters():
             weight.requires_grad_(weight in trained)
-    for name, weight in network.classifier.named_parameters():
-        if weight.requires_grad:
-            yield name
+    return [name for name, weight in network.classifier.named_parameters() if weight.requires_grad]
 
 
 def _last_parameters(network: RewardNetwork, number: int) -> Iterator[torch.nn.Parameter]:
     if number == 0:
         return
-    children = dict(network.backbone.named_children())
-    layers = [child for child in children.values() if isinstance(child, torch.nn.ModuleList)]
+    parts = list(network.backbone.children())
+    layers = [part for part in parts if isinstance(part, torch.nn.ModuleList)]
     if len(layers) != 1:
         raise ModelError("cannot identify the decoder's layers", do="train all, or the head: --set trainable=head")
-    for layer in list(layers[0])[-number:]:
-        yield from layer.parameters()
-    after = list(children.values()).index(layers[0]) + 1
-    for child in list(children.values())[after:]:  # the final norm, whatever the family calls it
-        yield from child.parameters()
+    if number > len(layers[0]):
+        raise ConfigError(
+            f"trainable is 'last:{number}', and the model has {len(layers[0])} layers",
+            where="train",
+            allowed=f"all, head, or last:1 to last:{len(layers[0])}",
+        )
+    # What follows the layers is the final norm, whatever the family calls it.
+    for part in (*list(layers[0])[-number:], *parts[parts.index(layers[0]) + 1 :]):
+        yield from part.parameters()
 
 
 def put_loss_parameter(network: RewardNetwork, config: Config) -> None:
