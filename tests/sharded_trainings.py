@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+import msgspec
 import torch
 
 import packed_models
@@ -21,7 +22,7 @@ from steelyard.training.distributed import load_on_first, outline_of, process_gr
 from steelyard.training.held_out import measure, remember_reference, rewards_of
 from steelyard.training.memory import compile_layers, set_recompute
 from steelyard.training.optimiser import make_optimiser, prepare_network
-from steelyard.training.trainer import Trainer, as_line
+from steelyard.training.trainer import Trainer
 from training_examples import answers, network, policy
 
 PROMPT = tuple(range(7, 30))
@@ -88,7 +89,7 @@ def trained(name, *, start=None, stop_after=None, folder=None, world=LOCAL):
         remember_reference(trainer.scorer, EXAMPLES, starts, reference_free=config.reference_free)
     curve = [list(line.values()) for line in trainer.run([StopAfter(stop_after, folder)], start=start)]
     rewards = trainer.scorer.rewards([one.rows for one in EXAMPLES])
-    measured = as_line(measure(rewards_of(trainer.scorer, EXAMPLES), EXAMPLES))
+    measured = msgspec.to_builtins(measure(rewards_of(trainer.scorer, EXAMPLES), EXAMPLES))
     model = unshard(model, outline, world=world)
     weights = {key: weight.detach().clone() for key, weight in model.named_parameters()}
     if config.save_adapter == "adapter" and world.is_first:

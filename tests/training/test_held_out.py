@@ -1,3 +1,4 @@
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -7,7 +8,6 @@ from steelyard.networks.scorer import Scorer
 from steelyard.ranking.pairs import IndexedPair
 from steelyard.training.examples import Example
 from steelyard.training.held_out import check_apart, measure, rewards_of
-from steelyard.training.trainer import as_line
 from strategies import case
 
 
@@ -31,7 +31,7 @@ def test_the_measures_by_hand():
     model = FirstToken()
     model.eval()
     found = measure(rewards_of(Scorer(model, kernel="padded"), examples), examples)
-    assert as_line(found) == {
+    assert msgspec.to_builtins(found) == {
         "accuracy": 3 / 5, "exact_match": pytest.approx(1 / 3), "num_pairs": 5, "num_prompts": 3,
         "by_category": {
             "code": {"accuracy": 2 / 3, "exact_match": 0.5, "num_pairs": 3, "num_prompts": 2},

@@ -135,7 +135,9 @@ def read_inputs(
     encoded = partial(make_examples, tokenizer=tokenizer, rendering=rendering)
     train_examples = encoded(train_cases, choice=config.pairs, loss=config.loss, where=str(cases))
     held_out_examples = encoded(held_out_cases, choice=config.pairs, where=str(held_out)) if held_out_cases else None
-    _log_lengths(train_examples, held_out_examples)
+    for name, examples in (("", train_examples), ("held out: ", held_out_examples)):
+        for sentence in examples.length.sentences() if examples else ():
+            log(f"{name}{sentence}")
     reference_cases = [] if reference is None else list(read_cases(reference))
     if reference is not None:
         answers = all_answers(reference_cases, tokenizer, rendering, where=str(reference))
@@ -167,12 +169,6 @@ def read_inputs(
         fingerprint=fingerprint,
         starts=answer_starts(every_case, tokenizer, rendering) if config.kind == "implicit" else {},
     )
-
-
-def _log_lengths(train_examples: "Examples", held_out_examples: "Examples | None") -> None:
-    for name, examples in (("", train_examples), ("held out: ", held_out_examples)):
-        for sentence in examples.length.sentences() if examples else ():
-            log(f"{name}{sentence}")
 
 
 def _log_pairs(examples: "Examples", cases: Sequence[Case], config: Config, *, where: Path) -> None:

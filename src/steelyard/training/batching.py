@@ -51,14 +51,15 @@ def plan_steps(examples: Sequence[Example], config: Config) -> tuple[PlannedStep
             assert config.prompts_per_step is not None, "set by with_defaults"
             chosen = whole_steps(sizes, config.prompts_per_step, rng)
         elif config.batching == "packed":
-            chosen = [_all_slots(step, sizes) for step in packed_steps(tokens, config.tokens_per_step, rng)]
+            chosen = [all_slots(prompts, sizes) for prompts in packed_steps(tokens, config.tokens_per_step, rng)]
         else:
             chosen = greedy_steps(sizes, config.slots, rng)
         steps += [PlannedStep(epoch, slots) for slots in chosen if has_evidence(slots, examples)]
     return tuple(steps)
 
 
-def _all_slots(prompts: Sequence[int], sizes: Sequence[int]) -> Step:
+def all_slots(prompts: Sequence[int], sizes: Sequence[int]) -> Step:
+    """Return the slots of whole prompts; ``sizes`` has the number of responses of every prompt."""
     return tuple(Slot(prompt, response) for prompt in prompts for response in range(sizes[prompt]))
 
 
@@ -68,14 +69,8 @@ def whole_steps(num_responses: Sequence[int], prompts_per_step: int, rng: np.ran
     ``num_responses`` has one entry for each prompt. Every response is in exactly one step, with its whole prompt.
     """
     order = rng.permutation(len(num_responses)).tolist()
-    return tuple(
-        tuple(
-            Slot(prompt, response)
-            for prompt in order[start : start + prompts_per_step]
-            for response in range(num_responses[prompt])
-        )
-        for start in range(0, len(order), prompts_per_step)
-    )
+    starts = range(0, len(order), prompts_per_step)
+    return tuple(all_slots(order[start : start + prompts_per_step], num_responses) for start in starts)
 
 
 def greedy_steps(num_responses: Sequence[int], slots: int, rng: np.random.Generator) -> tuple[Step, ...]:
@@ -87,12 +82,8 @@ def greedy_steps(num_responses: Sequence[int], slots: int, rng: np.random.Genera
     Differs from: the published sampler, which places pairs rather than responses, loses more of them, and does not
     end on some data with unlabelled responses.
     """
-    queue = [
-        Slot(prompt, response)
-        for prompt in rng.permutation(len(num_responses)).tolist()
-        for response in range(num_responses[prompt])
-    ]
-    return tuple(tuple(queue[start : start + slots]) for start in range(0, len(queue), slots))
+    queue = all_slots(rng.permutation(len(num_responses)).tolist(), num_responses)
+    return tuple(queue[start : start + slots] for start in range(0, len(queue), slots))
 
 
 def share_in_steps(steps: Sequence[Step], pairs: Sequence[Sequence[tuple[int, int]]]) -> float:
@@ -216,11 +207,19 @@ def loss_inputs(slots: Step, examples: Sequence[Example]) -> LossInputs:
     for prompt, index in number.items():
         for pairs, is_tie in ((examples[prompt].pairs, False), (examples[prompt].ties, True)):
             for pair in pairs:
-                better, worse = place.get(Slot(prompt, pair.better)), place.get(Slot(prompt, pair.worse))
-                if better is not None and worse is not None:
-                    columns.append((better, worse, pair.weight, pair.margin, index))
+                first, second = place.get(Slot(prompt, pair.better)), place.get(Slot(prompt, pair.worse))
+                if first is not None and second is not None:
+                    columns.append((first, second, pair.weight, pair.margin, index))
                     tied.append(is_tie)
-    return LossInputs(_pair_batch(columns), torch.tensor(tied, dtype=torch.bool), len(slots))
+    better, worse, weight, margin, number_of = zip(*columns, strict=True) if columns else ((), (), (), (), ())
+    pairs = PairBatch(
+        torch.tensor(better, dtype=torch.long),
+        torch.tensor(worse, dtype=torch.long),
+        torch.tensor(weight, dtype=torch.float32),
+        torch.tensor(margin, dtype=torch.float32),
+        torch.tensor(number_of, dtype=torch.long),
+    )
+    return LossInputs(pairs, torch.tensor(tied, dtype=torch.bool), len(slots))
 
 
 def pairs_in(slots: Step, examples: Sequence[Example]) -> PairBatch | None:
@@ -239,15 +238,4 @@ def has_evidence(slots: Step, examples: Sequence[Example]) -> bool:
         pair.weight > 0 and pair.better in present and pair.worse in present
         for prompt, present in ends.items()
         for pair in (*examples[prompt].pairs, *examples[prompt].ties)
-    )
-
-
-def _pair_batch(columns: Sequence[tuple[int, int, float, float, int]]) -> PairBatch:
-    better, worse, weight, margin, prompt = zip(*columns, strict=True) if columns else ((), (), (), (), ())
-    return PairBatch(
-        torch.tensor(better, dtype=torch.long),
-        torch.tensor(worse, dtype=torch.long),
-        torch.tensor(weight, dtype=torch.float32),
-        torch.tensor(margin, dtype=torch.float32),
-        torch.tensor(prompt, dtype=torch.long),
     )

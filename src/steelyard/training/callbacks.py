@@ -10,7 +10,6 @@ from typing import NamedTuple, Protocol
 
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.plugins import build
-from steelyard.core.types import JsonObject
 from steelyard.io.progress import InterruptedRun, bar, deferred, log
 from steelyard.training.checkpoints import Checkpoint, translate_disk_full
 from steelyard.training.config import Config
@@ -245,15 +244,11 @@ def open_trackers(config: Config, *, folder: Path, settings: Mapping[str, object
     members: list[Tracker] = []
     with translate_disk_full(folder):
         for entry in default if config.track is None else config.track:
-            kind, own_settings = _kind_of(entry)
+            own_settings = {"kind": entry} if isinstance(entry, str) else dict(entry)
+            kind = own_settings.pop("kind", None)
+            if not isinstance(kind, str):
+                problem = f"a tracker without a kind: {entry}"
+                raise ConfigError(problem, where="train.track", allowed='{kind = "wandb", ...}')
             parts = {"folder": folder, "name": folder.name, "run_settings": shown, "start": start}
             members.append(build("trackers", kind, own_settings, **parts))
     return Trackers(folder, tuple(members))
-
-
-def _kind_of(entry: str | JsonObject) -> tuple[str, JsonObject]:
-    if isinstance(entry, str):
-        return entry, {}
-    if not isinstance(entry.get("kind"), str):
-        raise ConfigError(f"a tracker without a kind: {entry}", where="train.track", allowed='{kind = "wandb", ...}')
-    return entry["kind"], {key: value for key, value in entry.items() if key != "kind"}

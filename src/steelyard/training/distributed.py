@@ -56,7 +56,8 @@ def process_group() -> Iterator[World]:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield LOCAL
         return
-    _end_with_launcher()
+    if sys.platform == "linux":  # killed with its launcher, this process does not run on during the next start
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     store, rank, size = next(iter(rendezvous("env://")))
     has_gpu = torch.cuda.is_available()
     if has_gpu:
@@ -114,12 +115,6 @@ def _is_reporter(store: Any) -> bool:
     return False
 
 
-def _end_with_launcher() -> None:
-    """Let this process be killed with its launcher, so that it does not run on during the next start."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-
-
 @contextmanager
 def shared_folder(
     folder: Path,
@@ -136,10 +131,7 @@ def shared_folder(
     """
     if not world.is_first:
         result = Result(folder, RunRequest(stage=stage, config={}, inputs={}))
-        is_finished = world.from_first(None)
-        if is_finished is None:
-            raise UserError("the first process has ended with an error, and reports it")
-        result.is_finished = is_finished
+        result.is_finished = _received(world)
         yield result
         return
     is_sent = False
@@ -152,6 +144,14 @@ def shared_folder(
         if not is_sent:
             world.from_first(None)
         raise
+
+
+def _received(world: World) -> Any:
+    """Return what the first process sends. Raises UserError where it sends nothing, since it was refused."""
+    value = world.from_first(None)
+    if value is None:
+        raise UserError("the first process has ended with an error, and reports it")
+    return value
 
 
 def shard(network: RewardNetwork, *, dtype: str, world: World) -> RewardNetwork:
@@ -174,7 +174,9 @@ def shard(network: RewardNetwork, *, dtype: str, world: World) -> RewardNetwork:
     for layer in network.layers:
         _sum_up(fully_shard(layer, mesh=mesh, mp_policy=in_layers))
     ignored = {network.tie} if network.tie is not None else set()
-    for module in _outside_layers(network):
+    # A policy gathers its other weights together: its head may be the embedding, and recomputes chunks backwards.
+    outside = (network,) if isinstance(network, PolicyNetwork) else (network.backbone, network.head)
+    for module in outside:
         # Weights are released after each pass: else an evaluation would leave some that the next step makes stale.
         _sum_up(fully_shard(module, mesh=mesh, reshard_after_forward=True, ignored_params=ignored))
     register_fsdp_forward_method(network, "packed_rewards")
@@ -188,10 +190,7 @@ def load_on_first(load: Callable[[], RewardNetwork], *, world: World) -> RewardN
     Raises UserError in the others where the first is refused.
     """
     if not world.is_first:
-        outline = world.from_first(None)
-        if outline is None:
-            raise UserError("the first process has ended with an error, and reports it")
-        return outline
+        return _received(world)
     try:
         network = load()
     except UserError:
@@ -226,14 +225,6 @@ def _put_weights(weights: Mapping[nn.Parameter, nn.Parameter], source: RewardNet
     names = source.named_parameters(remove_duplicate=False)
     values = {name: weights[weight] for name, weight in names if weight in weights}
     target.load_state_dict(values, strict=False, assign=True)
-
-
-def _outside_layers(network: RewardNetwork) -> tuple[nn.Module, ...]:
-    """Return the modules that gather the weights outside the decoder layers.
-
-    A policy gathers them together: its head may be the embedding, and recomputes chunks in the backward pass.
-    """
-    return (network,) if isinstance(network, PolicyNetwork) else (network.backbone, network.head)
 
 
 def _sum_up(module: Any) -> None:

@@ -1,7 +1,7 @@
 """Training examples from cases: token ids of every response in a pair, and counts of what is left out and why."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from os.path import commonprefix
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.types import Case, OverLength
-from steelyard.networks.conversation import Encoded, Rendering, encode, render
+from steelyard.networks.conversation import Rendering, encode, render
 from steelyard.ranking.pairs import UNLISTED, IndexedPair, PairChoice, num_beyond_listed, pairs_of
 from steelyard.statistics.aggregation import UNCATEGORISED
 from steelyard.training.config import LengthSummary
@@ -156,9 +156,12 @@ def make_examples(
     num_in = 0
     for case in cases:
         num_in += 1
-        evidence = _evidence(case, choice, loss, where=where)
-        used = sorted({end for pair in (*evidence.pairs, *evidence.ties) for end in pair[:2]})
+        pairs = pairs_of(case, choice)
+        _check_weights(pairs, case, where)
+        evidence = _Evidence(pairs, ties_of(case, pairs) if LOSSES[loss].reads_ties else ())
+        used = evidence.ends()
         encoded = {index: encode(tokenizer, rendering, case, case.responses[index]) for index in used}
+        rows = {index: answer.ids for index, answer in encoded.items()}
         over = {index for index, answer in encoded.items() if answer.is_over_length}
         too_long += [
             f"{case.prompt.id} / {case.responses[index].id} ({encoded[index].length} tokens)" for index in sorted(over)
@@ -172,10 +175,13 @@ def make_examples(
             noted["cut answers"] += len(over)
         else:
             noted["answers over the limit, left out"] += len(over)
-            noted["pairs lost with them"] += _num_touched(evidence.pairs, over)
-            evidence = evidence.without(over)
-        example, num_equal = _example(case, evidence, encoded)
-        noted["pairs of equal tokens"] += num_equal
+            within = evidence.where(lambda pair, over=over: over.isdisjoint(pair[:2]))
+            noted["pairs lost with them"] += len(evidence.pairs) - len(within.pairs)
+            evidence = within
+        # Answers of equal tokens have equal rewards: no training can order them.
+        unequal = evidence.where(lambda pair, rows=rows: rows[pair.better] != rows[pair.worse])
+        noted["pairs of equal tokens"] += len(evidence.pairs) - len(unequal.pairs)
+        example = _example(case, unequal, rows)
         noted["ties"] += len(example.ties)
         if example.pairs or example.ties:
             examples.append(example)
@@ -196,44 +202,31 @@ class _Evidence(NamedTuple):
     pairs: tuple[IndexedPair, ...]
     ties: tuple[IndexedPair, ...]
 
-    def without(self, left_out: set[int]) -> "_Evidence":
-        """Return the evidence that does not touch these responses."""
-        parts = (tuple(pair for pair in pairs if not left_out & {*pair[:2]}) for pairs in self)
-        return _Evidence(*parts)
+    def where(self, is_kept: Callable[[IndexedPair], bool]) -> "_Evidence":
+        """Return the pairs and ties that are kept."""
+        return _Evidence(*(tuple(filter(is_kept, pairs)) for pairs in self))
+
+    def ends(self) -> list[int]:
+        """Return the positions of all responses in a pair or a tie, sorted."""
+        return sorted({end for pairs in self for pair in pairs for end in pair[:2]})
 
 
-def _evidence(case: Case, choice: PairChoice | None, loss: str, *, where: str) -> _Evidence:
-    pairs = pairs_of(case, choice)
-    _check_weights(pairs, case, where)
-    return _Evidence(pairs, ties_of(case, pairs) if LOSSES[loss].reads_ties else ())
-
-
-def _num_touched(pairs: tuple[IndexedPair, ...], ends: set[int]) -> int:
-    return sum(bool(ends & {*pair[:2]}) for pair in pairs)
-
-
-def _example(case: Case, evidence: _Evidence, encoded: dict[int, Encoded]) -> tuple[Example, int]:
-    """Return the example without pairs of equal tokens, which cannot be ordered, and the number of these."""
-    unequal = _Evidence(*(tuple(pair for pair in pairs if _is_apart(pair, encoded)) for pairs in evidence))
-    used = sorted({end for pairs in unequal for pair in pairs for end in pair[:2]})
+def _example(case: Case, evidence: _Evidence, rows: Mapping[int, tuple[int, ...]]) -> Example:
+    """Return the example of this evidence, whose positions become those among the used responses."""
+    used = evidence.ends()
     place = {index: position for position, index in enumerate(used)}
 
     def placed(pairs: tuple[IndexedPair, ...]) -> tuple[IndexedPair, ...]:
         return tuple(pair._replace(better=place[pair.better], worse=place[pair.worse]) for pair in pairs)
 
-    example = Example(
-        rows=tuple(encoded[index].ids for index in used),
-        pairs=placed(unequal.pairs),
-        ties=placed(unequal.ties),
+    return Example(
+        rows=tuple(rows[index] for index in used),
+        pairs=placed(evidence.pairs),
+        ties=placed(evidence.ties),
         name=case.prompt.id,
         category=case.prompt.category[0] if case.prompt.category else UNCATEGORISED,
         language=case.prompt.language,
     )
-    return example, len(evidence.pairs) - len(unequal.pairs)
-
-
-def _is_apart(pair: IndexedPair, encoded: dict[int, Encoded]) -> bool:
-    return encoded[pair.better].ids != encoded[pair.worse].ids
 
 
 def _check_weights(pairs: tuple[IndexedPair, ...], case: Case, where: str) -> None:

@@ -9,7 +9,6 @@ import math
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +28,7 @@ from steelyard.networks.loading import quiet
 from steelyard.networks.manifest import Manifest, PolicySettings, RewardReference, RewardScale, write_manifest
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
 from steelyard.training.batching import share_in_steps
-from steelyard.training.checkpoints import Line, translate_disk_full
+from steelyard.training.checkpoints import translate_disk_full
 from steelyard.training.config import Config, HeldOutAccuracy, TrainingSummary
 from steelyard.training.distributed import outline_of, shard, unshard
 from steelyard.training.examples import Examples
@@ -109,17 +108,12 @@ def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
         fold_scale(network, measured.calibration)
         manifest = _manifest(network, inputs, config, measured)
         save_model(network, inputs.tokenizer, manifest, result, adapter=adapter)
-        card = CardInputs(
-            model=inputs.model,
-            file_name=inputs.cases.name,
-            examples=inputs.train,
-            config=config,
-            manifest=manifest,
-            held_out=measured.held_out,
-            rounding=measured.rounding,
-        )
+        source = (inputs.model, inputs.cases.name, inputs.train)
+        card = CardInputs(*source, config, manifest, measured.held_out, measured.rounding)
         write_text(result.path("README.md"), model_card(card))
-        write_curve(result, trainer.curve)
+        with atomic_write(result.path("curve.jsonl")) as file:
+            for line in trainer.curve:
+                file.write(msgspec.json.encode(line) + b"\n")
 
 
 def _measure(trainer: Trainer, network: RewardNetwork, inputs: TrainingInputs) -> _Measured:
@@ -196,13 +190,6 @@ def _manifest(network: RewardNetwork, inputs: TrainingInputs, config: Config, me
         kind=config.kind,
         policy=policy if config.kind == "implicit" else None,
     )
-
-
-def write_curve(result: Result, lines: Sequence[Line]) -> None:
-    """Write ``curve.jsonl``: a line for each step and each evaluation."""
-    with atomic_write(result.path("curve.jsonl")) as file:
-        for line in lines:
-            file.write(msgspec.json.encode(line) + b"\n")
 
 
 def save_model(

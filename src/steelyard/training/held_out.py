@@ -30,19 +30,16 @@ _NUM_ROUNDED = 8
 def measure(rewards: Sequence[Floats], examples: Sequence[Example]) -> HeldOutAccuracy:
     """Measure the rewards of each example's rows (`rewards_of`) against its pairs; a tied reward is wrong."""
     statistics = prompt_statistics_of(rewards, examples)
-    categories = {example.category for example in examples if example.category}
-    languages = {example.language for example in examples if example.language}
+
+    def by(labels: Sequence[str | None]) -> dict[str, GroupAccuracy]:
+        names = sorted({label for label in labels if label})
+        return {name: _accuracy(statistics, np.array([label == name for label in labels])) for name in names}
+
     of_all = _accuracy(statistics, np.ones(len(examples), np.bool_))
     return HeldOutAccuracy(
         **msgspec.structs.asdict(of_all),
-        by_category={
-            name: _accuracy(statistics, np.array([example.category == name for example in examples]))
-            for name in sorted(categories)
-        },
-        by_language={
-            name: _accuracy(statistics, np.array([example.language == name for example in examples]))
-            for name in sorted(languages)
-        },
+        by_category=by([example.category for example in examples]),
+        by_language=by([example.language for example in examples]),
     )
 
 

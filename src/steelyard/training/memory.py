@@ -66,6 +66,11 @@ class PassPlan(NamedTuple):
     num_copied_keys: int = 0
     has_many_passes: bool = True
 
+    @property
+    def number_bytes(self) -> int:
+        """The bytes of a number of the computation."""
+        return _HALF if self.is_half else _FLOAT
+
 
 class MemoryEstimate(NamedTuple):
     """Bytes at the peak, by purpose."""
@@ -91,8 +96,12 @@ def estimate(decoder: Decoder, passes: PassPlan) -> MemoryEstimate:
     moments = 2 * (1 if passes.is_eight_bit else _FLOAT) * decoder.num_trained
     rounded = _HALF * decoder.num_linear_trained if passes.is_half else 0
     activations = passes.tokens * activation_bytes(decoder, passes) + rounded
-    activations += passes.num_copied_keys * _copy_bytes(decoder, passes)
-    transient = passes.tokens * _transient_bytes(decoder, passes)
+    # Each further answer attends to a copy of the keys and values of its prompt.
+    num_copying = 1 if passes.recompute == "layers" else max(0, decoder.num_reached_layers - 1)
+    activations += passes.num_copied_keys * num_copying * 2 * passes.number_bytes * decoder.keys
+    # Of each token: the gradients of one feed-forward part, and what is recomputed of it.
+    num_kept = 6 if passes.recompute == "mlp" else 3
+    transient = passes.tokens * (passes.number_bytes * num_kept * decoder.intermediate + 2 * _FLOAT * decoder.hidden)
     optimiser = 2 * _FLOAT * decoder.largest_trained
     if not passes.has_many_passes:
         activations = max(activations - gradients, 0)
@@ -113,17 +122,13 @@ def activation_bytes(decoder: Decoder, passes: PassPlan) -> int:
     if passes.recompute == "layers":
         return (layers + 1) * _FLOAT * decoder.hidden + _layer_bytes(decoder, passes, "none")
     layer = _layer_bytes(decoder, passes, passes.recompute)
-    last = 3 * _FLOAT * decoder.hidden + 2 * _number_size(passes) * decoder.keys if passes.is_packed else layer
+    last = 3 * _FLOAT * decoder.hidden + 2 * passes.number_bytes * decoder.keys if passes.is_packed else layer
     return (layers - 1) * layer + last
-
-
-def _number_size(passes: PassPlan) -> int:
-    return _HALF if passes.is_half else _FLOAT
 
 
 def _layer_bytes(decoder: Decoder, passes: PassPlan, recompute: Recompute) -> int:
     """Return the bytes that one layer keeps of each token."""
-    number = _number_size(passes)
+    number = passes.number_bytes
     # A norm keeps its input, the normed input (for its weight's gradient), and the input of the next linear layers.
     norms = 2 * _FLOAT * decoder.hidden
     if recompute == "none" and not decoder.num_adapted:
@@ -136,18 +141,6 @@ def _layer_bytes(decoder: Decoder, passes: PassPlan, recompute: Recompute) -> in
     if decoder.is_dora and recompute == "none":
         adapters += 2 * number * (2 * decoder.queries + 2 * decoder.keys + 2 * decoder.intermediate + decoder.hidden)
     return norms + inputs + attention + feed_forward + adapters
-
-
-def _copy_bytes(decoder: Decoder, passes: PassPlan) -> int:
-    """Return the bytes of a prompt's token for each further answer that attends to a copy of its keys and values."""
-    layers = 1 if passes.recompute == "layers" else max(0, decoder.num_reached_layers - 1)
-    return layers * 2 * _number_size(passes) * decoder.keys
-
-
-def _transient_bytes(decoder: Decoder, passes: PassPlan) -> int:
-    """Return the transient bytes of a token: gradients of one feed-forward part, and what is recomputed."""
-    num_recomputed = 3 if passes.recompute == "mlp" else 0
-    return _number_size(passes) * (3 + num_recomputed) * decoder.intermediate + 2 * _FLOAT * decoder.hidden
 
 
 def least_recompute(decoder: Decoder, passes: PassPlan, memory: int) -> Recompute:

@@ -23,7 +23,6 @@ from steelyard.training.checkpoints import (
     BestWeights,
     Checkpoint,
     Line,
-    State,
     best_in_memory,
     put_weights,
     restore,
@@ -35,7 +34,7 @@ from steelyard.training.config import Config, HeldOutAccuracy
 from steelyard.training.diagnostics import check_classifier, check_policy, loss_error, unscorable_prompts
 from steelyard.training.distributed import clip_gradient, outline_of, shard, unshard
 from steelyard.training.examples import Example
-from steelyard.training.gradient_accumulation import Accumulation, StepLosses, objective_of
+from steelyard.training.gradient_accumulation import Accumulation, objective_of
 from steelyard.training.held_out import measure, rewards_of
 from steelyard.training.memory import choose_modes
 from steelyard.training.optimiser import learning_rate_factor, make_optimiser, set_rates
@@ -168,13 +167,14 @@ class Trainer:
         return self.curve
 
     def step(self, number: int) -> StepRecord:
-        """Do one step of the plan: gradients, then update."""
+        """Do one step of the plan: the gradients, chunk by chunk within the token budget, then the update."""
         started = time.monotonic()
         config, planned = self.config, self.plan[number]
         assert config.learning_rate is not None, "set by with_defaults"
         factor = learning_rate_factor(number, len(self.plan), warm_up=config.warm_up, schedule=config.schedule)
         set_rates(self.optimiser, factor)
-        losses = self.accumulate(planned.slots, number)
+        seed = derived_seed(config.seed, "dropout", number, self.world.rank)
+        losses = self._accumulation.step(planned.slots, seed=seed)
         loss = losses.pair_loss + config.weight_of_squares * losses.regulariser + config.centring * losses.centring
         if not math.isfinite(loss):
             names = unscorable_prompts(self.scorer, planned.slots, self.examples)
@@ -185,18 +185,9 @@ class Trainer:
             step=number + 1,
             epoch=planned.epoch,
             loss=loss,
-            pair_loss=losses.pair_loss,
-            regulariser=losses.regulariser,
             learning_rate=config.learning_rate * factor,
-            num_pairs=losses.num_pairs,
-            centring=losses.centring,
-            num_tokens=losses.num_tokens,
+            **losses._asdict(),
         )
-
-    def accumulate(self, slots: Step, number: int) -> StepLosses:
-        """Add the gradients of a step, chunk by chunk within the token budget."""
-        seed = derived_seed(self.config.seed, "dropout", number, self.world.rank)
-        return self._accumulation.step(slots, seed=seed)
 
     def update(self, number: int) -> None:
         """Clip the gradients and let the optimiser step. Raises ModelError where they are not finite."""
@@ -218,7 +209,7 @@ class Trainer:
         rewards = rewards_of(self.scorer, self.held_out)
         self._held_out_rewards = (step, rewards)
         held_out = measure(rewards, self.held_out)
-        self.curve.append({"step": step, "held_out": as_line(held_out)})
+        self.curve.append({"step": step, "held_out": msgspec.to_builtins(held_out)})
         value: float = getattr(held_out, self.config.metric)
         if self.best is None or value > self.best.value:
             weights = trained_weights(self.network) if self.config.keep == "best" else {}
@@ -230,13 +221,11 @@ class Trainer:
         steps = [line["step"] for line in self.curve if "held_out" in line]
         return sum(self.best is not None and step > self.best.step for step in steps)
 
-    def state(self, step: int) -> State:
-        """Return optimiser and trained weights after a step; the tensors are in use, to be written at once."""
-        return state_of(self.network, self.optimiser, step)
-
     def save(self, folder: Path, step: int) -> None:
         """Write a checkpoint after a step into the folder of the run."""
-        save_checkpoint(folder, Checkpoint(self.state(step), self.curve, self.best), world=self.world)
+        save_checkpoint(
+            folder, Checkpoint(state_of(self.network, self.optimiser, step), self.curve, self.best), world=self.world
+        )
         self.saved_step = step
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -268,11 +257,6 @@ def scorer_of(network: RewardNetwork, config: Config, *, world: World = LOCAL) -
     is_autocast = config.dtype == "bfloat16"
     limits = Limits(config.tokens_per_forward)
     return Scorer(network, limits=limits, kernel=config.kernel, is_autocast=is_autocast, world=world)
-
-
-def as_line(held_out: HeldOutAccuracy) -> Line:
-    """Return a measure as plain values, for the curve and for checkpoints."""
-    return msgspec.to_builtins(held_out)
 
 
 def _check_finite(value: Tensor, name: str, step: int) -> None:
