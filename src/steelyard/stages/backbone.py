@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.numerics import derived_seed
@@ -49,8 +47,7 @@ _DEFAULT = Config()
 def backbone(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[BackboneSummary]:
     """Write a Hugging Face model folder: weights drawn from the seed, a tokenizer trained from the cases' texts alone.
 
-    The network is untrained. Raises ConfigError for sizes that make no network, EvidenceError without
-    cases.
+    The network is untrained. Raises ConfigError for sizes that make no network, EvidenceError without cases.
     """
     _check(config)
 
@@ -137,5 +134,5 @@ def _check(config: Config) -> None:
     if config.hidden_size < 32 or config.hidden_size % 32:
         raise ConfigError(f"hidden_size is {config.hidden_size}", where="backbone", allowed="a multiple of 32")
     for name in ("num_layers", "vocabulary", "max_length"):
-        if msgspec.structs.asdict(config)[name] < 1:
+        if getattr(config, name) < 1:
             raise ConfigError(f"{name} is below 1", where="backbone", allowed="1 or more")

@@ -5,7 +5,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -32,15 +32,9 @@ _decoder = msgspec.json.Decoder(Case)
 
 
 class Config(BaseConfig, frozen=True):
-    """``from_kind`` and ``to_kind`` are formats. Null recognises the input by its content, and chooses the output.
+    """Settings of a conversion. `only_kind` documents the rule of ``part`` for rankings.
 
-    ``language``, ``subset`` and ``source`` are set on prompts that have none; ``settings`` are the written format's, or
-    where a case file is written, those of the format that is read. ``part`` keeps only the evidence of one kind
-    (`only_kind` documents the rule for rankings); ``ratings_to_judgments`` then adds to each case the judgments derived
-    from its ratings, marked as such.
-
-    ``rows``: pair rows of one prompt are ``joined`` into one case, or stay ``apart``; null joins those of formats that
-    have one better and one worse answer a row, and leaves case files alone.
+    Null ``rows`` joins those of formats that have one better and one worse answer a row, and leaves case files alone.
     """
 
     from_kind: str | None = None
@@ -84,7 +78,10 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     An ``out`` with equal content stays unchanged. Raises KindError when the format is not recognised,
     OutputError when ``out`` holds anything else, RecordError for a broken row.
     """
-    _check_name(source, out)
+    if out.is_dir():
+        raise OutputError("there is a folder of this name", where=str(out), do="name a file")
+    if out.exists() and source.exists() and out.samefile(source):
+        raise OutputError("a file cannot be converted into itself", where=str(out), do="name another")
     sweep_parts(out)
     if force or not out.exists():
         return _convert(source, out, config)
@@ -114,14 +111,12 @@ def _convert(source: Path, out: Path, config: Config) -> Conversion:
     with _line_store(out, config, reader, from_kind, is_read_in=is_read_in) as store:
         read = _counted(_read(source, from_kind, reader, warnings), taken, "rows")
         joined = read if store is None else _joined(track(read, f"reading {source.name}"), store, warnings)
-        selected = _part(joined, config, warnings)
-        judged = _with_judgments(selected, warnings) if config.ratings_to_judgments else selected
-        cases = _counted(_with_defaults(judged, config), taken, "cases")
+        cases = _counted(_with_defaults(_with_evidence(joined, config, warnings), config), taken, "cases")
         shown = track(cases, f"converting {source.name}")
         if is_read_in:
             num_written = write_cases(out, shown)
         else:
-            rows = _split(shown) if has_pair_rows(writer.supports) else shown
+            rows = chain.from_iterable(map(split_rows, shown)) if has_pair_rows(writer.supports) else shown
             num_written = _write_foreign(out, writer.write(rows, dropped))
     return Conversion(from_kind, to_kind, taken["rows"], taken["cases"], num_written, dict(+warnings), dict(+dropped))
 
@@ -152,11 +147,6 @@ def _joined(cases: Iterable[Case], store: LineStore, warnings: Counter[str]) -> 
             yield join_rows(rows, warnings) if len(rows) > 1 else rows[0]
 
 
-def _split(cases: Iterable[Case]) -> Iterator[Case]:
-    for case in cases:
-        yield from split_rows(case)
-
-
 def recognise(source: Path) -> str:
     """Return the one format that recognises the file's first rows. Raises KindError where none does, or several do."""
     first = [row.value for row in islice(read_rows(source), _ROWS_LOOKED_AT)]
@@ -175,13 +165,6 @@ def recognise(source: Path) -> str:
     problem = f"several formats could be this: {', '.join(matches)}" if matches else "no known format has these fields"
     names = f"fields {listed(sorted(fields))}"
     raise KindError(f"{problem} ({names})", where=str(source), allowed=", ".join(readers), do="say --from KIND")
-
-
-def _check_name(source: Path, out: Path) -> None:
-    if out.is_dir():
-        raise OutputError("there is a folder of this name", where=str(out), do="name a file")
-    if out.exists() and source.exists() and out.samefile(source):
-        raise OutputError("a file cannot be converted into itself", where=str(out), do="name another")
 
 
 def _write_foreign(out: Path, rows: Iterable[JsonObject]) -> int:
@@ -215,10 +198,16 @@ def _target(from_kind: str, source: Path, out: Path, config: Config) -> str:
     return OWN_KIND
 
 
-def _with_judgments(cases: Iterable[Case], warnings: Counter[str]) -> Iterator[Case]:
+def _with_evidence(cases: Iterable[Case], config: Config, warnings: Counter[str]) -> Iterator[Case]:
+    """Yield the cases with the evidence of the part alone, and with the judgments derived from its ratings."""
     for case in cases:
-        judged = with_derived(case)
-        warnings["judgments derived from ratings"] += len(judged.judgments) - len(case.judgments)
+        selected = case if config.part is None else only_kind(case, config.part, warnings)
+        if selected != case:
+            # The recorded form of a row may repeat evidence that was left out.
+            meta = {key: value for key, value in selected.meta.items() if key not in (AS_READ, ROWS)}
+            selected = msgspec.structs.replace(selected, meta=meta)
+        judged = with_derived(selected) if config.ratings_to_judgments else selected
+        warnings["judgments derived from ratings"] += len(judged.judgments) - len(selected.judgments)
         yield judged
 
 
@@ -235,18 +224,6 @@ def _with_defaults(cases: Iterable[Case], config: Config) -> Iterator[Case]:
         if config.language:
             seen.add(filled.key)
         yield filled
-
-
-def _part(cases: Iterable[Case], config: Config, warnings: Counter[str]) -> Iterator[Case]:
-    for case in cases:
-        selected = case if config.part is None else only_kind(case, config.part, warnings)
-        # The recorded form of a row may repeat evidence that was left out.
-        meta = (
-            selected.meta
-            if selected == case
-            else {key: value for key, value in selected.meta.items() if key not in (AS_READ, ROWS)}
-        )
-        yield msgspec.structs.replace(selected, meta=meta)
 
 
 def _counted(cases: Iterator[Case], taken: Counter[str], name: str) -> Iterator[Case]:

@@ -1,5 +1,6 @@
 """The verb `doctor`: check this installation and the machine, with a remedy for each lack. Changes nothing."""
 
+import importlib
 import importlib.util
 import os
 import platform
@@ -9,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _GROUPS = {
     "train": ("torch", "transformers", "safetensors", "jaxtyping"),
@@ -70,11 +71,15 @@ def _version(module: str) -> str:
         return "(unknown version)"
 
 
-def _accelerator() -> Check:
-    if importlib.util.find_spec("torch") is None:
-        return Check("accelerator", None, "unknown: torch is not installed")
-    import torch
+def _torch() -> Any:
+    """Return the module, or null where it is not installed."""
+    return None if importlib.util.find_spec("torch") is None else importlib.import_module("torch")
 
+
+def _accelerator() -> Check:
+    torch = _torch()
+    if torch is None:
+        return Check("accelerator", None, "unknown: torch is not installed")
     if not torch.cuda.is_available():
         return Check("accelerator", None, "none: training and scoring use the CPU")
     devices = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
@@ -84,30 +89,21 @@ def _accelerator() -> Check:
 
 def _threads() -> Check:
     """Check the threads: more threads than cores wait for each other, and training becomes many times slower."""
-    cores = _cores()
-    if importlib.util.find_spec("torch") is None:
+    # A container can have fewer cores than its machine.
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    torch = _torch()
+    if torch is None:
         return Check("threads", None, f"unknown: torch is not installed; {cores} cores may be used")
-    import torch
-
     threads = torch.get_num_threads()
     return Check("threads", threads <= cores, f"{threads} for torch, on {cores} cores", f"set OMP_NUM_THREADS={cores}")
 
 
-def _cores() -> int:
-    """Return the cores that this process may use; a container can have fewer than its machine."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _bfloat16() -> Check:
     """Tell whether the hardware supports the number type; elsewhere it works, but slower than float32."""
-    if importlib.util.find_spec("torch") is not None:
-        import torch
-
-        if torch.cuda.is_available():
-            is_native = torch.cuda.is_bf16_supported(including_emulation=False)
-            return Check("bfloat16", None, "on the GPU" if is_native else "not by this GPU: keep dtype=float32")
+    torch = _torch()
+    if torch is not None and torch.cuda.is_available():
+        is_native = torch.cuda.is_bf16_supported(including_emulation=False)
+        return Check("bfloat16", None, "on the GPU" if is_native else "not by this GPU: keep dtype=float32")
     if not _PROCESSOR_FILE.is_file():
         return Check("bfloat16", None, "unknown on this processor")
     flags = set(_PROCESSOR_FILE.read_text(encoding="utf-8", errors="replace").split())

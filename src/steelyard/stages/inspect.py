@@ -25,7 +25,7 @@ _PROTOCOL = ("template_hash", "special_tokens", "strip", "max_length", "over_len
 
 
 class Config(BaseConfig, frozen=True):
-    """``model``: settings of the model given by ``--model``."""
+    """Settings of an inspection."""
 
     model: Meta = msgspec.field(default_factory=dict)
     """Settings of the model's kind: docs/settings.md, under models."""

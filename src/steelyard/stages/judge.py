@@ -25,16 +25,7 @@ from steelyard.judging.verdicts import VerdictCounter
 
 
 class Config(BaseConfig, frozen=True):
-    """The questions, and the judges that answer them.
-
-    ``compare``: every pair of responses, the circular ``triples`` of CHEEMS, the ``best`` of up to four, or ``ratings``
-    from 1 to 10. ``chat`` has the chat's ``kind`` and settings, ``judge`` the style and settings of the way of asking;
-    each of the ``members`` of a panel has its own. ``price`` is the price of a million tokens, of prompts and replies.
-
-    ``write``: ``combined`` writes one judgment for all replies on a pair, with the single replies in its meta;
-    ``replies`` writes one for every reply, with the order in which the answers were shown.
-    ``most_cut_off`` is the share of replies that may be cut off.
-    """
+    """The questions, and the judges that answer them. A combined judgment has the single replies in its meta."""
 
     compare: Design = "pairs"
     """What a request compares: pairs, the circular triples of CHEEMS, the best of up to four, or ratings."""
@@ -143,8 +134,8 @@ def _judged(
 
 def _refuse_failed(counts: dict[str, RequestCounts], ledger: Ledger, *, allow_failed: bool) -> None:
     num_failed = sum(count.num_failed for count in counts.values())
+    num_questions = sum(count.num_questions for count in counts.values())
     if num_failed and not allow_failed:
-        num_questions = sum(count.num_questions for count in counts.values())
         reasons = ", ".join(f"{reason} {number}" for reason, number in ledger.failures().items())
         raise ModelError(
             f"{num_failed} of {num_questions} requests failed ({reasons}); what was answered is kept",

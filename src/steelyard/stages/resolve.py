@@ -7,6 +7,7 @@ import hashlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -47,12 +48,10 @@ _DIGEST_BYTES = 16
 
 
 class Config(BaseConfig, frozen=True):
-    """``only`` picks the judgments that count; ``aggregate`` selects whether those on one pair vote before the graph.
+    """Settings of a resolution.
 
-    ``dawid-skene`` estimates each judge's confusions over the whole file, which is read twice, and gives each pair its
-    most probable verdict; the graphs of single judges and kinds then use the majority.
-    ``quality`` measures judges and authors from the same pass, which costs a fifth to a third of the speed;
-    ``author_ties`` selects how ties count for the authors' strength; ``seed`` draws the resamples of its intervals.
+    ``aggregate="dawid-skene"`` estimates each judge's confusions over the whole file, which is read twice, and gives
+    each pair its most probable verdict; the graphs of single judges and kinds then use the majority.
     """
 
     only: Only = EVERYTHING
@@ -117,7 +116,8 @@ def resolve(
     check_readable(cases)
 
     def write(result: Result) -> None:
-        settings = {"workers": _num_workers(cases, workers)} if engine == "local" else {}
+        default = 0 if cases.stat().st_size > _WORTH_PROCESSES_BYTES else 1
+        settings = {"workers": default if workers is None else workers} if engine == "local" else {}
         totals = _resolve_file(cases, result.path("cases.jsonl"), config, plugins.build("engines", engine, settings))
         result.counts = Counts(num_in=totals.num_cases, num_used=totals.num_cases, noted=totals.counts.warnings())
         result.summary = _summary(totals, config)
@@ -146,7 +146,12 @@ def _summary(totals: _Totals, config: Config) -> ResolveSummary:
 
 def _resolve_file(path: Path, out: Path, config: Config, engine: Engine) -> _Totals:
     """Resolve all batches and write them in order. An error in any line leaves no file."""
-    raters = _fit_raters(path, config, engine) if config.aggregate == "dawid-skene" else None
+    raters: RaterFit | None = None
+    if config.aggregate == "dawid-skene":
+        collector = VoteCollector()
+        for columns in engine.map(partial(collect_votes, config), _batches(path)):
+            collector.add(columns)
+        raters = collector.fit()
     sums, counts, quality, digests = NO_SUMS, ResolveCounts(), QualityTables(), bytearray()
     megabytes = None if is_parquet(path) else max(1, round(path.stat().st_size / 1e6))
     with atomic_write(out) as file, bar("resolve (MB read)", megabytes) as progress:
@@ -165,14 +170,6 @@ def _resolve_file(path: Path, out: Path, config: Config, engine: Engine) -> _Tot
         if not sums.overall:
             check_admits(config.only, read_cases(path), where=str(path))
     return _Totals(len(digests) // _DIGEST_BYTES, sums, counts, quality, raters)
-
-
-def _fit_raters(path: Path, config: Config, engine: Engine) -> RaterFit | None:
-    """Read the file once to fit the judges' confusions; None without a readable judgment."""
-    collector = VoteCollector()
-    for columns in engine.map(partial(collect_votes, config), _batches(path)):
-        collector.add(columns)
-    return collector.fit()
 
 
 def collect_votes(config: Config, batch: LineBatch) -> VoteColumns:
@@ -243,26 +240,15 @@ def _join(lines: Sequence[bytes], resolved: ResolvedBatch) -> bytes:
     )
 
 
-def _num_workers(path: Path, workers: int | None) -> int:
-    if workers is not None:
-        return workers
-    return 0 if path.stat().st_size > _WORTH_PROCESSES_BYTES else 1
-
-
 def _batches(path: Path) -> Iterator[LineBatch]:
     """Yield the lines of the file in batches; the rows of a Parquet file are encoded as lines first."""
     if not is_parquet(path):
         yield from read_batches(path, size=_CASES_A_BATCH)
         return
-    lines: list[bytes] = []
-    start = 1
-    for case in read_cases(path):
-        lines.append(encode_case(case))
-        if len(lines) == _CASES_A_BATCH:
-            yield LineBatch(str(path), tuple(range(start, start + len(lines))), tuple(lines))
-            start, lines = start + len(lines), []
-    if lines:
-        yield LineBatch(str(path), tuple(range(start, start + len(lines))), tuple(lines))
+    rows = enumerate(map(encode_case, read_cases(path)), 1)
+    while batch := list(islice(rows, _CASES_A_BATCH)):
+        numbers, lines = zip(*batch, strict=True)
+        yield LineBatch(str(path), numbers, lines)
 
 
 def _remember(batches: Iterator[LineBatch], pending: deque[LineBatch]) -> Iterator[LineBatch]:

@@ -16,10 +16,7 @@ from steelyard.plugins.reward_models import build_model, choose_model, forget_li
 
 
 class Config(BaseConfig, frozen=True):
-    """``model``: settings of the reward model's own Config.
-
-    ``self_test``: the model is tested on a few of the cases before it scores them all.
-    """
+    """Settings of scoring."""
 
     model: Meta = msgspec.field(default_factory=dict)
     """Settings of the model's kind: docs/settings.md, under models."""

@@ -45,11 +45,7 @@ HELD_OUT = "unseen"
 
 
 class Config(BaseConfig, frozen=True):
-    """``num_prompts`` null takes all of the ``languages``; ``test_share`` of them are kept for testing.
-
-    ``held_out_kind`` is the kind of worse answer that only ``kinds.jsonl`` has; null holds none out. Each prompt has
-    its good answer and ``num_worse`` others of different kinds.
-    """
+    """Settings of a simulation. Null ``held_out_kind`` holds no kind of worse answer out."""
 
     languages: tuple[str, ...] = ("zh", "en")
     """The languages of the prompts."""

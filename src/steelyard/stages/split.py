@@ -1,9 +1,8 @@
 """The verb `split`: a case file into parts by prompt, so that no prompt is trained on and tested on."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 import msgspec
 
@@ -17,11 +16,7 @@ from steelyard.io.run_folder import Result, run_stage
 
 
 class Config(BaseConfig, frozen=True):
-    """``parts`` maps a part's name (its file is ``NAME.jsonl``) to its share of the cases; the shares sum to 1.
-
-    ``near_duplicates`` is the Jaccard similarity of character shingles from which first turns count as the same, above
-    0 and at most 1, or ``off``. Every part has an equal share of each of the ``strata``.
-    """
+    """Settings of a split. The file of a part is ``NAME.jsonl``."""
 
     parts: dict[str, float] = msgspec.field(default_factory=lambda: {"train": 0.8, "test": 0.2})
     """The share of each part by its name; the shares sum to 1."""
@@ -59,14 +54,16 @@ def split(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = Fa
         raise ConfigError(f"near_duplicates is {near}", where="split", allowed="above 0 and at most 1, or off")
 
     def write(result: Result) -> None:
-        prompts = [_without_answers(case) for case in read_cases(cases)]
+        # The prompts of a large file fit into memory where its answers and judgments do not.
+        prompts = [Case(prompt=case.prompt, responses=()) for case in read_cases(cases)]
         related = group_related(prompts, near)
         chosen = split_cases(prompts, config.parts, seed=config.seed, related=related, strata=config.strata)
         sizes = {name: chosen.count(name) for name in config.parts}
         empty = [name for name, size in sizes.items() if size == 0]
         if empty:
             raise EvidenceError(f"{len(prompts)} cases leave nothing for {', '.join(empty)}", where=str(cases))
-        with _opened(result, config.parts) as files:
+        with ExitStack() as stack:  # all files take their names together at the end
+            files = {name: stack.enter_context(atomic_write(result.path(f"{name}.jsonl"))) for name in config.parts}
             for case, part in zip(read_cases(cases), chosen, strict=True):
                 files[part].write(encode_case(case))
         result.counts = Counts(num_in=len(prompts), num_used=len(prompts))
@@ -86,15 +83,3 @@ def _check_parts(parts: dict[str, float]) -> None:
     for name in parts:
         if not name.isidentifier():
             raise ConfigError(f"part {name!r}", where="split.parts", allowed="a plain word: it becomes a file name")
-
-
-@contextmanager
-def _opened(result: Result, parts: Mapping[str, float]) -> Iterator[dict[str, IO[bytes]]]:
-    """Open a file for each part; all of them take their names together at the end."""
-    with ExitStack() as stack:
-        yield {name: stack.enter_context(atomic_write(result.path(f"{name}.jsonl"))) for name in parts}
-
-
-def _without_answers(case: Case) -> Case:
-    """Return the prompt alone: those of a large file fit into memory where its answers and judgments do not."""
-    return Case(prompt=case.prompt, responses=())

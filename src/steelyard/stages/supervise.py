@@ -34,7 +34,7 @@ from steelyard.curation.supervised import (
 from steelyard.curation.supervision import Config, Policy, SupervisionRule, check_policy
 from steelyard.evaluation.supervisor import Supervisor, check_may_judge, supervisor_of_model, supervisor_of_scores
 from steelyard.io.atomic import atomic_write
-from steelyard.io.cases import encode_case, read_cases, read_scored
+from steelyard.io.cases import ScoredCase, encode_case, read_cases, read_scored
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.lines import check_readable
 from steelyard.io.progress import track
@@ -159,7 +159,7 @@ def _run(result: Result, cases: Path, config: Config, files: Files, choice: Mode
     check_admits(config.only, read_cases(cases), where=str(cases))
     if files.calibrate:
         # Refused before an hour of scoring: the judgments alone show whether people and judges overlap.
-        unscored = survey_margins(_read_unscored(files.calibrate, config.only), human_ties=config.human_ties)
+        unscored = survey_margins(_read_scored(files.calibrate, None, config.only), human_ties=config.human_ties)
         check_labelled(unscored, where=str(files.calibrate))
     supervisor, files = _score(result, cases, config, files, choice)
     assert files.scores is not None
@@ -276,20 +276,13 @@ class _CaseFile:
         return read_cases(self._path)
 
 
-def _read_unscored(cases: Path, only: Only) -> Iterator[ScoredBatch]:
-    """Yield the cases in batches, as if no response had a score."""
-    read = read_cases(cases)
-    while batch := list(islice(read, _CASES_A_BATCH)):
-        yield with_margins(batch, [_without_scores(case) for case in batch], only)
-
-
-def _without_scores(case: Case) -> Scores:
-    scores = dict.fromkeys([response.id for response in case.responses])
-    return Scores(prompt=case.prompt.id, language=case.prompt.language, scores=scores)
-
-
-def _read_scored(cases: Path, scores: Path, only: Only) -> Iterator[ScoredBatch]:
-    """Yield the cases in batches, with their margins."""
-    read = read_scored(read_cases(cases), scores)
+def _read_scored(cases: Path, scores: Path | None, only: Only) -> Iterator[ScoredBatch]:
+    """Yield the cases in batches, with their margins; without a file of scores, as if no response had one."""
+    read = read_scored(read_cases(cases), scores) if scores else map(_without_scores, read_cases(cases))
     while batch := list(islice(read, _CASES_A_BATCH)):
         yield with_margins([scored.case for scored in batch], [scored.scores for scored in batch], only)
+
+
+def _without_scores(case: Case) -> ScoredCase:
+    scores = dict.fromkeys([response.id for response in case.responses])
+    return ScoredCase(case, Scores(prompt=case.prompt.id, language=case.prompt.language, scores=scores))
