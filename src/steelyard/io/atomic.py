@@ -102,14 +102,16 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def held(path: Path | str) -> Iterator[None]:
-    """Lock a file or folder that this process has just created, so that no other process removes it as a leftover."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        lock(descriptor)
-        yield
-    finally:
-        os.close(descriptor)
+def part_folder(path: Path) -> Iterator[Path]:
+    """Yield a temporary folder beside ``path``, locked so that no other process removes it as a leftover."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.", suffix=".part") as name:
+        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            lock(descriptor)
+            yield Path(name)
+        finally:
+            os.close(descriptor)
 
 
 def is_held(path: Path) -> bool:

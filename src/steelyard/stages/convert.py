@@ -1,7 +1,6 @@
 """The verb `convert`: any known format into a case file and back; parts that a format loses are counted."""
 
 import filecmp
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from steelyard.core.protocols import Format
 from steelyard.core.types import Case, JsonObject
 from steelyard.curation.format_support import AS_READ, has_pair_rows
 from steelyard.curation.pair_rows import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
-from steelyard.io.atomic import held, sweep_parts
+from steelyard.io.atomic import part_folder, sweep_parts
 from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.io.progress import log, track
 from steelyard.io.rows import is_array, read_rows, write_rows
@@ -87,8 +86,8 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
         return _convert(source, out, config)
     if not out.is_file():
         raise OutputError("this is no file to replace", where=str(out), do="name another")
-    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.", suffix=".part") as folder, held(folder):
-        again = Path(folder) / out.name
+    with part_folder(out) as folder:
+        again = folder / out.name
         done = _convert(source, again, config)
         if not filecmp.cmp(again, out, shallow=False):
             problem = "there is a file already, and it holds something else"
@@ -130,9 +129,7 @@ def _line_store(
     if not is_read_in or (config.rows or default) == "apart":
         yield None
         return
-    out.parent.mkdir(parents=True, exist_ok=True)
-    parts = tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.", suffix=".part")
-    with parts as folder, held(folder), open_line_store(Path(folder)) as store:
+    with part_folder(out) as folder, open_line_store(folder) as store:
         yield store
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -72,10 +73,7 @@ def filter_study(
     choice = choose_kind(model, {**config.model, "train": str(cases)})
     settings = msgspec.to_builtins(config) | {"kind": choice.kind, "model": choice.settings}
     inputs = {"cases": cases, **choice.inputs()}
-
-    def write(result: Result) -> None:
-        _run(result, cases, config, choice)
-
+    write = partial(_run, path=cases, config=config, choice=choice)
     return run_stage(out, "filter-study", Run[FilterStudySummary], write, config=settings, inputs=inputs, force=force)
 
 

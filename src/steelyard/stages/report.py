@@ -1,7 +1,7 @@
 """The verb `report`: one self-contained HTML file about finished runs, to read, keep and send on."""
 
-import tempfile
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -9,7 +9,7 @@ from typing import Literal
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError, FileError, OutputError
 from steelyard.core.types import Counts, Record, Run
-from steelyard.io.atomic import held, sweep_parts, write_text
+from steelyard.io.atomic import part_folder, sweep_parts, write_text
 from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.report.contents import SHOWN_STAGES, ReportData, page_of, read_data
@@ -56,14 +56,13 @@ def report(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
     if out.suffix.lower() not in (".html", ".htm"):
         return _into_folder(sources, out, config, force=force)
     _check_replaceable(out, force=force)
-    out.parent.mkdir(parents=True, exist_ok=True)
     sweep_parts(out)
-    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.", suffix=".part") as folder, held(folder):
+    with part_folder(out) as folder:
         try:
-            run = _into_folder(sources, Path(folder) / "report", config, force=False)
+            run = _into_folder(sources, folder / "report", config, force=False)
         except OutputError as error:
             raise OutputError(error.problem, where=str(out), do=error.do) from error
-        (Path(folder) / "report" / "report.html").replace(out)
+        (folder / "report" / "report.html").replace(out)
     return run
 
 
@@ -71,10 +70,7 @@ def _into_folder(sources: Sequence[FinishedRun], out: Path, config: Config, *, f
     data = read_data(sources)
     inputs = {f"{number}.{source.run.stage}": source.folder / "run.json" for number, source in enumerate(sources, 1)}
     inputs |= {f"cases.{number}": file.path for number, file in enumerate(data.case_files, 1)}
-
-    def write(result: Result) -> None:
-        _write(result, data, config)
-
+    write = partial(_write, data=data, config=config)
     return run_stage(out, "report", Run[ReportSummary], write, config=config, inputs=inputs, force=force)
 
 

@@ -4,6 +4,7 @@ Check the supervisor, score, choose tau, filter, and record what was dropped by 
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -130,10 +131,7 @@ def supervise(
     if choice:
         inputs |= choice.inputs()
         settings |= {"kind": choice.kind, "model": choice.settings}
-
-    def write(result: Result) -> None:
-        _run(result, cases, config, files, choice)
-
+    write = partial(_run, cases=cases, config=config, files=files, choice=choice)
     return run_stage(out, "supervise", Run[SupervisionSummary], write, config=settings, inputs=inputs, force=force)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,6 +17,7 @@ from steelyard.ranking.pairs import UNLISTED
 from steelyard.training.config import Config, TrainingSummary, check_settings, with_defaults
 
 if TYPE_CHECKING:  # what needs torch is imported where it is used: settings are read without it
+    from steelyard.networks.conversation import Rendering
     from steelyard.networks.devices import World
     from steelyard.networks.reward_network import RewardNetwork
     from steelyard.training.examples import Examples
@@ -53,9 +54,8 @@ def train(
         folder = shared_folder(out, "train", config=settings, inputs=inputs, force=force, world=world)
         with folder as result:
             if not result.is_finished:
-                _train(
-                    result, read_inputs(cases, held_out, model, config, reference=reference, world=world), config, world
-                )
+                read = read_inputs(cases, held_out, model, config, reference=reference, world=world)
+                _train(result, read, config, world)
         run = world.from_first(read_run(out, Run[TrainingSummary]) if world.is_first else None)
     assert run is not None, "the first process has it"
     return run
@@ -108,7 +108,6 @@ def read_inputs(
 ) -> "TrainingInputs":
     """Read, encode and load everything that a training needs. Raises the errors of `train`."""
     from steelyard.networks.adapters import fingerprint_of
-    from steelyard.networks.conversation import Rendering, choose_template, complete_template
     from steelyard.networks.devices import LOCAL
     from steelyard.networks.loading import check_rows, load_tokenizer
     from steelyard.training.distributed import load_on_first
@@ -119,14 +118,7 @@ def read_inputs(
 
     world = world or LOCAL
     tokenizer = load_tokenizer(model)
-    strip = config.strip and config.kind == "classifier"  # every token of the template counts for a policy
-    template = choose_template(tokenizer, config.chat_template, model=model)
-    rendering = Rendering(
-        template=complete_template(tokenizer, template, strip=strip),
-        strip=strip,
-        max_length=config.max_length,
-        over_length=config.over_length,
-    )
+    rendering = _rendering_of(config, tokenizer, model=model)
     train_cases = list(read_cases(cases))
     held_out_cases = [] if held_out is None else list(read_cases(held_out))
     if not config.allow_overlap:
@@ -168,6 +160,19 @@ def read_inputs(
         reference=reference_set,
         fingerprint=fingerprint,
         starts=answer_starts(every_case, tokenizer, rendering) if config.kind == "implicit" else {},
+    )
+
+
+def _rendering_of(config: Config, tokenizer: Any, *, model: str) -> "Rendering":
+    from steelyard.networks.conversation import Rendering, choose_template, complete_template
+
+    strip = config.strip and config.kind == "classifier"  # every token of the template counts for a policy
+    template = choose_template(tokenizer, config.chat_template, model=model)
+    return Rendering(
+        template=complete_template(tokenizer, template, strip=strip),
+        strip=strip,
+        max_length=config.max_length,
+        over_length=config.over_length,
     )
 
 
