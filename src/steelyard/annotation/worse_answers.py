@@ -135,8 +135,8 @@ def incomplete(material: Material, severity: float, rng: np.random.Generator) ->
         for place, text in enumerate(sentences)
         if text.strip() and "```" not in text and "".join(sentences[:place]).count("```") % 2 == 0
     ]
-    telling = [place for place in prose if any(right in sentences[place] for right, _ in material.entry.facts)]
-    order = [*rng.permutation(telling), *rng.permutation([place for place in prose if place not in telling])]
+    with_facts = [place for place in prose if any(right in sentences[place] for right, _ in material.entry.facts)]
+    order = [*rng.permutation(with_facts), *rng.permutation([place for place in prose if place not in with_facts])]
     dropped = set(order[: min(max(1, round(severity * len(prose) / 2)), len(prose) - 1)])
     if not dropped:
         return truncated(material, severity, rng)

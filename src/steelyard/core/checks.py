@@ -39,21 +39,21 @@ class UniqueIds:
         self._times: Counter[str] = Counter()
         self.num_repeated = 0
 
-    def take(self, wanted: str) -> str:
-        """Return the wanted id, or its next free variant."""
-        unique = wanted
-        self._times[wanted] += 1
-        if wanted in self._taken:
+    def take(self, name: str) -> str:
+        """Return the id, or its next free variant."""
+        unique = name
+        self._times[name] += 1
+        if name in self._taken:
             self.num_repeated += 1
-            self._times[wanted] = max(2, self._times[wanted])
-            while (unique := f"{wanted}~{self._times[wanted]}") in self._taken:
-                self._times[wanted] += 1
+            self._times[name] = max(2, self._times[name])
+            while (unique := f"{name}~{self._times[name]}") in self._taken:
+                self._times[name] += 1
         self._taken.add(unique)
         return unique
 
-    def take_all(self, wanted: Iterable[str]) -> tuple[str, ...]:
-        """Return a unique id for each wanted id, in order."""
-        return tuple(self.take(name) for name in wanted)
+    def take_all(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return a unique id for each id, in order."""
+        return tuple(self.take(name) for name in names)
 
 
 def check_case(case: Case) -> Case:
@@ -148,32 +148,32 @@ def checked_scores(case: Case, line: Scores, *, by: str) -> Scores:
 
     NaN and infinity are errors: comparisons with them would look like results.
     """
-    wanted = [response.id for response in case.responses]
+    ids = [response.id for response in case.responses]
     values = line.scores.values()
     if (
-        list(line.scores) == wanted
+        list(line.scores) == ids
         and (line.prompt, line.language) == case.key
         and not (line.unscored or line.cut or None in values)
         and all(map(math.isfinite, cast("Iterable[float]", values)))
     ):
         return line  # the usual case, which needs no copy
-    _refuse_misfit(case, line, wanted, by)
-    reasons = {name: line.unscored.get(name, NO_REASON) for name in wanted if line.scores[name] is None}
+    _refuse_misfit(case, line, ids, by)
+    reasons = {name: line.unscored.get(name, NO_REASON) for name in ids if line.scores[name] is None}
     return Scores(
         prompt=case.prompt.id,
         language=case.prompt.language,
-        scores={name: line.scores[name] for name in wanted},
+        scores={name: line.scores[name] for name in ids},
         unscored=reasons,
         cut=line.cut,
     )
 
 
-def _refuse_misfit(case: Case, line: Scores, wanted: list[str], by: str) -> None:
+def _refuse_misfit(case: Case, line: Scores, ids: list[str], by: str) -> None:
     prompt = f"prompt {case.prompt.id!r}"
-    for name in wanted:
+    for name in ids:
         if name not in line.scores:
             raise EvidenceError(f"{by} gives no score for response {name!r} of {prompt}")
-    known = set(wanted)
+    known = set(ids)
     for name in (*line.scores, *line.unscored):
         if name not in known:
             raise EvidenceError(f"{by} scores response {name!r}, which {prompt} does not have")

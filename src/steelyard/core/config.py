@@ -98,7 +98,9 @@ def _config_error(
     setting: inspect.Type = inspect.type_info(config_type)
     value: Any = settings
     for name in names:
-        setting, value = _field(setting, name), value[name]
+        table = _table(setting)
+        fields = {field.encode_name: field.type for field in table.fields} if table else {}
+        setting, value = fields.get(name, inspect.AnyType()), value[name]
     setting, value = _invalid_item(setting, value)
     unknown = _UNKNOWN.search(message)
     table = _table(setting)
@@ -128,12 +130,6 @@ def _invalid_item(setting: inspect.Type, value: Any) -> tuple[inspect.Type, Any]
         if isinstance(allowed, inspect.LiteralType):
             return next(((allowed, item) for item in value if item not in allowed.values), (setting, value))
     return setting, value
-
-
-def _field(setting: inspect.Type, name: str) -> inspect.Type:
-    table = _table(setting)
-    fields = {} if table is None else {field.encode_name: field.type for field in table.fields}
-    return fields.get(name, inspect.AnyType())
 
 
 def _table(setting: inspect.Type) -> inspect.StructType | None:

@@ -14,8 +14,8 @@ from steelyard.core.comparison import Answer, Comparison, Question, Reply, Reque
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.types import Case, JsonObject, Meta, OverLength, Record, Scores
 
-Given = TypeVar("Given")
-Returned = TypeVar("Returned")
+BatchType = TypeVar("BatchType")
+ResultType = TypeVar("ResultType")
 State = Literal["passed", "failed", "not applicable"]
 
 
@@ -289,6 +289,6 @@ class Bench(Protocol):
 class Engine(Protocol):
     """Map a pure function over batches of serialised cases, on this machine or a cluster."""
 
-    def map(self, function: Callable[[Given], Returned], batches: Iterable[Given]) -> Iterator[Returned]:
+    def map(self, function: Callable[[BatchType], ResultType], batches: Iterable[BatchType]) -> Iterator[ResultType]:
         """Yield one result per batch, in order. ``function`` must be importable by name; workers build its parts."""
         ...
