@@ -153,7 +153,7 @@ def test_what_a_kill_left_of_saving_goes_with_the_next_run(given, tmp_path):
     (out / "run.json").rename(out / "kept.json")  # as a kill leaves it: started, no record, half a save
     run = json.loads((out / "kept.json").read_text())
     (out / "kept.json").unlink()
-    asked = {name: run[name] for name in ("stage", "config", "seed", "inputs")}
+    asked = {name: run[name] for name in ("stage", "config", "inputs")}
     (out / "started.json").write_text(json.dumps(asked))
     (out / ".saving-x").mkdir()
     (out / ".saving-x" / "model.safetensors").write_bytes(b"half")
@@ -250,7 +250,7 @@ def test_a_checkpoint_of_another_model_is_refused_by_its_weights(given, tmp_path
     config = Config(epochs=1, prompts_per_step=4, checkpoint_every=1)
     run = train(file, tmp_path / "whole", config, model=base)
     asked = {name: json.loads((tmp_path / "whole" / "run.json").read_text())[name] for name in (
-        "stage", "config", "seed", "inputs",
+        "stage", "config", "inputs",
     )}  # fmt: skip
     from steelyard.training.checkpoints import Checkpoint, State, save_checkpoint
 
