@@ -5,7 +5,7 @@ import lzma
 import pytest
 
 from steelyard.core.errors import FileError, Place
-from steelyard.io.lines import check_readable, check_utf8, read_batches
+from steelyard.io.lines import LineRanges, check_readable, check_utf8, read_batches
 
 
 def test_batches_keep_line_numbers_and_skip_blank_lines(tmp_path):
@@ -14,6 +14,32 @@ def test_batches_keep_line_numbers_and_skip_blank_lines(tmp_path):
     batches = list(read_batches(path, size=2))
     assert [batch.numbers for batch in batches] == [(1, 4), (5,)]
     assert [batch.lines for batch in batches] == [(b"one\n", b"two\n"), (b"three",)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\xef\xbb\xbfone\n\n  \ntwo\nthree\r\nfour\rfive", b"\xef\xbb\xbf\n\n1\n2\n", b"\n \nlast", b"\xef\xbb\xbf"],
+)
+@pytest.mark.parametrize("size", [1, 2, 9])
+def test_ranges_read_apart_are_the_lines_of_the_file_with_their_numbers(tmp_path, content, size):
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(content)
+    ranges, parts = LineRanges(path), []
+    while (part := ranges.take(size)).num_lines:
+        parts.append(part)
+    read = [(number, line) for part in parts for number, line in zip(*part.read()[1:], strict=True)]
+    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    assert [(number, line.rstrip(b"\n")) for number, line in read] == [
+        (number, line) for number, line in enumerate(lines, 1) if line.strip()
+    ]
+    assert all(part.num_lines <= size for part in parts)
+
+
+def test_a_range_ends_early_where_its_lines_are_long(tmp_path):
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(b"x" * 9 + b"\n" + b"y\n" * 3)
+    ranges = LineRanges(path)
+    assert [ranges.take(9, max_bytes=6).num_lines for _ in range(3)] == [1, 3, 0]
 
 
 def test_an_absent_file_an_empty_file_a_folder(tmp_path):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 from steelyard.core.errors import Place, RecordError, choices
 from steelyard.core.types import Case, Prompt, Response, Scores
 from steelyard.io.cases import ScoredCase, checked_line, decode_case, decode_line, placed_lines
-from steelyard.io.lines import LineBatch, read_batches
+from steelyard.io.lines import MAX_BATCH_BYTES, LineRange, LineRanges
 
 _CASES_AT_A_TIME = 1024
 _Key = tuple[str, str | None]
@@ -30,17 +30,21 @@ class CheckedScores(NamedTuple):
 
 
 class SideBySide(NamedTuple):
-    """Lines of a bench file and as many lines of a file of scores: what a worker is given."""
+    """Lines of a bench file and as many lines of a file of scores: what a worker is sent."""
 
-    cases: LineBatch
-    scores: LineBatch
+    cases: LineRange
+    scores: LineRange
 
     def checked(self, bench: Any) -> CheckedScores:
-        """Decode the cases, which the bench prepares, and check their scores. Raises AlignmentError for another key."""
+        """Read and decode the cases, which the bench prepares, and check their scores.
+
+        Raises AlignmentError for another key.
+        """
         name = Path(self.cases.file).name
         scored: list[ScoredCase] = []
         num_without_language = 0
-        for number, case_line, score_number, score_line in zip(*self.cases[1:], *self.scores[1:], strict=True):
+        lines = zip(*self.cases.read()[1:], *self.scores.read()[1:], strict=True)
+        for number, case_line, score_number, score_line in lines:
             case = bench.normalize(decode_case(case_line, Place(self.cases.file, number)), name)
             place = Place(self.scores.file, score_number)
             line = decode_line(score_line, place, Scores)
@@ -53,34 +57,16 @@ class SideBySide(NamedTuple):
 
 def side_by_side(files: Sequence[Path], scores: Path) -> Iterator[SideBySide]:
     """Yield the lines of the bench's files with those of the scores. Raises AlignmentError for unequal numbers."""
-    waiting = _Waiting(scores)
+    score_ranges = LineRanges(scores)
     for path in files:
-        for cases in read_batches(path, size=_CASES_AT_A_TIME):
-            lines = waiting.take(len(cases.lines))
-            if len(lines.lines) < len(cases.lines):
+        case_ranges = LineRanges(path)
+        while (cases := case_ranges.take(_CASES_AT_A_TIME, max_bytes=MAX_BATCH_BYTES)).num_lines:
+            lines = score_ranges.take(cases.num_lines)
+            if lines.num_lines < cases.num_lines:
                 raise AlignmentError
             yield SideBySide(cases, lines)
-    if waiting.take(1).lines:
+    if score_ranges.take(1).num_lines:
         raise AlignmentError
-
-
-class _Waiting:
-    """The lines of a file, taken in the numbers that are needed."""
-
-    def __init__(self, path: Path) -> None:
-        self._batches = read_batches(path, size=_CASES_AT_A_TIME)
-        self._file = str(path)
-        self._numbers: tuple[int, ...] = ()
-        self._lines: tuple[bytes, ...] = ()
-
-    def take(self, size: int) -> LineBatch:
-        """Return the next lines, fewer at the end of the file."""
-        while len(self._lines) < size and (batch := next(self._batches, None)) is not None:
-            self._numbers += batch.numbers
-            self._lines += batch.lines
-        taken = LineBatch(self._file, self._numbers[:size], self._lines[:size])
-        self._numbers, self._lines = self._numbers[size:], self._lines[size:]
-        return taken
 
 
 def join_given_scores(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:

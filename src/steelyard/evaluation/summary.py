@@ -5,11 +5,13 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
+from threadpoolctl import threadpool_limits
 
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Case, JsonObject, Meta, Record, Scores
@@ -37,6 +39,7 @@ from steelyard.evaluation.tie_policies import (
     tie_policies,
 )
 from steelyard.judging.verdicts import VerdictSummary
+from steelyard.plugins.engines.local import num_cores
 from steelyard.ranking.pairs import PairChoice
 from steelyard.statistics.aggregation import ACCURACY, means
 from steelyard.statistics.bootstrap import draw_layout, resample
@@ -172,14 +175,24 @@ def headline_columns(
 
 
 def summarise(evaluation: Evaluation) -> EvaluationSummary:
-    """Compute the whole summary but for the names of model and bench."""
+    """Compute the whole summary but for the names of model and bench: baselines and measures in threads."""
+    # One thread of linear algebra each: the products are small, and no digit may depend on the number of cores.
+    with threadpool_limits(1), ThreadPoolExecutor(num_cores()) as pool:
+        return _summarise(evaluation, pool)
+
+
+def _summarise(evaluation: Evaluation, pool: Executor) -> EvaluationSummary:
     questions, config, bench, judged = evaluation.questions, evaluation.config, evaluation.bench, evaluation.judged
-    values = evaluation.values
-    statistics = answers(questions.columns, values)
+    statistics = answers(questions.columns, evaluation.values)
     # What has no score or verdict counts as wrong, beside bounds; too much of it leaves no headline all the same.
     counted = count_unscored(statistics, "wrong")
-    measured = _measured(evaluation, counted, unscored_is_right=False)
     withheld = is_withheld(statistics) if judged is None else judged.is_withheld
+    baselines = {
+        name: pool.submit(_baseline, evaluation, counted, score, withheld=withheld)
+        for name, score in evaluation.baselines.items()
+    }
+    measured = _measured(evaluation, counted, unscored_is_right=False)
+    measures_by_name = _submit_measures(evaluation, _headline(measured, {}), pool)
     parts: JsonObject = {}
     if judged is not None:
         parts = _judged_parts(evaluation, statistics, judged)
@@ -192,17 +205,16 @@ def summarise(evaluation: Evaluation) -> EvaluationSummary:
     if judged is None:
         parts["coverage"] = coverage_counter(questions.columns, evaluation.scores).report()
     num_pairs, num_tied = int(statistics.num_pairs.sum()), int(statistics.num_tied.sum())
-    baselines = {
-        name: _baseline(evaluation, counted, score, withheld=withheld) for name, score in evaluation.baselines.items()
-    }
-    headline = _headline(_withheld(measured) if withheld else measured, baselines)
+    headline = _headline(
+        _withheld(measured) if withheld else measured, {name: future.result() for name, future in baselines.items()}
+    )
     return EvaluationSummary(
         **msgspec.structs.asdict(headline),
         metric=config.metric_compat or "steelyard",
         pairs=config.pairs,
         tied=TiedPairs(num_pairs=num_tied, share=num_tied / num_pairs),
         weights=category_weights(questions, statistics),
-        measures=measure_bench(evaluation, _headline(measured, baselines)),
+        measures=MeasureSummaries(**{name: future.result() for name, future in measures_by_name.items()}),
         **parts,
     )
 
@@ -212,8 +224,10 @@ def is_withheld(statistics: PromptStatistics) -> bool:
     return int(statistics.num_unscored.sum()) > MOST_UNREAD * int(statistics.num_pairs.sum())
 
 
-def measure_bench(evaluation: Evaluation, accuracy: Accuracy[Estimate]) -> MeasureSummaries:
-    """Estimate every measure that applies, from one set of resamples of the included prompts."""
+def _submit_measures(
+    evaluation: Evaluation, accuracy: Accuracy[Estimate], pool: Executor
+) -> dict[str, Future[Record | None]]:
+    """Start to estimate every measure that applies, from one set of resamples of the included prompts."""
     questions, config, judged = evaluation.questions, evaluation.config, evaluation.judged
     bench = ScoredBench(
         questions.columns,
@@ -233,9 +247,11 @@ def measure_bench(evaluation: Evaluation, accuracy: Accuracy[Estimate]) -> Measu
         by_language={name: group.accuracy for name, group in (accuracy.by_language or {}).items()},
     )
     resampled = ResampledBench(bench, blocks, headline, config.seed)
-    return MeasureSummaries(
-        **{name: measure.estimate(resampled) for name, measure in measures().items() if bench.meets(measure.needs)}
-    )
+    return {
+        name: pool.submit(measure.estimate, resampled)
+        for name, measure in measures().items()
+        if bench.meets(measure.needs)
+    }
 
 
 def unscored_report(columns: BenchColumns, scores: ScoreColumns) -> MissingScores:

@@ -1,5 +1,6 @@
 """Read text files, as lines in batches of raw bytes or as TOML; report every way in which a file can be broken."""
 
+import io
 import json
 import re
 import stat
@@ -7,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +22,7 @@ MAX_LINE_BYTES = 64 * 2**20
 MAX_DECODED_BYTES = 4 * 2**30
 _LONG_BYTES = 2**20
 _READ_AHEAD_BYTES = 2**18
-_MAX_BATCH_BYTES = 8 * 2**20
+MAX_BATCH_BYTES = 8 * 2**20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SPACED_KEY = re.compile(rb'"[ \t\r\n]+:')
 _LFS_POINTER = b"version https://git-lfs"
@@ -48,6 +50,53 @@ class LineBatch(NamedTuple):
         """Yield each line with its place."""
         for number, line in zip(self.numbers, self.lines, strict=True):
             yield Place(self.file, number), line
+
+
+class LineRange(NamedTuple):
+    """Consecutive lines of one file by their place: what a worker is sent where it can read the file itself.
+
+    ``number`` is the 1-based number of the first line; ``num_lines`` counts the lines that are not blank.
+    """
+
+    file: str
+    number: int
+    start: int
+    num_bytes: int
+    num_lines: int
+
+    def read(self) -> LineBatch:
+        """Read the lines that are not blank."""
+        with Path(self.file).open("rb") as file:
+            file.seek(self.start)
+            content = file.read(self.num_bytes)
+        # Not `splitlines`, which would also end lines at a carriage return.
+        numbered = enumerate(io.BytesIO(content.removeprefix(BYTE_ORDER_MARK) if not self.start else content))
+        lines = [(self.number + place, line) for place, line in numbered if not line.isspace()]
+        return LineBatch(self.file, tuple(number for number, _ in lines), tuple(line for _, line in lines))
+
+
+class LineRanges:
+    """Cuts a file into ranges of lines from its start, without keeping the lines.
+
+    Raises FileError with the line that is too long, and for a file that is not text.
+    """
+
+    def __init__(self, path: Path) -> None:
+        check_text(path)
+        self._path = path
+        self._lines = _raw_lines(path, MAX_LINE_BYTES)
+        self._number, self._start = 1, 0
+
+    def take(self, num_lines: int, *, max_bytes: float = inf) -> LineRange:
+        """Return the next lines; fewer at the end of the file, or where they reach ``max_bytes``."""
+        number, start = self._number, self._start
+        num_taken = 0
+        while num_taken < num_lines and self._start - start < max_bytes and (line := next(self._lines, None)):
+            text = line.removeprefix(BYTE_ORDER_MARK) if self._number == 1 else line
+            num_taken += bool(text) and not text.isspace()
+            self._number += 1
+            self._start += len(line)
+        return LineRange(str(self._path), number, start, self._start - start, num_taken)
 
 
 def check_readable(path: Path) -> None:
@@ -101,7 +150,7 @@ def read_batches(path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_
         numbers.append(number)
         lines.append(line)
         num_bytes += len(line)
-        if len(lines) == size or num_bytes >= _MAX_BATCH_BYTES:
+        if len(lines) == size or num_bytes >= MAX_BATCH_BYTES:
             yield LineBatch(str(path), tuple(numbers), tuple(lines))
             numbers, lines, num_bytes = [], [], 0
     if lines:
@@ -199,7 +248,8 @@ def _check_object(place: Place, pairs: list[tuple[str, Any]]) -> None:
         raise RecordError(f"{repeated(keys)!r} is given twice", where=place, allowed="each key once")
 
 
-def _numbered(path: Path, max_line_bytes: int) -> Iterator[tuple[int, bytes]]:
+def _raw_lines(path: Path, max_line_bytes: int) -> Iterator[bytes]:
+    """Yield every line, unchanged. Raises FileError for one that is too long."""
     with path.open("rb", buffering=_READ_AHEAD_BYTES) as file:
         number = 0
         while line := file.readline(max_line_bytes + 1):
@@ -207,7 +257,12 @@ def _numbered(path: Path, max_line_bytes: int) -> Iterator[tuple[int, bytes]]:
             if len(line) > max_line_bytes:
                 problem = f"the line is longer than {max_line_bytes // 2**20} MiB"
                 raise FileError(problem, where=Place(str(path), number), do="check that each record is one line")
-            if number == 1:
-                line = line.removeprefix(BYTE_ORDER_MARK)
-            if line and not line.isspace():
-                yield number, line
+            yield line
+
+
+def _numbered(path: Path, max_line_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines that are not blank with their numbers, without a byte order mark."""
+    for number, raw in enumerate(_raw_lines(path, max_line_bytes), 1):
+        line = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
+        if line and not line.isspace():
+            yield number, line
