@@ -85,7 +85,7 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     if force or not out.exists():
         return _convert(source, out, config)
     if not out.is_file():
-        raise OutputError("this is no file to replace", where=str(out), do="name another")
+        raise OutputError("not a file, so it cannot be replaced", where=str(out), do="name another")
     with part_folder(out) as folder:
         again = folder / out.name
         done = _convert(source, again, config)
@@ -190,7 +190,10 @@ def _target(from_kind: str, source: Path, out: Path, config: Config) -> str:
     changes_evidence = config.ratings_to_judgments or config.part is not None or config.rows == "joined"
     if from_kind == OWN_KIND and not changes_file and not changes_evidence:
         raise KindError(
-            "a case file into what?", where=str(out), allowed=", ".join(kinds("formats")), do="say --to KIND"
+            "no format to write is named for a case file",
+            where=str(out),
+            allowed=", ".join(kinds("formats")),
+            do="say --to KIND",
         )
     return OWN_KIND
 

@@ -45,7 +45,7 @@ class Preflight(NamedTuple):
 
 
 def check_classifier(scorer: Scorer, slots: Step, examples: Sequence[Example], reduction: Reduction) -> Preflight:
-    """Check the first step of a classifier. The network is left as it was.
+    """Check the first step of a classifier. The network does not change.
 
     With equal scores a pair costs ln 2, or softplus(margin) where it has one. Raises ModelError where the loss differs
     from that, where the network does not tell the answers apart, or where no head could order the pairs of the step.
@@ -135,7 +135,7 @@ def loss_error(loss: float, step: int, unscorable: Sequence[str], num_prompts: i
     """
     problem = f"the loss is {loss} at step {step}"
     if not unscorable or len(unscorable) == num_prompts > 1:
-        return ModelError(problem, do="lower --learning-rate; the last checkpoint is as it was")
+        return ModelError(problem, do="lower --learning-rate; the last checkpoint is unchanged")
     names = ", ".join(unscorable[:_NUM_NAMED])
     more = f" and {len(unscorable) - _NUM_NAMED} more" if len(unscorable) > _NUM_NAMED else ""
     problem += f": no finite reward for {names}{more} (of {num_prompts} prompts in the step)"

@@ -1,4 +1,4 @@
-"""Training examples from cases: token ids of every response in a pair, and counts of what is left out and why."""
+"""Training examples from cases: token ids of every response in a pair, and counts of left-out answers by reason."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -115,7 +115,7 @@ def _languages(by_language: Mapping[str, Mapping[str, int]]) -> str:
 
 
 class Examples(NamedTuple):
-    """The examples of a file, the counts of what is left out, and the counts of the length limit."""
+    """The examples of a file, the counts of left-out cases and answers, and those of the length limit."""
 
     examples: tuple[Example, ...]
     num_in: int
@@ -146,7 +146,7 @@ def make_examples(
     """Encode every case; ties are read where the ``loss`` reads them.
 
     The rendering decides whether an answer over the length limit is left out with its pairs, cut (both counted), or
-    refused. Raises EvidenceError for what is refused, and when no pair is left at all.
+    refused. Raises EvidenceError for refused answers, and where no pair is left.
     """
     examples: list[Example] = []
     dropped: Counter[str] = Counter()
@@ -288,7 +288,7 @@ def check_template(cases: Iterable[Case], tokenizer: Any, rendering: Rendering) 
         first, second = (render(tokenizer, rendering, case, response) for response in list(by_text.values())[:2])
         if first.stand_ins or second.stand_ins:
             continue  # texts that spell marks are written with stand-ins, which depend on the answer
-        shared = commonprefix([first.text, second.text])  # noqa: RUF071 - by characters is what is wanted
+        shared = commonprefix([first.text, second.text])  # noqa: RUF071 - compares characters
         changed = [message for message in case.prompt.messages if message.content.strip() not in shared]
         if changed:
             raise ModelError(

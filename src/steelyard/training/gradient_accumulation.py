@@ -165,5 +165,5 @@ class Accumulation:
 
 
 def objective_of(config: Config) -> Objective:
-    """Return what the settings minimise."""
+    """Return the objective of the settings."""
     return Objective(config.loss, config.reduction, config.label_smoothing, config.centring, config.weight_of_squares)

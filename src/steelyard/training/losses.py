@@ -224,7 +224,7 @@ def sums_of(
 
 
 def step_loss(sums: LossSums, weights: StepWeights, objective: Objective) -> Float[Tensor, ""]:
-    """Return what is minimised: of parts, their share of the step's loss under the weights of the whole step."""
+    """Return the minimised loss; for the sums of a part of a step, its share of the loss of the step."""
     centring = sums.centring / weights.pairs if weights.pairs else sums.centring
     parts = (sums.loss / weights.loss, objective.centring * centring)
     return parts[0] + parts[1] + objective.regulariser * sums.squares / weights.responses

@@ -99,7 +99,7 @@ def estimate(decoder: Decoder, passes: PassPlan) -> MemoryEstimate:
     # Each further answer attends to a copy of the keys and values of its prompt.
     num_copying = 1 if passes.recompute == "layers" else max(0, decoder.num_reached_layers - 1)
     activations += passes.num_copied_keys * num_copying * 2 * passes.number_bytes * decoder.keys
-    # Of each token: the gradients of one feed-forward part, and what is recomputed of it.
+    # Each token has the gradients of one feed-forward part, and its recomputed activations.
     num_kept = 6 if passes.recompute == "mlp" else 3
     transient = passes.tokens * (passes.number_bytes * num_kept * decoder.intermediate + 2 * _FLOAT * decoder.hidden)
     optimiser = 2 * _FLOAT * decoder.largest_trained

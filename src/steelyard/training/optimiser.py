@@ -20,7 +20,7 @@ Group = dict[str, Any]
 
 
 def prepare_network(network: RewardNetwork, config: Config) -> list[str]:
-    """Add adapter and loss parameter, freeze what is not trained, and return the names of the trained weights."""
+    """Add adapter and loss parameter, freeze the other weights, and return the names of the trained weights."""
     adapter = adapter_of(config)
     if adapter is not None:
         put_adapter(network, adapter, seed=config.seed)
