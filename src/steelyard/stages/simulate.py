@@ -178,8 +178,9 @@ def _by_kind(entry: CorpusEntry, part: Sequence[CorpusEntry], corpus: Corpus, co
     degradations = draw_degradations(
         tuple(DEGRADATIONS), len(DEGRADATIONS), generator(config.seed, "faults by kind", entry.id)
     )
+    material = material_of(entry, part, corpus)
     for drawn in sorted(degradations):
-        drafts = write_drafts(material_of(entry, part, corpus), [drawn], seed=config.seed)
+        drafts = write_drafts(material, [drawn], seed=config.seed)
         case = gold_case(entry, drafts, seed=config.seed)
         is_held_out = drawn.kind == config.held_out_kind
         # The name carries the mark into every table by category.
