@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.core.numerics import Floats, Integers, ratio
 from steelyard.statistics.distinct import distinct_codes
-from steelyard.statistics.intervals import CORRELATION, Estimate
+from steelyard.statistics.intervals import CORRELATION, Estimate, needs_prompts
 
 FIRST, SECOND, TIED, UNLABELLED = range(4)
 NUM_LABELS = 3
@@ -129,7 +129,7 @@ def beyond_chance(same: Estimate, coefficient: float, cells: Floats, num_units: 
     if np.isnan(coefficient) or same.low is None or same.high is None:
         return Estimate(None, None, None, same.n)
     if num_units < _FEWEST:
-        return Estimate(coefficient, None, None, same.n, why=f"an interval needs {_FEWEST} prompts")
+        return Estimate(coefficient, None, None, same.n, why=needs_prompts(_FEWEST))
     chance = _by_chance(cells, 2 * cells.sum() / num_units)
     low, high = ((end - chance) / (1 - chance) for end in (same.low, same.high))
     return Estimate(coefficient, max(-1.0, min(low, coefficient)), min(1.0, max(high, coefficient)), same.n)

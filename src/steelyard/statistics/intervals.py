@@ -1,20 +1,24 @@
 """A value with its 95% interval, formed from the variance of its resamples and the effective number of prompts.
 
-This module holds every method and every refusal:
+This module holds every method and every refusal. When to use which:
 
-- A mean of values between two bounds (a share, a correlation): the score interval (Wilson, 1927) with an effective
-  number of prompts and Student's t for the normal quantile. It has a width at 0 of n and at n of n.
-- A difference of two such means on the same prompts: the score interval of paired outcomes (Tango, 1998), whose test of
+- `interval`, for a value and its resamples, by the values that the measure can take (`Scale`). Between two bounds (a
+  share, a correlation): the score interval (Wilson, 1927) with an effective number of prompts and Student's t for the
+  normal quantile. It has a width at 0 of n and at n of n. Any other value: Student's t, on the logarithm if the value
+  is positive. Refused below the number of prompts at which simulation shows a coverage of 93 %.
+- `difference`, for two means on the same prompts: the score interval of paired outcomes (Tango, 1998), whose test of
   "no difference" is McNemar's. Interval and p-value agree: p < 0.05 exactly if the interval excludes 0.
-- Any other value: Student's t, on the logarithm if the value is positive. Refused below the number of prompts at which
-  simulation shows a coverage of 93 %.
+- `quantile_interval`, for a quantile of values: the score interval of the share below it (Woodruff, 1952).
+- `distance_interval`, for a sum of absolute distances, which noise only makes larger: the triangle inequality.
+- `Estimate.transformed`, for an increasing function of one of these: a probability from the interval of its logit.
 
 The effective number of prompts follows from the variance (Korn and Graubard, 1998). A handful of wrong prompts barely
 determines that variance, so `_PRIOR` of a prompt whose pairs are all wrong together is added.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
-from math import exp, isnan, sqrt
+from math import ceil, exp, isnan, sqrt
 from typing import NamedTuple
 
 import msgspec
@@ -24,6 +28,7 @@ from msgspec.structs import replace
 from steelyard.core.numerics import Floats
 from steelyard.core.types import JsonObject, Record
 
+_LEVEL = 0.95
 _TAIL = 0.975
 _PRIOR = 0.5
 _LOST_FREEDOM = 4
@@ -33,6 +38,12 @@ _NOTHING = 1e-13
 _ROUNDING, _LOG_ROUNDING = 1e-9, 1e-6
 """Standard errors below these, relative to the value, are rounding."""
 _LARGEST_EXPONENT = 50.0
+_FEWEST_BEYOND = 5
+"""The expected number of prompts on either side of a quantile that its interval needs."""
+_EQUAL_DISTANCES = 1e-6
+"""Resamples of a sum of distances that differ by less are equal up to rounding."""
+
+_ALL_EQUAL = "all resamples are equal"
 
 
 class Scale(NamedTuple):
@@ -79,6 +90,15 @@ class Estimate(Record, frozen=True):
         """Return the estimate as it is written; ``method`` and ``why`` only if present."""
         return msgspec.to_builtins(self)
 
+    def without_interval(self, why: str) -> "Estimate":
+        """Return the value alone, with the reason for having no interval."""
+        return replace(self, low=None, high=None, why=why)
+
+    def transformed(self, function: Callable[[float], float]) -> "Estimate":
+        """Return the estimate of an increasing function of the value: the value and both ends are transformed."""
+        ends = (None if end is None else function(end) for end in (self.value, self.low, self.high))
+        return replace(self, **dict(zip(("value", "low", "high"), ends, strict=True)))
+
     def withheld(self) -> "Estimate":
         """Return the estimate without its numbers, for a headline that would claim too much."""
         return Estimate(None, None, None, self.n)
@@ -100,6 +120,11 @@ class Difference(NamedTuple):
         return self._replace(estimate=replace(self.estimate, value=0.0 - value, low=0.0 - high, high=0.0 - low))
 
 
+def needs_prompts(fewest: int) -> str:
+    """Return the reason for having no interval below a number of prompts."""
+    return f"an interval needs {fewest} prompts"
+
+
 def one_sample(num_units: float) -> Evidence:
     """Return the effective sample of a plain mean over units that are resampled together, with replacement."""
     return Evidence(num_units, num_units - 1, num_units / (num_units - 1) if num_units > 1 else 1.0)
@@ -112,7 +137,7 @@ def interval(value: float, resampled: Floats, n: float, evidence: Evidence, scal
     """
     bare = Estimate(None if isnan(value) else value, None, None, int(n))
     if evidence.units < scale.fewest and bare.value is not None:
-        return replace(bare, why=f"an interval needs {scale.fewest} prompts")
+        return bare.without_interval(needs_prompts(scale.fewest))
     if bare.value is None or (~np.isnan(resampled)).sum() < 2:
         return bare
     variance = variance_of(resampled, evidence)
@@ -123,7 +148,7 @@ def interval(value: float, resampled: Floats, n: float, evidence: Evidence, scal
         return replace(bare, low=min(low, value), high=max(high, value))
     rounding = _ROUNDING if scale.low is None else _LOG_ROUNDING
     if variance <= (rounding * max(1.0, abs(value))) ** 2 or (scale.low is not None and value <= scale.low):
-        return replace(bare, why="all resamples are equal")
+        return bare.without_interval(_ALL_EQUAL)
     half_width = student(evidence.freedom) * sqrt(variance)
     if scale.low is None:
         return replace(bare, low=value - half_width, high=value + half_width)
@@ -183,6 +208,43 @@ def difference(
     error = sqrt(effect * discordant / max(evidence.units, _NOTHING)) * largest
     floor = high / student(evidence.freedom)
     return Difference(Estimate(value, low, high, int(n)), _p_value(value, error, evidence), error or floor)
+
+
+def quantile_interval(ordered: Floats, quantile: float, shares_below: Floats, evidence: Evidence) -> Estimate:
+    """Return a quantile of sorted values with Woodruff's interval: that of the share below it, read off the values.
+
+    ``shares_below``: the share of values at or below the quantile in each resample.
+    """
+    if not len(ordered):
+        return Estimate(None, None, None, 0)
+    value = Estimate(float(np.quantile(ordered, quantile)), None, None, len(ordered))
+    fewest = ceil(_FEWEST_BEYOND / min(quantile, 1 - quantile) - 1e-9)
+    if evidence.units < fewest:
+        return value.without_interval(needs_prompts(fewest))
+    low, high = np.quantile(ordered, score_interval(quantile, variance_of(shares_below, evidence), evidence)).tolist()
+    if low == high:
+        return value.without_interval("the values around it are equal")
+    return replace(value, low=low, high=high, method="woodruff")
+
+
+def distance_interval(gaps: Floats, resampled: Floats, n: float, evidence: Evidence, *, fewest: int) -> Estimate:
+    """Return the sum of absolute gaps, between 0 and 1; ``gaps`` has shape (gap,), ``resampled`` (resample, gap).
+
+    By the triangle inequality the sum differs from the true one by at most the summed errors of the gaps. The 95%
+    quantile of that bound over the resamples is the half-width. It is conservative where the true gaps are near 0,
+    because noise makes every distance larger there.
+    """
+    value = float(np.abs(gaps).sum())
+    bare = Estimate(None if isnan(value) else value, None, None, int(n))
+    if bare.value is None:
+        return bare
+    if evidence.units < fewest:
+        return bare.without_interval(needs_prompts(fewest))
+    half_width = float(np.nanquantile(np.abs(resampled - gaps).sum(axis=-1), _LEVEL) * sqrt(evidence.inflation))
+    if half_width < _EQUAL_DISTANCES:
+        return bare.without_interval(_ALL_EQUAL)
+    low, high = max(0.0, value - half_width), min(1.0, value + half_width)
+    return replace(bare, low=low, high=high, method="triangle inequality")
 
 
 def student(freedom: float) -> float:

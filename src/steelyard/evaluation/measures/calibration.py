@@ -6,7 +6,6 @@ those with d = 0). All is over pairs, each counted once.
 """
 
 from collections.abc import Iterator
-from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +28,7 @@ from steelyard.evaluation.tables import (
     word,
 )
 from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of, one_group
-from steelyard.statistics.intervals import POSITIVE, SHARE, Estimate, Evidence, Scale, interval
+from steelyard.statistics.intervals import POSITIVE, SHARE, Estimate, Evidence, Scale, distance_interval, interval
 from steelyard.statistics.prompt_means import estimate_ratio
 
 TEXT = {
@@ -62,8 +61,6 @@ _MANY, _STRIDE = 20_000, 16
 _STEEPEST = 100.0
 """The largest factor that is looked at, in units of 1 / mean size of a margin."""
 _ENOUGH = 1e-7
-_EQUAL = 1e-6
-"""Resamples of the calibration error that lie less apart are equal but for rounding."""
 _FEWEST_CALIBRATED = 60
 """Prompts below which losses, temperatures and calibration errors are too skewed for an interval."""
 _BRIER_OF_FITTED = SHARE._replace(fewest=_FEWEST_CALIBRATED)
@@ -211,9 +208,11 @@ def _reliability_curve(blocks: Blocks, margins: Margins) -> tuple[Estimate, tupl
         evidence, n = _evidence(blocks, margins.prompt[place == number]), sums.point[number, 2]
         accuracy = estimate_ratio(in_bin, n, evidence, SHARE)
         if not margins.margin[place == number].any():
-            accuracy = Estimate(accuracy.value, None, None, int(n), why="all pairs are tied")
+            accuracy = accuracy.without_interval("all pairs are tied")
         curve.append(Bin(confidence=float(sums.point[number, 0] / n), accuracy=accuracy))
-    return _error(sums, _evidence(blocks, margins.prompt)), tuple(curve)
+    gaps, drawn = (ratio(part[..., 0] - part[..., 1], part[..., 2].sum(axis=-1, keepdims=True)) for part in sums)
+    evidence, n = _evidence(blocks, margins.prompt), sums.point[:, 2].sum()
+    return distance_interval(gaps, drawn, n, evidence, fewest=_FEWEST_CALIBRATED), tuple(curve)
 
 
 def equal_mass_bins(values: Floats) -> tuple[Integers, int]:
@@ -224,26 +223,6 @@ def equal_mass_bins(values: Floats) -> tuple[Integers, int]:
     place = np.searchsorted(edges, values, side="left")
     is_used = np.bincount(place, minlength=NUM_BINS) > 0
     return (np.cumsum(is_used) - 1)[place], int(is_used.sum())
-
-
-def _error(sums: Sums, evidence: Evidence) -> Estimate:
-    """Compute ECE with an interval that holds by the triangle inequality.
-
-    ECE is a sum of distances, so that it lies no further from the true one than the gaps of all bins together lie from
-    the true gaps. The 95% quantile of that sum over the resamples is its half-width: rather too wide where bins are
-    well calibrated, since noise makes every distance larger there.
-    """
-    point, drawn = (ratio(part[..., 0] - part[..., 1], part[..., 2].sum(axis=-1, keepdims=True)) for part in sums)
-    value, n = float(np.abs(point).sum()), int(sums.point[:, 2].sum())
-    if np.isnan(value):
-        return Estimate(None, None, None, n)
-    if evidence.units < _FEWEST_CALIBRATED:
-        return Estimate(value, None, None, n, why=f"an interval needs {_FEWEST_CALIBRATED} prompts")
-    apart = np.nanquantile(np.abs(drawn - point).sum(axis=-1), 0.95) * sqrt(evidence.inflation)
-    if apart < _EQUAL:
-        return Estimate(value, None, None, n, why="all resamples are equal")
-    low, high = max(0.0, value - float(apart)), min(1.0, value + float(apart))
-    return Estimate(value, low, high, n, method="triangle inequality")
 
 
 def _temperature(blocks: Blocks, margins: Margins, steepness: Steepness) -> Estimate:

@@ -37,7 +37,7 @@ from steelyard.ranking.judgment_table import (
 from steelyard.ranking.leave_one_out import tiers_of_others
 from steelyard.ranking.tiers import tiers_of
 from steelyard.statistics.bootstrap import Blocks
-from steelyard.statistics.intervals import SHARE
+from steelyard.statistics.intervals import SHARE, needs_prompts
 from steelyard.statistics.prompt_means import Ratio
 
 TEXT = {
@@ -164,7 +164,7 @@ def _agreement(blocks: Blocks, held_out: HeldOutVerdicts, model: Floats) -> Peop
     num_prompts = int((total > 0).sum())
     fewest = _FEWEST_PROMPTS_PER_CATEGORY * len(means["human"].by_category)
     if num_prompts < fewest:
-        macro = replace(means["human"].macro, low=None, high=None, why=f"an interval needs {fewest} prompts")
+        macro = means["human"].macro.without_interval(needs_prompts(fewest))
         means["human"] = replace(means["human"], macro=macro)
     return PeopleAndModel(
         **means,

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
-from msgspec.structs import replace
 
 from steelyard.core.numerics import Booleans, Floats, Integers, sigmoid, softplus
 from steelyard.core.types import Record
@@ -50,7 +49,6 @@ TEXT = {
 }
 _FEWEST, _SHARE, _GLANCE = 5, 0.25, 2000
 _FEWEST_PROMPTS = 60
-_ENDS = ("value", "low", "high")
 _PENALTY = 1e-3
 _STEPS = 60
 _MANY, _STRIDE = 20_000, 16
@@ -207,12 +205,8 @@ def _regression(blocks: Blocks, pairs: PairLengths) -> tuple[Estimate, Estimate]
     scale = UNBOUNDED._replace(fewest=_FEWEST_PROMPTS)
     # The interval is formed on the logit, where the intercept is nearly normal, and read off the sigmoid.
     intercept = interval(fit.intercept, drawn[:, 0], size, evidence, scale)
-    adjusted = replace(intercept, **{name: _sigmoid(getattr(intercept, name)) for name in _ENDS})
+    adjusted = intercept.transformed(lambda logit: float(sigmoid(np.array(logit))))
     return adjusted, interval(fit.slope, drawn[:, 1], size, evidence, scale)
-
-
-def _sigmoid(value: float | None) -> float | None:
-    return None if value is None else float(sigmoid(np.array(value)))
 
 
 def _one_step(fit: Fit, sums: Sums) -> Floats:

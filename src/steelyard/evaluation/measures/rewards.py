@@ -6,12 +6,10 @@ without a score says whose answers a length limit cuts.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 
 from steelyard.core.numerics import Booleans, Floats, Integers, ratio
 from steelyard.core.types import Record
@@ -25,8 +23,7 @@ from steelyard.statistics.intervals import (
     Estimate,
     Evidence,
     interval,
-    score_interval,
-    variance_of,
+    quantile_interval,
 )
 from steelyard.statistics.prompt_means import Grouping, by_category, by_language
 
@@ -34,8 +31,8 @@ TEXT = {
     "reward_statistics": {"en": "Rewards by group", "zh": "各组奖励"},
     "deviation": {"en": "Standard deviation", "zh": "标准差"},
     "without_score": {"en": "Without a score", "zh": "无得分"},
-    "why_the_rewards_around_it_are_equal": {
-        "en": "no interval: the rewards around it are equal",
+    "why_the_values_around_it_are_equal": {
+        "en": "no interval: the values around it are equal",
         "zh": "无区间：其附近的分数都相同",
     },
 }
@@ -43,8 +40,6 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _QUANTILE_WORDS = ("quantile_5", "quantile_25", "median", "quantile_75", "quantile_95")
 _NUM_MOMENTS = 4
 """Columns of the sums before those of the quantiles: responses, scored ones, centred scores, their squares."""
-_FEWEST_BEYOND = 5
-"""A quantile has an interval where so many prompts are expected on either side of it."""
 _SPREAD = POSITIVE._replace(fewest=200)
 """Below so many prompts the interval of a standard deviation holds the truth in fewer than 93 of 100 simulations."""
 
@@ -117,7 +112,7 @@ def _distributions(blocks: Blocks, rewards: Rewards, grouping: Grouping) -> dict
             distributions[name] = RewardDistribution(
                 mean=mean,
                 standard_deviation=deviation,
-                quantiles=_quantiles(ordered[place], point, drawn, evidence),
+                quantiles=_quantiles(ordered[place], drawn, evidence),
                 share_unscored=_unscored(point, drawn, evidence),
                 unscored=dict(sorted(reasons.get(place, {}).items())),
             )
@@ -173,28 +168,12 @@ def _mean_and_spread(sums: Floats) -> tuple[Floats, Floats]:
     return middle + shift, np.sqrt(np.maximum(ratio(squares, scored - 1), 0.0))
 
 
-def _quantiles(ordered: Floats, point: Floats, drawn: Floats, evidence: Evidence) -> dict[str, Estimate]:
-    """Each quantile with Woodruff's interval (1952): that of the share below it, read off the rewards."""
-    quantiles = {}
-    for place, quantile in enumerate(QUANTILES):
-        name = f"{quantile:g}"
-        if not len(ordered):
-            quantiles[name] = Estimate(None, None, None, 0)
-            continue
-        value = Estimate(float(np.quantile(ordered, quantile)), None, None, len(ordered))
-        needed = ceil(_FEWEST_BEYOND / min(quantile, 1 - quantile) - 1e-9)
-        if evidence.units < needed:
-            value = replace(value, why=f"an interval needs {needed} prompts")
-        else:
-            below = ratio(drawn[:, _NUM_MOMENTS + place], drawn[:, 1])
-            ends = score_interval(quantile, variance_of(below, evidence), evidence)
-            low, high = np.quantile(ordered, ends).tolist()
-            if low < high:
-                value = replace(value, low=low, high=high, method="woodruff")
-            else:
-                value = replace(value, why="the rewards around it are equal")
-        quantiles[name] = value
-    return quantiles
+def _quantiles(ordered: Floats, drawn: Floats, evidence: Evidence) -> dict[str, Estimate]:
+    below = ratio(drawn[:, _NUM_MOMENTS:-1], drawn[:, 1, None])
+    return {
+        f"{quantile:g}": quantile_interval(ordered, quantile, below[:, place], evidence)
+        for place, quantile in enumerate(QUANTILES)
+    }
 
 
 def _unscored(point: Floats, drawn: Floats, evidence: Evidence) -> Estimate:
