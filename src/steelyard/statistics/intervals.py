@@ -37,7 +37,8 @@ _NOTHING = 1e-13
 """A variance below this is the rounding of sums in single precision."""
 _ROUNDING, _LOG_ROUNDING = 1e-9, 1e-6
 """Standard errors below these, relative to the value, are rounding."""
-_LARGEST_EXPONENT = 50.0
+_LARGEST_ERROR = 1.5
+"""The largest standard error of a positive value, relative to the value, that an interval is formed from."""
 _FEWEST_BEYOND = 5
 """The expected number of prompts on either side of a quantile that its interval needs."""
 _EQUAL_DISTANCES = 1e-6
@@ -133,7 +134,8 @@ def one_sample(num_units: float) -> Evidence:
 def interval(value: float, resampled: Floats, n: float, evidence: Evidence, scale: Scale = SHARE) -> Estimate:
     """Return a value with its interval. Resamples that are NaN (nothing to measure) are ignored.
 
-    No interval, with the reason in ``why``, for too few prompts, or if the resamples of an unbounded value are equal.
+    No interval, with the reason in ``why``, for too few prompts, if the resamples of an unbounded value are equal, or
+    if those of a positive value differ too much.
     """
     bare = Estimate(None if isnan(value) else value, None, None, int(n))
     if evidence.units < scale.fewest and bare.value is not None:
@@ -146,14 +148,24 @@ def interval(value: float, resampled: Floats, n: float, evidence: Evidence, scal
         ends = score_interval((value - scale.low) / width, variance / width**2, evidence)
         low, high = (scale.low + width * end for end in ends)
         return replace(bare, low=min(low, value), high=max(high, value))
-    rounding = _ROUNDING if scale.low is None else _LOG_ROUNDING
-    if variance <= (rounding * max(1.0, abs(value))) ** 2 or (scale.low is not None and value <= scale.low):
-        return bare.without_interval(_ALL_EQUAL)
-    half_width = student(evidence.freedom) * sqrt(variance)
+    error = sqrt(variance)
+    if why := _refusal(value, error, scale):
+        return bare.without_interval(why)
+    half_width = student(evidence.freedom) * error
     if scale.low is None:
         return replace(bare, low=value - half_width, high=value + half_width)
-    factor = exp(min(half_width / value, _LARGEST_EXPONENT))
+    factor = exp(half_width / value)
     return replace(bare, low=value / factor, high=value * factor)
+
+
+def _refusal(value: float, error: float, scale: Scale) -> str | None:
+    """Return why a value without an upper bound has no interval; None if it has one."""
+    rounding = _ROUNDING if scale.low is None else _LOG_ROUNDING
+    if error <= rounding * max(1.0, abs(value)) or (scale.low is not None and value <= scale.low):
+        return _ALL_EQUAL
+    # A mean of positive values has a relative error of about 1 even if one prompt has all of it. Only a quotient whose
+    # denominator is near 0 in some resamples exceeds that, and its variance is that of these few resamples.
+    return "the resamples differ too much" if scale.low is not None and error > _LARGEST_ERROR * value else None
 
 
 def variance_of(resampled: Floats, evidence: Evidence) -> float:

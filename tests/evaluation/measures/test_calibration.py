@@ -106,6 +106,19 @@ def test_no_temperature_where_none_is_best(margin):
     assert np.isfinite(found.cross_validated.log_loss.value)
 
 
+@pytest.mark.parametrize(
+    ("margin", "why"),
+    [
+        # A mean margin of half its standard error, and of two: the temperature may be infinite.
+        (np.append(np.full(53, 1.0), np.full(47, -1.0)), "some resamples have no temperature"),
+        (np.append(np.full(59, 1.0), np.full(41, -1.0)), "the resamples differ too much"),
+    ],
+)
+def test_rewards_that_hardly_separate_answers_have_a_temperature_without_interval(margin, why):
+    found = report(margin).temperature
+    assert found == estimate(1 / fit_steepness(margin).value, n=100, why=why)
+
+
 def test_a_pair_is_scaled_by_what_other_prompts_say():
     # Two prompts a fold, five folds; the pairs of one prompt share a factor, and it is the fit without their fold.
     margin, prompt = simulated(40, 2.0), np.repeat(np.arange(10), 4)

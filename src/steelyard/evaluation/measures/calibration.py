@@ -42,6 +42,10 @@ TEXT = {
     "confidence": {"en": "Confidence: sigmoid of the difference", "zh": "置信度：分差的 sigmoid"},
     "share_right": {"en": "Share of pairs right", "zh": "排序正确的比例"},
     "why_all_pairs_are_tied": {"en": "no interval: all pairs are tied", "zh": "无区间：所有偏好对都同分"},
+    "why_some_resamples_have_no_temperature": {
+        "en": "no interval: some resamples have no temperature",
+        "zh": "无区间：部分重抽样没有最优温度",
+    },
     "note_calibration": {
         "en": "Pairs in ten bins of equal size by confidence. On the dashed line a confidence of 80% is right in 80% "
         "of pairs; below it the model is too sure.",
@@ -65,6 +69,8 @@ _FEWEST_CALIBRATED = 60
 """Prompts below which losses, temperatures and calibration errors are too skewed for an interval."""
 _BRIER_OF_FITTED = SHARE._replace(fewest=_FEWEST_CALIBRATED)
 """A fitted temperature adds a variance that resamples of the prompts do not have."""
+_MOST_WITHOUT_TEMPERATURE = 0.025
+"""The share of resamples above which the upper end of the temperature is infinite."""
 _LOSS = POSITIVE._replace(fewest=_FEWEST_CALIBRATED)
 
 
@@ -226,7 +232,10 @@ def equal_mass_bins(values: Floats) -> tuple[Integers, int]:
 
 
 def _temperature(blocks: Blocks, margins: Margins, steepness: Steepness) -> Estimate:
-    """1 / steepness on all pairs; in each resample by one Newton step from there. Null without a minimum."""
+    """1 / steepness on all pairs; in each resample by one Newton step from there. Null without a minimum.
+
+    Without an interval, and with the reason, where the rewards hardly separate the better answers from the worse.
+    """
     size = len(margins.margin)
     if not steepness.is_inside or steepness.value <= 0:
         return Estimate(None, None, None, size)
@@ -236,7 +245,11 @@ def _temperature(blocks: Blocks, margins: Margins, steepness: Steepness) -> Esti
     slope, curvature = np.moveaxis(add_up(blocks, terms, 1).resampled[:, 0], -1, 0)
     factor = 1 + ratio(slope, curvature)
     drawn = ratio(np.ones_like(factor), factor) / steepness.value
-    return interval(1 / steepness.value, drawn, size, _evidence(blocks, margins.prompt), _LOSS)
+    temperature = interval(1 / steepness.value, drawn, size, _evidence(blocks, margins.prompt), _LOSS)
+    # A resample whose best steepness is 0 or less has an infinite temperature: so has the interval's upper end.
+    if temperature.low is not None and (factor <= 0).mean() > _MOST_WITHOUT_TEMPERATURE:
+        return temperature.without_interval("some resamples have no temperature")
+    return temperature
 
 
 def lines(summary: Calibration) -> Iterator[str]:
@@ -254,7 +267,7 @@ def calibration_panel(summary: Calibration) -> Panel:
 def calibration_table(summary: Calibration) -> Table:
     """Return calibration error, Brier score and log-loss, as the rewards are and with a fitted temperature."""
     temperature = summary.temperature
-    ends = "" if temperature.low is None else f" ({DECIMAL.interval(temperature)})"
+    ends = "" if temperature.value is None else f" ({DECIMAL.interval(temperature)})"
     titles = (word("rewards_as_they_are"), f"{word('with_temperature')} {decimal(temperature.value)}{ends}")
     rows = [
         (
