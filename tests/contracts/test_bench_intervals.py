@@ -17,10 +17,9 @@ from steelyard.evaluation.columns import score_columns
 from steelyard.evaluation.questions import answers, items_of, questions_of, values_of
 from steelyard.plugins.benches.rewardbench import LANGUAGES, WEIGHT_SETS
 from steelyard.plugins.benches.subset_benches import LEVELS
-from steelyard.statistics.aggregation import estimate
+from steelyard.statistics.aggregation import estimate, mean_of_sections
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
-from steelyard.statistics.headline import mean_of_sections
 from strategies import case
 
 STYLES = ("concise", "detailed", "markdown")

@@ -15,7 +15,7 @@ from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.curation.format_support import PARTS, has_pair_rows, lost_parts
-from steelyard.curation.pair_rows import join_rows, prompt_key, split_rows
+from steelyard.curation.joining import join_rows, prompt_key, split_rows
 from steelyard.io.rows import read_rows
 from steelyard.stages.convert import recognise
 

@@ -13,8 +13,7 @@ from steelyard.evaluation.questions import answers, items_of, questions_of, valu
 from steelyard.statistics.aggregation import estimate, means
 from steelyard.statistics.bootstrap import resample
 from steelyard.statistics.pair_counts import statistics_table
-from steelyard.statistics.significance import compare
-from steelyard.statistics.standings import HeadlineBootstrap
+from steelyard.statistics.significance import HeadlineBootstrap, compare
 from strategies import case
 
 STYLES = ("concise", "detailed", "markdown")

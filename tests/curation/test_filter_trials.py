@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from steelyard.core.errors import EvidenceError
 from steelyard.core.plugins import build
 from steelyard.core.types import Response
-from steelyard.curation.filter_study import Config, PairColumns, read_study
+from steelyard.curation.filter_study import Config, PairColumns, VerdictMargins, read_study
 from steelyard.curation.filter_trials import (
     ALL,
     ARMS,
@@ -26,7 +26,6 @@ from steelyard.curation.filter_trials import (
     splits,
     verdict_margins,
 )
-from steelyard.curation.filtering import VerdictMargins
 from steelyard.io.cases import write_cases
 from supervision_files import judged
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from steelyard.curation.filtering import (
+from steelyard.curation.filter_study import (
     VerdictMargins,
     apply_filters,
     area_under_curve,

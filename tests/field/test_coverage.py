@@ -21,8 +21,7 @@ from steelyard.statistics.aggregation import Share, by_category, macro
 from steelyard.statistics.bootstrap import Items, cell_sums, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.intervals import interval
-from steelyard.statistics.significance import holm
-from steelyard.statistics.standings import Headlines
+from steelyard.statistics.significance import Headlines, holm
 
 NUM_RESAMPLES, AT_A_TIME, NUM_MODELS, CONCENTRATION = 1000, 100, 6, 15.0
 SIZES = [(n, c) for n, c in product((20, 60, 200), (1, 10, 30, 50)) if c <= n]

@@ -30,13 +30,13 @@ from steelyard.evaluation.measures.length import PairLengths, length_summary
 from steelyard.evaluation.measures.regret import last_known, regret
 from steelyard.evaluation.measures.rewards import Rewards, reward_distributions
 from steelyard.evaluation.measures.top_1 import first_choice
+from steelyard.ranking.annotation_features import length_columns, position_columns
 from steelyard.ranking.judge_quality import GRAPH_WIDTH, LENGTH, POSITION, RATER_WIDTH
 from steelyard.ranking.judge_summary import QualityDraws, judge_summary
 from steelyard.ranking.judgment_table import (
     Only,
     judgment_table,
 )
-from steelyard.statistics import bias
 from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
 from steelyard.statistics.intervals import CORRELATION, SHARE, Estimate, Scale
@@ -159,8 +159,8 @@ def judge_report(verdicts, *, num_resamples, seed):
     """How often the LLM prefers the earlier and the longer answer, by the tallies of `resolve`."""
     unit, place = np.nonzero(verdicts[..., 0] >= 0)
     prefers_earlier, prefers_longer = verdicts[unit, place].T
-    earlier = bias.position_columns(1 - prefers_earlier, prefers_earlier, np.full_like(unit, 2))
-    longer = bias.length_columns(100 + 100 * prefers_longer, 200 - 100 * prefers_longer)
+    earlier = position_columns(1 - prefers_earlier, prefers_earlier, np.full_like(unit, 2))
+    longer = length_columns(100 + 100 * prefers_longer, 200 - 100 * prefers_longer)
     raters, graphs, none = Tally(RATER_WIDTH), Tally(GRAPH_WIDTH), Tally(1)
     raters.add(Entries((JUDGE,), np.tile(unit, 2), np.concatenate([POSITION + earlier, LENGTH + longer])))
     graphs.add(Entries((("kind", "llm"),), unit, np.full_like(unit, 2)))

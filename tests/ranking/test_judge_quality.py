@@ -3,7 +3,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.ranking.annotation_features import TraitCollector
+from steelyard.ranking.annotation_features import LENGTH_EDGES, NUM_LENGTH, NUM_POSITION, POSITION_PAIRS, TraitCollector
 from steelyard.ranking.judge_quality import (
     AUTHOR_WIDTH,
     CONFLICT,
@@ -18,7 +18,6 @@ from steelyard.ranking.judge_quality import (
 )
 from steelyard.ranking.judgment_table import judgment_table
 from steelyard.ranking.resolution import resolve_table
-from steelyard.statistics.bias import LENGTH_EDGES, NUM_LENGTH, NUM_POSITION, POSITION_PAIRS
 from steelyard.statistics.unit_bootstrap import Tally
 from strategies import case, cases, judgment
 

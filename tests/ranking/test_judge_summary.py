@@ -3,11 +3,12 @@ import pytest
 from reference_measures import as_written, reference_estimate
 from steelyard.ranking.annotation_features import TraitCollector
 from steelyard.ranking.conflicts import conflict_tables
-from steelyard.ranking.judge_agreement import MOST_PAIRS, agreement_summary
 from steelyard.ranking.judge_quality import AUTHOR_WIDTH, GRAPH_WIDTH, RATER_WIDTH, judge_quality_counts
 from steelyard.ranking.judge_summary import (
+    MOST_PAIRS,
     QualityDraws,
     add_intervals,
+    agreement_summary,
     judge_summary,
 )
 from steelyard.ranking.judgment_table import judgment_table

@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.ranking.judgment_table import judgment_table
-from steelyard.ranking.leave_one_out import (
+from steelyard.ranking.judge_quality import (
     AGAINST,
     AGREES,
     UNDEFINED,
@@ -12,6 +11,7 @@ from steelyard.ranking.leave_one_out import (
     standing,
     tiers_of_others,
 )
+from steelyard.ranking.judgment_table import judgment_table
 from steelyard.ranking.resolution import resolve_cases, resolve_table
 from strategies import case, cases, judgment
 

@@ -1,7 +1,7 @@
 import vl_convert
 
+from steelyard.curation.filter_study import AreaUnderCurve, FilterPrecision, PrecisionStudy
 from steelyard.curation.filter_trials import ArmAccuracy, ShareTrial
-from steelyard.curation.filtering import AreaUnderCurve, FilterPrecision, PrecisionStudy
 from steelyard.report.study_figures import filtering_figure
 from steelyard.statistics.intervals import Estimate
 

@@ -11,7 +11,7 @@ from steelyard.core.errors import (
     RecordError,
 )
 from steelyard.core.types import Rating
-from steelyard.curation.pair_rows import MOST_ROWS
+from steelyard.curation.joining import MOST_ROWS
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.rows import read_rows, write_rows
 from steelyard.stages.convert import Config, convert, recognise

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from steelyard.statistics.aggregation import Headline, mean_accuracy
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
-from steelyard.statistics.headline import Headline, mean_accuracy
 
 LABELS = [Label(f"p{index}", Cell("code" if index < 30 else "数学")) for index in range(40)]
 

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.statistics.aggregation import mean_accuracy
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
-from steelyard.statistics.headline import mean_accuracy
-from steelyard.statistics.standings import HeadlineBootstrap, letter_groups, rank_shares, standings
+from steelyard.statistics.significance import HeadlineBootstrap, letter_groups, rank_shares, standings
 
 
 def table(right):

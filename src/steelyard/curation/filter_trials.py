@@ -15,8 +15,17 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Booleans, Floats, Integers, generator
 from steelyard.core.protocols import TrainableModel
 from steelyard.core.types import Case, Pair, Record
-from steelyard.curation.filter_study import Config, PairColumns, Study
-from steelyard.curation.filtering import AGREES, LONGER, NOT_AGAINST, VerdictMargins, apply_filters, draw_random
+from steelyard.curation.filter_study import (
+    AGREES,
+    LONGER,
+    NOT_AGAINST,
+    Config,
+    PairColumns,
+    Study,
+    VerdictMargins,
+    apply_filters,
+    draw_random,
+)
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import selection_shares
 

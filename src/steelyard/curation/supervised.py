@@ -21,6 +21,7 @@ from steelyard.ranking.judgment_table import (
     majority,
 )
 from steelyard.ranking.tiers import ranking_of, tiers_of
+from steelyard.statistics.distinct import find_codes
 
 _HUMAN = Only(kind=("human",))
 
@@ -82,8 +83,7 @@ def with_margins(cases: Sequence[Case], scores: Sequence[Scores], only: Only) ->
         for outline, line in zip(table.cases, scores, strict=True)
         for score in map(line.scores.__getitem__, outline.responses)
     ]
-    first = np.cumsum(table.num_responses) - table.num_responses
-    margin = margins_of(table.verdicts, np.array(flat, np.float64), first)
+    margin = margins_of(table.verdicts, np.array(flat, np.float64), table.first_response)
     return ScoredBatch(tuple(cases), tuple(scores), table, margin)
 
 
@@ -140,16 +140,9 @@ def compare_with_people(batch: ScoredBatch) -> AgreementWithPeople:
     is_not_human = np.array([name not in _HUMAN.kind for name in table.kinds], bool)
     is_tested = table.verdicts.is_strict & (is_not_human[table.kind] if len(is_not_human) else False)
     strict = table.verdicts.where(is_tested)
-    span = int(table.num_responses.max(initial=0)) + 1
-
-    def pair(graph: Integers, left: Integers, right: Integers) -> Integers:
-        return (graph * span + np.minimum(left, right)) * span + np.maximum(left, right)
-
-    known, tested = pair(voted.graph, voted.left, voted.right), pair(strict.graph, strict.left, strict.right)
-    order = np.argsort(known)
-    place = np.searchsorted(known[order], tested).clip(max=max(len(known) - 1, 0))
-    has_vote = known[order][place] == tested if len(known) else np.zeros(len(tested), bool)
-    vote = order[place[has_vote]] if len(known) else place[has_vote]
+    width = int(table.num_responses.max(initial=0)) + 1
+    place, has_vote = find_codes(voted.pair_keys(width), strict.pair_keys(width))
+    vote = place[has_vote]
     is_tied = voted.verdict[vote] == TIE
     return AgreementWithPeople(
         strict.graph[has_vote],

@@ -15,8 +15,7 @@ from steelyard.io.progress import track
 from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.prompt_means import paired_mean
-from steelyard.statistics.significance import compare, holm, significant_ranks
-from steelyard.statistics.standings import HeadlineBootstrap
+from steelyard.statistics.significance import HeadlineBootstrap, compare, holm, significant_ranks
 
 LEVEL = 0.05
 """Differences with a corrected p-value below it are significant."""

@@ -16,9 +16,9 @@ from steelyard.evaluation.items import Item, MeasuredItem, measure_columns, read
 from steelyard.evaluation.measure import measures
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.io.run_folder import read_run
+from steelyard.statistics.aggregation import Headline, mean_accuracy
 from steelyard.statistics.bootstrap import Items, Totals, resample
 from steelyard.statistics.groups import Cell, Label, Layout, layout_of
-from steelyard.statistics.headline import Headline, mean_accuracy
 from steelyard.statistics.pair_counts import UnscoredPairs
 from steelyard.statistics.prompt_means import Ratio
 

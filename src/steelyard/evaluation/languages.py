@@ -13,7 +13,7 @@ from steelyard.core.numerics import Floats, Integers, ratio
 from steelyard.core.types import Record
 from steelyard.evaluation.coverage import Coverage, has_equal_shares
 from steelyard.evaluation.items import Item
-from steelyard.statistics.aggregation import estimate
+from steelyard.statistics.aggregation import Breakdown, Drop, Formula, LanguageTotals, Part, by_language, drop, estimate
 from steelyard.statistics.agreement import (
     FIRST,
     KAPPA,
@@ -26,7 +26,6 @@ from steelyard.statistics.agreement import (
 )
 from steelyard.statistics.bootstrap import Items, Totals, resample
 from steelyard.statistics.groups import Label, layout_of
-from steelyard.statistics.headline import Breakdown, Drop, Formula, LanguageTotals, Part, by_language, drop
 from steelyard.statistics.intervals import Estimate
 
 

@@ -9,7 +9,7 @@ from steelyard.evaluation.alike import bench_hashes
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
 from steelyard.evaluation.evaluations import EvaluationSet, has_headline, ranking_of
 from steelyard.evaluation.summary import EvaluationSummary
-from steelyard.statistics.standings import HeadlineBootstrap, Standings, standings
+from steelyard.statistics.significance import HeadlineBootstrap, Standings, standings
 
 HALF_POINTS = "half_points"
 """The group of values in which a tie or a failure is half a point."""

@@ -7,7 +7,7 @@ the voted graph: a conflict then is an outvoted judgment, or one whose ends shar
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from msgspec import UNSET, UnsetType
@@ -38,11 +38,9 @@ class ConflictSums(NamedTuple):
     num_pairs_ordered: float = 0
     conflict_ratios: float = 0
 
-    def plus(self, other: "ConflictSums") -> "ConflictSums":
-        """Return the sums of both groups together. The groups must share no prompt."""
-        return ConflictSums(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
-
+Sums = TypeVar("Sums", bound=tuple[Any, ...])
+"""A named tuple of numbers that add up over prompts, or of tables of such tuples by name."""
 SumTable = dict[str, ConflictSums]
 
 
@@ -55,10 +53,6 @@ class GroupedSums(NamedTuple):
     by_category: SumTable
     by_subset: SumTable
     by_language: SumTable
-
-    def plus(self, other: "GroupedSums") -> "GroupedSums":
-        """Return the sums of both sets of prompts together. The sets must share no prompt."""
-        return GroupedSums(*(_add_tables(mine, theirs) for mine, theirs in zip(self, other, strict=True)))
 
 
 NO_SUMS = GroupedSums({}, {}, {}, {}, {}, {})
@@ -125,6 +119,17 @@ class ConflictGraphs(NamedTuple):
     full: RankedGraphs
     by_judge: RankedGraphs
     by_kind: RankedGraphs
+
+
+def add_sums(mine: Sums, theirs: Sums) -> Sums:
+    """Return the sums of both, field by field, and tables by name. The two must share no prompt."""
+    return type(mine)(*map(_add, mine, theirs))
+
+
+def _add(mine: Any, theirs: Any) -> Any:
+    if not isinstance(mine, dict):
+        return mine + theirs
+    return mine | {name: add_sums(mine[name], sums) if name in mine else sums for name, sums in theirs.items()}
 
 
 def compare_with_tiers(table: JudgmentTable, tiers: NDArray[np.int32], aggregate: Aggregate) -> ConflictGraphs:
@@ -236,10 +241,6 @@ def _choose_two(number: Integers) -> Integers:
     return number * (number - 1) // 2
 
 
-def _add_tables(mine: SumTable, theirs: SumTable) -> SumTable:
-    return mine | {name: mine.get(name, ConflictSums()).plus(sums) for name, sums in theirs.items()}
-
-
 def _ratios(sums: ConflictSums) -> Conflicts:
     def ratio(part: float, whole: float) -> float | None:
         return part / whole if whole else None
@@ -250,11 +251,5 @@ def _ratios(sums: ConflictSums) -> Conflicts:
         ratio_mean_per_prompt=ratio(sums.conflict_ratios, sums.num_prompts),
         share_of_prompts=ratio(sums.num_prompts_in_conflict, sums.num_prompts),
         share_of_pairs_ordered=ratio(sums.num_pairs_ordered, sums.num_pairs),
-        num_judgments=int(sums.num_judgments),
-        num_strict=int(sums.num_strict),
-        num_conflicting=int(sums.num_conflicting),
-        num_ties=int(sums.num_ties),
-        num_none=int(sums.num_none),
-        num_prompts=int(sums.num_prompts),
-        num_pairs=int(sums.num_pairs),
+        **{name: int(number) for name, number in sums._asdict().items() if name in Conflicts.__struct_fields__},
     )

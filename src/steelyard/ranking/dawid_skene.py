@@ -12,8 +12,8 @@ import numpy as np
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Record
 from steelyard.ranking.judgment_table import NONE, JudgmentTable, NameNumbers, Verdicts
-from steelyard.statistics.agreement import FIRST, NUM_LABELS, SECOND, TIED, oriented
-from steelyard.statistics.distinct import distinct_codes
+from steelyard.statistics.agreement import FIRST, NUM_LABELS, SECOND, TIED, count_labels, oriented, vote
+from steelyard.statistics.distinct import distinct_codes, find_codes
 
 _SWAPPED = np.array([SECOND, FIRST, TIED])
 _CLOSE = 1e-7
@@ -148,9 +148,7 @@ class RaterFit(NamedTuple):
         pairs, place = distinct_codes(key, columns.num_cases * width**2)
         votes = Votes(Pairs(columns.case, columns.first, columns.second), rater, columns.label.astype(np.int64))
         probability = np.round(posterior(votes, place, self.share, self.confusion), _DIGITS)
-        first, second, tied = (probability[:, label] for label in (FIRST, SECOND, TIED))
-        label = np.select([first > np.maximum(second, tied), second > np.maximum(first, tied)], [FIRST, SECOND], TIED)
-        return Verdicts(pairs // width**2, pairs // width % width, pairs % width, label)
+        return Verdicts(pairs // width**2, pairs // width % width, pairs % width, vote(probability))
 
     def summary(self) -> RaterModelSummary:
         """Return the fit as ``run.json`` holds it."""
@@ -206,15 +204,9 @@ def pair_keys(pairs: Pairs, queries: Pairs) -> tuple[Integers, Integers, Integer
 def answers_at(rows: Floats, items: Integers, wanted: Integers) -> Floats:
     """Return the row of each wanted key, whose place is that of the key among ``items``; NaN for an unknown key."""
     answers = np.full((len(wanted), NUM_LABELS), np.nan)
-    at = np.minimum(np.searchsorted(items, wanted), max(0, len(items) - 1))
-    is_known = items[at] == wanted if len(items) else np.zeros(len(wanted), np.bool_)
-    answers[is_known] = rows[at[is_known]]
+    place, is_known = find_codes(items, wanted)
+    answers[is_known] = rows[place[is_known]]
     return answers
-
-
-def count_labels(place: Integers, label: Integers, size: int) -> Integers:
-    """Count the votes for each label, (pair, label); ``place`` gives for each vote its pair."""
-    return np.bincount(place * NUM_LABELS + label, minlength=size * NUM_LABELS).reshape(size, NUM_LABELS)
 
 
 def _maximize(votes: Votes, truth_of_vote: Floats, truth: Floats, shrinkage: float) -> tuple[Floats, Floats]:

@@ -1,4 +1,9 @@
-"""Judge quality as counts: the entries that a batch of cases adds to the tables behind the measures."""
+"""Judge quality as counts: the entries that a batch of cases adds to the tables behind the measures.
+
+A judge's verdicts are compared with the ranking of all judgments, and with that of the other judges (leave-one-out):
+the judge's own verdicts shape the ranking of all judgments. Under CHEEMS, algorithm 1, without a vote, no strict
+verdict contradicts the order of that ranking. Only the verdicts of the others are independent evidence about a judge.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,20 +11,104 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.core.numerics import Integers
-from steelyard.ranking.annotation_features import UNKNOWN, Traits
+from steelyard.ranking.annotation_features import (
+    NUM_LENGTH,
+    NUM_POSITION,
+    UNKNOWN,
+    Traits,
+    length_columns,
+    position_columns,
+)
 from steelyard.ranking.conflicts import ConflictGraphs, RankedGraphs
-from steelyard.ranking.judgment_table import NONE, TIE, Aggregate, JudgmentTable
-from steelyard.ranking.leave_one_out import UNDEFINED, standing, tiers_of_others
-from steelyard.statistics.agreement import NUM_CELLS, NUM_LABELS, Labels, coincidences, compared, labels_of, oriented
-from steelyard.statistics.bias import NUM_LENGTH, NUM_POSITION, length_columns, position_columns
+from steelyard.ranking.judgment_table import NONE, TIE, Aggregate, Edges, JudgmentTable
+from steelyard.ranking.tiers import tiers_of
+from steelyard.statistics.agreement import (
+    FIRST,
+    NUM_CELLS,
+    NUM_LABELS,
+    SECOND,
+    TIED,
+    Labels,
+    coincidences,
+    compared,
+    count_labels,
+    labels_of,
+    oriented,
+    vote,
+)
 from steelyard.statistics.distinct import distinct_codes
 from steelyard.statistics.unit_bootstrap import Entries, Group
 
-UNREAD, TIED, KEPT, CONFLICTING = range(4)
+AGREES, UNORDERED, AGAINST, UNDEFINED = range(4)
+UNREAD, UNDECIDED, KEPT, CONFLICTING = range(4)
 CONFLICT, RANKING, OTHERS, LENGTH, POSITION = 0, 4, 7, 10, 10 + NUM_LENGTH
 RATER_WIDTH = POSITION + NUM_POSITION
 """The first column of each measure of a rater, and the number of all columns."""
 GRAPH_WIDTH, AUTHOR_WIDTH = 4, NUM_LABELS
+
+
+class _Rows(NamedTuple):
+    """A row for each graph of a judge and each compared pair of its case, without the votes of that judge."""
+
+    graph: Integers
+    key: Integers
+    votes: Integers
+
+
+def standing(graphs: RankedGraphs, tiers: Integers) -> Integers:
+    """Compare each strict verdict with a ranking of its graph (rows of ``tiers``): agrees, unordered or against.
+
+    Undefined for a verdict that is not strict, and where the graph's row ranks no response.
+    """
+    verdicts = graphs.verdicts
+    better, worse = tiers[verdicts.graph, verdicts.better], tiers[verdicts.graph, verdicts.worse]
+    is_ordered = (better >= 0) & (worse >= 0) & (better != worse)
+    order = np.select([~is_ordered, better < worse], [UNORDERED, AGREES], AGAINST)
+    has_ranking = (tiers.max(axis=1, initial=-1) >= 0)[verdicts.graph]
+    return np.where(verdicts.is_strict & has_ranking, order, UNDEFINED)
+
+
+def tiers_of_others(by_judge: RankedGraphs, num_judges: int, aggregate: Aggregate) -> Integers:
+    """Return the tiers of each judge's graph as all other judges of the case make them; -1 where nobody else compared.
+
+    ``by_judge`` has the graphs of all judges of the cases (`compare_with_tiers`). A single judge has no others.
+    """
+    if num_judges <= 1:
+        return np.full_like(by_judge.tiers, -1)
+    rows, width = _rows(by_judge, num_judges)
+    first, second, tied = (rows.votes[:, label] for label in (FIRST, SECOND, TIED))
+    if aggregate == "majority":
+        voted, any_vote = vote(rows.votes), rows.votes.any(axis=1)
+        down, up = any_vote & (voted != SECOND), any_vote & (voted != FIRST)
+    else:
+        down, up = first + tied > 0, second + tied > 0
+    low, high = rows.key // width % width, rows.key % width
+    edges = Edges(
+        np.concatenate([rows.graph[down], rows.graph[up]]),
+        np.concatenate([low[down], high[up]]),
+        np.concatenate([high[down], low[up]]),
+    )
+    return tiers_of(edges, by_judge.num_responses)
+
+
+def _rows(by_judge: RankedGraphs, num_judges: int) -> tuple[_Rows, int]:
+    """Return the rows and the width in key = (case x width + lower position) x width + higher position."""
+    verdicts = by_judge.verdicts.where(by_judge.verdicts.verdict != NONE)
+    width = max(1, int(by_judge.num_responses.max(initial=1)))
+    case_of = by_judge.owner // num_judges
+    key = verdicts._replace(graph=case_of[verdicts.graph]).pair_keys(width)
+    label = oriented(verdicts.left, verdicts.right, verdicts.verdict)
+    num_cases = int(case_of.max(initial=-1)) + 1
+    keys, cell = distinct_codes(key, num_cases * width**2)
+    votes = count_labels(cell, label, len(keys))
+    num_cells = np.bincount(keys // width**2, minlength=num_cases)
+    first_cell = np.cumsum(num_cells) - num_cells
+    num_rows = num_cells[case_of]
+    start = np.cumsum(num_rows) - num_rows - first_cell[case_of]  # row = start of the graph + cell
+    graph = np.repeat(np.arange(len(case_of)), num_rows)
+    cell_of_row = np.arange(len(graph)) - start[graph]
+    of_judge = count_labels(start[verdicts.graph] + cell, label, len(graph))
+    return _Rows(graph, keys[cell_of_row], votes[cell_of_row] - of_judge), width
 
 
 class JudgeQualityCounts(NamedTuple):
@@ -63,7 +152,7 @@ def conflict_states(graphs: RankedGraphs) -> Integers:
     """Return whether each judgment is unread, a tie, kept by its graph's ranking, or in conflict with it."""
     verdict = graphs.verdicts.verdict
     strict = np.where(graphs.is_kept, KEPT, CONFLICTING)
-    return np.where(verdict == NONE, UNREAD, np.where(verdict == TIE, TIED, strict))
+    return np.where(verdict == NONE, UNREAD, np.where(verdict == TIE, UNDECIDED, strict))
 
 
 def _raters(
@@ -97,8 +186,7 @@ def _offset(state: Integers, start: int) -> Integers:
 
 def _length(table: JudgmentTable, traits: Traits) -> Integers:
     verdicts = table.verdicts
-    start = np.cumsum(table.num_responses) - table.num_responses
-    first = start[verdicts.graph]
+    first = table.first_response[verdicts.graph]
     column = length_columns(traits.length[first + verdicts.better], traits.length[first + verdicts.worse])
     return np.where(verdicts.is_strict, LENGTH + column, UNKNOWN)
 
@@ -130,8 +218,7 @@ def _agreement(table: JudgmentTable, traits: Traits) -> Entries:
     """Count labels on pairs with more than one readable judgment: only these carry information."""
     verdicts = table.verdicts
     width = max(1, int(table.num_responses.max(initial=1)))
-    low, high = np.minimum(verdicts.left, verdicts.right), np.maximum(verdicts.left, verdicts.right)
-    items, item = distinct_codes((verdicts.graph * width + low) * width + high, len(table.cases) * width**2)
+    items, item = distinct_codes(verdicts.pair_keys(width), len(table.cases) * width**2)
     is_read = verdicts.verdict != NONE
     again = is_read & (np.bincount(item[is_read], minlength=len(items)) > 1)[item]
     item, judge, kind = item[again], table.judge[again], table.kind[again]
@@ -167,8 +254,8 @@ def _coincidences(group: Group, labels: Labels, unit: Integers) -> _EntryPart:
 
 def _authors(table: JudgmentTable, traits: Traits, unit: Integers) -> Entries:
     verdicts, names = table.verdicts, traits.authors
-    start = np.cumsum(table.num_responses) - table.num_responses
-    left, right = (traits.author[start[verdicts.graph] + side] for side in (verdicts.left, verdicts.right))
+    first = table.first_response[verdicts.graph]
+    left, right = (traits.author[first + side] for side in (verdicts.left, verdicts.right))
     known = (verdicts.verdict != NONE) & (left >= 0) & (right >= 0) & (left != right)
     left, right, verdict = left[known], right[known], verdicts.verdict[known]
     code = np.minimum(left, right) * len(names) + np.maximum(left, right)

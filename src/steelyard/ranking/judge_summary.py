@@ -1,17 +1,31 @@
-"""The quality of judges as ``run.json`` holds it: shares with intervals, from tables that batches are added to."""
+"""Quality and agreement of judges as ``run.json`` holds them: shares with intervals, from tables of all batches."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 
 from steelyard.core.numerics import Floats
-from steelyard.core.types import JsonObject, Record
-from steelyard.ranking.author_strength import AuthorStrengths, Ties, author_strengths
+from steelyard.core.types import Record
+from steelyard.ranking.annotation_features import (
+    LENGTH_EDGES,
+    MOST_SHOWN,
+    NUM_LENGTH,
+    NUM_POSITION,
+    POSITION_PAIRS,
+    Chosen,
+    count_by_place,
+    count_earlier,
+    count_equal_length,
+    count_longer,
+    sum_pairs,
+)
 from steelyard.ranking.conflicts import Conflicts, ConflictTables
-from steelyard.ranking.judge_agreement import AgreementSummary, agreement_summary
 from steelyard.ranking.judge_quality import (
+    AGAINST,
+    AGREES,
     AUTHOR_WIDTH,
     CONFLICT,
     CONFLICTING,
@@ -22,21 +36,97 @@ from steelyard.ranking.judge_quality import (
     POSITION,
     RANKING,
     RATER_WIDTH,
-    TIED,
+    UNDECIDED,
+    UNORDERED,
     JudgeQualityCounts,
 )
-from steelyard.ranking.leave_one_out import AGAINST, AGREES, UNORDERED
-from steelyard.statistics import bias
+from steelyard.statistics import agreement
 from steelyard.statistics.agreement import NUM_CELLS
-from steelyard.statistics.bias import Chosen
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import Draws, Group, Tally, UnitSums, estimate_shares
+
+MOST_PAIRS = 100
+"""How many pairs of judges are listed."""
+
+
+class PairAgreement(Record, frozen=True, kw_only=True):
+    """Agreement of two judges, or of two kinds, on the items that both labelled; ``kappa`` is Cohen's."""
+
+    judges: tuple[str, str] | None = None
+    kinds: tuple[str, str] | None = None
+    agreement: Estimate
+    agreement_of_strict: Estimate
+    kappa: Estimate
+
+
+class Alpha(Record, frozen=True, kw_only=True):
+    """Krippendorff's nominal alpha of all judges, and of the judges of each kind."""
+
+    all: Estimate
+    by_kind: dict[str, Estimate]
+
+
+class AgreementSummary(Record, frozen=True, kw_only=True):
+    """Agreement of every two judges, of every two kinds, and of all judges."""
+
+    judges: tuple[PairAgreement, ...]
+    num_pairs_of_judges_not_listed: int
+    kinds: tuple[PairAgreement, ...]
+    alpha: Alpha
+    num_verdicts_of_pairs_not_counted_apart: int
+
+
+def agreement_summary(draws: Draws) -> AgreementSummary:
+    """Return observed agreement and kappa of every two judges and kinds, and alpha of all judges and by kind."""
+    pairs = [group for group in draws.groups if group[0] == "judges"]
+    number = dict(zip(pairs, draws.point(pairs).sum(axis=-1).tolist(), strict=True))
+    listed = sorted(pairs, key=lambda group: (-number[group], group))[:MOST_PAIRS]
+    kinds = sorted(group for group in draws.groups if group[0] == "kinds")
+    alphas = {group[1:]: _alpha(draws.totals([group])) for group in draws.groups if group[0] == "alpha"}
+    return AgreementSummary(
+        judges=tuple(
+            _pair_agreement(totals, judges=(first, second))
+            for (_, first, second), totals in zip(listed, draws.totals_each([[group] for group in listed]), strict=True)
+        ),
+        num_pairs_of_judges_not_listed=len(pairs) - len(listed),
+        kinds=tuple(_pair_agreement(draws.totals([group]), kinds=(group[1], group[2])) for group in kinds),
+        alpha=Alpha(
+            all=alphas.get((), Estimate(None, None, None, 0)),
+            by_kind={kind[0]: alphas[kind] for kind in sorted(alphas) if kind},
+        ),
+        num_verdicts_of_pairs_not_counted_apart=draws.num_rest,
+    )
+
+
+def _pair_agreement(
+    totals: UnitSums, *, judges: tuple[str, str] | None = None, kinds: tuple[str, str] | None = None
+) -> PairAgreement:
+    same, same_strict = estimate_shares(totals, _same_label)
+    kappa = _beyond_chance(same, agreement.kappa, totals)
+    return PairAgreement(judges=judges, kinds=kinds, agreement=same, agreement_of_strict=same_strict, kappa=kappa)
+
+
+def _beyond_chance(same: Estimate, coefficient: Callable[[Floats], Floats], totals: UnitSums) -> Estimate:
+    num_units = int(totals.by_unit.any(axis=1).sum())
+    return agreement.beyond_chance(same, float(coefficient(totals.point)), totals.point, num_units)
+
+
+def _same_label(cells: Floats) -> Chosen:
+    """Count items with one label from both, among all items and among those on which neither said tie."""
+    below = np.stack([cells.sum(axis=-1), agreement.num_strict(cells)], axis=-1)
+    return Chosen(np.stack([agreement.num_same(cells), agreement.num_same_strict(cells)], axis=-1), below)
+
+
+def _alpha(totals: UnitSums) -> Estimate:
+    same = msgspec.structs.replace(estimate_shares(totals, _same_label)[0], n=round(float(totals.point.sum())))
+    return _beyond_chance(same, agreement.alpha, totals)
+
 
 MOST_JUDGES = 500
 MOST_PAIRS_OF_JUDGES = 2000
 MOST_PAIRS_OF_AUTHORS = 5000
 _MOST_GRAPHS = 5000
-_SHOWN = tuple(range(2, bias.MOST_SHOWN + 1))
+_SHOWN = tuple(range(2, MOST_SHOWN + 1))
 
 
 class Standing(Record, frozen=True, kw_only=True):
@@ -147,20 +237,8 @@ class QualityTables:
         tables = (self._raters, self._graphs, self._agreement, self._authors)
         return QualityDraws(*(table.draw(seed=seed) for table in tables))
 
-    def judges(self, draws: QualityDraws) -> JudgeSummary:
-        """Return the quality of every judge and every kind."""
-        return judge_summary(draws, num_not_listed=self._raters.num_rest)
 
-    def agreement(self, draws: QualityDraws) -> AgreementSummary:
-        """Return the agreement between judges."""
-        return agreement_summary(draws.agreement, num_not_counted_apart=self._agreement.num_rest)
-
-    def authors(self, draws: QualityDraws, *, ties: Ties) -> AuthorStrengths | None:
-        """Return the strength of the authors; null if no judgment compares answers of two known authors."""
-        return author_strengths(draws.authors, ties=ties)
-
-
-def judge_summary(draws: QualityDraws, *, num_not_listed: int = 0) -> JudgeSummary:
+def judge_summary(draws: QualityDraws) -> JudgeSummary:
     """Return conflict, agreement with the ranking and with others, and biases of every judge and every kind."""
     judges: dict[str, list[Group]] = {}
     kinds: dict[str, list[Group]] = {}
@@ -177,7 +255,7 @@ def judge_summary(draws: QualityDraws, *, num_not_listed: int = 0) -> JudgeSumma
         judge: msgspec.structs.replace(quality, kinds=tuple(sorted(group[2] for group in judges[judge])))
         for judge, quality in _qualities(draws.raters, judges).items()
     }
-    return JudgeSummary(by_judge=by_judge, by_kind=by_kind, num_entries_of_judges_not_listed=num_not_listed)
+    return JudgeSummary(by_judge=by_judge, by_kind=by_kind, num_entries_of_judges_not_listed=draws.raters.num_rest)
 
 
 def add_intervals(conflicts: ConflictTables, judges: JudgeSummary, graphs: Draws) -> ConflictTables:
@@ -229,12 +307,21 @@ _MEASURES: Mapping[str, Callable[[Floats], Chosen]] = {
     "conflict": lambda sums: _conflicts(sums, start=CONFLICT),
     "ranking": lambda sums: _standing(sums, start=RANKING),
     "others": lambda sums: _standing(sums, start=OTHERS),
-    "earlier": lambda sums: bias.overall(bias.earlier(_position(sums))),
-    "position": lambda sums: bias.earlier(_position(sums)),
-    "places": lambda sums: _concatenate([bias.by_place(_position(sums), size) for size in _SHOWN]),
-    "longer": lambda sums: bias.overall(bias.longer(_length(sums))),
-    "length": lambda sums: bias.longer(_length(sums)),
+    "earlier": lambda sums: sum_pairs(count_earlier(_position(sums))),
+    "position": lambda sums: count_earlier(_position(sums)),
+    "places": lambda sums: _concatenate([count_by_place(_position(sums), size) for size in _SHOWN]),
+    "longer": lambda sums: sum_pairs(count_longer(_length(sums))),
+    "length": lambda sums: count_longer(_length(sums)),
 }
+
+
+Share = TypeVar("Share", bound=Estimate)
+_PLACED_PAIRS = (
+    *({"num_shown": size, "earlier": low + 1, "later": high + 1} for size, low, high in POSITION_PAIRS),
+    {"num_shown": None, "earlier": None, "later": None},
+)
+_PLACES = tuple({"num_shown": size, "place": place + 1} for size in _SHOWN for place in range(size))
+_LENGTHS = tuple({"above": low, "up_to": high} for low, high in pairwise((0.0, *LENGTH_EDGES)))
 
 
 def _quality(totals: UnitSums) -> JudgeQuality:
@@ -246,7 +333,7 @@ def _quality(totals: UnitSums) -> JudgeQuality:
     estimates = {name: flat[start:end] for name, start, end in zip(_MEASURES, starts, ends, strict=True)}
     conflict_ratio, conflict_ratio_of_strict = estimates["conflict"]
     return JudgeQuality(
-        num_judgments=int(sums[[CONFLICT + TIED, CONFLICT + KEPT, CONFLICT + CONFLICTING]].sum()),
+        num_judgments=int(sums[[CONFLICT + UNDECIDED, CONFLICT + KEPT, CONFLICT + CONFLICTING]].sum()),
         num_strict=int(sums[[CONFLICT + KEPT, CONFLICT + CONFLICTING]].sum()),
         conflict_ratio=conflict_ratio,
         conflict_ratio_of_strict=conflict_ratio_of_strict,
@@ -254,51 +341,29 @@ def _quality(totals: UnitSums) -> JudgeQuality:
         others=Standing(agreement=estimates["others"][0], coverage=estimates["others"][1]),
         position=PositionBias(
             earlier=estimates["earlier"][0],
-            pairs=_placed_pairs(estimates["position"]),
-            places=_place_shares(estimates["places"]),
+            pairs=_shares(PlacedPair, _PLACED_PAIRS, estimates["position"]),
+            places=_shares(PlaceShare, _PLACES, estimates["places"]),
         ),
         length=LengthBias(
             longer=estimates["longer"][0],
-            bins=_length_shares(estimates["length"]),
-            num_equal=int(bias.equal_length(_length(sums))),
+            bins=_shares(LengthShare, _LENGTHS, estimates["length"]),
+            num_equal=int(count_equal_length(_length(sums))),
         ),
     )
 
 
-def _placed_pairs(estimates: Sequence[Estimate]) -> tuple[PlacedPair, ...]:
-    places = [*((size, low + 1, high + 1) for size, low, high in bias.POSITION_PAIRS), (None, None, None)]
+def _shares(kind: type[Share], places: Sequence[Mapping[str, Any]], estimates: Sequence[Estimate]) -> tuple[Share, ...]:
+    """Return the shares that have a verdict; ``places`` are the fields that tell them apart."""
     return tuple(
-        PlacedPair(num_shown=size, earlier=earlier, later=later, **_values(estimate))
-        for (size, earlier, later), estimate in zip(places, estimates, strict=True)
+        kind(**place, **msgspec.structs.asdict(estimate))
+        for place, estimate in zip(places, estimates, strict=True)
         if estimate.n
     )
-
-
-def _place_shares(estimates: Sequence[Estimate]) -> tuple[PlaceShare, ...]:
-    places = [(size, place + 1) for size in _SHOWN for place in range(size)]
-    return tuple(
-        PlaceShare(num_shown=size, place=place, **_values(estimate))
-        for (size, place), estimate in zip(places, estimates, strict=True)
-        if estimate.n
-    )
-
-
-def _length_shares(estimates: Sequence[Estimate]) -> tuple[LengthShare, ...]:
-    lows = (0.0, *bias.LENGTH_EDGES)
-    return tuple(
-        LengthShare(above=low, up_to=high, **_values(estimate))
-        for low, high, estimate in zip(lows, bias.LENGTH_EDGES, estimates, strict=False)
-        if estimate.n
-    )
-
-
-def _values(estimate: Estimate) -> JsonObject:
-    return msgspec.structs.asdict(estimate)
 
 
 def _conflicts(sums: Floats, *, start: int) -> Chosen:
     """Count conflicting judgments, among the readable ones and among the strict ones."""
-    conflicting, consistent, tied = (sums[..., start + state] for state in (CONFLICTING, KEPT, TIED))
+    conflicting, consistent, tied = (sums[..., start + state] for state in (CONFLICTING, KEPT, UNDECIDED))
     strict = conflicting + consistent
     return Chosen(np.stack([conflicting, conflicting], axis=-1), np.stack([strict + tied, strict], axis=-1))
 
@@ -311,11 +376,11 @@ def _standing(sums: Floats, *, start: int) -> Chosen:
 
 
 def _position(sums: Floats) -> Floats:
-    return sums[..., POSITION : POSITION + bias.NUM_POSITION]
+    return sums[..., POSITION : POSITION + NUM_POSITION]
 
 
 def _length(sums: Floats) -> Floats:
-    return sums[..., LENGTH : LENGTH + bias.NUM_LENGTH]
+    return sums[..., LENGTH : LENGTH + NUM_LENGTH]
 
 
 def _concatenate(counts: Sequence[Chosen]) -> Chosen:

@@ -16,6 +16,7 @@ from steelyard.core.errors import ConfigError, EvidenceError, choices, listed
 from steelyard.core.numerics import Integers
 from steelyard.core.types import Case, Judgment, Kind, Ranking
 from steelyard.statistics.aggregation import UNCATEGORISED
+from steelyard.statistics.agreement import count_labels, oriented, vote
 
 Aggregate = Literal["none", "majority"]
 """How several verdicts on one pair of a graph are combined: not at all, or by a vote."""
@@ -117,6 +118,14 @@ class Verdicts(NamedTuple):
         """The other position of each strict entry; undefined for the others."""
         return np.where(self.verdict == RIGHT, self.left, self.right)
 
+    def pair_keys(self, width: int) -> Integers:
+        """Return one number for each entry's pair, the same in both orders; ``width`` is above every position.
+
+        It is (graph x width + lower position) x width + higher position, so that numbers sort like these.
+        """
+        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
+        return (self.graph.astype(np.int64) * width + low) * width + high
+
     def where(self, mask: NDArray[np.bool_]) -> "Verdicts":
         """Return the entries for which the mask is true."""
         return Verdicts(*(column[mask] for column in self))
@@ -155,6 +164,11 @@ class JudgmentTable(NamedTuple):
     judges: tuple[str, ...]
     kinds: tuple[str, ...]
     num_responses: Integers
+
+    @property
+    def first_response(self) -> Integers:
+        """Return the position of each case's first response among the responses of all cases."""
+        return np.cumsum(self.num_responses) - self.num_responses
 
 
 CaseVisitor = Callable[[Case, dict[str, int], Sequence[Judgment]], None]
@@ -248,28 +262,22 @@ def edges_of(verdicts: Verdicts, aggregate: Aggregate = "none") -> Edges:
 def majority(verdicts: Verdicts) -> Verdicts:
     """Return one verdict a compared pair: the option (one response, the other, tie) with strictly most votes, else tie.
 
-    The caller removes ``none`` verdicts first: they do not vote. ``left`` is the lower position in the result.
+    The caller removes ``none`` verdicts first: they do not vote. ``left`` is the lower position in the result, whose
+    pairs are sorted by graph and positions.
     """
-    pairs, span, (lows, highs, ties) = _votes(verdicts)
-    winner = np.select([lows > np.maximum(highs, ties), highs > np.maximum(lows, ties)], [LEFT, RIGHT], TIE)
-    return Verdicts(pairs // span**2, pairs // span % span, pairs % span, winner)
+    pairs, width, votes = _votes(verdicts)
+    return Verdicts(pairs // width**2, pairs // width % width, pairs % width, vote(votes))
 
 
 def num_split_votes(verdicts: Verdicts) -> int:
     """Count the compared pairs whose vote has no single leading option: `majority` makes them ties."""
-    _, _, counts = _votes(verdicts.where(verdicts.verdict != NONE))
-    most = counts.max(axis=0)
-    return int(((counts == most).sum(axis=0) > 1).sum())
+    _, _, votes = _votes(verdicts.where(verdicts.verdict != NONE))
+    is_leading = votes == votes.max(axis=1, keepdims=True)
+    return int((is_leading.sum(axis=1) > 1).sum())
 
 
 def _votes(verdicts: Verdicts) -> tuple[Integers, int, Integers]:
-    """Return the compared pairs as codes, the base of these codes, and the votes for low, high and tie: (3, pair)."""
-    low, high = np.minimum(verdicts.left, verdicts.right), np.maximum(verdicts.left, verdicts.right)
-    span = int(high.max(initial=0)) + 1
-    key = (verdicts.graph.astype(np.int64) * span + low) * span + high
-    pairs, pair = np.unique(key, return_inverse=True)
-    for_low = verdicts.is_strict & (verdicts.better == low)
-    for_high = verdicts.is_strict & (verdicts.better == high)
-    tied = verdicts.verdict == TIE
-    counts = [np.bincount(pair[option], minlength=len(pairs)) for option in (for_low, for_high, tied)]
-    return pairs, span, np.array(counts)
+    """Return the keys of the compared pairs, the width of the keys, and the votes (pair, 3) for low, high and tie."""
+    width = int(max(verdicts.left.max(initial=0), verdicts.right.max(initial=0))) + 1
+    pairs, pair = np.unique(verdicts.pair_keys(width), return_inverse=True)
+    return pairs, width, count_labels(pair, oriented(*verdicts[1:]), len(pairs))

@@ -13,10 +13,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from steelyard.core.numerics import Floats, Integers
-from steelyard.ranking.dawid_skene import Pairs, Votes, answers_at, by_dawid_skene, count_labels, pair_keys
+from steelyard.ranking.dawid_skene import Pairs, Votes, answers_at, by_dawid_skene, pair_keys
 from steelyard.ranking.judgment_table import Aggregate, Verdicts, edges_of
 from steelyard.ranking.tiers import tiers_of
-from steelyard.statistics.agreement import FIRST, SECOND, TIED
+from steelyard.statistics.agreement import FIRST, SECOND, TIED, count_labels
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import (
     MOST_UNITS,

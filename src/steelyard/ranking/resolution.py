@@ -65,10 +65,6 @@ class ResolveCounts(NamedTuple):
     unranked_responses: int = 0
     split_votes: int = 0
 
-    def plus(self, other: "ResolveCounts") -> "ResolveCounts":
-        """Return the sums of both."""
-        return ResolveCounts(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
-
     def warnings(self) -> dict[str, int]:
         """Return the counts under the names of ``run.json``. Two are included even if 0."""
         rare = {

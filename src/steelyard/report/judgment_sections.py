@@ -32,8 +32,7 @@ from steelyard.evaluation.tables import (
 )
 from steelyard.ranking.author_strength import AuthorStrengths
 from steelyard.ranking.conflicts import Conflicts, ConflictTables
-from steelyard.ranking.judge_agreement import AgreementSummary
-from steelyard.ranking.judge_summary import JudgeQuality, LengthBias, PlacedPair, PositionBias
+from steelyard.ranking.judge_summary import AgreementSummary, JudgeQuality, LengthBias, PlacedPair, PositionBias
 from steelyard.ranking.resolution import ResolveSummary
 from steelyard.report.page import Card, Section
 from steelyard.statistics.intervals import Estimate

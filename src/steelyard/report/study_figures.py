@@ -6,8 +6,8 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.core.types import JsonObject
+from steelyard.curation.filter_study import FilterPrecision, PrecisionStudy
 from steelyard.curation.filter_trials import ShareTrial
-from steelyard.curation.filtering import FilterPrecision, PrecisionStudy
 from steelyard.statistics.intervals import Estimate
 
 _INK, _SEED, _FONT = "#1f6f6b", "#b5812f", "Noto Sans, Noto Sans CJK SC, sans-serif"

@@ -17,7 +17,7 @@ from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Format
 from steelyard.core.types import Case, JsonObject
 from steelyard.curation.format_support import AS_READ, has_pair_rows
-from steelyard.curation.pair_rows import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
+from steelyard.curation.joining import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
 from steelyard.io.atomic import part_folder, sweep_parts
 from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.io.progress import log, track

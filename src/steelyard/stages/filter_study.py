@@ -11,16 +11,19 @@ from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.plugins import load
 from steelyard.core.protocols import TrainableModel
 from steelyard.core.types import Counts, Record, Run
-from steelyard.curation.filter_study import Config, Study, num_unlisted, read_study
-from steelyard.curation.filter_trials import ShareTrial, fit_pairs, run_trials, verdict_margins
-from steelyard.curation.filtering import (
+from steelyard.curation.filter_study import (
     AGREES,
+    Config,
     PrecisionStudy,
+    Study,
     apply_filters,
     area_under_curve,
+    num_unlisted,
     precision_by_preference,
     precision_of_filters,
+    read_study,
 )
+from steelyard.curation.filter_trials import ShareTrial, fit_pairs, run_trials, verdict_margins
 from steelyard.io.atomic import atomic_write, write_text
 from steelyard.io.cases import read_cases
 from steelyard.io.lines import check_readable

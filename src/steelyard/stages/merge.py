@@ -10,7 +10,7 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.types import Case, Counts, Record, Run
-from steelyard.curation.case_union import union
+from steelyard.curation.joining import union
 from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage

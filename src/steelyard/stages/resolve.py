@@ -27,11 +27,11 @@ from steelyard.io.progress import bar
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.tables import is_parquet
 from steelyard.ranking.annotation_features import TraitCollector
-from steelyard.ranking.author_strength import Ties
-from steelyard.ranking.conflicts import NO_SUMS, GroupedSums, conflict_tables
+from steelyard.ranking.author_strength import Ties, author_strengths
+from steelyard.ranking.conflicts import NO_SUMS, GroupedSums, add_sums, conflict_tables
 from steelyard.ranking.dawid_skene import RaterFit, VoteCollector, VoteColumns, vote_columns
 from steelyard.ranking.judge_quality import JudgeQualityCounts, judge_quality_counts
-from steelyard.ranking.judge_summary import QualityTables, add_intervals
+from steelyard.ranking.judge_summary import QualityTables, add_intervals, agreement_summary, judge_summary
 from steelyard.ranking.judgment_table import (
     EVERYTHING,
     Aggregate,
@@ -131,15 +131,14 @@ def _summary(totals: _Totals, config: Config) -> ResolveSummary:
     rater_model = totals.raters.summary() if totals.raters else None
     if not config.quality:
         return ResolveSummary(conflicts=conflicts, unranked_responses=num_unranked, rater_model=rater_model)
-    tables = totals.quality
-    draws = tables.draw(seed=config.seed)
-    judges = tables.judges(draws)
+    draws = totals.quality.draw(seed=config.seed)
+    judges = judge_summary(draws)
     return ResolveSummary(
         conflicts=add_intervals(conflicts, judges, draws.graphs),
         unranked_responses=num_unranked,
         judges=judges,
-        agreement=tables.agreement(draws),
-        authors=tables.authors(draws, ties=config.author_ties),
+        agreement=agreement_summary(draws.agreement),
+        authors=author_strengths(draws.authors, ties=config.author_ties),
         rater_model=rater_model,
     )
 
@@ -160,7 +159,7 @@ def _resolve_file(path: Path, out: Path, config: Config, engine: Engine) -> _Tot
             lines = pending.popleft().lines
             file.write(_join(lines, resolved))
             digests += resolved.digests
-            sums, counts = sums.plus(resolved.sums), counts.plus(resolved.counts)
+            sums, counts = add_sums(sums, resolved.sums), add_sums(counts, resolved.counts)
             if resolved.quality is not None:
                 quality.add(resolved.quality)
             progress.advance(sum(map(len, lines)) / 1e6)

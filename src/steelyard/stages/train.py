@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.core.types import Case, Run
-from steelyard.curation.pair_rows import num_rows_apart
+from steelyard.curation.joining import num_rows_apart
 from steelyard.io.cases import read_cases
 from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, file_hash, read_run

@@ -7,9 +7,9 @@ In reading order:
 - `bootstrap`: the bootstrap over prompts within strata; `unit_bootstrap`: without strata, for judgments and pairs;
   `distinct`: why it is fast.
 - `intervals`: `Estimate`, and how an interval and a p-value follow from resamples.
-- `aggregation`, `headline`, `prompt_means`: from sums to the numbers of an evaluation.
-- `significance`, `standings`: differences between models, and their ranks.
-- `agreement`, `bias`: agreement of raters beyond chance, position and length bias of judges.
+- `aggregation`, `prompt_means`: from sums to the numbers of an evaluation, and the headline of a bench.
+- `significance`: differences between models, and their ranks.
+- `agreement`: agreement of raters beyond chance.
 - `tolerance`: equality of scores up to rounding.
 
 The measures of an evaluation (rank correlation, calibration, regret) are in `evaluation.measures`.

@@ -49,8 +49,13 @@ def oriented(left: Integers, right: Integers, label: Integers) -> Integers:
     return np.where(left > right, _TURNED[label], label)
 
 
-def vote(counts: Integers) -> Integers:
-    """Return the label with strictly most votes, else a tie: counts of labels (…, 3) to (…)."""
+def count_labels(place: Integers, label: Integers, size: int) -> Integers:
+    """Count the labels at each place below ``size``: (place, 3). ``place`` and ``label`` have one entry per label."""
+    return np.bincount(place * NUM_LABELS + label, minlength=size * NUM_LABELS).reshape(size, NUM_LABELS)
+
+
+def vote(counts: Integers | Floats) -> Integers:
+    """Return the label with strictly most votes, else a tie: counts or probabilities of labels (…, 3) to (…)."""
     first, second, tied = counts[..., FIRST], counts[..., SECOND], counts[..., TIED]
     return np.select([first > np.maximum(second, tied), second > np.maximum(first, tied)], [FIRST, SECOND], TIED)
 
@@ -62,8 +67,7 @@ def labels_of(item: Integers, rater: Integers, label: Integers) -> Labels:
     num_raters = int(rater.max(initial=0)) + 1
     code = item.astype(np.int64) * num_raters + rater
     pairs, place = distinct_codes(code, int(code.max(initial=-1)) + 1)
-    counts = np.bincount(place * NUM_LABELS + label, minlength=len(pairs) * NUM_LABELS)
-    return Labels(pairs // num_raters, pairs % num_raters, vote(counts.reshape(-1, NUM_LABELS)))
+    return Labels(pairs // num_raters, pairs % num_raters, vote(count_labels(place, label, len(pairs))))
 
 
 def compared(labels: Labels) -> Compared:
@@ -91,7 +95,7 @@ def coincidences(labels: Labels, group: Integers, num_groups: int) -> Floats:
     """
     start = np.flatnonzero(np.diff(labels.item, prepend=-1))
     place = np.repeat(np.arange(len(start)), np.diff(start, append=len(labels.item)))
-    counts = np.bincount(place * NUM_LABELS + labels.label, minlength=len(start) * NUM_LABELS).reshape(-1, NUM_LABELS)
+    counts = count_labels(place, labels.label, len(start))
     several = counts.sum(axis=1) > 1
     counts, item_group = counts[several].astype(np.float64), group[start][several]
     pairs = counts[:, :, None] * (counts[:, None, :] - np.eye(NUM_LABELS))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.numerics import Integers
+from steelyard.core.numerics import Booleans, Integers
 
 _DENSE = 64
 _LARGEST_CODE = 2**62
@@ -34,6 +34,14 @@ def distinct_codes(code: Integers, bound: int) -> tuple[Integers, Integers]:
     place_of = np.empty(bound, np.int64)
     place_of[codes] = np.arange(len(codes))
     return codes, place_of[code]
+
+
+def find_codes(codes: Integers, wanted: Integers) -> tuple[Integers, Booleans]:
+    """Return the position of each wanted code among sorted ``codes``, and whether it is one of them."""
+    if not len(codes):
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
+    place = np.searchsorted(codes, wanted).clip(max=len(codes) - 1)
+    return place, codes[place] == wanted
 
 
 def distinct_rows(table: Integers) -> DistinctRows:

@@ -1,17 +1,21 @@
-"""Differences between models on the same prompts: paired tests, corrections for many tests, and trends over sizes."""
+"""Differences between models on the same prompts: paired tests, corrections for many tests, trends over sizes, ranks.
 
-from collections.abc import Sequence
+Ranks of many models: how often each has each rank in the resamples, and which models differ significantly.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.numerics import Booleans, Floats, Integers
+from steelyard.core.numerics import Booleans, Floats, Integers, derived_seed
 from steelyard.core.types import JsonObject
-from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, Share, by_category, macro
-from steelyard.statistics.bootstrap import Items, cell_sums, difference_items, resample
+from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, Formula, Share, by_category, macro
+from steelyard.statistics.bootstrap import Items, Totals, cell_sums, difference_items, resample
 from steelyard.statistics.groups import Layout
-from steelyard.statistics.intervals import Difference, Estimate, difference
-from steelyard.statistics.pair_counts import EXACT, NUM_COLUMNS, PAIRS
+from steelyard.statistics.intervals import Difference, Estimate, Evidence, difference
+from steelyard.statistics.pair_counts import EXACT, NUM_COLUMNS, PAIRS, UnscoredPairs, with_unscored_right
 
 NUM_RESAMPLES = 2_000
 """The resamples of a paired difference, equal in every stage so that one difference has one interval."""
@@ -164,3 +168,176 @@ def _slope_weights(sizes: Sequence[float]) -> Floats:
     doublings = np.log2(np.asarray(sizes, dtype=np.float64))
     centred = doublings - doublings.mean()
     return centred / (centred**2).sum()
+
+
+_LEVEL = 0.05
+_NUMBERS_AT_A_TIME = 20_000_000
+
+
+class Standings(NamedTuple):
+    """The ranks of models, in the order of their tables. All arrays hold floats between 0 and 1.
+
+    ``value``: the headline, shape (model,). ``rank_shares``: the share of resamples in which a model has a rank, shape
+    (model, rank); tied models share their ranks evenly. ``ranks``: the best and worst rank that the data allow.
+    ``groups``: models with a common letter do not differ significantly. ``p_corrected``: by pair of positions, Holm
+    over all pairs. ``p_bounded``: the same of the larger of two p-values, the plain one and that with the pairs right
+    that only the worse model has no score for; ranks and groups follow it.
+    """
+
+    value: Floats
+    rank_shares: Floats
+    ranks: tuple[tuple[int, int], ...]
+    groups: tuple[str, ...]
+    p_corrected: dict[tuple[int, int], float]
+    p_bounded: dict[tuple[int, int], float]
+
+
+class Headlines(NamedTuple):
+    """The headline of each model: of the prompts, shape (model,), and of their resamples, (resample, model).
+
+    ``discordance``: the headline that the absolute differences of two models would have, shape (model, model).
+    """
+
+    point: Floats
+    resampled: Floats
+    discordance: Floats
+    evidence: Evidence
+
+    def minus(self, first: int, second: int, n: float) -> Difference:
+        """Return the headline of one model minus that of another."""
+        discordance = float(self.discordance[first, second])
+        return difference(
+            float(self.point[first] - self.point[second]),
+            self.resampled[:, first] - self.resampled[:, second],
+            n,
+            self.evidence,
+            discordance=None if np.isnan(discordance) else discordance,
+        )
+
+
+class HeadlineBootstrap(NamedTuple):
+    """The layout of the prompts, the formula of the headline, and the number of resamples."""
+
+    layout: Layout
+    formula: Formula
+    num_resamples: int
+    seed: int
+
+    def draw(self, tables: Sequence[Integers]) -> Headlines:
+        """Return the headlines of several models in the same resamples (a paired bootstrap)."""
+        side_by_side = np.concatenate(tables, axis=1)
+        # Many columns, above all denominators, are the same for all models: each is drawn once.
+        statistics, place = np.unique(side_by_side, axis=1, return_inverse=True)
+        columns = place.reshape(len(tables), -1)
+        points: list[Totals] = []
+        resampled: list[Floats] = []
+        for totals in self._chunks(statistics):
+            resampled.append(np.stack([self.formula(totals.resampled[..., each]) for each in columns], axis=1))
+            points.append(totals._replace(resampled=totals.resampled[:0]))
+        point = np.array([float(self.formula(points[0].point[:, each])) for each in columns])
+        discordance = np.zeros((len(tables),) * 2)
+        for first, second in combinations(range(len(tables)), 2):
+            pair = self._discordance(tables[first], tables[second])
+            discordance[first, second] = discordance[second, first] = pair
+        return Headlines(point, np.concatenate(resampled), discordance, points[0].evidence())
+
+    def bounded_p(
+        self,
+        tables: Sequence[Integers],
+        unscored: Sequence[UnscoredPairs],
+        pair: tuple[int, int],
+        headlines: Headlines,
+    ) -> float:
+        """Return the p-value of a pair with the pairs right that only the worse model has no score for; 0 without any.
+
+        It is 1 if the other model is then no longer the better one.
+        """
+        better, worse = sorted(pair, key=lambda index: -headlines.point[index])
+        table = with_unscored_right(tables[worse], unscored[worse], unscored[better])
+        if table is None:
+            return 0.0
+        tested = self.draw([tables[better], table]).minus(0, 1, len(table))
+        return tested.p if (tested.estimate.value or 0.0) > 0 else 1.0
+
+    def _chunks(self, statistics: Integers) -> Iterator[Totals]:
+        """Yield the totals of the prompts, each time with a part of the resamples."""
+        step = max(1, _NUMBERS_AT_A_TIME // (len(self.layout.cells) * statistics.shape[1]))
+        for number, start in enumerate(range(0, self.num_resamples, step)):
+            items = Items(self.layout, statistics, min(step, self.num_resamples - start))
+            yield resample(items, seed=derived_seed(self.seed, "standings", str(number)))
+
+    def _discordance(self, first: Integers, second: Integers) -> float:
+        """Return the headline that the absolute differences by prompt would have.
+
+        Columns that are equal throughout are denominators, or carry no difference: their contribution is subtracted.
+        """
+        distance = np.abs(first - second)
+        differs = distance.any(axis=0)
+        with_differences = float(self.formula(cell_sums(self.layout, np.where(differs, distance, first))))
+        return with_differences - float(self.formula(cell_sums(self.layout, np.where(differs, 0, first))))
+
+
+def standings(
+    bootstrap: HeadlineBootstrap, tables: Sequence[Integers], unscored: Sequence[UnscoredPairs] = ()
+) -> Standings:
+    """Rank models by a headline; ``tables`` are their statistics, each of shape (prompt, column).
+
+    ``unscored`` has an entry a model; empty if all of them scored all pairs.
+    """
+    headlines = bootstrap.draw(tables)
+    point, pairs = headlines.point, list(combinations(range(len(tables)), 2))
+    p_values = [headlines.minus(*pair, len(tables[0])).p for pair in pairs]
+    bounds = [
+        max(p, bootstrap.bounded_p(tables, unscored, pair, headlines) if unscored and p < _LEVEL else 0.0)
+        for p, pair in zip(p_values, pairs, strict=True)
+    ]
+    corrected, bounded = holm(p_values), holm(bounds)
+    is_better = np.zeros((len(tables),) * 2, dtype=bool)
+    for (first, second), p_value in zip(pairs, bounded, strict=True):
+        if p_value < _LEVEL and point[first] != point[second]:
+            is_better[(first, second) if point[first] > point[second] else (second, first)] = True
+    return Standings(
+        point,
+        rank_shares(headlines.resampled),
+        tuple(significant_ranks(is_better)),
+        letter_groups(point, is_better),
+        dict(zip(pairs, corrected, strict=True)),
+        dict(zip(pairs, bounded, strict=True)),
+    )
+
+
+def rank_shares(drawn: Floats) -> Floats:
+    """Return the share of rows in which each column has each rank, greatest first; ties share their ranks evenly."""
+    num_models = drawn.shape[1]
+    shares = np.zeros((num_models, num_models))
+    for model in range(num_models):
+        above = (drawn > drawn[:, model : model + 1]).sum(axis=1)
+        equal = (drawn == drawn[:, model : model + 1]).sum(axis=1)
+        for rank in range(num_models):
+            shares[model, rank] = (((above <= rank) & (rank < above + equal)) / equal).mean()
+    return shares
+
+
+def letter_groups(value: Floats, is_better: Booleans) -> tuple[str, ...]:
+    """Return a compact letter display: models share a letter exactly if none between them differ.
+
+    ``is_better``: shape (model, model), true if the model of the row is significantly better.
+    """
+    order = np.argsort(-value, kind="stable")
+    differs = is_better | is_better.T
+    runs: list[tuple[int, int]] = []
+    for start in range(len(order)):
+        end = start
+        while end + 1 < len(order) and not differs[np.ix_(order[start : end + 2], order[start : end + 2])].any():
+            end += 1
+        if not runs or end > runs[-1][1]:
+            runs.append((start, end))
+    letters = [""] * len(order)
+    for number, (start, end) in enumerate(runs):
+        for place in range(start, end + 1):
+            letters[order[place]] += _letter(number)
+    return tuple(letters)
+
+
+def _letter(number: int) -> str:
+    return chr(ord("a") + number) if number < 26 else f"({number + 1})"

@@ -85,7 +85,7 @@ class Tally:
     def draw(self, *, seed: int, num_resamples: int = 1000) -> "Draws":
         """Draw the units. One drawing serves all groups, so that their resamples correspond."""
         used = self._cells[self._cells.any(axis=1)]
-        return Draws(self._place, used, _unit_weights(seed, num_resamples, len(used)), self.width)
+        return Draws(self._place, used, _unit_weights(seed, num_resamples, len(used)), self.width, self.num_rest)
 
     def _find(self, group: Group) -> int:
         """Return the position of the group, or of the one that it is counted in."""
@@ -118,13 +118,14 @@ class UnitSums(NamedTuple):
 class Draws(NamedTuple):
     """Resamples of a tally. ``cells``: (unit, group * column); ``weights``: how often a unit is drawn (resample, unit).
 
-    ``place`` is the position of each group.
+    ``place`` is the position of each group, ``num_rest`` the number of entries counted in a rest group.
     """
 
     place: dict[Group, int]
     cells: Floats
     weights: NDArray[np.float32]
     width: int
+    num_rest: int
 
     @property
     def groups(self) -> tuple[Group, ...]:

@@ -16,7 +16,7 @@ from steelyard.core.types import Run
 
 if TYPE_CHECKING:
     from steelyard.evaluation.languages import LanguagesSummary
-    from steelyard.statistics.headline import Drop
+    from steelyard.statistics.aggregation import Drop
 
 
 def lines(run: "Run[LanguagesSummary]", out: Path) -> Iterator[str | TerminalTable]:

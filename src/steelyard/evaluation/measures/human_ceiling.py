@@ -25,6 +25,7 @@ from steelyard.evaluation.measure import (
 )
 from steelyard.evaluation.tables import plain_estimate, plain_row, word
 from steelyard.ranking.conflicts import compare_with_tiers
+from steelyard.ranking.judge_quality import tiers_of_others
 from steelyard.ranking.judgment_table import (
     NONE,
     TIE,
@@ -34,7 +35,6 @@ from steelyard.ranking.judgment_table import (
     edges_of,
     judgment_table,
 )
-from steelyard.ranking.leave_one_out import tiers_of_others
 from steelyard.ranking.tiers import tiers_of
 from steelyard.statistics.bootstrap import Blocks
 from steelyard.statistics.intervals import SHARE, needs_prompts

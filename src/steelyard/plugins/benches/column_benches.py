@@ -18,20 +18,20 @@ from steelyard.core.numerics import Floats, Integers
 from steelyard.core.plugins import without_settings
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.plugins.benches.subset_benches import Benchmark, check_subset, overall
-from steelyard.statistics.aggregation import estimate
-from steelyard.statistics.bootstrap import Totals
-from steelyard.statistics.groups import Cell, prompt_names
-from steelyard.statistics.headline import (
+from steelyard.statistics.aggregation import (
     NONE_LEFT_OUT,
     Breakdown,
     Formula,
     LeftOut,
     Part,
+    estimate,
     mean_of_sections,
     missing_parts,
     num_prompts,
     subset_of,
 )
+from steelyard.statistics.bootstrap import Totals
+from steelyard.statistics.groups import Cell, prompt_names
 from steelyard.statistics.pair_counts import NUM_COLUMNS
 
 TIES = "Ties"

@@ -12,23 +12,28 @@ from steelyard.core.numerics import Floats
 from steelyard.core.plugins import Plugin
 from steelyard.core.types import Case, JsonObject
 from steelyard.plugins.benches.subset_benches import Benchmark, check_subset, overall
-from steelyard.statistics.aggregation import ACCURACY, Groups, estimate, estimate_groups, group_cells, shares
-from steelyard.statistics.bootstrap import Totals
-from steelyard.statistics.headline import (
+from steelyard.statistics.aggregation import (
+    ACCURACY,
     NONE_LEFT_OUT,
     Breakdown,
     Formula,
+    Groups,
     Headline,
     LanguageTotals,
     LeftOut,
     Part,
     by_language,
     drop,
+    estimate,
+    estimate_groups,
+    group_cells,
     mean_of_sections,
     missing_parts,
     num_prompts,
+    shares,
     subset_of,
 )
+from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.intervals import Estimate
 
 

@@ -18,7 +18,13 @@ from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.statistics.aggregation import (
     ACCURACY,
     EXACT_MATCH,
+    NONE_LEFT_OUT,
+    Breakdown,
+    Formula,
     Groups,
+    Headline,
+    LeftOut,
+    Part,
     Share,
     by_category,
     estimate_difference,
@@ -26,22 +32,14 @@ from steelyard.statistics.aggregation import (
     estimate_macro,
     group_cells,
     macro,
-)
-from steelyard.statistics.bootstrap import Totals
-from steelyard.statistics.groups import Cell, prompt_names
-from steelyard.statistics.headline import (
-    NONE_LEFT_OUT,
-    Breakdown,
-    Formula,
-    Headline,
-    LeftOut,
-    Part,
     mean_accuracy,
     mean_of_sections,
     missing_parts,
     num_prompts,
     subset_of,
 )
+from steelyard.statistics.bootstrap import Totals
+from steelyard.statistics.groups import Cell, prompt_names
 from steelyard.statistics.pair_counts import PAIRS
 
 CHEEMS_PUBLISHED = {"open_prompt": 1146, "human_instruction": 1346}
