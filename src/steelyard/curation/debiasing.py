@@ -184,7 +184,7 @@ def priority(case: Case, pair: IndexedPair, *, seed: int) -> int:
 
 
 def is_matched(pair: IndexedPair, lengths: Sequence[float], closeness: float) -> bool:
-    """Return whether the two lengths differ by at most a share of the longer one: they hardly tell the pair apart."""
+    """Return whether the two lengths differ by at most a share of the longer one."""
     better, worse = lengths[pair.better], lengths[pair.worse]
     return abs(better - worse) <= closeness * max(better, worse)
 

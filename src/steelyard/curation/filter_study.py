@@ -124,16 +124,15 @@ def read_study(cases: Sequence[Case], config: Config, *, where: str) -> Study:
 
 def num_unlisted(study: Study) -> int:
     """Count the judge's strict verdicts on pairs that their case, which lists pairs, does not list either way."""
-    listed = [_listed_ends(case) for case in study.cases]
+    listed = [
+        None if case.pairs is None else {frozenset(pair[:2]) for pair in pairs_of(case, "listed")}
+        for case in study.cases
+    ]
     return sum(
         ends is not None and frozenset((better, worse)) not in ends
         for case, better, worse in zip(*(column.tolist() for column in study.judged), strict=True)
         for ends in (listed[case],)
     )
-
-
-def _listed_ends(case: Case) -> set[frozenset[int]] | None:
-    return None if case.pairs is None else {frozenset(pair[:2]) for pair in pairs_of(case, "listed")}
 
 
 def _verdicts_of(cases: Sequence[Case], config: Config, where: str) -> Verdicts:

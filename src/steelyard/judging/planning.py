@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, count
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from steelyard.core.checks import content_id
@@ -75,20 +76,7 @@ def add_verdicts(case: Case, answers: Sequence[Mapping[str, Answer]], *, by: str
         else:
             judgments += [_judgment(verdict, judge=by, task=task, ids=taken) for verdict in members[by].verdicts]
         ratings += _ratings(members[by], by, task=task, ids=taken)
-    return with_evidence(case, judgments, ratings)
-
-
-def with_evidence(case: Case, judgments: Sequence[Judgment], ratings: Sequence[Rating]) -> Case:
-    """Return the case with these judgments and ratings."""
-    return Case(
-        prompt=case.prompt,
-        responses=case.responses,
-        judgments=tuple(judgments),
-        ratings=tuple(ratings),
-        ranking=case.ranking,
-        pairs=case.pairs,
-        meta=case.meta,
-    )
+    return msgspec.structs.replace(case, judgments=tuple(judgments), ratings=tuple(ratings))
 
 
 def _judgment(verdict: PairVerdict, *, judge: str, task: str, ids: set[str]) -> Judgment:
@@ -123,23 +111,15 @@ def _order(showing: Showing) -> JsonObject:
 def _replies(verdict: PairVerdict, *, judge: str, task: str, ids: set[str]) -> Iterator[Judgment]:
     for showing in verdict.showings:
         label: Verdict = showing.outcome if showing.outcome in ("left", "right", "tie") else "none"
+        pair = [verdict.left, verdict.right]
+        key: JsonObject = {"task": task, "judge": judge, "pair": pair, "shown": list(showing.shown)}
         yield Judgment(
             left=verdict.left,
             right=verdict.right,
             verdict=label,
             judge=judge,
             kind="llm",
-            id=_free(
-                ids,
-                content_id(
-                    {
-                        "task": task,
-                        "judge": judge,
-                        "pair": [verdict.left, verdict.right],
-                        "shown": list(showing.shown),
-                    }
-                ),
-            ),
+            id=_free(ids, content_id(key)),
             task=task,
             shown=showing.shown,
             reason=_reason(showing.outcome, showing.detail) if label == "none" else None,

@@ -164,10 +164,6 @@ _REPORTS = (
 )
 
 
-def _negated(sentence: str) -> bool:
-    return _NEGATION.search(sentence) is not None
-
-
 def _reported(sentence: str) -> bool:
     return any(report.search(sentence) for report in _REPORTS)
 
@@ -253,7 +249,10 @@ def _read_marks(text: str, mark: re.Pattern[str], labels: Sequence[str]) -> Pars
     at_ends = [line for line in dict.fromkeys(lines[:1] + lines[-1:]) if mark.search(line)]
     if not at_ends:
         return ParsedReply(None, "the verdict stands inside the text")
-    for is_spoilt, detail in ((_negated, "the verdict is negated"), (_reported, "the verdict is someone else's")):
+    for is_spoilt, detail in (
+        (_NEGATION.search, "the verdict is negated"),
+        (_reported, "the verdict is someone else's"),
+    ):
         if any(_has_spoilt_mark(line, mark, is_spoilt) for line in lines):
             return ParsedReply(None, detail)
     return agreed
@@ -277,7 +276,7 @@ def _verdict_line(pattern: re.Pattern[str], line: str) -> re.Match[str] | None:
     return pattern.fullmatch(words) if len(words) <= _LONGEST_VERDICT_LINE else None
 
 
-def _has_spoilt_mark(line: str, mark: re.Pattern[str], is_spoilt: Callable[[str], bool]) -> bool:
+def _has_spoilt_mark(line: str, mark: re.Pattern[str], is_spoilt: Callable[[str], object]) -> bool:
     """Return whether a sentence that holds a mark also holds words that make it no plain verdict."""
     start = 0
     sentences = []

@@ -103,7 +103,7 @@ class RankedGraphs(NamedTuple):
     """Judgments with the ranking of their graph: ``verdicts.graph`` is a graph's number, ``tiers`` has a row a graph.
 
     ``owner`` is for each graph the case's position times the number of owners (judges or kinds), plus the owner.
-    ``is_kept`` says of each strict judgment whether the ranking of its graph puts its better response above the worse.
+    ``is_kept``: whether the ranking of its graph puts a strict judgment's better response above the worse.
     """
 
     verdicts: Verdicts

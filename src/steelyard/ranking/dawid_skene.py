@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.numerics import Floats, Integers
+from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import Record
 from steelyard.ranking.judgment_table import NONE, JudgmentTable, NameNumbers, Verdicts
 from steelyard.statistics.agreement import FIRST, NUM_LABELS, SECOND, TIED, count_labels, oriented, vote
@@ -29,6 +29,10 @@ class Pairs(NamedTuple):
     first: Integers
     second: Integers
 
+    def where(self, mask: Booleans) -> "Pairs":
+        """Return the pairs for which the mask is true."""
+        return Pairs(*(column[mask] for column in self))
+
 
 class Votes(NamedTuple):
     """One entry a verdict on a pair: the rater, and whether the first is better (0), the second (1), or neither (2)."""
@@ -39,7 +43,7 @@ class Votes(NamedTuple):
 
     @property
     def num_raters(self) -> int:
-        """The highest number of a rater, plus one."""
+        """Return the highest number of a rater, plus one."""
         return int(self.rater.max(initial=-1)) + 1
 
 

@@ -51,7 +51,8 @@ class _Rows(NamedTuple):
     """A row for each graph of a judge and each compared pair of its case, without the votes of that judge."""
 
     graph: Integers
-    key: Integers
+    low: Integers
+    high: Integers
     votes: Integers
 
 
@@ -75,24 +76,22 @@ def tiers_of_others(by_judge: RankedGraphs, num_judges: int, aggregate: Aggregat
     """
     if num_judges <= 1:
         return np.full_like(by_judge.tiers, -1)
-    rows, width = _rows(by_judge, num_judges)
+    rows = _rows(by_judge, num_judges)
     first, second, tied = (rows.votes[:, label] for label in (FIRST, SECOND, TIED))
     if aggregate == "majority":
         voted, any_vote = vote(rows.votes), rows.votes.any(axis=1)
         down, up = any_vote & (voted != SECOND), any_vote & (voted != FIRST)
     else:
         down, up = first + tied > 0, second + tied > 0
-    low, high = rows.key // width % width, rows.key % width
     edges = Edges(
         np.concatenate([rows.graph[down], rows.graph[up]]),
-        np.concatenate([low[down], high[up]]),
-        np.concatenate([high[down], low[up]]),
+        np.concatenate([rows.low[down], rows.high[up]]),
+        np.concatenate([rows.high[down], rows.low[up]]),
     )
     return tiers_of(edges, by_judge.num_responses)
 
 
-def _rows(by_judge: RankedGraphs, num_judges: int) -> tuple[_Rows, int]:
-    """Return the rows and the width in key = (case x width + lower position) x width + higher position."""
+def _rows(by_judge: RankedGraphs, num_judges: int) -> _Rows:
     verdicts = by_judge.verdicts.where(by_judge.verdicts.verdict != NONE)
     width = max(1, int(by_judge.num_responses.max(initial=1)))
     case_of = by_judge.owner // num_judges
@@ -108,7 +107,8 @@ def _rows(by_judge: RankedGraphs, num_judges: int) -> tuple[_Rows, int]:
     graph = np.repeat(np.arange(len(case_of)), num_rows)
     cell_of_row = np.arange(len(graph)) - start[graph]
     of_judge = count_labels(start[verdicts.graph] + cell, label, len(graph))
-    return _Rows(graph, keys[cell_of_row], votes[cell_of_row] - of_judge), width
+    pair = keys[cell_of_row]
+    return _Rows(graph, pair // width % width, pair % width, votes[cell_of_row] - of_judge)
 
 
 class JudgeQualityCounts(NamedTuple):
@@ -138,7 +138,7 @@ class _EntryPart(NamedTuple):
 def judge_quality_counts(
     table: JudgmentTable, graphs: ConflictGraphs, traits: Traits, aggregate: Aggregate
 ) -> JudgeQualityCounts:
-    """What the batch adds to each table; ``graphs`` and ``traits`` are of the same table."""
+    """Return what the batch adds to each table; ``graphs`` and ``traits`` belong to the same judgments."""
     unit = traits.unit[table.verdicts.graph]
     return JudgeQualityCounts(
         _raters(table, graphs, traits, unit, aggregate=aggregate),
@@ -162,10 +162,11 @@ def _raters(
     code = table.judge * num_kinds + table.kind
     codes, rater = distinct_codes(code, len(table.judges) * num_kinds)
     groups = [("judge", table.judges[code // num_kinds], table.kinds[code % num_kinds]) for code in codes.tolist()]
+    others = tiers_of_others(graphs.by_judge, len(table.judges), aggregate)
     columns = [
         CONFLICT + conflict_states(graphs.by_judge),
         _offset(standing(graphs.full, graphs.full.tiers), RANKING),
-        _offset(_standing_among_others(table, graphs, aggregate), OTHERS),
+        _offset(standing(graphs.by_judge, others), OTHERS),
         _length(table, traits),
         _position(table, traits),
     ]
@@ -173,11 +174,6 @@ def _raters(
     known = column >= 0
     part = _EntryPart(groups, np.tile(unit, 5)[known], np.tile(rater, 5)[known], column[known])
     return _concatenate([part], RATER_WIDTH)
-
-
-def _standing_among_others(table: JudgmentTable, graphs: ConflictGraphs, aggregate: Aggregate) -> Integers:
-    others = tiers_of_others(graphs.by_judge, len(table.judges), aggregate)
-    return standing(graphs.by_judge, others)
 
 
 def _offset(state: Integers, start: int) -> Integers:

@@ -105,17 +105,17 @@ class Verdicts(NamedTuple):
 
     @property
     def is_strict(self) -> NDArray[np.bool_]:
-        """Which entries prefer one response."""
+        """Return which entries prefer one response."""
         return self.verdict < TIE
 
     @property
     def better(self) -> Integers:
-        """The preferred position of each strict entry; undefined for the others."""
+        """Return the preferred position of each strict entry; undefined for the others."""
         return np.where(self.verdict == RIGHT, self.right, self.left)
 
     @property
     def worse(self) -> Integers:
-        """The other position of each strict entry; undefined for the others."""
+        """Return the other position of each strict entry; undefined for the others."""
         return np.where(self.verdict == RIGHT, self.left, self.right)
 
     def pair_keys(self, width: int) -> Integers:

@@ -179,8 +179,8 @@ def compare_on_held_out(
         is_held_out = votes.rater == rater
         strict = is_held_out & (votes.label != TIED)
         if strict.any():
-            queries = Pairs(*(column[strict] for column in votes.pairs))
-            predictions[name] = _predict(_select(votes, ~is_held_out), queries, votes.label[strict], models)
+            others = Votes(votes.pairs.where(~is_held_out), votes.rater[~is_held_out], votes.label[~is_held_out])
+            predictions[name] = _predict(others, votes.pairs.where(strict), votes.label[strict], models)
     return _scores(predictions, models, baseline, seed=seed)
 
 
@@ -212,10 +212,6 @@ def _scores(
             totals = draws.totals([(name, model) for name in names])
             scores.append(_score(rater, model, totals, base, [predictions[name] for name in names]))
     return tuple(scores)
-
-
-def _select(votes: Votes, mask: np.ndarray) -> Votes:
-    return Votes(Pairs(*(column[mask] for column in votes.pairs)), votes.rater[mask], votes.label[mask])
 
 
 def _predict(votes: Votes, queries: Pairs, label: np.ndarray, models: Mapping[str, Model]) -> _Predicted:

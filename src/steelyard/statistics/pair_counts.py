@@ -62,25 +62,23 @@ def prompt_statistics(prompt: Integers, better: Floats, worse: Floats, num_promp
 
 def count_unscored(statistics: PromptStatistics, rule: UnscoredRule) -> PromptStatistics:
     """Return the statistics with every unscored pair counted as wrong or as right, or left out."""
-    unscored, zeros = statistics.num_unscored, np.zeros_like(statistics.num_unscored)
-    return PromptStatistics(
-        statistics.num_correct + (unscored if rule == "right" else zeros),
-        statistics.num_tied,
-        statistics.num_reversed + (unscored if rule == "wrong" else zeros),
-        zeros,
+    unscored = statistics.num_unscored
+    return statistics._replace(
+        num_correct=statistics.num_correct + unscored * (rule == "right"),
+        num_reversed=statistics.num_reversed + unscored * (rule == "wrong"),
+        num_unscored=np.zeros_like(unscored),
     )
 
 
 def with_policy(statistics: PromptStatistics, policy: TiePolicy) -> PromptStatistics:
     """Return the statistics with every tie and every unscored pair counted as wrong, or as right."""
-    undecided, zeros = statistics.num_tied + statistics.num_unscored, np.zeros_like(statistics.num_tied)
-    is_right = policy == "right"
-    return PromptStatistics(
-        statistics.num_correct + (undecided if is_right else zeros),
-        zeros,
-        statistics.num_reversed + (zeros if is_right else undecided),
-        zeros,
+    without_ties = PromptStatistics(
+        statistics.num_correct,
+        np.zeros_like(statistics.num_tied),
+        statistics.num_reversed,
+        statistics.num_tied + statistics.num_unscored,
     )
+    return count_unscored(without_ties, policy)
 
 
 def half_credit(statistics: PromptStatistics) -> Integers:

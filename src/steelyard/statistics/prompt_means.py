@@ -69,9 +69,10 @@ def summarise(blocks: Blocks, ratios: Mapping[str, Ratio], *, with_groups: bool 
     summary: JsonObject = {name: {} for name in ratios}
     categories, languages = by_category(blocks), by_language(blocks)
     for name, measure, sums in _summed(blocks, ratios, categories):
+        in_all = Sums(*(part.sum(axis=-2, keepdims=True) for part in sums))
         summary[name] |= {
             "macro": _estimate(blocks, measure, sums, categories.group).record(),
-            "micro": _estimate(blocks, measure, _in_all(sums), one_group(len(categories.group))).record(),
+            "micro": _estimate(blocks, measure, in_all, one_group(len(categories.group))).record(),
         }
         if with_groups:
             summary[name]["by_category"] = _estimate_each(blocks, measure, sums, categories)
@@ -125,10 +126,6 @@ def _summed(blocks: Blocks, ratios: Mapping[str, Ratio], grouping: Grouping) -> 
         (name, measure, Sums(*(part[..., 3 * place : 3 * place + 3] for part in sums)))
         for place, (name, measure) in enumerate(ratios.items())
     ]
-
-
-def _in_all(sums: Sums) -> Sums:
-    return Sums(*(part.sum(axis=-2, keepdims=True) for part in sums))
 
 
 def _estimate(blocks: Blocks, measure: Ratio, sums: Sums, group: Integers) -> Estimate:

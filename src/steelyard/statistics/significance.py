@@ -150,7 +150,9 @@ def trend(
     assert len(tables) == len(sizes), "a size for each model"
     assert len(set(sizes)) > 1, "a slope needs two sizes"
     assert min(sizes) > 0, "a size above 0"
-    weights = _slope_weights(sizes)
+    doublings = np.log2(np.asarray(sizes, dtype=np.float64))
+    centred = doublings - doublings.mean()
+    weights = centred / (centred**2).sum()
     totals = resample(Items(layout, np.concatenate(list(tables), axis=1), num_resamples), seed=seed)
     categories = by_category(totals.cells)
 
@@ -161,13 +163,6 @@ def trend(
     evidence = totals.evidence(categories.members)
     tested = difference(float(slope(totals.point)), slope(totals.resampled), totals.point[:, PAIRS].sum(), evidence)
     return Trend(tested.estimate, tested.p, tuple(sorted(sizes)))
-
-
-def _slope_weights(sizes: Sequence[float]) -> Floats:
-    """Return the weights w for which the least-squares slope over log2 of the sizes is the sum of w times accuracy."""
-    doublings = np.log2(np.asarray(sizes, dtype=np.float64))
-    centred = doublings - doublings.mean()
-    return centred / (centred**2).sum()
 
 
 _LEVEL = 0.05
