@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 
 from steelyard.core.numerics import Floats
-from steelyard.core.types import Record
+from steelyard.core.types import JsonObject, Record
 from steelyard.ranking.annotation_features import (
     LENGTH_EDGES,
     MOST_SHOWN,
@@ -352,7 +352,7 @@ def _quality(totals: UnitSums) -> JudgeQuality:
     )
 
 
-def _shares(kind: type[Share], places: Sequence[Mapping[str, Any]], estimates: Sequence[Estimate]) -> tuple[Share, ...]:
+def _shares(kind: type[Share], places: Sequence[JsonObject], estimates: Sequence[Estimate]) -> tuple[Share, ...]:
     """Return the shares that have a verdict; ``places`` are the fields that tell them apart."""
     return tuple(
         kind(**place, **msgspec.structs.asdict(estimate))
