@@ -26,7 +26,7 @@ field: $(VENV)/.dev
 
 # The tables of all settings, from the source.
 settings: $(VENV)/.dev
-	$(BIN)/python -m steelyard.cli.settings_page > docs/settings.md
+	$(BIN)/python docs/settings_page.py > docs/settings.md
 
 # Published tools, each in an environment of its own: `make field` then makes their golden values again.
 peers: .peers/trl .peers/rewardbench .peers/CheemsRM

@@ -20,10 +20,7 @@ def resolve(cases: Sequence[Case], *, only: Sequence[str] = (), aggregate: "Comb
     Raises RecordError for an inconsistent case.
     """
     from steelyard.core.checks import check_case
-    from steelyard.ranking.judgment_table import (
-        Only,
-        parse_only,
-    )
+    from steelyard.ranking.judgment_table import Only, parse_only
     from steelyard.ranking.resolution import resolve_cases
 
     evidence = resolve_config(Only, parse_only(only), where="only")
@@ -52,7 +49,7 @@ def evaluate(
     allow_unscored: bool = False,
     seed: int = 0,
 ) -> "EvaluationSummary":
-    """The summary of an evaluation, as `steelyard evaluate` writes it: accuracy, exact match, categories, baselines.
+    """Return the summary of an evaluation, as `steelyard evaluate` writes it.
 
     Each value is an ``Estimate`` (value, low, high, n) with a 95% interval over prompts, null with ``why`` where it
     has none. A judge (``judged``) compares the pairs themselves.

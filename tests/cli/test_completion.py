@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.cli.completion import (
+from steelyard.cli.options import (
     BASELINES,
     complete_baselines,
     complete_bench,
@@ -44,7 +44,7 @@ def asked(words, shell="bash", **environment):
     return subprocess.run([STEELYARD], capture_output=True, text=True, check=False, env=os.environ | told).stdout
 
 
-def test_kinds_of_each_package(there):
+def test_completes_plugin_kinds(there):
     assert complete_package("mo") == ["models"]
     assert complete_package("x") == []
     assert complete_format("pandal") == ["pandalm"]
@@ -52,7 +52,7 @@ def test_kinds_of_each_package(there):
     assert complete_bench("cheems") == ["cheemsbench="]
 
 
-def test_files_where_they_may_stand_and_hidden_ones_only_when_asked_for(there):
+def test_completes_paths_and_hidden_ones_after_a_dot(there):
     assert complete_model("model-") == ["model-a/"]
     assert complete_model("long") == ["longer"]
     assert ".hidden/" not in complete_model("")
@@ -62,7 +62,7 @@ def test_files_where_they_may_stand_and_hidden_ones_only_when_asked_for(there):
     assert complete_bench("nowhere/") == []
 
 
-def test_the_last_of_several_baselines():
+def test_completes_last_of_several_baselines():
     assert (*UNTRAINED_BASELINES, "ngram") == BASELINES
     assert complete_baselines("n") == ["ngram", "none"]
     assert complete_baselines("longer,") == ["longer,shorter", "longer,random", "longer,first", "longer,ngram"]
@@ -70,7 +70,7 @@ def test_the_last_of_several_baselines():
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_verbs_in_every_shell(shell):
+def test_completes_verbs_in_every_shell(shell):
     told = asked(["steelyard", "re"], shell)
     assert "report" in told
     assert "resolve" in told
@@ -90,11 +90,11 @@ def test_verbs_in_every_shell(shell):
         (["resolve", "--agg"], ["--aggregate"]),
     ],
 )
-def test_values_where_a_kind_is_asked(there, words, expected):
+def test_completes_option_values(there, words, expected):
     assert sorted(asked(["steelyard", *words]).split()) == sorted(expected)
 
 
-def test_a_kind_is_offered_without_loading_any():
+def test_completion_imports_no_plugin():
     code = (
         "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); sys.argv[0] = 'steelyard';"
         "from steelyard.cli.main import main; main()"
@@ -108,14 +108,14 @@ def test_a_kind_is_offered_without_loading_any():
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_every_shell_gets_its_script(shell):
+def test_prints_completion_script_of_each_shell(shell):
     script = asked([], _STEELYARD_COMPLETE=f"source_{shell}")
     assert f"_STEELYARD_COMPLETE=complete_{shell}" in script
     assert ("COMP_WORDS" if shell == "bash" else "_TYPER_COMPLETE_ARGS") in script
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash on this machine")
-def test_bash_itself_completes_after_reading_the_script(there):
+def test_completion_script_works_in_bash(there):
     lines = [
         'source <("$0" --show-completion bash)',
         "COMP_WORDS=(steelyard re) COMP_CWORD=1",
@@ -137,7 +137,7 @@ INSTALLED = {
 
 
 @pytest.mark.parametrize("shell", INSTALLED)
-def test_completion_is_installed_into_the_home_of_the_person(tmp_path, shell):
+def test_installs_completion_in_home_folder(tmp_path, shell):
     environment = os.environ | {"HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     subprocess.run([STEELYARD, "--install-completion", shell], capture_output=True, check=True, env=environment)
     assert "_STEELYARD_COMPLETE" in (tmp_path / INSTALLED[shell]).read_text(encoding="utf-8")

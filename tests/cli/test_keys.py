@@ -51,9 +51,7 @@ def run(folder, out, words, url, monkeypatch, capfd):
 
 @pytest.mark.parametrize("status", [200, 302, 400, 401, 404, 422, 500])
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_server_that_repeats_the_key_everywhere_gets_it_written_nowhere(
-    folder, tmp_path, verb, status, monkeypatch, capfd
-):
+def test_api_key_echoed_by_server_is_never_written(folder, tmp_path, verb, status, monkeypatch, capfd):
     with echoing(status) as url:
         code, written = run(folder, tmp_path / "out", VERBS[verb], url, monkeypatch, capfd)
     assert code in (0, 2), written[:2000]
@@ -62,7 +60,7 @@ def test_a_server_that_repeats_the_key_everywhere_gets_it_written_nowhere(
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_an_address_with_a_password_is_refused_and_written_nowhere(folder, tmp_path, verb, monkeypatch, capfd):
+def test_url_with_password_is_refused_and_never_written(folder, tmp_path, verb, monkeypatch, capfd):
     url = f"http://user:{PASSWORD}@127.0.0.1:9/v1"
     code, written = run(folder, tmp_path / "out", VERBS[verb], url, monkeypatch, capfd)
     assert code == 2
@@ -70,7 +68,7 @@ def test_an_address_with_a_password_is_refused_and_written_nowhere(folder, tmp_p
     assert PASSWORD.encode() not in written
 
 
-def test_a_recipe_with_such_an_address_writes_it_nowhere(folder, tmp_path, monkeypatch, capfd):
+def test_recipe_with_password_url_never_writes_it(folder, tmp_path, monkeypatch, capfd):
     stage = 'verb = "judge"\ncases = "made/cases.jsonl"\n'
     chat = f'config.chat.base_url = "http://user:{PASSWORD}@127.0.0.1:9/v1"\nconfig.chat.model = "m"\n'
     made = '[stages.made]\nverb = "simulate"\nconfig.num_prompts = 16\n'

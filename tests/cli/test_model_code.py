@@ -99,7 +99,7 @@ def run(folder, words, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("verb", LOADS)
-def test_a_model_that_needs_its_own_code_is_refused_whatever_stdin_says(folder, verb, monkeypatch, capsys):
+def test_model_with_custom_code_is_refused_whatever_stdin_says(folder, verb, monkeypatch, capsys):
     code, written = run(folder, LOADS[verb], monkeypatch, capsys)
     assert code == 2, written
     assert "MODEL: needs Python code that comes with it, and such code is never run" in written
@@ -114,14 +114,12 @@ def test_a_model_that_needs_its_own_code_is_refused_whatever_stdin_says(folder, 
         ("debias", 0, "pairs in out/cases.jsonl"),
     ],
 )
-def test_a_model_of_a_known_architecture_is_loaded_without_the_code_beside_it(
-    folder, verb, code, sign_of_loading, monkeypatch, capsys
-):
+def test_known_architecture_loads_without_its_custom_code(folder, verb, code, sign_of_loading, monkeypatch, capsys):
     ended, written = run(folder, LOADS[verb].replace("MODEL", "DISGUISED"), monkeypatch, capsys)
     assert (ended, sign_of_loading in written) == (code, True), written
 
 
-def test_a_configuration_that_names_a_kernel_to_download_is_refused(tmp_path, monkeypatch, capsys):
+def test_config_with_a_kernel_to_download_is_refused(tmp_path, monkeypatch, capsys):
     write_inputs(tmp_path)
     tiny.save_classifier(tmp_path / "MODEL")
     update(tmp_path / "MODEL" / "config.json", attn_implementation="evil/kernel")
@@ -130,7 +128,7 @@ def test_a_configuration_that_names_a_kernel_to_download_is_refused(tmp_path, mo
     assert "names code to be downloaded and run (attn_implementation: 'evil/kernel')" in written
 
 
-def test_every_call_of_a_loader_goes_through_the_one_place_that_forbids_code():
+def test_loaders_are_called_only_where_custom_code_is_forbidden():
     calls = [
         (source.module, node)
         for source in sources()

@@ -27,11 +27,11 @@ RUN = Run(
 )
 
 
-def test_counts_in_one_line():
+def test_counts_line_omits_zero_counts():
     assert counts_line(RUN) == "1,200 in, 1,199 used; dropped: rule 1; noted: given 2"
 
 
-def test_lines_for_a_person_or_json_for_a_machine(capsys):
+def test_show_prints_lines_or_json(capsys):
     show(RUN, ["杆秤"], as_json=False)
     assert capsys.readouterr().out.startswith("杆秤\n1,200 in")
     show(RUN, ["x"], as_json=True)
@@ -58,32 +58,32 @@ def on_a_terminal(monkeypatch, **environment):
     return written.getvalue()
 
 
-def test_elsewhere_than_on_a_terminal_lines_are_plain(capsys):
+def test_echo_lines_is_plain_without_a_terminal(capsys):
     echo_lines(LINES)
     assert capsys.readouterr().out == "[bold]你好[/bold] :smile:\n\nx\n"
 
 
-def test_a_terminal_gets_styles_and_the_texts_as_they_are(monkeypatch):
+def test_echo_lines_styles_text_on_a_terminal(monkeypatch):
     assert on_a_terminal(monkeypatch) == "\x1b[1m[bold]你好[/bold]\x1b[0m\x1b[1;31m :smile:\x1b[0m\n\nx\n"
 
 
-def test_no_color_takes_the_colours_away(monkeypatch):
+def test_no_color_disables_colors(monkeypatch):
     written = on_a_terminal(monkeypatch, NO_COLOR="1")
     assert "31" not in written
     assert "[bold]你好[/bold]" in written
 
 
-def test_a_terminal_without_styles_gets_none(monkeypatch):
+def test_dumb_terminal_gets_plain_text(monkeypatch):
     assert on_a_terminal(monkeypatch, TERM="dumb") == "[bold]你好[/bold] :smile:\n\nx\n"
 
 
 @pytest.mark.parametrize(("columns", "width"), [("40", 40), ("5", LEAST_WIDTH)])
-def test_the_width_is_the_terminal_s(monkeypatch, columns, width):
+def test_page_width_follows_terminal(monkeypatch, columns, width):
     monkeypatch.setenv("COLUMNS", columns)
     assert page_width() == width
 
 
-def test_a_stdout_that_has_no_chinese_gets_numbers(monkeypatch):
+def test_unencodable_text_is_escaped(monkeypatch):
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="latin-1"))
     echo_lines([(Span("你"),)])
@@ -91,7 +91,7 @@ def test_a_stdout_that_has_no_chinese_gets_numbers(monkeypatch):
     assert raw.getvalue() == b"\\u4f60\n"
 
 
-def test_a_record_is_one_json_object(capsys):
+def test_echo_record_prints_one_json_object(capsys):
     echo_record({"text": "你好\x1b", "tiers": (("a",),)})
     written = capsys.readouterr().out
     assert json.loads(written) == {"text": "你好\x1b", "tiers": [["a"]]}
@@ -117,7 +117,7 @@ def printed(monkeypatch, capsys):
     return at
 
 
-def test_columns_where_they_fit(printed):
+def test_table_is_in_columns_if_it_fits(printed):
     # 26 cells hold the longest name, 5 and 6 the figures, two stand between columns.
     assert printed(60) == [
         "Conflicts",
@@ -130,7 +130,7 @@ def test_columns_where_they_fit(printed):
     ]
 
 
-def test_lines_with_their_headings_where_they_do_not(printed):
+def test_table_is_in_labelled_lines_if_too_wide(printed):
     assert printed(24) == [
         "Conflicts",
         "all",
@@ -147,14 +147,14 @@ def test_lines_with_their_headings_where_they_do_not(printed):
 
 
 @pytest.mark.parametrize("columns", [20, 24, 31, 40, 80, 200])
-def test_no_cell_is_cut_at_any_width(printed, columns):
+def test_table_cells_are_never_cut(printed, columns):
     text = "\n".join(printed(columns))
     assert "…" not in text
     for cell in ("25.2%", "75.0%", "0.0%", "1.0%", "2.0%", "标注员甲", "by judge"):
         assert cell in text
 
 
-def test_a_name_cannot_act_on_the_terminal(capsys):
+def test_control_characters_are_escaped(capsys):
     print_table(TerminalTable("a\x1b[2J", ["right"], [["model\u202e\n\x1b[31m", "0.5"]]))
     shown = capsys.readouterr().out
     assert "\x1b" not in shown
@@ -166,7 +166,7 @@ def test_columns_align_wide_characters():
     assert list(columns([("标注", "a"), ("b", "c"), ("", "d")])) == ["标注  a", "b     c", "      d"]
 
 
-def test_an_estimate_with_its_interval_or_without():
+def test_interval_text_with_and_without_interval():
     assert interval_text(Estimate(0.25, 0.125, 0.5, 9), "+") == "+0.250 [+0.125, +0.500]"
     assert interval_text(Estimate(0.5, None, None, 3)) == "0.500"
     assert interval_text(Estimate(None, None, None, 0)) == "none"

@@ -10,10 +10,10 @@ import pytest
 from typer.main import get_command
 
 import example_folder
-from steelyard.cli.main import build_app, verb_names
+from steelyard.cli.main import build_app, verbs_by_name
 
 PAGES = ("README.md", "docs/tour.md")
-VERBS = sorted(name.rstrip("_").replace("_", "-") for name in verb_names())
+VERBS = sorted(verbs_by_name())
 TOO_LONG = "runs for minutes: `make demo` does it"
 UNCERTAIN = "a model of random weights can certify no precision, and is refused, as it should be"
 MANY = "trains some fifteen models: tests/recipes/test_ablate.py and test_sweep.py run small ones"
@@ -32,7 +32,7 @@ NOT_RUN = {
         for names in ("my-rm --out calibrated", "model --out supervised")
     },
     **{f"steelyard filter-study judged.jsonl --judge gpt-4 --out {name}": STUDY for name in ("pays", "studied")},
-    "steelyard doctor": "its exit code is the machine's: tests/cli/verbs/test_doctor.py runs it",
+    "steelyard doctor": "its exit code is the machine's: tests/cli/verbs/test_installation.py runs it",
 }
 
 
@@ -41,8 +41,8 @@ def reason_against(command):
     return SERVER if command.startswith("steelyard judge ") else NOT_RUN.get(command)
 
 
-def docstring(verb):
-    return get_command(build_app()).commands[verb].callback.__doc__
+def help_text(verb):
+    return get_command(build_app()).commands[verb].help
 
 
 def in_backticks(text):
@@ -57,7 +57,7 @@ def in_page(name):
     return [re.split(r"  +", line)[0] for line in lines] + in_backticks(re.sub(r"```.*?```", "", text, flags=re.DOTALL))
 
 
-IN_HELP = {one for verb in VERBS for one in in_backticks(docstring(verb))}
+IN_HELP = {one for verb in VERBS for one in in_backticks(help_text(verb))}
 SHOWN = sorted(IN_HELP.union(*map(in_page, PAGES)))
 WHOLE = [command for command in SHOWN if len(command.split()) > 2 or command.split()[1] in ("demo", "doctor")]
 
@@ -86,7 +86,7 @@ def test_the_pages_and_the_helps_were_read():
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_s_help_has_an_example_of_itself(verb):
-    examples = re.findall(r"^ *Example: `([^`]+)`$", docstring(verb), flags=re.MULTILINE)
+    examples = re.findall(r"^ *Example: `([^`]+)`$", help_text(verb), flags=re.MULTILINE)
     assert examples
     assert all(example.split()[:2] == ["steelyard", verb] for example in examples)
 

@@ -145,9 +145,9 @@ AS_ANYBODY = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.
         ("evaluate --bench locked.jsonl --model longer --out out", "error: locked.jsonl: this file may not be read"),
         ("run locked.toml", "error: locked.toml: this file may not be read"),
         ("merge locked.jsonl sim/cases.jsonl --out out", "is not readable"),
-        ("resolve sim/cases.jsonl --out shut/out", "error: shut/out: permission denied\n  do: ask for the right"),
+        ("resolve sim/cases.jsonl --out shut/out", "error: shut/out: permission denied\n  do: change its permissions"),
         ("resolve sim/cases.jsonl --out table.csv/out", "error: table.csv/out: not a directory"),
-        ("convert sim/cases.jsonl table.csv/out.parquet", "error: table.csv: file exists\n  do: name another place"),
+        ("convert sim/cases.jsonl table.csv/out.parquet", "error: table.csv: file exists\n  do: choose another path"),
     ],
 )
 def test_what_the_machine_refuses_is_one_message_without_a_traceback(command, said, folder):

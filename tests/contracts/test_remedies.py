@@ -1,6 +1,7 @@
 """What an error tells to do works when it is pasted: names exist, and the commands run that errors lead to."""
 
 import ast
+import inspect
 import json
 import re
 import shlex
@@ -16,9 +17,8 @@ import tiny
 from example_folder import done, invoke
 from package_source import ROOT, imports, sources
 from recipe_files import small_recipe
-from steelyard.cli.main import _GROUPS, build_app, verb_names
-from steelyard.cli.stage_verb import StageVerb
-from steelyard.cli.verb import fitted_remedy
+from steelyard.cli.main import _EXTRAS, build_app, verbs_by_name
+from steelyard.cli.verb import StageVerb, fitted_remedy
 from steelyard.core.errors import UserError
 from steelyard.core.plugins import kinds, load
 from steelyard.io.cases import read_cases
@@ -68,7 +68,7 @@ def settings():
     """By verb its settings; and by the table that a kind has in them (``model``, ``judge``, ``chat``) those of all."""
     configs = {verb: stage_call(verb, where="").config_type for verb in stage_verbs()}
     configs["inspect"] = import_module("steelyard.stages.inspect").Config
-    configs |= {verb: import_module(declaration.module).Config for verb, declaration in stage_declarations().items()}
+    configs |= {verb: import_module(declaration.config[0]).Config for verb, declaration in stage_declarations().items()}
     tables = {"model": "models", "judge": "judges", "chat": "chats"}
     own = {verb: fields(config) for verb, config in configs.items()}
     own["convert"] |= set().union(*(fields(load("formats", kind).Config) for kind in kinds("formats")))
@@ -84,44 +84,46 @@ def fields(config):
 @cache
 def stage_declarations():
     """By verb what it declares of its stage."""
-    modules = {name: import_module(f"steelyard.cli.verbs.{name}").command for name in verb_names()}
-    return {
-        name.rstrip("_").replace("_", "-"): command
-        for name, command in modules.items()
-        if isinstance(command, StageVerb)
-    }
+    return {name: verb for name, verb in verbs_by_name().items() if isinstance(verb, StageVerb)}
 
 
 @cache
 def reached():
-    """By verb the modules that its file and its stage import, directly or through others."""
+    """By verb the modules that its stage or its function imports, directly or through others."""
     by_module = {source.module: source for source in sources()}
     direct = {}
     for module, source in by_module.items():
         targets = {one.target for one in imports(source)}
         direct[module] = {name for one in targets for name in (one, one.rpartition(".")[0]) if name in by_module}
     found = {}
-    for name in verb_names():
-        verb = name.rstrip("_").replace("_", "-")
-        waiting, seen = [f"steelyard.cli.verbs.{name}"], set()
-        waiting += [stage_declarations()[verb].module] if verb in stage_declarations() else []
+    for name, verb in verbs_by_name().items():
+        waiting, seen = imported_by(verb), set()
         while waiting:
             module = waiting.pop()
             waiting += direct.get(module, set()) - seen
             seen.add(module)
-        found[verb] = seen
+        found[name] = seen
     return found
 
 
+def imported_by(verb):
+    """The module of a verb's settings, or those that its function imports."""
+    if verb.config is not None:
+        return [verb.config[0]]
+    function = ast.parse(inspect.getsource(verb.run))
+    return [node.module for node in ast.walk(function) if isinstance(node, ast.ImportFrom)]
+
+
 def verbs_of(module):
-    """The verb of a stage or of a file of the command line; of what verbs share, those that import it.
+    """The verb of a stage, the verbs of a file of the command line; of what verbs share, those that import it.
 
     Plug-ins are built by name, by any verb that scores or asks.
     """
     parts = module.split(".")
-    if parts[1] == "stages" or parts[1:3] == ["cli", "verbs"]:
-        own = parts[-1 if parts[1] == "cli" else 2].rstrip("_").replace("_", "-")
-        return [own] if own in reached() else [verb for verb in reached() if module in reached()[verb]]
+    if parts[1:3] == ["cli", "verbs"]:
+        return [verb.name for verb in import_module(module).VERBS]
+    if parts[1] == "stages" and (own := parts[2].replace("_", "-")) in reached():
+        return [own]
     found = [verb for verb, modules in reached().items() if module in modules]
     return [*found, *BY_NAME] if parts[1] == "plugins" else found or list(reached())
 
@@ -174,7 +176,7 @@ def test_every_group_that_a_remedy_installs_is_one_of_the_package():
         for own in re.findall(r"steelyard\[([a-z,-]+)\]", "\n".join(source.lines))
         for one in own.split(",")
     }
-    assert named | set(_GROUPS.values()) <= set(groups)
+    assert named | set(_EXTRAS.values()) <= set(groups)
     assert named
 
 

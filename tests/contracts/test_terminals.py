@@ -13,10 +13,10 @@ from rich.cells import cell_len
 from typer.main import get_command
 
 from example_folder import invoke
-from steelyard.cli.main import build_app, verb_names
+from steelyard.cli.main import build_app, verbs_by_name
 from steelyard.io.cases import read_cases
 
-VERBS = sorted(name.rstrip("_").replace("_", "-") for name in verb_names())
+VERBS = sorted(verbs_by_name())
 STEELYARD = str(Path(sys.executable).with_name("steelyard"))
 ASCII = {"LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "TERM": "dumb"}
 COLOUR = re.compile(rb"\x1b\[[0-9;]*?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])[0-9;]*m")
@@ -72,7 +72,7 @@ def test_help_loses_nothing_at_any_width(verb, columns):
     shown = joined(result.output)
     for name in (name for parameter in command.params for name in parameter.opts):
         assert name in shown
-    for paragraph in command.callback.__doc__.split("\n\n"):
+    for paragraph in command.help.split("\n\n"):
         assert joined(paragraph) in shown
 
 
@@ -86,7 +86,7 @@ def test_help_keeps_to_forty_columns(verb):
 def test_the_list_of_verbs_keeps_every_summary():
     narrow, wide = (joined(invoke(["--help"], COLUMNS=columns).output) for columns in ("40", "200"))
     for verb in VERBS:
-        summary = joined(get_command(build_app()).commands[verb].callback.__doc__.strip().split("\n")[0])
+        summary = joined(get_command(build_app()).commands[verb].help.split("\n")[0])
         assert f"{verb}{summary}" in wide
         assert f"{verb}{summary}" in narrow
 

@@ -7,7 +7,7 @@ import tiny
 from steelyard.core.errors import UserError
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import read_run
-from steelyard.recipes.ablate import Ablation, ablate, ablation_recipe, arms_of, read_ablation
+from steelyard.recipes.ablate import EXPERIMENT, Ablation, arms_of
 from steelyard.recipes.experiments import evaluation_name
 from toy_prompts import toy_prompts
 
@@ -18,8 +18,8 @@ def reads(recipe, name):
     return [reference.text for _, reference in recipe.step(name).references()]
 
 
-def test_the_arms_of_table_4_read_what_they_should(tmp_path):
-    recipe = ablation_recipe(TABLE_4, tmp_path / "a.toml")
+def test_arms_of_table_4_read_the_right_data(tmp_path):
+    recipe = EXPERIMENT.recipe(TABLE_4, tmp_path / "a.toml")
     assert arms_of(TABLE_4) == (
         "human", "llm", "llm_debiased", "llm_supervised", "llm_both", "all", "llm_supervised_by_longer"
     )  # fmt: skip
@@ -30,7 +30,7 @@ def test_the_arms_of_table_4_read_what_they_should(tmp_path):
     assert reads(recipe, "llm.1.both") == ["llm.1.supervised/cases.jsonl"]
     assert reads(recipe, "all.1.merged") == ["human.resolved/cases.jsonl", "llm.1.both/cases.jsonl"]
     assert reads(recipe, "all.1.model")[0] == "all.1.merged/cases.jsonl"
-    assert recipe.step("llm.1.supervised_by_longer").inputs["model"].text == "longer"
+    assert recipe.step("llm.1.supervised_by_longer").reference("model").text == "longer"
     assert {recipe.step(f"{arm}.{seed}.model").config.seed for arm in arms_of(TABLE_4) for seed in (0, 1, 2)} == {
         0,
         1,
@@ -39,12 +39,12 @@ def test_the_arms_of_table_4_read_what_they_should(tmp_path):
     assert all(reads(recipe, evaluation_name(arm, 2)) == ["test.jsonl", f"{arm}.2.model"] for arm in arms_of(TABLE_4))
 
 
-def test_training_files_and_shares_of_one(tmp_path):
+def test_training_files_and_shares_become_arms(tmp_path):
     asked = Ablation(
         benches=("t",), model="m", training={"一": "a.jsonl", "b": "b.jsonl"}, scaled="b", scaling=(0.25, 1.0),
         train={"epochs": 1}, num_threads=1,
     )  # fmt: skip
-    recipe = ablation_recipe(asked, tmp_path / "a.toml")
+    recipe = EXPERIMENT.recipe(asked, tmp_path / "a.toml")
     assert arms_of(asked) == ("一", "b", "b_25%", "b_100%")
     assert recipe.step("b_25%.2.part").config.parts == {"kept": 0.25, "rest": 0.75}
     assert recipe.step("b_25%.2.part").config.seed == 2
@@ -65,11 +65,11 @@ def test_training_files_and_shares_of_one(tmp_path):
         ("model='m'\nbenches=['t']\nhumans='h'", "unknown setting 'humans'\n  allowed: did you mean 'human'"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(tmp_path, text, found):
+def test_invalid_ablation_files_are_refused(tmp_path, text, found):
     path = tmp_path / "a.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=found):
-        read_ablation(path)
+        EXPERIMENT.read(path)
 
 
 @pytest.mark.parametrize(
@@ -80,19 +80,19 @@ def test_what_cannot_be_compared_is_refused(tmp_path, text, found):
         ({"train": {"epoch": 2}}, r"unknown setting 'epoch'\n  allowed: did you mean 'epochs'"),
     ],
 )
-def test_settings_that_cannot_be_are_named(tmp_path, change, found):
+def test_invalid_settings_are_named(tmp_path, change, found):
     import msgspec
 
     with pytest.raises(UserError, match=found):
-        ablation_recipe(msgspec.structs.replace(TABLE_4, **change), tmp_path / "a.toml")
+        EXPERIMENT.recipe(msgspec.structs.replace(TABLE_4, **change), tmp_path / "a.toml")
 
 
-def test_settings_given_stand_over_the_files(tmp_path):
+def test_settings_override_the_file(tmp_path):
     path = tmp_path / "a.toml"
     path.write_text(
         "model='m'\nbenches=['t']\nhuman='h'\nllm='l'\n[train]\nepochs=3\ndtype='bfloat16'", encoding="utf-8"
     )
-    found = read_ablation(path, {"train": {"epochs": 1}, "seeds": [4, 5, 6]})
+    found = EXPERIMENT.read(path, {"train": {"epochs": 1}, "seeds": [4, 5, 6]})
     assert (found.train, found.seeds) == ({"epochs": 1, "dtype": "bfloat16"}, (4, 5, 6))
 
 
@@ -109,10 +109,10 @@ def ablated(tmp_path_factory):
     )  # fmt: skip
     path = folder / "ablation.toml"
     path.write_text("", encoding="utf-8")
-    return asked, path, folder / "out", ablate(asked, path, folder / "out")
+    return asked, path, folder / "out", EXPERIMENT.run(asked, path, folder / "out")
 
 
-def test_data_that_teach_the_opposite_end_below_by_an_interval_without_zero(ablated):
+def test_training_on_reversed_data_is_significantly_worse(ablated):
     _, _, _, found = ablated
     right, wrong = found.arms
     assert (right.accuracy.value, wrong.accuracy.value) == (1.0, 0.0)
@@ -123,7 +123,7 @@ def test_data_that_teach_the_opposite_end_below_by_an_interval_without_zero(abla
     assert (right.num_prompts, right.num_pairs, right.accuracy.n) == (24, 24, 30)
 
 
-def test_an_arm_is_the_mean_of_its_seeds(ablated):
+def test_arm_is_the_mean_over_seeds(ablated):
     asked, _, out, found = ablated
     for arm in found.arms:
         values = [read_run(out / evaluation_name(arm.name, seed)).summary["accuracy"]["value"] for seed in asked.seeds]
@@ -132,12 +132,12 @@ def test_an_arm_is_the_mean_of_its_seeds(ablated):
         assert arm.spread == pytest.approx(np.std(values, ddof=1))
 
 
-def test_the_table_and_the_plot_are_written_and_a_second_run_only_adds_them(ablated):
+def test_second_run_skips_stages_and_rewrites_results(ablated):
     asked, path, out, found = ablated
     told = json.loads((out / "ablation.json").read_text("utf-8"))
     assert [row["name"] for row in told["arms"]] == ["right", "wrong"]
     assert (out / "ablation.svg").read_text("utf-8").startswith("<svg")
     before = {run: run.stat().st_mtime_ns for run in out.glob("*/run.json")}
     assert len(before) == 12
-    assert ablate(asked, path, out) == found
+    assert EXPERIMENT.run(asked, path, out) == found
     assert {run: run.stat().st_mtime_ns for run in before} == before

@@ -3,7 +3,7 @@ import pytest
 from steelyard.core.errors import OutputError
 from steelyard.io.cases import read_cases
 from steelyard.ranking.resolution import resolve_cases
-from steelyard.recipes.demo import PairShare, demo, right_by_key
+from steelyard.recipes.run import PairShare, demo, right_by_key
 from strategies import case
 
 SMALL = {
@@ -21,7 +21,7 @@ def done(tmp_path_factory):
     return out, demo(out, SMALL)
 
 
-def test_the_whole_path_ends_in_a_page(done):
+def test_demo_writes_the_report_page(done):
     out, result = done
     assert list(result.runs)[-1] == "report"
     assert result.page == out / "report" / "report.html"
@@ -29,7 +29,7 @@ def test_the_whole_path_ends_in_a_page(done):
     assert result.runs["report"].summary.simulated is True
 
 
-def test_nothing_of_the_test_is_trained_on(done):
+def test_no_test_prompt_is_trained_on(done):
     out, _ = done
     trained, tested = (list(read_cases(out / "simulated" / f"{name}.jsonl")) for name in ("cases", "test"))
     assert not {one.prompt.id for one in trained} & {one.prompt.id for one in tested}
@@ -37,14 +37,14 @@ def test_nothing_of_the_test_is_trained_on(done):
     assert not texts & {response.text for one in tested for response in one.responses}
 
 
-def test_the_rankings_are_those_of_the_verdicts(done):
+def test_rankings_follow_from_verdicts(done):
     out, _ = done
     ranked = list(read_cases(out / "resolved" / "cases.jsonl"))
     assert [one.ranking for one in ranked] == [one.ranking for one in resolve_cases(ranked)[0]]
     assert all(judgment.judge.startswith("simulated-") for one in ranked for judgment in one.judgments)
 
 
-def test_the_verdicts_of_the_llm_are_resolved_apart(done):
+def test_llm_verdicts_are_resolved_separately(done):
     _, result = done
     made, own = result.runs["simulated"].summary, result.runs["resolved_llm"].summary.conflicts
     assert set(own.by_kind) == {"llm"}
@@ -52,7 +52,7 @@ def test_the_verdicts_of_the_llm_are_resolved_apart(done):
     assert counted == made.num_judgments["llm"] == 10 * made.num_prompts["train"]
 
 
-def test_the_model_stands_beside_baselines_on_every_kind_of_worse_answer(done):
+def test_evaluation_by_kind_has_baselines(done):
     _, result = done
     kinds = result.runs["by_kind"].summary
     assert {"longer", "random", "ngram"} <= set(kinds.baselines)
@@ -60,7 +60,7 @@ def test_the_model_stands_beside_baselines_on_every_kind_of_worse_answer(done):
     assert set(kinds.by_category) == made - {"good_answer"} | {"code_switched (unseen)"}
 
 
-def test_finished_stages_are_skipped_and_other_settings_refused(done):
+def test_finished_stages_are_skipped_and_changed_settings_refused(done):
     out, result = done
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.name != "overview.json" and path != out}
     assert demo(out, SMALL).runs == result.runs

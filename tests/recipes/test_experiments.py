@@ -18,14 +18,14 @@ from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.intervals import Estimate
 
 
-def test_settings_given_stand_over_those_of_the_file_key_by_key(tmp_path):
+def test_settings_override_the_file_key_by_key(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text("benches=['t']\n[train]\nepochs=3\ndtype='bfloat16'", encoding="utf-8")
     found = read_experiment(Experiment, path, {"train": {"epochs": 1}, "seeds": [4, 5, 6]})
     assert (found.train, found.seeds, found.benches) == ({"epochs": 1, "dtype": "bfloat16"}, (4, 5, 6), ("t",))
 
 
-def test_an_arm_is_trained_and_then_evaluated_with_its_own_settings_and_seed():
+def test_stages_of_an_arm_and_a_seed():
     asked = Experiment(benches=("t",), train={"epochs": 3, "seed": 9}, evaluate={"pairs": "tiers"}, num_threads=2)
     stages = trained_and_evaluated("一", 5, cases="c.jsonl", model="m", experiment=asked, settings={"epochs": 1})
     assert list(stages) == [model_name("一", 5), evaluation_name("一", 5)] == ["一.5.model", "一.5.evaluated"]
@@ -35,7 +35,7 @@ def test_an_arm_is_trained_and_then_evaluated_with_its_own_settings_and_seed():
     assert (evaluated["model"], trained["num_threads"]) == ("一.5.model", 2)
 
 
-def test_a_share_is_a_split_of_its_own_seed_and_the_whole_is_the_file():
+def test_draw_share_splits_by_seed():
     assert draw_share("c.jsonl", 1, 0, name="all") == ({}, "c.jsonl")
     stages, cases = draw_share("c.jsonl", 0.125, 3, name=percent(0.125))
     assert cases == "12.5%.3.part/kept.jsonl"
@@ -43,7 +43,7 @@ def test_a_share_is_a_split_of_its_own_seed_and_the_whole_is_the_file():
 
 
 @pytest.mark.parametrize("share", [0, -0.5, 1.5])
-def test_what_is_no_share_is_refused(share):
+def test_invalid_share_is_refused(share):
     with pytest.raises(ConfigError, match="scaling by"):
         draw_share("c.jsonl", share, 0, name="x")
 
@@ -59,7 +59,7 @@ def table(right):
     return np.array([(1, one, 1, one) for one in right], dtype=np.int64)
 
 
-def test_differences_are_paired_and_corrected_for_their_number():
+def test_differences_are_paired_and_corrected():
     layout = layout_of([Label(f"p{index}", Cell("one")) for index in range(40)])
     tables = {"good": table([1] * 40), "bad": table([0] * 40), "same": table([1] * 40)}
     measured = MeasuredArms(tuple(map(arm, tables)), tables, layout)

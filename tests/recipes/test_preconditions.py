@@ -4,7 +4,7 @@ import tiny
 from recipe_files import SMALL, small_recipe
 from steelyard.core.errors import ConfigError, EvidenceError, KindError, UserError
 from steelyard.io.cases import write_cases
-from steelyard.recipes.ablate import Ablation, ablation_recipe
+from steelyard.recipes.ablate import EXPERIMENT, Ablation
 from steelyard.recipes.preconditions import check_recipe
 from steelyard.recipes.recipe import read_recipe
 from strategies import case
@@ -26,11 +26,11 @@ def folder(tmp_path):
 
 def check(folder, **changes):
     given = {"benches": ("test.jsonl",), "model": "base", "human": "human.jsonl", "llm": "llm.jsonl"}
-    check_recipe(ablation_recipe(Ablation(**given | changes), folder / "a.toml"), folder / "out")
+    check_recipe(EXPERIMENT.recipe(Ablation(**given | changes), folder / "a.toml"), folder / "out")
     assert not (folder / "out").exists()
 
 
-def test_an_ablation_that_can_run_is_not_refused_and_nothing_is_written(folder):
+def test_valid_ablation_passes_and_writes_nothing(folder):
     check(folder, supervisors=("longer",))
 
 
@@ -44,12 +44,12 @@ def test_an_ablation_that_can_run_is_not_refused_and_nothing_is_written(folder):
         ({"evaluate": {"baselines": ["ngram"]}}, ConfigError, "ngram baseline needs training cases"),
     ],
 )
-def test_settings_and_models_that_a_later_stage_would_refuse_are_refused_first(folder, changes, error, said):
+def test_invalid_settings_and_models_are_refused_before_running(folder, changes, error, said):
     with pytest.raises(error, match=said):
         check(folder, **changes)
 
 
-def test_a_bench_with_prompts_of_the_training_is_refused_unless_allowed(folder):
+def test_bench_overlap_with_training_is_refused_unless_allowed(folder):
     prompts(folder, "test.jsonl", "t1", "h2", ranking=(("a",), ("b",)))
     with pytest.raises(EvidenceError, match=r"stage human\.0\.evaluated: the model was trained on 1 of 2 prompts"):
         check(folder)
@@ -60,13 +60,13 @@ def test_a_bench_with_prompts_of_the_training_is_refused_unless_allowed(folder):
     check(folder, evaluate={"allow_overlap": True})
 
 
-def test_a_bench_without_a_comparable_pair_is_refused(folder):
+def test_bench_without_comparable_pairs_is_refused(folder):
     prompts(folder, "test.jsonl", "t1")
     with pytest.raises(EvidenceError, match="none of 1 cases has a comparable pair"):
         check(folder)
 
 
-def test_a_supervisor_that_is_trained_on_what_it_judges_is_refused(folder):
+def test_supervisor_trained_on_judged_prompts_is_refused(folder):
     prompts(folder, "llm.jsonl", "l1", "h1")
     with pytest.raises(EvidenceError, match=r"supervisor human\.0\.model was trained on 1 of 2 prompts"):
         check(folder)
@@ -76,7 +76,7 @@ def test_a_supervisor_that_is_trained_on_what_it_judges_is_refused(folder):
     check(folder, supervise={"any_language": True})
 
 
-def test_what_a_stage_has_yet_to_write_is_left_to_the_stage(tmp_path):
+def test_inputs_from_stages_not_yet_run_are_not_checked(tmp_path):
     recipe = read_recipe(small_recipe(tmp_path))
     check_recipe(recipe, tmp_path / "out")
     with pytest.raises(UserError, match="no 'shortr' in models"):

@@ -17,18 +17,18 @@ def refused(tmp_path, text, found):
         read_recipe(small_recipe(tmp_path, text))
 
 
-def test_a_recipe_says_what_each_stage_reads(tmp_path):
+def test_recipe_references_inputs_of_each_stage(tmp_path):
     recipe = read_recipe(small_recipe(tmp_path))
     assert [step.name for step in recipe.steps] == ["made", "ranked", "scored", "evaluated"]
     assert recipe.step("evaluated").inputs == {
         "benches": (Reference("made/test.jsonl", "made"),),
-        "model": Reference("shorter", None),
-        "train_cases": Reference("ranked/cases.jsonl", "ranked"),
+        "model": (Reference("shorter", None),),
+        "train_cases": (Reference("ranked/cases.jsonl", "ranked"),),
     }
     assert recipe.about == "a small pipeline"
 
 
-def test_the_seed_reaches_every_stage_that_draws_unless_it_has_its_own(tmp_path):
+def test_seed_is_passed_to_stages_without_their_own(tmp_path):
     path = small_recipe(tmp_path, SMALL + "config.seed = 9\n")
     read = read_recipe(path)
     assert (read.step("made").config.seed, read.step("evaluated").config.seed) == (3, 9)
@@ -36,7 +36,7 @@ def test_the_seed_reaches_every_stage_that_draws_unless_it_has_its_own(tmp_path)
     assert read_recipe(path, seed=5).step("made").config.seed == 5
 
 
-def test_settings_given_stand_over_the_recipes_own(tmp_path):
+def test_settings_override_the_recipe(tmp_path):
     recipe = read_recipe(small_recipe(tmp_path), {"made": {"num_prompts": 48}})
     assert (recipe.step("made").config.num_prompts, recipe.step("made").config.test_share) == (48, 0.5)
     with pytest.raises(ConfigError, match="--set: the recipe has no stage 'mad'\n  allowed: did you mean 'made'"):
@@ -45,7 +45,7 @@ def test_settings_given_stand_over_the_recipes_own(tmp_path):
         read_recipe(small_recipe(tmp_path), {"made": {"num_promps": 48}})
 
 
-def test_stages_come_after_what_they_read_and_else_in_their_own_order(tmp_path):
+def test_stages_are_sorted_by_dependency(tmp_path):
     text = """
     [stages.last]
     verb = "merge"
@@ -64,7 +64,7 @@ def test_stages_come_after_what_they_read_and_else_in_their_own_order(tmp_path):
     assert recipe.after("a") == ("a", "b", "last")
 
 
-def test_stages_that_wait_for_each_other_are_named(tmp_path):
+def test_dependency_cycle_is_named(tmp_path):
     circle = """
     [stages.a]
     verb = "resolve"
@@ -87,7 +87,7 @@ def test_stages_that_wait_for_each_other_are_named(tmp_path):
         ("[stages.a]\ncases='x'", r"at stages\.a: a stage without a verb"),
         ("[stages.a]\nverb='resolv'", r"at stages\.a: there is no stage 'resolv'\n  allowed: did you mean 'resolve'"),
         ("[stages.a]\nverb='resolve'\ncase='x'", "unknown key 'case'\n  allowed: did you mean 'cases'"),
-        ("[stages.a]\nverb='resolve'", "the stage 'resolve' needs cases\n  do: say cases = "),
+        ("[stages.a]\nverb='resolve'", "the stage 'resolve' needs cases\n  do: add cases = "),
         ("[stages.a]\nverb='resolve'\ncases=[]", "cases names no files"),
         ("[stages.a]\nverb='resolve'\ncases=''", "cases names no files"),
         ("[stages.a]\nverb='merge'\nfiles=[3]", "files names no files\n  allowed: texts in a list"),
@@ -96,17 +96,17 @@ def test_stages_that_wait_for_each_other_are_named(tmp_path):
         ("[stages.a]\nverb='simulate'\nconfig.seed='x'", r"stages\.a\.config: seed is 'x'"),
     ],
 )
-def test_what_is_wrong_with_a_recipe_is_said_with_its_place(tmp_path, text, found):
+def test_recipe_errors_name_their_place(tmp_path, text, found):
     refused(tmp_path, text, found)
 
 
-def test_a_recipe_s_own_result_folder_does_not_stand_in_its_way(tmp_path, monkeypatch):
+def test_find_recipe_ignores_a_folder_of_that_name(tmp_path, monkeypatch):
     (tmp_path / "demo").mkdir()
     monkeypatch.chdir(tmp_path)
     assert find_recipe("demo").name == "demo.toml"
 
 
-def test_recipes_that_come_with_the_package_go_by_name():
+def test_shipped_recipes_are_found_by_name():
     assert find_recipe("demo").name == "demo.toml"
     with pytest.raises(
         FileError, match=r"demos: there is no such recipe\n  allowed: a \.toml file, or did you mean 'demo'"
@@ -116,14 +116,14 @@ def test_recipes_that_come_with_the_package_go_by_name():
         find_recipe("demos.toml")
 
 
-def test_every_shipped_recipe_reads():
+def test_shipped_recipes_are_valid():
     folder = find_recipe("demo").parent
     for path in folder.glob("*.toml"):
         assert read_recipe(path).steps, path
         assert read_recipe(path).about, path
 
 
-def test_what_a_stage_reads_can_be_given_with_its_settings(tmp_path):
+def test_settings_override_stage_inputs(tmp_path):
     recipe = read_recipe(small_recipe(tmp_path), {"ranked": {"cases": "mine.jsonl", "seed": 7}})
     assert recipe.step("ranked").inputs == {"cases": Reference("mine.jsonl", None)}
     with pytest.raises(ConfigError, match=r"stages\.ranked: cases names no files"):
@@ -131,7 +131,7 @@ def test_what_a_stage_reads_can_be_given_with_its_settings(tmp_path):
 
 
 @pytest.mark.parametrize(("stage", "epochs"), [("human_model", 2), ("model", 1)])
-def test_the_cheems_recipe_has_the_settings_of_table_9(stage, epochs):
+def test_cheems_recipe_has_the_settings_of_table_9(stage, epochs):
     config = read_recipe(find_recipe("cheems")).step(stage).config
     assert isinstance(config, Training)
     check_settings(config)
@@ -142,7 +142,7 @@ def test_the_cheems_recipe_has_the_settings_of_table_9(stage, epochs):
 
 
 @pytest.mark.field
-def test_the_whole_of_cheems_runs_as_its_recipe_says(tmp_path, monkeypatch):
+def test_cheems_recipe_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = tmp_path / "made"
     simulate(made, Simulation(num_prompts=36, test_share=0.34))
@@ -169,13 +169,13 @@ def test_the_whole_of_cheems_runs_as_its_recipe_says(tmp_path, monkeypatch):
     assert (tmp_path / "out" / "report" / "report.html").is_file()
 
 
-def test_every_stage_that_leaves_a_record_can_be_called():
+def test_stages_with_a_record_are_callable():
     found = stage_verbs()
     assert {"simulate", "merge", "resolve", "split", "train", "score", "evaluate", "report"} <= set(found)
     assert "doctor" not in found
 
 
-def test_inputs_are_told_from_the_signature():
+def test_stage_inputs_follow_from_the_signature():
     call = stage_call("evaluate", where="f")
     assert call.inputs == {
         "benches": StageInput("benches", "files", is_required=True),
@@ -187,6 +187,6 @@ def test_inputs_are_told_from_the_signature():
 
 
 @pytest.mark.parametrize("verb", ["resolv", "doctor", "os", ""])
-def test_another_verb_is_refused_with_the_nearest(verb):
+def test_unknown_verb_suggests_the_nearest(verb):
     with pytest.raises(ConfigError, match=rf"^f: there is no stage '{verb}'\n  allowed: .*resolve"):
         stage_call(verb, where="f")

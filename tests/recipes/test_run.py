@@ -24,7 +24,7 @@ def outputs(out, names):
     return {name: read_run(out / name).outputs for name in names if name != "report"}
 
 
-def test_finished_stages_are_skipped_and_the_overview_says_so(tmp_path):
+def test_finished_stages_are_skipped_and_recorded(tmp_path):
     recipe = read_recipe(small_recipe(tmp_path))
     first = run(recipe, tmp_path / "out")
     assert [one.was_finished for one in first] == [False] * 4
@@ -40,7 +40,7 @@ def test_finished_stages_are_skipped_and_the_overview_says_so(tmp_path):
     assert wrote == {"cases.jsonl": (tmp_path / "out" / "ranked" / "cases.jsonl").stat().st_size}
 
 
-def test_other_settings_are_refused_until_asked_for_from_there_on(tmp_path, capsys):
+def test_changed_settings_need_from(tmp_path, capsys):
     path = small_recipe(tmp_path)
     run(read_recipe(path), tmp_path / "out")
     changed = read_recipe(path, {"ranked": {"only": {"kind": ["human"]}}})
@@ -53,7 +53,7 @@ def test_other_settings_are_refused_until_asked_for_from_there_on(tmp_path, caps
     assert [one.was_finished for one in redone] == [True, False, False, False]
 
 
-def test_what_a_stage_did_not_write_is_named_with_what_it_wrote(tmp_path):
+def test_missing_stage_output_lists_existing_ones(tmp_path):
     recipe = read_recipe(small_recipe(tmp_path, SMALL.replace("made/cases.jsonl", "made/case.jsonl")))
     with pytest.raises(
         FileError, match=r"stages\.ranked\.cases: the stage 'made' wrote no 'made/case\.jsonl'\n.*made/cases"
@@ -94,7 +94,7 @@ for place in places:
 
 
 @pytest.mark.field
-def test_a_run_killed_at_any_stage_goes_on_to_the_same_results(tmp_path):
+def test_killed_run_resumes_to_the_same_results(tmp_path):
     recipe = read_recipe(find_recipe("demo"), TINY)
     names = [step.name for step in recipe.steps]
     run(recipe, tmp_path / "whole")
@@ -124,20 +124,20 @@ def test_threads_are_bounded_while_a_stage_runs():
 @pytest.mark.parametrize(
     "name", ["../victim", "/tmp/victim", "..", ".", "", ".hidden", "a/b", "a\\b", "a\x00b", "a\nb"]
 )
-def test_a_stage_s_name_never_leaves_the_folder(tmp_path, name):
+def test_stage_name_must_be_a_folder_name(tmp_path, name):
     quoted = json.dumps(name)
     with pytest.raises(ConfigError, match="a stage named"):
         read_recipe(small_recipe(tmp_path, SMALL.replace("[stages.made]", f"[stages.{quoted}]")))
 
 
-def test_what_a_stage_is_said_to_write_lies_in_its_folder(tmp_path):
+def test_stage_outputs_lie_in_the_stage_folder(tmp_path):
     recipe = read_recipe(small_recipe(tmp_path, SMALL.replace('"made/cases.jsonl"', '"made/../../cases.jsonl"')))
     with pytest.raises(FileError, match="outside"):
         run(recipe, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_a_stage_s_folder_that_is_a_link_out_is_refused_before_anything_runs(tmp_path):
+def test_symlinked_stage_folder_is_refused_before_running(tmp_path):
     for name in ("out", "victim"):
         (tmp_path / name).mkdir()
     (tmp_path / "out" / "ranked").symlink_to(tmp_path / "victim")
@@ -158,12 +158,12 @@ def states(path, out, settings=None, redone=()):
     return {one.step.name: one.state for one in plan(read_recipe(path, settings), out, redone)}
 
 
-def test_nothing_has_run_in_a_new_folder(tmp_path):
+def test_plan_of_a_new_folder(tmp_path):
     assert set(states(small_recipe(tmp_path), tmp_path / "out").values()) == {"to run"}
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_finished_differs_or_waits(done):
+def test_plan_states_after_a_run(done):
     path, out = done
     assert set(states(path, out).values()) == {"finished"}
     found = plan(read_recipe(path, {"ranked": {"only": {"kind": ["human"]}}}), out)
@@ -177,7 +177,7 @@ def test_what_is_finished_differs_or_waits(done):
     assert redone == {"made": "finished", "ranked": "finished", "scored": "to run", "evaluated": "finished"}
 
 
-def test_other_content_and_another_verb_differ(tmp_path):
+def test_plan_detects_changed_content_and_verb(tmp_path):
     case_file = tmp_path / "mine.jsonl"
     text = '[stages.a]\nverb = "resolve"\ncases = "mine.jsonl"\n'
     path = small_recipe(tmp_path, SMALL)
@@ -193,7 +193,7 @@ def test_other_content_and_another_verb_differ(tmp_path):
     assert (other.state, other.why) == ("differs", "the folder holds a run of resolve")
 
 
-def test_a_file_that_moved_is_named_before_anything_runs(tmp_path):
+def test_missing_input_is_named_before_running(tmp_path):
     path = small_recipe(tmp_path, SMALL + '[stages.more]\nverb = "resolve"\ncases = "gone/cases.jsonl"\n')
     with pytest.raises(FileError, match=r"small\.toml at stages\.more\.cases: there is no file 'gone/cases\.jsonl'"):
         check_files(read_recipe(path), tmp_path / "out")

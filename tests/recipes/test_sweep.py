@@ -6,7 +6,7 @@ import tiny
 from steelyard.core.errors import UserError
 from steelyard.io.cases import write_cases
 from steelyard.recipes.experiments import evaluation_name
-from steelyard.recipes.sweep import Backbone, Sweep, points_of, read_sweep, run_sweep, sweep_recipe
+from steelyard.recipes.sweep import EXPERIMENT, Backbone, Sweep, points_of
 from toy_prompts import toy_prompts
 
 FILE = """
@@ -36,13 +36,13 @@ def reads(recipe, name):
     return [reference.text for _, reference in recipe.step(name).references()]
 
 
-def test_every_model_is_trained_on_every_share_with_every_setting(tmp_path):
+def test_recipe_combines_models_shares_and_settings(tmp_path):
     path = written(tmp_path, "vary.learning_rate = [1e-5, 3e-5]\n" + FILE)
-    asked = read_sweep(path)
+    asked = EXPERIMENT.read(path)
     names = [point.name for point in points_of(asked)]
     assert len(names) == len(set(names)) == 8
     assert names[:3] == ["小_learning_rate=1e-05_50%", "小_learning_rate=1e-05_100%", "小_learning_rate=3e-05_50%"]
-    recipe = sweep_recipe(asked, path)
+    recipe = EXPERIMENT.recipe(asked, path)
     step = recipe.step("大_learning_rate=3e-05_50%.2.model")
     assert (step.config.learning_rate, step.config.epochs, step.config.seed) == (3e-5, 1, 2)
     # A share of a seed is drawn once for all models.
@@ -66,19 +66,19 @@ def test_every_model_is_trained_on_every_share_with_every_setting(tmp_path):
         ({"model": "m"}, "unknown setting 'model'\n  allowed: did you mean 'models'"),
     ],
 )
-def test_what_compares_nothing_is_refused(tmp_path, change, found):
+def test_invalid_sweep_files_are_refused(tmp_path, change, found):
     with pytest.raises(UserError, match=found):
-        read_sweep(written(tmp_path), change)
+        EXPERIMENT.read(written(tmp_path), change)
 
 
 @pytest.mark.parametrize(
     ("change", "found"),
     [({"shares": [0.0, 1.0]}, "scaling by 0.0"), ({"vary": {"epoch": [1, 2]}}, "unknown setting 'epoch'")],
 )
-def test_settings_that_cannot_be_are_named(tmp_path, change, found):
+def test_invalid_settings_are_named(tmp_path, change, found):
     path = written(tmp_path)
     with pytest.raises(UserError, match=found):
-        sweep_recipe(read_sweep(path, change), path)
+        EXPERIMENT.recipe(EXPERIMENT.read(path, change), path)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def swept(tmp_path_factory):
     )  # fmt: skip
     path = folder / "sweep.toml"
     path.write_text("", encoding="utf-8")
-    return asked, path, folder / "out", run_sweep(asked, path, folder / "out")
+    return asked, path, folder / "out", EXPERIMENT.run(asked, path, folder / "out")
 
 
 def test_each_point_is_trained_on_its_share(swept):
@@ -110,7 +110,7 @@ def test_each_point_is_trained_on_its_share(swept):
     assert all(arm.accuracy.value == 1.0 for arm in full), "three seeds of 16 steps learn it"
 
 
-def test_growth_is_the_difference_over_the_doublings_between_two_shares(swept):
+def test_growth_is_the_difference_per_doubling(swept):
     _, _, _, found = swept
     assert [(one.name, one.by) for one in found.growth] == [("a", "pairs"), ("b", "pairs")]
     small, large = found.arms[:2]
@@ -118,12 +118,12 @@ def test_growth_is_the_difference_over_the_doublings_between_two_shares(swept):
     assert found.growth[0].trend.sizes == (4, 32)
 
 
-def test_starts_of_one_size_are_held_against_each_other(swept):
+def test_starts_of_equal_size_are_compared(swept):
     _, _, _, found = swept
     assert [(one.first, one.second) for one in found.starts] == [("b_12.5%", "a_12.5%"), ("b_100%", "a_100%")]
 
 
-def test_the_table_and_the_plot_are_written_and_a_second_run_only_adds_them(swept):
+def test_second_run_skips_stages_and_rewrites_results(swept):
     asked, path, out, found = swept
     told = json.loads((out / "sweep.json").read_text("utf-8"))
     assert [(row["model"], row["start"], row["share"]) for row in told["arms"]][:2] == [
@@ -131,5 +131,5 @@ def test_the_table_and_the_plot_are_written_and_a_second_run_only_adds_them(swep
     ]  # fmt: skip
     assert (out / "sweep.svg").read_text("utf-8").startswith("<svg")
     before = {run: run.stat().st_mtime_ns for run in out.glob("*/run.json")}
-    assert run_sweep(asked, path, out) == found
+    assert EXPERIMENT.run(asked, path, out) == found
     assert {run: run.stat().st_mtime_ns for run in before} == before

@@ -1,8 +1,7 @@
-"""The command line. The verbs are the files of ``cli/verbs``; the user's errors end in exit code 2, ours in 1."""
+"""The command line: the verbs of ``cli/verbs`` by group; the user's errors end in exit code 2, ours in 1."""
 
 import errno
-import importlib
-import pkgutil
+import inspect
 import shutil
 import sys
 import tempfile
@@ -14,10 +13,9 @@ from typing import Annotated, Any
 
 import typer
 
-from steelyard.cli import verbs
 from steelyard.cli.output import escape_unencodable
-from steelyard.cli.stage_verb import StageCommand, StageVerb
-from steelyard.cli.verb import Verb
+from steelyard.cli.verb import FunctionVerb, StageVerb, VerbCommand
+from steelyard.cli.verbs import data, installation, judgments, models, pipelines, reports
 from steelyard.core.errors import FileError, MissingPartError, UserError
 from steelyard.io.progress import log
 
@@ -28,27 +26,38 @@ From raw verdicts to a conflict-free ranking, a trained reward model, an evaluat
 Begin with `steelyard demo`: the whole pipeline on built-in data, in minutes, on a CPU.
 """
 _REMEDIES = {
-    errno.EACCES: "ask for the right to read or write there, or name another place",
-    errno.EPERM: "ask for the right to read or write there, or name another place",
-    errno.EROFS: "name a place that can be written to",
-    errno.ENOSPC: "make room there, or name another place; what was written before is intact",
-    errno.EDQUOT: "make room there, or name another place; what was written before is intact",
+    errno.EACCES: "change its permissions, or choose another path",
+    errno.EPERM: "change its permissions, or choose another path",
+    errno.EROFS: "choose a path on a writable file system",
+    errno.ENOSPC: "free disk space there, or choose another path; files written before are intact",
+    errno.EDQUOT: "free disk space there, or choose another path; files written before are intact",
     errno.ENAMETOOLONG: "choose a shorter name",
-    errno.ELOOP: "name the file that the link should lead to",
-    errno.ENOTDIR: "name a folder where a folder is meant",
-    errno.ENOENT: "it was removed or renamed while it was needed: run the same command again",
-    errno.EFBIG: "raise the limit of file sizes (ulimit -f), or name another place",
-    errno.EIO: "look after the disk or the network that holds it, and run the same command again",
+    errno.ELOOP: "give the file itself: the link leads back to itself",
+    errno.ENOTDIR: "choose a path whose parents are folders",
+    errno.ENOENT: "it was removed or renamed during the run: run the same command again",
+    errno.EFBIG: "raise the file size limit (ulimit -f), or choose another path",
+    errno.EIO: "check the disk or the network that holds it, and run the same command again",
     errno.ESTALE: "the network disk has lost it: run the same command again",
     errno.EMFILE: "raise the limit of open files: ulimit -n 4096",
-    errno.ENOMEM: "free memory, or use a machine with more; what was written before is intact",
-    errno.EISDIR: "name a file where a file is meant",
-    errno.ENXIO: "name a file: nothing can be read from a socket or a device without a driver",
-    errno.EEXIST: "name another place: a file stands where a folder would have to be made",
+    errno.ENOMEM: "free memory, or use a machine with more; files written before are intact",
+    errno.EISDIR: "choose a file where a file is expected",
+    errno.ENXIO: "give a regular file: sockets and devices cannot be read",
+    errno.EEXIST: "choose another path: a file is in the place of a folder",
 }
 """By error number of the operating system: what the user can do."""
-_NARROW = 70  # in fewer columns the framed help would cut the names of options
-_GROUPS = {
+# In fewer columns the framed help would cut the names of options.
+_NARROW = 70
+_VERBS: dict[str, Sequence[StageVerb | FunctionVerb]] = {
+    "Whole pipelines": pipelines.VERBS,
+    "Data": data.VERBS,
+    "Judgments": judgments.VERBS,
+    "Models": models.VERBS,
+    "Comparisons and reports": reports.VERBS,
+    "Installation": installation.VERBS,
+}
+"""The verbs by their group of the help."""
+# By imported package the extra that installs it.
+_EXTRAS = {
     "jinja2": "report",
     "vl_convert": "report",
     "jaxtyping": "train",
@@ -69,33 +78,32 @@ def build_app() -> typer.Typer:
         context_settings={"terminal_width": columns} if is_narrow else {},
     )
     app.callback(invoke_without_command=True)(_options)
-    for name in verb_names():
-        _add_verb(app, name)
+    for title, verbs in _VERBS.items():
+        for verb in verbs:
+            about = inspect.cleandoc(verb.about)
+            command_class: Any = partial(VerbCommand, verb=verb)
+            register = app.command(
+                verb.name,
+                cls=command_class,
+                help=about,
+                short_help=about.split("\n")[0],
+                rich_help_panel=title,
+            )
+            register(_placeholder)
     return app
 
 
-def _add_verb(app: typer.Typer, name: str) -> None:
-    module = importlib.import_module(f"{verbs.__name__}.{name}")
-    declaration, function = module.command, module.command
-    command_class: Any = partial(Verb, config=module.CONFIG if hasattr(module, "CONFIG") else None)
-    if isinstance(declaration, StageVerb):
-        command_class = partial(StageCommand, declaration=declaration)
-
-        def function() -> None:
-            """Stand in for the generated command."""
-
-        function.__doc__ = module.__doc__
-    summary = (function.__doc__ or "").strip().split("\n")[0]
-    app.command(name.rstrip("_").replace("_", "-"), cls=command_class, short_help=summary)(function)
+def _placeholder() -> None:
+    """Stand in for a verb, whose options `VerbCommand` makes when they are needed."""
 
 
-def verb_names() -> tuple[str, ...]:
-    """Return the names of the files in ``cli/verbs``, sorted. ``list_`` is the verb ``list``, a name of Python's."""
-    return tuple(sorted(name for _, name, _ in pkgutil.iter_modules(verbs.__path__) if not name.startswith("_")))
+def verbs_by_name() -> dict[str, StageVerb | FunctionVerb]:
+    """Return every verb, in the order of the help."""
+    return {verb.name: verb for verbs in _VERBS.values() for verb in verbs}
 
 
 def main() -> None:
-    """Run one verb. Exit codes: 0 done, 1 we failed, 2 asked wrongly, 130 interrupted."""
+    """Run one verb. Exit codes: 0 success, 1 internal error, 2 user error, 130 interrupted."""
     escape_unencodable()
     try:
         _check_words(sys.argv[1:])
@@ -103,10 +111,10 @@ def main() -> None:
     except UserError as error:
         _refuse(error)
     except ModuleNotFoundError as error:
-        group = _GROUPS.get((error.name or "").split(".")[0])
-        if group is None:
+        extra = _EXTRAS.get((error.name or "").split(".")[0])
+        if extra is None:
             _fail(error)
-        _refuse(MissingPartError(f"this needs {error.name}", do=f"pip install 'steelyard[{group}]'"))
+        _refuse(MissingPartError(f"this needs {error.name}", do=f"pip install 'steelyard[{extra}]'"))
     except OSError as error:
         do = _REMEDIES.get(error.errno or 0)
         if do is None:
@@ -118,8 +126,7 @@ def main() -> None:
         log("stopped")
         sys.exit(130)
     except MemoryError:
-        do = "free memory, or use a machine with more; what was written before is intact"
-        _refuse(FileError("the memory is not enough", do=do))
+        _refuse(FileError("out of memory", do=_REMEDIES[errno.ENOMEM]))
     except Exception as error:
         _fail(error)
 
@@ -159,5 +166,5 @@ def _fail(error: Exception) -> None:
     with tempfile.NamedTemporaryFile("w", prefix="steelyard-", suffix=".txt", delete=False, encoding="utf-8") as file:
         traceback.print_exception(error, file=file)
     log(f"error: Steelyard failed ({type(error).__name__}: {error}). This is a defect of ours, not of your data.")
-    log(f"  do: report it with {Path(file.name)}; what was written before is intact")
+    log(f"  do: report it with {Path(file.name)}; files written before are intact")
     sys.exit(1)

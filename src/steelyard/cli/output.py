@@ -1,4 +1,4 @@
-"""Results on the terminal: records as JSON, lines, tables and pages, in colour where the terminal has it.
+"""Results on the terminal: records as JSON, lines, tables, settings and pages, in colour where the terminal has it.
 
 Names and texts from files cannot act on the terminal: control characters are shown. What the encoding of stdout lacks
 is written by its code point.
@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import typer
 
-from steelyard.core.types import Run
-from steelyard.io.terminal_text import Line, padded, plain, rule_counts, visible, visible_line, width_of
+from steelyard.core.config import describe_type
+from steelyard.core.settings_help import REQUIRED, Setting, default_text
+from steelyard.core.types import JsonObject, Run
+from steelyard.io.terminal_text import Line, Span, hanging, padded, plain, rule_counts, visible, visible_line, width_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -106,6 +108,11 @@ def judge_lines(judges: "Mapping[str, VerdictSummary]") -> Iterator[str]:
                 yield f"  {title}: {percent_text(share)} of {share.n:,}"
 
 
+def missing_parts(parts: Mapping[str, str]) -> str:
+    """Return ``missing NAME (why), …``."""
+    return "missing " + ", ".join(f"{name} ({why})" for name, why in parts.items())
+
+
 def percent_text(share: "Estimate") -> str:
     """Return ``25.0% [15.0%, 35.0%]``."""
     if share.value is None:
@@ -141,6 +148,40 @@ def echo_lines(lines: Iterable[Line]) -> None:
     for line in lines:
         text = Text.assemble(*((span.text, _STYLES[span.style]) for span in line))
         console.print(text, soft_wrap=True)
+
+
+def print_settings(settings: Sequence[Setting], *, as_json: bool) -> None:
+    """Print every setting with type, default and meaning."""
+    if as_json:
+        echo_record([_setting_record(setting) for setting in settings])
+        return
+    width = page_width()
+    lines: list[Line] = []
+    for setting in settings:
+        default = default_of(setting)
+        title = Span(f"{setting.name} = {default}" if default else setting.name, "title")
+        lines += hanging([title], f"  {type_text(setting)}", width)
+        lines += hanging([Span("  ")], setting.meaning, width)
+    echo_lines(lines)
+
+
+def type_text(setting: Setting) -> str:
+    """Describe the values of a setting: ``a whole number``, ``tiers, judged``."""
+    return describe_type(msgspec.inspect.type_info(setting.type))
+
+
+def default_of(setting: Setting) -> str:
+    """Return the default as text, ``required`` where there is none; empty where the meaning says it."""
+    if setting.default is REQUIRED:
+        return "required"
+    if setting.default is None and "Default: " in setting.meaning:
+        return ""
+    return default_text(setting.default) or '""'
+
+
+def _setting_record(setting: Setting) -> JsonObject:
+    default = {} if setting.default is REQUIRED else {"default": setting.default}
+    return {"name": setting.name, "type": type_text(setting), **default, "meaning": setting.meaning}
 
 
 def print_table(table: TerminalTable) -> None:

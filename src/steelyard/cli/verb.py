@@ -1,18 +1,40 @@
-"""A verb as a command: other libraries' option names lead to ours, and inputs that are pipes are copied."""
+"""Verbs: values that declare a command, and the command made from one.
 
+A verb that runs one stage (`StageVerb`) declares which inputs and settings are options, in the order of its help; the
+rest is generated, with ``--set``, ``--config``, ``--settings``, ``--force`` and ``--json``. Any other verb
+(`FunctionVerb`) is a function with Typer parameters.
+"""
+
+import importlib
+import inspect
 import os
 import re
 import signal
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import typer
 from typer.core import TyperCommand
 
-from steelyard.cli.settings import SETTINGS_OPTION, print_settings
+from steelyard.cli.options import (
+    SETTINGS_OPTION,
+    Part,
+    SettingOption,
+    Values,
+    add_setting,
+    general_parameters,
+    input_parameter,
+    merge_settings,
+    setting_parameter,
+)
+from steelyard.cli.output import TerminalTable, print_settings, show
+from steelyard.core.config import parse_settings, resolve_config
 from steelyard.core.errors import PEER_NAMES, ConfigError, UserError
-from steelyard.core.settings_help import read_settings
+from steelyard.core.settings_help import read_parameters, read_settings
 from steelyard.io.progress import InterruptedRun, interruptible, log
 from steelyard.io.run_folder import resumable_work
 from steelyard.io.tempfiles import copy_pipe, is_pipe
@@ -22,27 +44,137 @@ _JUDGE_SETTING = re.compile(r"--set ('?)((?:judge|chat)\.|allow_even=)")
 _MODEL_OPTION = re.compile(r"(--(?:chat-template|max-length|over-length))(?: ([^\s,;:()-][^\s,;:()]*))?")
 
 
-class Verb(TyperCommand):
-    """A verb. Pipes among its inputs are copied first, so that it can read every file more than once.
+class StageVerb(NamedTuple):
+    """A verb that runs one stage.
 
-    ``config`` is the module and the name of the Config that ``--settings`` prints.
+    ``stage`` is a module of ``steelyard.stages`` with a ``Config`` and a function of the module's name. ``about`` is
+    the text of the help. ``lines`` turns the result and ``--out`` into what is printed. ``prepare`` may change inputs
+    and settings before the Config is made, and raise a UserError; the whole run lies inside ``around``.
     """
 
-    def __init__(self, *, config: tuple[str, str] | None = None, **arguments: Any) -> None:
-        self._config = config
+    stage: str
+    about: str
+    parts: Sequence[Part]
+    lines: Callable[[Any, Path], Iterable[str | TerminalTable]]
+    prepare: Callable[[Values, Values], None] | None = None
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext
+
+    @property
+    def name(self) -> str:
+        """The verb as it is typed."""
+        return self.stage.replace("_", "-")
+
+    @property
+    def config(self) -> tuple[str, str]:
+        """The module and the name of the Config that ``--settings`` prints."""
+        return f"steelyard.stages.{self.stage}", "Config"
+
+    def function(self) -> Callable[..., None]:
+        """Return a function with the verb's parameters, as Typer reads them."""
+        module = self.config[0]
+        declared = {parameter.name: parameter for parameter in read_parameters(module, self.stage)}
+        parameters = [
+            setting_parameter(part, module)
+            if isinstance(part, SettingOption)
+            else input_parameter(part, declared[part.name])
+            for part in self.parts
+        ]
+        parameters += general_parameters(has_settings=bool(read_settings(module)))
+
+        def function(**values: Any) -> None:
+            with self.around():
+                self._run(values)
+
+        function.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+        function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return function
+
+    def _run(self, values: Values) -> None:
+        inputs = {
+            part.name: values[part.name]
+            for part in self.parts
+            if not isinstance(part, SettingOption) and values[part.name] is not None
+        }
+        settings = self._settings(values)
+        if self.prepare is not None:
+            self.prepare(inputs, settings)
+        stage = importlib.import_module(self.config[0])
+        config = resolve_config(stage.Config, settings, where=self.stage)
+        result = getattr(stage, self.stage)(**inputs, config=config, force=bool(values["force"]))
+        show(result, self.lines(result, inputs["out"]), as_json=bool(values["as_json"]))
+
+    def _settings(self, values: Values) -> Values:
+        """Return the settings of the file, those of ``--set`` over them, and those of options over both."""
+        settings: Values = {}
+        if (path := values.get("config")) is not None:
+            from steelyard.io.lines import read_toml
+
+            settings = read_toml(path)
+        settings = merge_settings(settings, parse_settings(values.get("settings") or ()))
+        for part in self.parts:
+            if isinstance(part, SettingOption) and values[part.parameter] not in (None, []):
+                add_setting(settings, part, values[part.parameter], self.config[0])
+        return settings
+
+
+class FunctionVerb(NamedTuple):
+    """A verb that is a function with Typer parameters. Its docstring is the text of the help.
+
+    ``config`` is the module and the name of the Config that ``--settings`` prints, null without the option.
+    """
+
+    name: str
+    run: Callable[..., None]
+    config: tuple[str, str] | None = None
+
+    @property
+    def about(self) -> str:
+        """The text of the help."""
+        return self.run.__doc__ or ""
+
+    def function(self) -> Callable[..., None]:
+        """Return the function."""
+        return self.run
+
+
+class VerbCommand(TyperCommand):
+    """The command of a verb. Its options are made when they are needed: a list of verbs needs none.
+
+    Option names of other libraries are answered with ours. Pipes among the inputs are copied first, so that the verb
+    can read every file more than once.
+    """
+
+    def __init__(self, *, verb: StageVerb | FunctionVerb, **arguments: Any) -> None:
         super().__init__(**arguments)
+        self._verb = verb
+        # Those of the placeholder that Typer registers; the properties below take their place.
+        del self.params, self.callback
+
+    @cached_property
+    def _generated(self) -> Any:
+        app = typer.Typer(add_completion=False)
+        app.command()(self._verb.function())
+        return typer.main.get_command(app)
+
+    @cached_property
+    def params(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The arguments and options."""
+        return self._generated.params
+
+    @cached_property
+    def callback(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The function that runs the verb."""
+        return self._generated.callback
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words after the verb; ``--settings`` prints the settings, whatever else is missing.
 
         Raises ConfigError for another library's name of an option.
         """
-        if self._config is not None and SETTINGS_OPTION in args:
-            print_settings(read_settings(*self._config), as_json="--json" in args)
+        if self._verb.config is not None and SETTINGS_OPTION in args:
+            print_settings(read_settings(*self._verb.config), as_json="--json" in args)
             ctx.exit()
-        check_option_names(
-            args, {option for parameter in self.params for option in parameter.opts}, verb=str(self.name)
-        )
+        check_option_names(args, self._options(), verb=self._verb.name)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -75,12 +207,14 @@ class Verb(TyperCommand):
             try:
                 return super().invoke(ctx)
             except UserError as error:
-                do = None if error.do is None else fitted_remedy(error.do, self._options(), verb=str(self.name))
+                do = error.do and fitted_remedy(error.do, self._options(), verb=self._verb.name)
                 if not copies and do == error.do:
                     raise
-                names = {str(copy): str(pipe) for pipe, copy in copies.items()}
-                fitted = type(error)(error.problem, where=error.where, allowed=error.allowed, do=do)
-                raise _renamed(fitted, names) from error
+                texts: list[Any] = [error.problem, error.where, error.allowed, do]
+                for pipe, copy in copies.items():
+                    texts = [text and str(text).replace(str(copy), str(pipe)) for text in texts]
+                problem, where, allowed, do = texts
+                raise type(error)(problem, where=where, allowed=allowed, do=do) from error
 
 
 def fitted_remedy(do: str, options: Collection[str], *, verb: str) -> str:
@@ -91,14 +225,14 @@ def fitted_remedy(do: str, options: Collection[str], *, verb: str) -> str:
     """
     if "--set" not in options or "steelyard " in do:
         return do
+
+    def setting(match: re.Match[str]) -> str:
+        name = match[1].removeprefix("--").replace("-", "_")
+        return match[0] if match[1] in options else f"--set model.{name}={match[2] or 'VALUE'}"
+
     if verb != "judge":
         do = _JUDGE_SETTING.sub(r"--set \1model.\2", do)
-    return _MODEL_OPTION.sub(lambda match: match[0] if match[1] in options else _as_setting(match), do)
-
-
-def _as_setting(match: re.Match[str]) -> str:
-    name = match[1].removeprefix("--").replace("-", "_")
-    return f"--set model.{name}={match[2] or 'VALUE'}"
+    return _MODEL_OPTION.sub(setting, do)
 
 
 def check_option_names(words: Sequence[str], options: Collection[str], *, verb: str) -> None:
@@ -133,14 +267,3 @@ def _with_copies(value: Any, folder: Path, copies: dict[Path, Path]) -> Any:
         place.mkdir()
         copies[value] = copy_pipe(value, place)
     return copies[value]
-
-
-def _renamed(error: UserError, names: dict[str, str]) -> UserError:
-    def renamed(text: Any) -> Any:
-        for copy, pipe in names.items():
-            text = None if text is None else str(text).replace(copy, pipe)
-        return text
-
-    return type(error)(
-        renamed(error.problem), where=renamed(error.where), allowed=renamed(error.allowed), do=renamed(error.do)
-    )

@@ -1,1 +1,1 @@
-"""Compositions of stages: `recipe` (reading), `preconditions`, `run`, `experiments`, `ablate`, `sweep`, `demo`."""
+"""Compositions of stages: `recipe` (reading), `preconditions`, `run`, `experiments`, `ablate`, `sweep`."""

@@ -4,34 +4,29 @@ Every arm trains the same backbone with the same settings on other data, once pe
 then the arms are compared on the same prompts.
 """
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject, Meta
-from steelyard.io.atomic import write_text
 from steelyard.recipes.experiments import (
     Arm,
     ArmDifference,
     Experiment,
+    ExperimentKind,
     MeasuredArms,
     Tables,
     compare_arms,
     draw_share,
+    model_name,
     percent,
-    read_arms,
-    read_experiment,
     trained_and_evaluated,
-    write_table,
 )
-from steelyard.recipes.recipe import Recipe, build_recipe
-from steelyard.recipes.run import run
 
 HUMAN, LLM = "human", "llm"
-TABLE_FILE, PLOT_FILE = "ablation.json", "ablation.svg"
+_HUMAN_CASES, _LLM_CASES = "human.resolved/cases.jsonl", "llm.resolved/cases.jsonl"
 
 
 class Ablation(Experiment, frozen=True, kw_only=True):
@@ -62,91 +57,75 @@ class Ablation(Experiment, frozen=True, kw_only=True):
     """Settings of `debias`."""
 
 
-def read_ablation(path: Path, settings: JsonObject | None = None) -> Ablation:
-    """Return the ablation of a file; ``settings`` override its own. Raises ConfigError without arms to compare."""
-    ablation = read_experiment(Ablation, path, settings)
+def _check(ablation: Ablation, where: str) -> None:
     if (ablation.human is None) != (ablation.llm is None):
-        raise ConfigError("human without llm, or llm without human", where=str(path), do="give both, or training files")
+        raise ConfigError("human without llm, or llm without human", where=where, do="give both, or training files")
     if ablation.human is None and len(ablation.training) < 2 and not ablation.scaling:
-        raise ConfigError("nothing to compare", where=str(path), do="give human and llm, or two training files")
-    return ablation
+        raise ConfigError("nothing to compare", where=where, do="give human and llm, or two training files")
+
+
+class _TrainingData(NamedTuple):
+    """The training cases of an arm and a seed, and the stages that make them."""
+
+    arm: str
+    cases: str
+    stages: Tables
 
 
 def arms_of(ablation: Ablation) -> tuple[str, ...]:
     """Return the names of the arms, in the order of the table."""
-    table_4 = (HUMAN, LLM, "llm_debiased", "llm_supervised", "llm_both", "all") if ablation.human else ()
-    controls = tuple(f"llm_supervised_by_{name}" for name in ablation.supervisors) if ablation.human else ()
-    scaled = tuple(_scaled_name(ablation.scaled, share) for share in ablation.scaling)
-    return (*table_4, *controls, *ablation.training, *scaled)
+    return tuple(data.arm for data in _training_data(ablation, seed=0))
 
 
-def ablation_recipe(ablation: Ablation, path: Path) -> Recipe:
-    """Return the ablation as one recipe: data once, or once per seed where they depend on it, then the models."""
+def _stages(ablation: Ablation) -> Tables:
+    """Return the stages of the recipe: data once, or once per seed where they depend on it, then the models."""
     stages: Tables = {}
     if ablation.human is not None:
         for name, file in ((HUMAN, ablation.human), (LLM, ablation.llm)):
             stages[f"{name}.resolved"] = {"verb": "resolve", "cases": file, "config": ablation.resolve}
-        stages["llm.debiased"] = _debias("llm.resolved/cases.jsonl", ablation)
+        stages["llm.debiased"] = {"verb": "debias", "cases": _LLM_CASES, "config": ablation.debias}
     for seed in ablation.seeds:
-        for arm, (tables, cases) in _arms(ablation, seed):
-            stages |= tables
-            stages |= trained_and_evaluated(arm, seed, cases=cases, model=ablation.model, experiment=ablation)
-    return build_recipe({"about": ablation.about, "stages": stages}, path)
+        for data in _training_data(ablation, seed):
+            stages |= data.stages
+            stages |= trained_and_evaluated(data.arm, seed, cases=data.cases, model=ablation.model, experiment=ablation)
+    return stages
 
 
-def _arms(ablation: Ablation, seed: int) -> Iterator[tuple[str, tuple[Tables, str]]]:
-    """Yield each arm with the stages that make its training cases, and their file."""
+def _training_data(ablation: Ablation, seed: int) -> Iterator[_TrainingData]:
     files = dict(ablation.training)
     if ablation.human is not None:
-        files |= {HUMAN: "human.resolved/cases.jsonl", LLM: "llm.resolved/cases.jsonl"}
-        yield HUMAN, ({}, files[HUMAN])
-        yield LLM, ({}, files[LLM])
-        yield "llm_debiased", ({}, "llm.debiased/cases.jsonl")
-        yield "llm_supervised", _supervised("supervised", f"{HUMAN}.{seed}.model", seed, ablation)
-        yield "llm_both", _both(seed, ablation)
-        yield "all", _all(seed)
-        for name in ablation.supervisors:
-            # A kind of model has no seed; its name keeps the stages of different seeds apart.
-            yield f"llm_supervised_by_{name}", _supervised(f"supervised_by_{name}", name, seed, ablation)
+        files |= {HUMAN: _HUMAN_CASES, LLM: _LLM_CASES}
+        yield from _table_4(ablation, seed)
     for name, file in ablation.training.items():
-        yield name, ({}, file)
+        yield _TrainingData(name, file, {})
     for share in ablation.scaling:
         if ablation.scaled not in files:
-            raise ConfigError(
-                f"no file of {ablation.scaled!r} to take shares of", where="scaled", allowed=", ".join(files)
-            )
-        name = _scaled_name(ablation.scaled, share)
-        yield name, draw_share(files[ablation.scaled], share, seed, name=name)
+            problem = f"no file of {ablation.scaled!r} to take shares of"
+            raise ConfigError(problem, where="scaled", allowed=", ".join(files))
+        name = f"{ablation.scaled}_{percent(share)}"
+        stages, cases = draw_share(files[ablation.scaled], share, seed, name=name)
+        yield _TrainingData(name, cases, stages)
 
 
-def _supervised(name: str, supervisor: str, seed: int, ablation: Ablation) -> tuple[Tables, str]:
-    stage = f"llm.{seed}.{name}"
-    table = {
-        "verb": "supervise",
-        "cases": "llm.resolved/cases.jsonl",
-        "model": supervisor,
-        "config": ablation.supervise,
-    }
-    return {stage: table}, f"{stage}/cases.jsonl"
+def _table_4(ablation: Ablation, seed: int) -> Iterator[_TrainingData]:
+    """Yield the data of CHEEMS, Table 4, and those of the controls."""
+    supervised, both, merged = f"llm.{seed}.supervised", f"llm.{seed}.both", f"all.{seed}.merged"
+    debias = {"verb": "debias", "cases": f"{supervised}/cases.jsonl", "config": ablation.debias}
+    merge = {"verb": "merge", "files": [_HUMAN_CASES, f"{both}/cases.jsonl"]}
 
+    def supervise(supervisor: str) -> JsonObject:
+        return {"verb": "supervise", "cases": _LLM_CASES, "model": supervisor, "config": ablation.supervise}
 
-def _debias(cases: str, ablation: Ablation) -> JsonObject:
-    return {"verb": "debias", "cases": cases, "config": ablation.debias}
-
-
-def _both(seed: int, ablation: Ablation) -> tuple[Tables, str]:
-    stage = f"llm.{seed}.both"
-    return {stage: _debias(f"llm.{seed}.supervised/cases.jsonl", ablation)}, f"{stage}/cases.jsonl"
-
-
-def _all(seed: int) -> tuple[Tables, str]:
-    stage = f"all.{seed}.merged"
-    files = ["human.resolved/cases.jsonl", f"llm.{seed}.both/cases.jsonl"]
-    return {stage: {"verb": "merge", "files": files}}, f"{stage}/cases.jsonl"
-
-
-def _scaled_name(name: str, share: float) -> str:
-    return f"{name}_{percent(share)}"
+    yield _TrainingData(HUMAN, _HUMAN_CASES, {})
+    yield _TrainingData(LLM, _LLM_CASES, {})
+    yield _TrainingData("llm_debiased", "llm.debiased/cases.jsonl", {})
+    yield _TrainingData("llm_supervised", f"{supervised}/cases.jsonl", {supervised: supervise(model_name(HUMAN, seed))})
+    yield _TrainingData("llm_both", f"{both}/cases.jsonl", {both: debias})
+    yield _TrainingData("all", f"{merged}/cases.jsonl", {merged: merge})
+    for name in ablation.supervisors:
+        # A kind of model has no seed; its name keeps the stages of different seeds apart.
+        stage = f"llm.{seed}.supervised_by_{name}"
+        yield _TrainingData(f"llm_supervised_by_{name}", f"{stage}/cases.jsonl", {stage: supervise(name)})
 
 
 class AblationResult(NamedTuple):
@@ -163,41 +142,23 @@ class AblationResult(NamedTuple):
             "correction": "Holm, over all differences here",
         }
 
+    def figure(self) -> JsonObject:
+        """Return the plot of the arms with their seeds."""
+        from steelyard.report.study_figures import ablation_figure
 
-def ablate(ablation: Ablation, path: Path, out: Path) -> AblationResult:
-    """Train and evaluate every arm with every seed, and write ``ablation.json`` and ``ablation.svg``.
-
-    Finished stages are skipped: after a kill, or with another seed or arm, the run continues in the same folder. Raises
-    the errors of the stages.
-    """
-    run(ablation_recipe(ablation, path), out)
-    measured = read_arms(arms_of(ablation), ablation.seeds, out)
-    result = AblationResult(measured.arms, compare_arms(measured, _pairs(measured, references(ablation))))
-    write_table(result.record(), out / TABLE_FILE)
-    write_text(out / PLOT_FILE, _draw(result))
-    return result
+        return ablation_figure([(arm.name, arm.accuracy, arm.accuracy_by_seed) for arm in self.arms])
 
 
-def references(ablation: Ablation) -> tuple[str, ...]:
-    """Return the arms that every other is compared with: the human and the LLM arm, else the first."""
-    return (HUMAN, LLM) if ablation.human is not None else arms_of(ablation)[:1]
-
-
-def _pairs(measured: MeasuredArms, references: Sequence[str]) -> list[tuple[str, str]]:
-    """Return each arm with each reference; two references are compared once."""
-    compared_already = {(first, second) for index, first in enumerate(references) for second in references[index + 1 :]}
-    return [
+def _compare(ablation: Ablation, measured: MeasuredArms) -> AblationResult:
+    """Compare every arm with the human and the LLM arm, or with the first; two references are compared once."""
+    references = (HUMAN, LLM) if ablation.human is not None else arms_of(ablation)[:1]
+    pairs = [
         (arm, reference)
-        for reference in references
+        for index, reference in enumerate(references)
         for arm in measured.statistics
-        if arm != reference and (reference, arm) not in compared_already
+        if arm not in references[index:]
     ]
+    return AblationResult(measured.arms, compare_arms(measured, pairs))
 
 
-def _draw(result: AblationResult) -> str:
-    import vl_convert
-
-    from steelyard.report.study_figures import ablation_figure
-
-    rows = [(arm.name, arm.accuracy, arm.accuracy_by_seed) for arm in result.arms]
-    return vl_convert.vegalite_to_svg(ablation_figure(rows))
+EXPERIMENT = ExperimentKind("ablation", Ablation, _check, arms_of, _stages, _compare)

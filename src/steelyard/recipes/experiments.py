@@ -1,8 +1,8 @@
 """Experiments of trainings: their file, the stages of an arm and a seed, and arms measured on the same prompts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -14,9 +14,11 @@ from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import Integers
 from steelyard.core.types import JsonObject, Meta, Record, Run
 from steelyard.evaluation.evaluations import read_evaluations
-from steelyard.io.atomic import atomic_write
+from steelyard.io.atomic import atomic_write, write_text
 from steelyard.io.lines import read_toml
 from steelyard.io.run_folder import read_run
+from steelyard.recipes.recipe import Recipe, build_recipe
+from steelyard.recipes.run import run
 from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, by_category, estimate_macro
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Layout
@@ -206,7 +208,56 @@ def _arm(
     )
 
 
-def write_table(table: JsonObject, path: Path) -> None:
-    """Write an experiment's table as indented JSON."""
-    with atomic_write(path) as file:
-        file.write(msgspec.json.format(msgspec.json.encode(table), indent=2) + b"\n")
+class ExperimentResult(Protocol):
+    """The measured arms of an experiment, and what its kind derives from them."""
+
+    def record(self) -> JsonObject:
+        """Return the result as it is written."""
+        ...
+
+    def figure(self) -> JsonObject:
+        """Return the plot as a Vega-Lite specification."""
+        ...
+
+
+ResultType = TypeVar("ResultType", bound=ExperimentResult)
+
+
+class ExperimentKind(NamedTuple, Generic[ExperimentType, ResultType]):
+    """A kind of experiment. Its result is written as ``NAME.json`` and ``NAME.svg``.
+
+    ``check`` raises ConfigError for settings that compare nothing. ``arms`` returns the names of the arms in the order
+    of the table, ``stages`` the stages of the recipe, ``compare`` the result of the measured arms.
+    """
+
+    name: str
+    config: type[ExperimentType]
+    check: Callable[[ExperimentType, str], None]
+    arms: Callable[[ExperimentType], Sequence[str]]
+    stages: Callable[[ExperimentType], Tables]
+    compare: Callable[[ExperimentType, MeasuredArms], ResultType]
+
+    def read(self, path: Path, settings: JsonObject | None = None) -> ExperimentType:
+        """Return the experiment of a file; ``settings`` override its own. Raises ConfigError if it compares nothing."""
+        experiment = read_experiment(self.config, path, settings)
+        self.check(experiment, str(path))
+        return experiment
+
+    def recipe(self, experiment: ExperimentType, path: Path) -> Recipe:
+        """Return the experiment as one recipe; its files are searched beside ``path``. Raises as recipes do."""
+        return build_recipe({"about": experiment.about, "stages": self.stages(experiment)}, path)
+
+    def run(self, experiment: ExperimentType, path: Path, out: Path) -> ResultType:
+        """Train and evaluate every arm with every seed, and write the result and its plot.
+
+        Finished stages are skipped: after a kill, or with another seed or arm, the run continues in the same folder.
+        Raises the errors of the stages.
+        """
+        import vl_convert
+
+        run(self.recipe(experiment, path), out)
+        result = self.compare(experiment, read_arms(self.arms(experiment), experiment.seeds, out))
+        with atomic_write(out / f"{self.name}.json") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(result.record()), indent=2) + b"\n")
+        write_text(out / f"{self.name}.svg", vl_convert.vegalite_to_svg(result.figure()))
+        return result

@@ -4,7 +4,6 @@ Stages check their own inputs, but a training of hours may come before the stage
 only existing files is made at once. Checks of files that a stage has yet to write are left to the stage.
 """
 
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -99,10 +98,9 @@ def _check_evaluation(step: Step, config: evaluate.Config, sources: _Sources) ->
 
 def _source(step: Step, config: evaluate.Config, sources: _Sources) -> Source | None:
     """Return the benches without baselines; null where a stage has yet to write one of their files."""
-    references = [reference for key, reference in step.references() if key == "benches"]
-    if any(reference.stage is not None for reference in references):
+    if any(reference.stage is not None for reference in step.inputs["benches"]):
         return None
-    files = [sources.recipe.locate(reference, sources.out) for reference in references]
+    files = [sources.recipe.locate(reference, sources.out) for reference in step.inputs["benches"]]
     bench = build("benches", config.bench_kind, config.bench)
     return Source(BenchCases(files, bench), bench, config, {})
 
@@ -119,13 +117,8 @@ def _check_supervision(step: Step, config: supervise.Config, sources: _Sources) 
         choose_model(str(sources.recipe.locate(model, sources.out)), config.model)
         return
     trained = sources.training(model) or ()
-    for path in _judged_files(step, sources):
+    judged = [reference for key, reference in step.references() if key in ("cases", "calibrate")]
+    for path in (path for reference in judged for path in sources.files(reference) or ()):
         for file in trained:
             supervisor = Supervisor(name=model.stage, protocol=None, trained_on=str(file), is_cross_fitted=False)
             check_may_judge(supervisor, path, compare_ids=config.compare_ids, any_language=config.any_language)
-
-
-def _judged_files(step: Step, sources: _Sources) -> Iterator[Path]:
-    for key in ("cases", "calibrate"):
-        reference = step.reference(key)
-        yield from (sources.files(reference) or ()) if reference is not None else ()

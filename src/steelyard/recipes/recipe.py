@@ -63,19 +63,18 @@ class Step(NamedTuple):
     name: str
     call: StageCall
     config: msgspec.Struct
-    inputs: Mapping[str, Reference | tuple[Reference, ...]]
+    inputs: Mapping[str, tuple[Reference, ...]]
     num_threads: int | None
 
     def references(self) -> Iterator[tuple[str, Reference]]:
         """Yield every input with its key."""
-        for key, value in self.inputs.items():
-            for reference in (value,) if isinstance(value, Reference) else value:
+        for key, references in self.inputs.items():
+            for reference in references:
                 yield key, reference
 
     def reference(self, key: str) -> Reference | None:
-        """Return the single input of a key, null without one."""
-        value = self.inputs.get(key)
-        return value if isinstance(value, Reference) else None
+        """Return the first input of a key, null without one."""
+        return next(iter(self.inputs.get(key, ())), None)
 
 
 class Recipe(NamedTuple):
@@ -138,7 +137,7 @@ def _stage_function(verb: str) -> Callable[..., Run] | None:
     if "_" in verb or name not in {name for _, name, _ in pkgutil.iter_modules(stages.__path__)}:
         return None
     module = importlib.import_module(f"{stages.__name__}.{name}")
-    function = getattr(module, f"{name}_into", None) or getattr(module, name, None)
+    function = getattr(module, name, None)
     if not inspect.isfunction(function):
         return None
     hints = get_type_hints(function)
@@ -193,7 +192,10 @@ def build_recipe(
     if not isinstance(tables, dict) or not tables or not all(isinstance(table, dict) for table in tables.values()):
         raise ConfigError("a recipe without stages", where=str(path), allowed='[stages.NAME] tables with verb = "…"')
     for name in tables:
-        _check_stage_name(name, f"{path} at stages")
+        # A stage's name is a folder directly in --out.
+        if not name or name.startswith(".") or "/" in name or "\\" in name or not name.isprintable():
+            allowed = "the name of a folder, which begins with no ."
+            raise ConfigError(f"a stage named {name!r}", where=f"{path} at stages", allowed=allowed)
     overrides = dict(settings or {})
     for name in overrides:
         if name not in tables:
@@ -206,17 +208,9 @@ def build_recipe(
     return Recipe(path, str(content.get("about", "")), tuple(steps[name] for name in _ordered(steps, path)))
 
 
-def _check_stage_name(name: str, where: str) -> None:
-    """Raises ConfigError for a name that is not a folder directly in ``--out``."""
-    if not name or name.startswith(".") or "/" in name or "\\" in name or not name.isprintable():
-        raise ConfigError(
-            f"a stage named {name!r}", where=where, allowed="the name of a folder, which begins with no ."
-        )
-
-
 def _step(name: str, table: JsonObject, settings: Any, *, stages: JsonObject, seed: int | None, where: str) -> Step:
     if not isinstance(table.get("verb"), str):
-        raise ConfigError("a stage without a verb", where=where, do='say verb = "resolve", or another stage')
+        raise ConfigError("a stage without a verb", where=where, do='add verb = "resolve", or another stage')
     call = stage_call(table["verb"], where=where)
     changed = settings if isinstance(settings, dict) else {}
     # An override may name an input, unless a setting of the stage has that name.
@@ -229,31 +223,32 @@ def _step(name: str, table: JsonObject, settings: Any, *, stages: JsonObject, se
         is_name = call.inputs[absent[0]].accepts == "name"
         example = '"STAGE", a folder or a kind' if is_name else '"STAGE/cases.jsonl", or a file'
         problem = f"the stage {call.verb!r} needs {' and '.join(absent)}"
-        raise ConfigError(problem, where=where, do=f"say {absent[0]} = {example}")
+        raise ConfigError(problem, where=where, do=f"add {absent[0]} = {example}")
     inputs = {
-        key: _input(stage_input, table[key], stages, where) for key, stage_input in call.inputs.items() if key in table
+        key: _references(stage_input, table[key], stages, where)
+        for key, stage_input in call.inputs.items()
+        if key in table
     }
     shared = {"seed": seed} if seed is not None and "seed" in keys else {}
     changed_settings = {key: value for key, value in changed.items() if key not in changed_inputs}
-    values = shared | _table(table, "config", where) | changed_settings
+    values = shared | _config_table(table, where) | changed_settings
     config = resolve_config(call.config_type, values, where=f"{where}.config")
     return Step(name, call, config, inputs, _num_threads(table, where))
 
 
-def _input(stage_input: StageInput, value: Any, stages: JsonObject, where: str) -> Reference | tuple[Reference, ...]:
+def _references(stage_input: StageInput, value: Any, stages: JsonObject, where: str) -> tuple[Reference, ...]:
     texts = value if stage_input.accepts == "files" and isinstance(value, list) else [value]
     if not texts or not all(isinstance(text, str) and text for text in texts):
         allowed = "texts in a list" if stage_input.accepts == "files" else "one text"
         raise ConfigError(f"{stage_input.name} names no files", where=where, allowed=allowed)
-    references = [Reference(text, first if (first := text.split("/")[0]) in stages else None) for text in texts]
-    return tuple(references) if stage_input.accepts == "files" else references[0]
+    return tuple(Reference(text, first if (first := text.split("/")[0]) in stages else None) for text in texts)
 
 
-def _table(table: JsonObject, key: str, where: str) -> JsonObject:
-    value = table.get(key, {})
+def _config_table(table: JsonObject, where: str) -> JsonObject:
+    value = table.get("config", {})
     if not isinstance(value, dict):
-        problem = f"{key} must be a table, got {value!r}"
-        raise ConfigError(problem, where=where, do=f"write [stages.NAME.{key}] and the settings below it")
+        problem = f"config must be a table, got {value!r}"
+        raise ConfigError(problem, where=where, do="write [stages.NAME.config] and the settings below it")
     return value
 
 

@@ -1,7 +1,10 @@
-"""Run a recipe: each stage in its own folder. Finished stages are skipped; a plan lists the state of each stage."""
+"""Run a recipe, each stage in its own folder: finished stages are skipped. A plan lists the state of each stage.
+
+The demo is the recipe of that name, and the agreement of its rankings with the simulation's answer key.
+"""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -9,12 +12,14 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from steelyard.core.errors import FileError, UserError
-from steelyard.core.types import Counts, JsonObject, Record, Run
+from steelyard.core.types import Case, Counts, JsonObject, Record, Run
 from steelyard.io.atomic import atomic_write, only_writer
+from steelyard.io.cases import read_cases
 from steelyard.io.progress import log
 from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, file_hash, path_inside, read_run
+from steelyard.ranking.pairs import pairs_of
 from steelyard.recipes.preconditions import check_recipe
-from steelyard.recipes.recipe import Recipe, Reference, Step
+from steelyard.recipes.recipe import Recipe, Reference, Step, find_recipe, read_recipe
 
 OVERVIEW_FILE = "overview.json"
 State = Literal["finished", "to run", "to go on", "differs", "waits"]
@@ -159,10 +164,11 @@ def _run_steps(recipe: Recipe, out: Path, redone: Sequence[str]) -> list[Complet
         log(f"{number}/{len(recipe.steps)} {step.name}: {step.call.verb}")
         started = time.monotonic()
         record = _run_step(step, recipe, out, force=step.name in redone)
-        seconds = 0.0 if step.name in finished else round(time.monotonic() - started, 3)
         was_finished = step.name in finished
+        seconds = 0.0 if was_finished else round(time.monotonic() - started, 3)
         completed.append(CompletedStage(step.name, step.call.verb, was_finished, seconds, out / step.name, record))
-        _write_overview(recipe, out, completed)
+        with atomic_write(out / OVERVIEW_FILE) as file:
+            file.write(msgspec.json.format(msgspec.json.encode(overview(recipe, completed)), indent=2) + b"\n")
     return completed
 
 
@@ -172,7 +178,7 @@ def _run_step(step: Step, recipe: Recipe, out: Path, *, force: bool) -> Run:
         with _threads(step.num_threads):
             return step.call.function(**inputs, out=out / step.name, config=step.config, force=force)
     except UserError:
-        log(f"stopped at {step.name}; stages finished before it stay")
+        log(f"stopped at {step.name}; the stages finished before it are kept")
         if not force and (out / step.name).exists():
             log(f"to replace {out / step.name} and all stages that depend on it: --from {step.name}")
         raise
@@ -180,10 +186,8 @@ def _run_step(step: Step, recipe: Recipe, out: Path, *, force: bool) -> Run:
 
 def _argument(step: Step, key: str, recipe: Recipe, out: Path) -> Any:
     """Return an input as the stage takes it: a path, several paths, or a name."""
-    value = step.inputs[key]
     accepts = step.call.inputs[key].accepts
-    references = (value,) if isinstance(value, Reference) else value
-    paths = [_path(reference, step, key, recipe, out) for reference in references]
+    paths = [_path(reference, step, key, recipe, out) for reference in step.inputs[key]]
     if accepts == "files":
         return paths
     (path,) = paths
@@ -217,11 +221,6 @@ def _threads(number: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _write_overview(recipe: Recipe, out: Path, completed: Sequence[CompletedStage]) -> None:
-    with atomic_write(out / OVERVIEW_FILE) as file:
-        file.write(msgspec.json.format(msgspec.json.encode(overview(recipe, completed)), indent=2) + b"\n")
-
-
 def overview(recipe: Recipe, completed: Sequence[CompletedStage]) -> Overview:
     """Return the completed stages with their times, counts and outputs."""
     return Overview(
@@ -244,3 +243,43 @@ def overview(recipe: Recipe, completed: Sequence[CompletedStage]) -> Overview:
 
 def _size(path: Path) -> int:
     return sum(item.stat().st_size for item in (path.rglob("*") if path.is_dir() else [path]) if item.is_file())
+
+
+class PairShare(NamedTuple):
+    """``number`` of ``total`` pairs."""
+
+    number: int
+    total: int
+
+
+class Demo(NamedTuple):
+    """The run of each stage of the recipe, and the page.
+
+    ``right_by_key``: of the pairs that the resolved rankings order, those ordered as in the answer key.
+    """
+
+    runs: dict[str, Run]
+    right_by_key: PairShare
+    page: Path
+
+
+def demo(out: Path, settings: JsonObject | None = None, *, seed: int = 0, redo_from: str | None = None) -> Demo:
+    """Simulate, resolve, make a backbone, train, evaluate with baselines, report; finished stages are skipped.
+
+    ``settings`` (stage, then key) override the recipe's. Raises OutputError where a folder holds a run of others.
+    """
+    completed = run(read_recipe(find_recipe("demo"), settings, seed=seed), out, redo_from=redo_from)
+    runs = {stage.name: stage.run for stage in completed}
+    ranked, gold = (out / name for name in ("resolved/cases.jsonl", "simulated/gold.jsonl"))
+    return Demo(runs, right_by_key(read_cases(ranked), read_cases(gold)), out / "report" / "report.html")
+
+
+def right_by_key(ranked: Iterable[Case], gold: Iterable[Case]) -> PairShare:
+    """Count the pairs across tiers that the answer key orders the same way; both files have the same order of cases."""
+    number, total = 0, 0
+    for case, key in zip(ranked, gold, strict=True):
+        true = {(key.responses[pair.better].id, key.responses[pair.worse].id) for pair in pairs_of(key, "tiers")}
+        pairs = pairs_of(case, "tiers")
+        number += sum((case.responses[pair.better].id, case.responses[pair.worse].id) in true for pair in pairs)
+        total += len(pairs)
+    return PairShare(number, total)

@@ -6,7 +6,6 @@ Then the growth of accuracy with data and with weights.
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,27 +13,21 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject
-from steelyard.io.atomic import write_text
 from steelyard.recipes.experiments import (
     Arm,
     ArmDifference,
     Experiment,
+    ExperimentKind,
     MeasuredArms,
     Tables,
     compare_arms,
     draw_share,
     percent,
-    read_arms,
-    read_experiment,
     trained_and_evaluated,
-    write_table,
 )
-from steelyard.recipes.recipe import Recipe, build_recipe
-from steelyard.recipes.run import run
 from steelyard.statistics.significance import NUM_RESAMPLES, Trend, trend
 
-TABLE_FILE, PLOT_FILE = "sweep.json", "sweep.svg"
-_ALIKE = 0.02
+_SIZE_TOLERANCE = 0.02
 """Two backbones are of one size if their numbers of weights differ by at most this share."""
 
 
@@ -88,23 +81,19 @@ class SweepPoint(NamedTuple):
         return f"{self.series}_{percent(self.share)}"
 
 
-def read_sweep(path: Path, settings: JsonObject | None = None) -> Sweep:
-    """Return the sweep of a file; ``settings`` override its own. Raises ConfigError for one that compares nothing."""
-    sweep = read_experiment(Sweep, path, settings)
-    where = str(path)
+def _check(sweep: Sweep, where: str) -> None:
     if any(not values for values in sweep.vary.values()):
         raise ConfigError("a setting in vary without values", where=where, do="give each a list of values")
-    names = [point.name for point in points_of(sweep)]
-    if len(names) < 2:
+    names = Counter(_arms(sweep))
+    if names.total() < 2:
         raise ConfigError(
             "a sweep of one training", where=where, do="give two models, two shares, or two values in vary"
         )
-    for name, times in Counter(names).items():
+    for name, times in names.items():
         if times > 1:
             raise ConfigError(f"{times} trainings named {name!r}", where=where, do="give each model, share, value once")
         if "/" in name:
             raise ConfigError(f"a training named {name!r}", where=where, allowed="names without /: they name folders")
-    return sweep
 
 
 def points_of(sweep: Sweep) -> tuple[SweepPoint, ...]:
@@ -116,8 +105,12 @@ def points_of(sweep: Sweep) -> tuple[SweepPoint, ...]:
     )
 
 
-def sweep_recipe(sweep: Sweep, path: Path) -> Recipe:
-    """Return the sweep as one recipe. A share of a seed is drawn once for all models. Raises as recipes do."""
+def _arms(sweep: Sweep) -> list[str]:
+    return [point.name for point in points_of(sweep)]
+
+
+def _stages(sweep: Sweep) -> Tables:
+    """Return the stages of the recipe. A share of a seed is drawn once for all models."""
     stages: Tables = {}
     for point, seed in product(points_of(sweep), sweep.seeds):
         drawn, cases = draw_share(sweep.training, point.share, seed, name=percent(point.share))
@@ -125,7 +118,7 @@ def sweep_recipe(sweep: Sweep, path: Path) -> Recipe:
         stages |= trained_and_evaluated(
             point.name, seed, cases=cases, model=point.backbone.model, experiment=sweep, settings=point.settings
         )
-    return build_recipe({"about": sweep.about, "stages": stages}, path)
+    return stages
 
 
 class Growth(NamedTuple):
@@ -150,35 +143,46 @@ class SweepResult(NamedTuple):
 
     def record(self) -> JsonObject:
         """Return the table as it is written."""
+        arms = [
+            {
+                "model": point.backbone.name,
+                "start": point.backbone.start,
+                "share": point.share,
+                "settings": point.settings,
+                **msgspec.to_builtins(arm),
+            }
+            for point, arm in zip(self.points, self.arms, strict=True)
+        ]
         return {
-            "arms": [
-                _describe(point) | msgspec.to_builtins(arm) for point, arm in zip(self.points, self.arms, strict=True)
-            ],
+            "arms": arms,
             "growth": [growth.record() for growth in self.growth],
             "starts": [difference.record() for difference in self.starts],
             "correction": "Holm, over the differences between starts",
         }
 
+    def figure(self) -> JsonObject:
+        """Return the plot of accuracy by data and by weights."""
+        from steelyard.report.study_figures import ScalingPoint, scaling_figure
 
-def run_sweep(sweep: Sweep, path: Path, out: Path) -> SweepResult:
-    """Train and evaluate every point with every seed, and write ``sweep.json`` and ``sweep.svg``.
+        rows = [
+            ScalingPoint(
+                point.series,
+                point.backbone.start,
+                point.share,
+                arm.num_pairs,
+                arm.num_weights,
+                arm.accuracy,
+                arm.accuracy_by_seed,
+            )
+            for point, arm in zip(self.points, self.arms, strict=True)
+        ]
+        return scaling_figure(rows)
 
-    Finished stages are skipped: after a kill, or with another model, share or seed, the run continues in the same
-    folder. Raises the errors of the stages.
-    """
-    run(sweep_recipe(sweep, path), out)
+
+def _compare(sweep: Sweep, measured: MeasuredArms) -> SweepResult:
     points = points_of(sweep)
-    measured = read_arms([point.name for point in points], sweep.seeds, out)
     starts = compare_arms(measured, _pairs_of_starts(points, measured))
-    result = SweepResult(points, measured.arms, tuple(_growth(points, measured)), starts)
-    write_table(result.record(), out / TABLE_FILE)
-    write_text(out / PLOT_FILE, _draw(result))
-    return result
-
-
-def _describe(point: SweepPoint) -> JsonObject:
-    backbone = point.backbone
-    return {"model": backbone.name, "start": backbone.start, "share": point.share, "settings": point.settings}
+    return SweepResult(points, measured.arms, tuple(_growth(points, measured)), starts)
 
 
 def _growth(points: Sequence[SweepPoint], measured: MeasuredArms) -> Iterator[Growth]:
@@ -191,47 +195,25 @@ def _growth(points: Sequence[SweepPoint], measured: MeasuredArms) -> Iterator[Gr
         if point.share == largest:
             settings = [f"{key}={value}" for key, value in point.settings.items()]
             by_start["_".join([point.backbone.start or "all", *settings])].append(index)
-    for name, indices in by_series.items():
-        arms = [measured.arms[index] for index in indices]
-        yield from _line(name, "pairs", arms, [arm.num_pairs for arm in arms], measured)
-    for name, indices in by_start.items():
-        arms = [measured.arms[index] for index in indices]
-        yield from _line(name, "weights", arms, [arm.num_weights for arm in arms], measured)
-
-
-def _line(name: str, by: str, arms: Sequence[Arm], sizes: Sequence[float], measured: MeasuredArms) -> Iterator[Growth]:
-    if len(set(sizes)) < 2:
-        return
-    tables = [measured.statistics[arm.name] for arm in arms]
-    yield Growth(name, by, trend(measured.layout, tables, sizes, num_resamples=NUM_RESAMPLES, seed=0))
+    for by, lines in (("pairs", by_series), ("weights", by_start)):
+        for name, indices in lines.items():
+            arms = [measured.arms[index] for index in indices]
+            sizes = [arm.num_pairs if by == "pairs" else arm.num_weights for arm in arms]
+            if len(set(sizes)) > 1:
+                tables = [measured.statistics[arm.name] for arm in arms]
+                yield Growth(name, by, trend(measured.layout, tables, sizes, num_resamples=NUM_RESAMPLES, seed=0))
 
 
 def _pairs_of_starts(points: Sequence[SweepPoint], measured: MeasuredArms) -> list[tuple[str, str]]:
     """Return pairs of models of one size, share and settings with different starts, the later one first."""
     pairs = []
     for (first, arm), (second, later) in combinations(zip(points, measured.arms, strict=True), 2):
-        is_one_size = abs(arm.num_weights - later.num_weights) <= _ALIKE * max(arm.num_weights, later.num_weights)
+        smaller, larger = sorted((arm.num_weights, later.num_weights))
+        is_one_size = larger - smaller <= _SIZE_TOLERANCE * larger
         is_alike = first.share == second.share and first.settings == second.settings
         if is_one_size and is_alike and first.backbone.start != second.backbone.start:
             pairs.append((later.name, arm.name))
     return pairs
 
 
-def _draw(result: SweepResult) -> str:
-    import vl_convert
-
-    from steelyard.report.study_figures import ScalingPoint, scaling_figure
-
-    rows = [
-        ScalingPoint(
-            point.series,
-            point.backbone.start,
-            point.share,
-            arm.num_pairs,
-            arm.num_weights,
-            arm.accuracy,
-            arm.accuracy_by_seed,
-        )
-        for point, arm in zip(result.points, result.arms, strict=True)
-    ]
-    return vl_convert.vegalite_to_svg(scaling_figure(rows))
+EXPERIMENT = ExperimentKind("sweep", Sweep, _check, _arms, _stages, _compare)

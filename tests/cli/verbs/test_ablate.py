@@ -9,7 +9,7 @@ def call(*words):
     return CliRunner().invoke(build_app(), [str(word) for word in words])
 
 
-def test_a_dry_run_names_every_stage_and_changes_nothing(tmp_path, monkeypatch):
+def test_dry_run_lists_stages_and_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b", "test"):
         write_cases(tmp_path / f"{name}.jsonl", [case(name, "ab", text=name, ranking=(("a",), ("b",)))])

@@ -12,7 +12,7 @@ def call(*words):
     return CliRunner().invoke(build_app(), [str(word) for word in words])
 
 
-def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
+def test_help_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_cases(tmp_path / "test.jsonl", [case(f"p{index}", "ab", ranking=(("a",), ("b",))) for index in range(20)])
     for name, model in (("evaluated-a", "longer"), ("evaluated-b", "random")):
@@ -31,7 +31,7 @@ def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
     assert told["summary"]["comparisons"][0]["only_first"] == 0
 
 
-def test_the_headline_of_the_bench_is_told_before_accuracy(tmp_path):
+def test_headline_precedes_accuracy(tmp_path):
     folders = translation_runs(tmp_path)
     words = [*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=300"]
     lines = call("compare", *words).stdout.splitlines()
@@ -42,9 +42,9 @@ def test_the_headline_of_the_bench_is_told_before_accuracy(tmp_path):
     assert lines[5].startswith("  p ")
 
 
-def test_a_part_of_a_bench_says_what_is_missing(tmp_path):
+def test_incomplete_bench_names_missing_parts(tmp_path):
     folders = translation_runs(tmp_path, subsets=(FIRST,))
     words = [*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=100"]
     lines = call("compare", *words).stdout.splitlines()
     assert lines[0] == "2 models on mrewardbench_translation, ranked by accuracy (95% intervals)"
-    assert lines[1].startswith("no headline, because these are missing: easy_en_de (0 prompts, published with 100), ")
+    assert lines[1].startswith("no headline: missing easy_en_de (0 prompts, published with 100), ")

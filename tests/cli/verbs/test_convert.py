@@ -6,7 +6,7 @@ from steelyard.cli.main import build_app
 from steelyard.core.errors import ConfigError
 
 
-def test_the_examples_of_the_help_run(tmp_path, monkeypatch):
+def test_help_examples_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     row = '[{"instruction": "问", "output": ["好", "中", "坏"]}]'
     (tmp_path / "oasst.json").write_text(row, encoding="utf-8")
@@ -35,7 +35,7 @@ def test_the_examples_of_the_help_run(tmp_path, monkeypatch):
     ]
 
 
-def test_a_part_of_a_file_is_its_people(tmp_path, monkeypatch):
+def test_part_human_keeps_human_judgments(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     row = {"idx": 1, "instruction": "q", "input": "", "response1": "a", "response2": "b", "annotator1": 1}
     (tmp_path / "pandalm.json").write_text(json.dumps([row | {"gpt_result": "2"}]), encoding="utf-8")

@@ -9,7 +9,7 @@ from strategies import prompt
 from supervision_files import write
 
 
-def test_the_examples_of_the_help_run(tmp_path, monkeypatch):
+def test_help_examples_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cases = [
         Case(

@@ -21,7 +21,7 @@ def call(*words):
     return CliRunner().invoke(build_app(), ["demo", *map(str, words), *settings])
 
 
-def test_it_says_first_that_it_is_simulated_and_names_the_page_last(tmp_path):
+def test_output_begins_with_simulated_and_ends_with_page(tmp_path):
     result = call("--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     lines = result.stdout.strip().splitlines()

@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from steelyard.cli.main import build_app
-from steelyard.cli.verbs.evaluate import policy_lines
+from steelyard.cli.verbs.models import policy_lines
 from steelyard.core.errors import ConfigError
 from steelyard.evaluation.pair_verdicts import PairOutcomes
 from steelyard.io.cases import write_cases
@@ -41,11 +41,11 @@ def both(files):
     return [part for name in ("open", "human") for part in ("--bench", f"cheemsbench={files / f'{name}.jsonl'}")]
 
 
-def test_what_a_person_sees(files):
+def test_printed_summary(files):
     shown = run(files, *both(files), "--model", "first")
     # abc: 3 of 3 right; bca: b before a, c before a, b > c holds: 1 of 3; cab: a > b holds: 1 of 3. Mean 5/9; exact 1/3
     assert "first on cheemsbench" in shown
-    assert "no overall value, for want of: open_prompt (3 prompts, published with 1,146), human_instruction (3" in shown
+    assert "no overall value: missing open_prompt (3 prompts, published with 1,146), human_instruction (3" in shown
     assert "  open_prompt              0.556" in shown
     assert "    exact match            0.333" in shown
     assert "accuracy                   0.556" in shown
@@ -54,7 +54,7 @@ def test_what_a_person_sees(files):
     assert "6 in, 6 used" in shown
 
 
-def test_json_is_the_run_and_every_option_arrives(files):
+def test_json_run_records_every_option(files):
     write_cases(files / "train.jsonl", [ranked(f"train{index}", "abc") for index in range(4)])
     shown = run(
         files, "--bench", str(files / "open.jsonl"), "--model", "random", "--set", "model.seed=2", "--set", "seed=5",
@@ -81,7 +81,7 @@ def test_json_is_the_run_and_every_option_arrives(files):
     assert list(found["summary"]["baselines"]) == ["ngram", "first"]
 
 
-def test_bounds_are_shown_instead_of_a_headline(files):
+def test_unscored_pairs_give_bounds(files):
     shown = run(files, *both(files), "--scores", str(files / "scores.jsonl"), "--allow-unscored", "--baselines", "none")
     # a > b is right and the two pairs with c are open: 1/3 to 1
     assert "accuracy                   none  n=18" in shown
@@ -89,7 +89,7 @@ def test_bounds_are_shown_instead_of_a_headline(files):
     assert "baseline" not in shown
 
 
-def test_the_self_test_is_recorded_with_its_figures_and_so_is_its_absence(files):
+def test_self_test_is_recorded(files):
     tested = json.loads(run(files, *both(files), "--model", "longer", "--json"))["summary"]["self_test"]
     assert tested["state"] == "passed"
     assert tested["tests"]["alone"]["figures"]["largest_difference"] == 0.0
@@ -97,17 +97,17 @@ def test_the_self_test_is_recorded_with_its_figures_and_so_is_its_absence(files)
     assert (skipped["summary"]["self_test"], skipped["config"]["self_test"]) == ({"state": "off"}, False)
 
 
-def test_a_missing_subset_is_named(files):
+def test_missing_subset_is_named(files):
     shown = run(files, "--bench", f"cheemsbench={files / 'open.jsonl'}", "--model", "first")
     assert "human_instruction (0 prompts, published with 1,346)" in shown
 
 
-def test_two_kinds_at_once_are_refused(files):
+def test_two_bench_kinds_are_refused(files):
     with pytest.raises(ConfigError, match="two kinds of bench"):
         run(files, "--bench", str(files / "human.jsonl"), *both(files), "--model", "first")
 
 
-def test_a_file_whose_name_has_an_equals_sign_is_a_file(files):
+def test_file_name_may_have_an_equals_sign(files):
     (files / "a=b.jsonl").write_bytes((files / "open.jsonl").read_bytes())
     assert "first on cases" in run(files, "--bench", str(files / "a=b.jsonl"), "--model", "first")
 
@@ -146,7 +146,7 @@ def judged_summary(accuracy):
     )
 
 
-def test_policies_side_by_side():
+def test_policy_lines_show_each_tie_policy():
     assert list(policy_lines(judged_summary(estimate(0.6)))) == [
         "of 5 pairs: win 3, cut off 2",
         "  ties and missing verdicts wrong: accuracy 60.0% [50.0%, 70.0%], exact match 50.0% [40.0%, 60.0%]",
@@ -155,11 +155,11 @@ def test_policies_side_by_side():
     ]
 
 
-def test_without_headline_there_is_a_range():
+def test_policy_lines_without_headline_show_a_range():
     lines = list(policy_lines(judged_summary(NOTHING)))
     assert lines[1].startswith("no headline")
     assert "between 60.0% and 100.0%" in lines[2]
 
 
-def test_scores_have_no_outcomes():
+def test_policy_lines_of_scores_are_empty():
     assert list(policy_lines(SimpleNamespace(outcomes=None))) == []

@@ -6,7 +6,7 @@ from steelyard.cli.main import build_app
 from supervision_files import noisy, write
 
 
-def test_the_tables_are_printed_and_the_record_on_request(tmp_path):
+def test_prints_tables_or_json(tmp_path):
     write(tmp_path / "cases.jsonl", noisy(50))
     words = ["filter-study", str(tmp_path / "cases.jsonl"), "--judge", "gpt", "--out", str(tmp_path / "out")]
     fast = ["--set", "repetitions=1", "--set", "human_shares=[0.3]", "--set", "folds=2"]

@@ -8,8 +8,7 @@ from typer.testing import CliRunner
 import tiny
 import warm_process
 from report_runs import HOSTILE, made_cases
-from steelyard.cli.main import build_app
-from steelyard.cli.verbs import inspect
+from steelyard.cli.main import build_app, verbs_by_name
 from steelyard.core.errors import ConfigError
 from steelyard.io.cases import write_cases
 from steelyard.io.terminal_text import width_of
@@ -38,9 +37,9 @@ def made(tmp_path_factory):
     return folder
 
 
-def test_the_examples_of_the_help_run(made, monkeypatch):
+def test_help_examples_run(made, monkeypatch):
     monkeypatch.chdir(made)
-    examples = re.findall(r"Example: `steelyard inspect (.*)`", inspect.command.__doc__)
+    examples = re.findall(r"Example: `steelyard inspect (.*)`", verbs_by_name()["inspect"].about)
     assert len(examples) == 3
     first = json.loads(run("resolved", "--limit", 1, "--json").stdout)["rows"][0]["id"]
     for example in examples:
@@ -50,7 +49,7 @@ def test_the_examples_of_the_help_run(made, monkeypatch):
         assert result.stdout
 
 
-def test_an_evaluation_shows_scores_and_what_its_model_read(made):
+def test_evaluation_shows_scores_and_tokens(made):
     first = json.loads(run(made / "evaluated", "--limit", 1, "--json").stdout)["rows"][0]["id"]
     result = run(made / "evaluated", "--id", first, "--tokens", "--json")
     record = json.loads(result.stdout)
@@ -62,7 +61,7 @@ def test_an_evaluation_shows_scores_and_what_its_model_read(made):
 
 
 @pytest.mark.parametrize("columns", [20, 40, 80, 160])
-def test_every_text_fits_and_none_acts_on_the_terminal(tmp_path, columns):
+def test_hostile_text_fits_the_width_and_is_escaped(tmp_path, columns):
     write_cases(tmp_path / "cases.jsonl", made_cases(8, hostile=True))
     listed = run(tmp_path / "cases.jsonl", columns=columns)
     assert listed.exit_code == 0
@@ -74,7 +73,7 @@ def test_every_text_fits_and_none_acts_on_the_terminal(tmp_path, columns):
     assert "السماء" in run(tmp_path / "cases.jsonl", "--id", "p2", columns=columns).stdout
 
 
-def test_options_that_need_another_say_so(tmp_path):
+def test_option_without_its_prerequisite_is_refused(tmp_path):
     write_cases(tmp_path / "cases.jsonl", made_cases(2))
     for words, told in (
         (["--tokens"], "--tokens needs --id ID"),
@@ -86,7 +85,7 @@ def test_options_that_need_another_say_so(tmp_path):
         run(tmp_path / "cases.jsonl", "--id", "p0", "--model", tmp_path, "--set", "modl.x=1")
 
 
-def test_an_unknown_id_ends_in_2_and_names_the_nearest(tmp_path):
+def test_unknown_id_exits_with_2_and_suggests_nearest(tmp_path):
     write_cases(tmp_path / "cases.jsonl", made_cases(3))
     done = warm_process.run("-m", "steelyard", "inspect", "cases.jsonl", "--id", "p", cwd=tmp_path)
     assert done.returncode == 2
@@ -95,7 +94,7 @@ def test_an_unknown_id_ends_in_2_and_names_the_nearest(tmp_path):
 
 
 @pytest.mark.field
-def test_real_chinese_preferences_are_read_at_every_width(tmp_path):
+def test_real_chinese_preferences_fit_every_width(tmp_path):
     if not OASST.is_file():
         pytest.skip("../shared/data/oasst1_zh_rm is not here")
     path = tmp_path / "oasst.jsonl"

@@ -24,18 +24,18 @@ def judged(tmp_path):
     return run
 
 
-def test_what_every_judge_said_is_shown(judged, tmp_path):
+def test_prints_outcomes_of_each_judge(judged, tmp_path):
     path = record(tmp_path / "r.jsonl", {"text": "[[A]]", "prompt_tokens": 1000, "reply_tokens": 2})["path"]
     found = judged("--chat", "recorded", "--style", "qwen", "--set", f"chat.path={path}", "--set", "price=[1,5]")
     assert found.exit_code == 0
     assert "recorded: tie 4" in found.stdout
     assert "inconsistent between orders: 100.0%" in found.stdout
-    assert "8,000 tokens asked, 16 answered, cost 0.01" in found.stdout
+    assert "8,000 prompt tokens, 16 reply tokens, cost 0.01" in found.stdout
     assert "2 in, 2 used" in found.stdout
     assert sum(len(one.judgments) for one in read_cases(tmp_path / "out" / "cases.jsonl")) == 4
 
 
-def test_json_is_the_run(judged, tmp_path):
+def test_json_option_prints_the_run(judged, tmp_path):
     path = record(tmp_path / "r.jsonl", {"text": "[[7]]"})["path"]
     found = judged("--chat", "recorded", "--compare", "ratings", "--set", f"chat.path={path}", "--json")
     run = json.loads(found.stdout)
@@ -44,7 +44,7 @@ def test_json_is_the_run(judged, tmp_path):
     assert run["summary"]["judges"]["recorded"]["ratings"] == {"7": 5}
 
 
-def test_a_panel_comes_from_a_file_and_settings_go_over_it(judged, tmp_path):
+def test_settings_override_panel_file(judged, tmp_path):
     lines = ["seed = 3", 'write = "replies"']
     for name, text in (("one", "[[A]]"), ("two", "[[B]]"), ("three", "[[A]]")):
         path = record(tmp_path / f"{name}.jsonl", {"text": text})["path"]
@@ -60,7 +60,7 @@ def test_a_panel_comes_from_a_file_and_settings_go_over_it(judged, tmp_path):
     assert list(run["summary"]["judges"]) == ["one", "two", "three", "panel"]
 
 
-def test_what_is_misspelt_is_refused(judged):
+def test_misspelt_settings_are_refused(judged):
     with pytest.raises(ConfigError, match="unknown setting 'chatt'"):
         judged("--set", "chatt.path=x")
 
@@ -68,7 +68,7 @@ def test_what_is_misspelt_is_refused(judged):
 NOTHING = Estimate(None, None, None, 0)
 
 
-def test_a_judge_in_three_lines():
+def test_judge_lines_of_a_pairwise_judge():
     judge = VerdictSummary(
         outcomes={"left": 7, "cut off": 1},
         by_language={},
@@ -82,7 +82,7 @@ def test_a_judge_in_three_lines():
     ]
 
 
-def test_ratings_have_no_orders():
+def test_judge_lines_of_ratings():
     judge = VerdictSummary(
         outcomes={}, by_language={}, ratings={"3": 1, "10": 2}, inconsistent=NOTHING, first_preferred=NOTHING
     )

@@ -5,7 +5,7 @@ from steelyard.io.cases import write_cases
 from strategies import case
 
 
-def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
+def test_help_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cases = [
         case(f"p{index}", "ab", language=name, ranking=(("a",), ("b",))) for name in ("en", "he") for index in range(9)

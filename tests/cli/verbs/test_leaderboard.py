@@ -27,7 +27,7 @@ def run(*words):
     return found.stdout
 
 
-def test_ranks_and_the_page_are_told(folders, tmp_path):
+def test_prints_ranks_and_page(folders, tmp_path):
     shown = run(*folders, "--out", str(tmp_path / "out"), "--set", "num_resamples=200")
     # first scores a above b and c in every case; longer ties them all, and a tie is wrong
     assert "1 a   first: accuracy 1.000" in shown
@@ -35,13 +35,13 @@ def test_ranks_and_the_page_are_told(folders, tmp_path):
     assert str(tmp_path / "out" / "leaderboard.html") in shown
 
 
-def test_json_is_the_run(folders, tmp_path):
+def test_json_option_prints_the_run(folders, tmp_path):
     found = json.loads(run(*folders, "--out", str(tmp_path / "out"), "--set", "num_resamples=50", "--json"))
     assert (found["stage"], found["config"]["num_resamples"]) == ("leaderboard", 50)
     assert [row["name"] for row in found["summary"]["rows"]] == ["first", "longer"]
 
 
-def test_the_headline_of_the_bench_ranks_and_accuracy_stands_beside_it(tmp_path):
+def test_ranked_by_headline_with_accuracy_beside_it(tmp_path):
     folders = translation_runs(tmp_path)
     lines = run(*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=300").splitlines()
     assert lines[1].startswith("ranked by overall: the plain mean of the eight subsets")

@@ -5,7 +5,7 @@ from steelyard.io.cases import write_cases
 from strategies import case
 
 
-def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
+def test_help_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_cases(tmp_path / "human.jsonl", [case(judgments=["a>b"])])
     write_cases(tmp_path / "llm.jsonl", [case(judgments=["b>a"])])

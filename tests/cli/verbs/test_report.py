@@ -8,7 +8,7 @@ from steelyard.cli.main import build_app
 from steelyard.core.errors import ConfigError
 
 
-def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
+def test_help_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     all_runs(tmp_path, 7)
     words = ["report", "resolved", "model", "evaluated", "--out", "report.html"]
@@ -21,7 +21,7 @@ def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
     assert "<title>我的模型</title>" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_an_unknown_language_names_those_that_there_are(tmp_path):
+def test_unknown_language_lists_available_ones(tmp_path):
     all_runs(tmp_path, 3)
     words = ["report", str(tmp_path / "resolved"), "--out", str(tmp_path / "r.html"), "--language", "fr"]
     with pytest.raises(ConfigError, match="language"):

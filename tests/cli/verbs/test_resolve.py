@@ -24,7 +24,7 @@ def called(*words):
     return CliRunner().invoke(build_app(), ["resolve", "cases.jsonl", "--out", "resolved", *words])
 
 
-def test_the_example_of_the_help_runs(here):
+def test_help_example_runs(here):
     result = called("--only", "kind=human", "--only", "kind=llm", "--aggregate", "majority")
     assert result.exit_code == 0
     rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
@@ -40,12 +40,12 @@ def test_the_example_of_the_help_runs(here):
     ]  # fmt: skip
 
 
-def test_settings_can_be_given_by_name(here):
+def test_set_option_changes_the_config(here):
     assert called("--set", "aggregate=majority", "--set", 'only.judge=["k"]').exit_code == 0
     assert [one.ranking for one in read_cases(here / "resolved" / "cases.jsonl")] == [None, (("a",), ("b",))]
 
 
-def test_json_is_the_run(here):
+def test_json_option_prints_the_run(here):
     found = json.loads(called("--json").stdout)
     assert found == json.loads((here / "resolved" / "run.json").read_text(encoding="utf-8"))
     assert found["summary"]["conflicts"]["overall"]["num_judgments"] == 7
@@ -59,13 +59,13 @@ def test_json_is_the_run(here):
         (["--set", "x=1"], "unknown setting 'x'"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(words, message):
+def test_invalid_options_are_refused(words, message):
     error = called(*words).exception
     assert isinstance(error, ConfigError)
     assert message in str(error)
 
 
-def test_cases_that_came_ranked_are_said_to_keep_their_ranking(here):
+def test_reports_cases_that_keep_their_ranking(here):
     write_cases(here / "cases.jsonl", [case(f"p{index}", "ab", ranking=(("a",), ("b",))) for index in range(3)])
     shown = called().stdout
     assert "no judgment with a verdict counts here" in shown
@@ -73,7 +73,7 @@ def test_cases_that_came_ranked_are_said_to_keep_their_ranking(here):
     assert "Conflicts" not in shown
 
 
-def test_pairs_without_a_majority_are_told(here):
+def test_reports_pairs_with_even_votes(here):
     judgments = [judgment("a>b", judge="k"), judgment("b>a", judge="l")]
     write_cases(here / "cases.jsonl", [case(judgments=judgments)])
     assert (

@@ -10,7 +10,7 @@ def call(*words):
     return CliRunner().invoke(build_app(), ["run", *map(str, words)])
 
 
-def test_a_plan_a_run_and_a_run_of_nothing(tmp_path):
+def test_plan_then_run_then_run_again(tmp_path):
     recipe, out = small_recipe(tmp_path), tmp_path / "out"
     planned = call(recipe, "--out", out, "--dry-run")
     assert planned.stdout.splitlines()[:4] == [
@@ -29,7 +29,7 @@ def test_a_plan_a_run_and_a_run_of_nothing(tmp_path):
     assert {row["name"]: row["state"] for row in rows}["made"] == "finished"
 
 
-def test_from_replaces_a_stage_and_what_follows(tmp_path):
+def test_from_reruns_a_stage_and_its_dependents(tmp_path):
     recipe, out = small_recipe(tmp_path), tmp_path / "out"
     call(recipe, "--out", out)
     planned = call(recipe, "--out", out, "--dry-run", "--set", "evaluated.num_resamples=30").stdout

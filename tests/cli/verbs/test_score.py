@@ -20,26 +20,26 @@ def scored(tmp_path):
     return run
 
 
-def test_it_says_how_many_responses_have_a_score(scored):
+def test_reports_number_of_scored_responses(scored):
     found = scored("--model", "longer")
     assert found.exit_code == 0
     assert "5 of 5 responses have a score" in found.stdout
     assert "2 in, 2 used" in found.stdout
 
 
-def test_json_is_the_run(scored):
+def test_json_option_prints_the_run(scored):
     found = json.loads(scored("--model", "random", "--set", "model.seed=4", "--json").stdout)
     assert found["stage"] == "score"
     assert found["config"] == {"kind": "random", "model": {"seed": 4}, "self_test": True}
     assert found["summary"]["num_responses"] == 5
 
 
-def test_the_self_test_can_be_left_out_and_the_run_says_so(scored):
+def test_no_self_test_is_recorded(scored):
     assert json.loads(scored("--model", "longer", "--no-self-test", "--json").stdout)["summary"]["self_test"] == {
         "state": "off"
     }
 
 
-def test_a_misspelt_setting_is_refused(scored):
+def test_misspelt_setting_is_refused(scored):
     with pytest.raises(ConfigError, match="unknown setting 'models'"):
         scored("--model", "random", "--set", "models.seed=4")

@@ -10,14 +10,14 @@ def call(*words):
     return CliRunner().invoke(build_app(), ["simulate", *map(str, words)])
 
 
-def test_it_says_that_it_is_simulated_and_writes_the_cases(tmp_path):
+def test_output_says_simulated_and_cases_are_written(tmp_path):
     result = call("--out", tmp_path / "out", "--set", "num_prompts=32", "--seed", 3)
     assert result.exit_code == 0, result.output
     assert "simulated" in result.stdout
     assert all(one.meta["simulated"] for one in read_cases(tmp_path / "out" / "cases.jsonl"))
 
 
-def test_json_is_the_run(tmp_path):
+def test_json_option_prints_the_run(tmp_path):
     result = call("--out", tmp_path / "out", "--set", "num_prompts=32", "--json", "--seed", 3)
     run = json.loads(result.stdout)
     assert (run["stage"], run["seed"]) == ("simulate", 3)

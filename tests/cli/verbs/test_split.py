@@ -8,7 +8,7 @@ from steelyard.io.cases import write_cases
 from strategies import case
 
 
-def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
+def test_help_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     twenty = [case(id=f"p{index}", text=str(index)) for index in range(20)]
     write_cases(tmp_path / "cases.jsonl", twenty)
@@ -25,7 +25,7 @@ def test_the_example_of_the_help_runs(tmp_path, monkeypatch):
     assert json.loads(again.stdout)["summary"]["parts"] == {"train": 14, "held_out": 2, "test": 4}
 
 
-def test_near_duplicates_and_strata_are_settings(tmp_path, monkeypatch):
+def test_near_duplicates_and_stratify_options(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     poems = [case(id=f"p{index}", text=f"Write a long poem about the rain, with {index} lines") for index in range(3)]
     texts = ("什么是雪?", "Bake bread", "¿Qué hora es?")
@@ -41,7 +41,7 @@ def test_near_duplicates_and_strata_are_settings(tmp_path, monkeypatch):
     assert isinstance(refused.exception, ConfigError)
 
 
-def test_a_part_named_twice_is_refused(tmp_path, monkeypatch):
+def test_duplicate_part_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_cases(tmp_path / "cases.jsonl", [case(id="p")])
     words = ["split", "cases.jsonl", "--out", "parts", "--part", "a=0.3", "--part", "a=1"]

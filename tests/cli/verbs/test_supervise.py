@@ -16,7 +16,7 @@ def invoke(tmp_path, monkeypatch):
     return lambda *words: CliRunner().invoke(build_app(), ["supervise", "llm.jsonl", *words])
 
 
-def test_the_examples_of_the_help_run(invoke):
+def test_help_examples_run(invoke):
     by_hand = invoke("--model", "longer", "--out", "supervised", "--tau", "0.5")
     assert by_hand.exit_code == 0
     assert "strict judgments kept" in by_hand.stdout

@@ -16,7 +16,7 @@ def call(*words):
     return CliRunner().invoke(build_app(), [str(word) for word in words])
 
 
-def test_a_dry_run_names_every_stage_and_changes_nothing(tmp_path, monkeypatch):
+def test_dry_run_lists_stages_and_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("train", "test"):
         write_cases(tmp_path / f"{name}.jsonl", [case(name, "ab", text=name, ranking=(("a",), ("b",)))])
@@ -29,7 +29,7 @@ def test_a_dry_run_names_every_stage_and_changes_nothing(tmp_path, monkeypatch):
     assert not (tmp_path / "swept").exists()
 
 
-def test_a_sweep_of_nothing_is_refused(tmp_path, monkeypatch):
+def test_sweep_of_one_training_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sweep.toml").write_text(FILE, encoding="utf-8")
     result = call("sweep", "sweep.toml", "--set", "shares=[1.0]")

@@ -14,7 +14,7 @@ def invoke(*words):
     return CliRunner().invoke(build_app(), ["train", *map(str, words)])
 
 
-def test_settings_come_from_a_file_from_set_and_from_flags_in_rising_order(tmp_path):
+def test_precedence_of_config_file_set_and_options(tmp_path):
     answers = (Response(id="a", text="yes"), Response(id="b", text="no"))
     one = Case(prompt=case().prompt, responses=answers, ranking=(("a",), ("b",)))
     write_cases(tmp_path / "c.jsonl", [one])
@@ -34,7 +34,7 @@ def test_settings_come_from_a_file_from_set_and_from_flags_in_rising_order(tmp_p
     assert told in again.stdout
 
 
-def test_a_misspelt_setting_is_the_user_s_error(tmp_path):
+def test_misspelt_setting_is_a_user_error(tmp_path):
     write_cases(tmp_path / "c.jsonl", [case()])
     result = invoke(tmp_path / "c.jsonl", "--model", "m", "--out", tmp_path / "out", "--set", "epoch=1")
     assert isinstance(result.exception, ConfigError)

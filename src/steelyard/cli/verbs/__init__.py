@@ -1,1 +1,4 @@
-"""The verbs of the command line, one file each: the file name is the verb, `command` is what it does."""
+"""The verbs of the command line. A file holds the verbs of one group of the help, in order, as `VERBS`.
+
+A new verb is a stage and one value here: its name, its help with an example, its options and its lines of output.
+"""

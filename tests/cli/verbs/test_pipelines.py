@@ -1,4 +1,4 @@
-from steelyard.cli.pipelines import arm_table, difference_lines
+from steelyard.cli.verbs.pipelines import arm_table, difference_lines
 from steelyard.recipes.experiments import Arm, ArmDifference
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.significance import PairedComparison
@@ -15,7 +15,7 @@ def difference(p):
     return ArmDifference("b", "a", PairedComparison(estimate, estimate, p, p, 1, 0, 0.1), p)
 
 
-def test_a_row_for_each_arm():
+def test_arm_table_has_one_row_per_arm():
     table = arm_table([arm("a", Estimate(0.5, 0.4, 0.6, 9)), arm("a longer name", NOTHING)])
     assert table.heads == ("prompts", "pairs", "accuracy [95%]", "seeds ±", "exact match [95%]")
     assert table.rows == [
@@ -24,7 +24,7 @@ def test_a_row_for_each_arm():
     ]
 
 
-def test_a_star_marks_what_is_significant_after_correction():
+def test_star_marks_significance_after_correction():
     assert list(difference_lines([difference(0.04), difference(0.06)])) == [
         "b minus a: +0.250 [+0.125, +0.500] *",
         "b minus a: +0.250 [+0.125, +0.500]",

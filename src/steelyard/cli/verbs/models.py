@@ -1,23 +1,23 @@
-"""Evaluate a reward model, or scores made elsewhere, with intervals and next to simple baselines.
+"""Models: train a reward model, score responses with one, and evaluate it."""
 
-A pair is right when the better response has the strictly greater score; a prompt is an exact match when all of its
-pairs are right. The headline is the mean over the top categories; intervals are over prompts. Before it
-scores, a model is tested on a few of the cases: batches, packing, beginning mark, last token, head, length.
-
-Example: `steelyard evaluate --bench test.jsonl --model my-model --out result`
-
-Example: `steelyard evaluate --bench cheemsbench=open.jsonl --bench cheemsbench=human.jsonl --model model --out out`
-
-Example: `steelyard evaluate --bench rewardbench=filtered.parquet --scores scores.jsonl --out rewardbench`
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from steelyard.cli.completion import complete_baselines, complete_bench
-from steelyard.cli.output import judge_lines, percent_text
-from steelyard.cli.stage_verb import MODEL, MODEL_SETTINGS, SettingOption, StageOption, StageVerb, Values
+from steelyard.cli.options import (
+    CASES,
+    MODEL,
+    MODEL_SETTINGS,
+    SettingOption,
+    StageArgument,
+    StageOption,
+    Values,
+    complete_baselines,
+    complete_bench,
+)
+from steelyard.cli.output import judge_lines, missing_parts, percent_text
+from steelyard.cli.verb import StageVerb
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Run
 
@@ -25,44 +25,125 @@ if TYPE_CHECKING:
     from steelyard.evaluation.measures.accuracy import EnglishDrop
     from steelyard.evaluation.summary import EvaluationSummary
     from steelyard.evaluation.tie_policies import Policy
+    from steelyard.stages.score import ScoreSummary
     from steelyard.statistics.intervals import Estimate
+    from steelyard.training.config import TrainingSummary
 
 
-def prepare(inputs: Values, settings: Values) -> None:
-    """Read the kind of bench from its files."""
-    settings["bench_kind"], inputs["benches"] = _kind_and_files(inputs["benches"])
+def _process_group() -> AbstractContextManager[Any]:
+    """Join the processes of one training; only the first prints."""
+    from steelyard.training import distributed
+
+    return distributed.process_group()
 
 
-def _kind_and_files(values: Sequence[str]) -> tuple[str, list[Path]]:
-    """One kind of bench and its files. A value that names an existing file is that file, whatever signs it holds."""
-    kinds: list[str] = []
+def _train_lines(run: "Run[TrainingSummary]", out: Path) -> Iterator[str]:
+    summary = run.summary
+    length = summary.length
+    yield (
+        f"{out}: trained in {summary.num_steps:,} steps on {summary.num_pairs:,} pairs of "
+        f"{summary.num_prompts:,} prompts; that is {summary.share_of_pairs_kept:.1%} of the data's "
+        f"{length.num_pairs:,} pairs, and {summary.num_prompts / max(length.num_prompts, 1):.1%} of its "
+        f"{length.num_prompts:,} prompts"
+    )
+    yield f"final loss {summary.final_loss:.4f}"
+    if measured := summary.held_out:
+        yield f"held-out accuracy {measured.accuracy:.4f} on {measured.num_pairs:,} pairs"
+
+
+TRAIN = StageVerb(
+    "train",
+    """Train a reward model with a scalar head on any Hugging Face decoder.
+
+    All responses of a prompt share a step, each is forwarded once, and no pair is lost. The folder loads with
+    transformers' AutoModelForSequenceClassification; `steelyard.json` in it fixes template and length for scoring.
+
+    Example: `steelyard train parts/train.jsonl --model Qwen/Qwen2.5-0.5B --out model --held-out parts/held_out.jsonl`
+
+    A step is a number of whole prompts (`whole`), of whole prompts up to `--set tokens_per_step=N` (`packed`), or of
+    `--set slots=N` answers (`greedy`). `--set loss=` bradley-terry, plackett-luce (choices among many), rao-kupper or
+    davidson (ties too). `--set track=` names trackers that record each step (`steelyard list trackers`). `--settings`
+    lists all settings.
+    """,
+    (
+        StageArgument("cases", "The case file with rankings or pairs."),
+        StageOption("model", "A Hugging Face decoder: a folder or a hub name."),
+        StageOption("out", "The folder for the trained model."),
+        StageOption("held_out", "Cases to measure accuracy on while training."),
+        StageOption("reference", "Cases for the mean and spread of rewards."),
+        SettingOption("prompts_per_step"),
+        SettingOption("epochs"),
+        SettingOption("learning_rate"),
+        SettingOption("batching"),
+        SettingOption("over_length"),
+        SettingOption("max_length"),
+        SettingOption("chat_template"),
+        SettingOption("seed"),
+        SettingOption("allow_overlap"),
+    ),
+    _train_lines,
+    around=_process_group,
+)
+
+
+def _score_lines(run: "Run[ScoreSummary]", out: Path) -> Iterator[str]:
+    from steelyard.evaluation.coverage import coverage_lines
+
+    summary = run.summary
+    num_scored = summary.num_responses - summary.unscored.num_responses
+    yield f"{num_scored:,} of {summary.num_responses:,} responses have a score: {out / 'scores.jsonl'}"
+    yield from coverage_lines(summary.coverage)
+
+
+SCORE = StageVerb(
+    "score",
+    """Score every response of a case file with a reward model.
+
+    OUT/scores.jsonl has one line for each case: the score of each response id, or null and the reason. Before it
+    scores, a model is tested on a few of the cases: batches, packing, beginning mark, last token, head, length.
+
+    Example: `steelyard score cases.jsonl --model my-model --out scored`
+    """,
+    (
+        CASES,
+        MODEL,
+        StageOption("out", "The folder for scores.jsonl and run.json."),
+        *MODEL_SETTINGS,
+        SettingOption("self_test", "--no-self-test"),
+    ),
+    _score_lines,
+)
+
+
+def _read_bench_kind(inputs: Values, settings: Values) -> None:
+    """Split `KIND=FILE` into the kind of bench and its files. A value that names an existing file is that file."""
+    kinds: set[str] = set()
     files: list[Path] = []
-    for value in values:
+    for value in inputs["benches"]:
         kind, equals, file = value.partition("=")
         is_plain = not equals or Path(value).exists()
-        kinds.append("cases" if is_plain else kind)
+        kinds.add("cases" if is_plain else kind)
         files.append(Path(value if is_plain else file))
-    if len(set(kinds)) > 1:
-        raise ConfigError(
-            f"two kinds of bench at once: {', '.join(sorted(set(kinds)))}", do="run `steelyard evaluate` for each kind"
-        )
-    return kinds[0], files
+    if len(kinds) > 1:
+        problem = f"two kinds of bench at once: {', '.join(sorted(kinds))}"
+        raise ConfigError(problem, do="run `steelyard evaluate` for each kind")
+    (settings["bench_kind"],) = kinds
+    inputs["benches"] = files
 
 
-def lines(run: "Run[EvaluationSummary]", out: Path) -> Iterator[str]:
-    """Yield the bench's headline, the means, the categories, ties, the measures and the baselines."""
+def _evaluate_lines(run: "Run[EvaluationSummary]", out: Path) -> Iterator[str]:
     from steelyard.evaluation.tables import plain_estimate
 
     summary = run.summary
     yield f"{summary.model} on {summary.bench} (95% intervals)"
-    yield from _coverage(summary)
+    yield from _coverage_lines(summary)
     for title in ("overall", "overall_with_prior_sets"):
         estimate = getattr(summary, title)
         if estimate is not None:
             yield _row(title.replace("_", " "), estimate)
     yield from _bench_lines(summary)
     if summary.missing is not None:
-        yield f"no overall value, for want of: {_absent(summary.missing)}"
+        yield f"no overall value: {missing_parts(summary.missing)}"
     for title in ("accuracy", "exact_match", "accuracy_micro", "exact_match_micro"):
         yield _row(title.replace("_", " "), getattr(summary, title))
         if summary.bounds is not None:
@@ -118,8 +199,9 @@ def _tie_lines(summary: "EvaluationSummary") -> Iterator[str]:
     if right is not None and summary.tied.num_pairs:
         yield plain_row("  counted half, and right", half.accuracy, f"; {plain_estimate(right.accuracy)}")
     if half.headline and (summary.tied.num_pairs or summary.unscored is not None):
-        title = f"  {half.headline}, half a point"
-        yield plain_row(title, getattr(half, half.headline), "; for ties and what has no score")
+        yield plain_row(
+            f"  {half.headline}, half a point", getattr(half, half.headline), "; for ties and unscored pairs"
+        )
 
 
 def _bench_lines(summary: "EvaluationSummary") -> Iterator[str]:
@@ -138,7 +220,7 @@ def _bench_lines(summary: "EvaluationSummary") -> Iterator[str]:
     if summary.drop_from_english is not None:
         yield _drop_line(summary.drop_from_english)
     if summary.prior_sets_missing is not None:
-        yield f"no value with prior sets, for want of: {_absent(summary.prior_sets_missing)}"
+        yield f"no value with prior sets: {missing_parts(summary.prior_sets_missing)}"
 
 
 def _drop_line(drop: "EnglishDrop[Estimate]") -> str:
@@ -149,11 +231,7 @@ def _drop_line(drop: "EnglishDrop[Estimate]") -> str:
     return f"{'drop from English':26} {plain_estimate(drop.absolute)}; of English {plain_estimate(drop.relative)}"
 
 
-def _absent(missing: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} ({why})" for name, why in missing.items())
-
-
-def _coverage(summary: "EvaluationSummary") -> Iterator[str]:
+def _coverage_lines(summary: "EvaluationSummary") -> Iterator[str]:
     """Yield how many responses were cut or left without a score, and how these count."""
     from steelyard.evaluation.coverage import coverage_lines
 
@@ -161,7 +239,7 @@ def _coverage(summary: "EvaluationSummary") -> Iterator[str]:
         yield from coverage_lines(summary.coverage)
     if summary.unscored is not None:
         reasons = ", ".join(f"{reason} {number:,}" for reason, number in summary.unscored.by_reason.items())
-        yield f"{summary.unscored.num_pairs:,} pairs have an end without a score ({reasons}): below they count as wrong"
+        yield f"{summary.unscored.num_pairs:,} pairs have an unscored response ({reasons}): below they count as wrong"
 
 
 def _row(title: str, estimate: "Estimate") -> str:
@@ -170,23 +248,43 @@ def _row(title: str, estimate: "Estimate") -> str:
     return plain_row(title, estimate, f"  n={estimate.n:,}")
 
 
-def _baselines(names: str) -> list[str]:
+def _parse_baselines(names: str) -> list[str]:
     return [] if names == "none" else [name.strip() for name in names.split(",")]
 
 
-command = StageVerb(
+EVALUATE = StageVerb(
     "evaluate",
+    """Evaluate a reward model, or scores made elsewhere, with intervals and next to simple baselines.
+
+    A pair is right when the better response has the strictly greater score; a prompt is an exact match when all of its
+    pairs are right. The headline is the mean over the top categories; intervals are over prompts. Before it
+    scores, a model is tested on a few of the cases: batches, packing, beginning mark, last token, head, length.
+
+    Example: `steelyard evaluate --bench test.jsonl --model my-model --out result`
+
+    Example: `steelyard evaluate --bench cheemsbench=open.jsonl --bench cheemsbench=human.jsonl --model model --out out`
+
+    Example: `steelyard evaluate --bench rewardbench=filtered.parquet --scores scores.jsonl --out rewardbench`
+    """,
     (
         StageOption(
-            "benches", "[KIND=]FILE; repeat. Without a kind: a case file. Kinds: steelyard list benches.", "--bench",
-            complete=complete_bench, is_text=True,
+            "benches",
+            "[KIND=]FILE; repeat. Without a kind: a case file. Kinds: steelyard list benches.",
+            "--bench",
+            complete=complete_bench,
+            is_text=True,
         ),
         StageOption("out", "The folder for run.json, items.jsonl and scores.jsonl."),
         MODEL,
         StageOption("scores", "Scores made elsewhere, instead of --model: one line for each case."),
         StageOption("train_cases", "The training file: the n-gram baseline learns from it."),
-        SettingOption("baselines", note="With commas; none for no baseline.", complete=complete_baselines,
-                      parse=_baselines, is_text=True),
+        SettingOption(
+            "baselines",
+            note="With commas; none for no baseline.",
+            complete=complete_baselines,
+            parse=_parse_baselines,
+            is_text=True,
+        ),
         SettingOption("pairs"),
         SettingOption("metric_compat"),
         *MODEL_SETTINGS,
@@ -194,6 +292,8 @@ command = StageVerb(
         SettingOption("self_test", "--no-self-test"),
         StageOption("workers", "Processes that read --scores. Default: one for each core, for large files."),
     ),
-    lines,
-    prepare,
-)  # fmt: skip
+    _evaluate_lines,
+    _read_bench_kind,
+)
+
+VERBS = (TRAIN, SCORE, EVALUATE)

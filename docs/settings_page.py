@@ -1,12 +1,11 @@
-"""The page ``docs/settings.md``: ``python -m steelyard.cli.settings_page`` prints it."""
+"""Print the page ``docs/settings.md``: the settings of every verb and plug-in, from the source."""
 
 import sys
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 
-from steelyard.cli.main import verb_names
-from steelyard.cli.settings import default_of, type_text
-from steelyard.cli.stage_verb import StageVerb
+from steelyard.cli.main import verbs_by_name
+from steelyard.cli.output import default_of, type_text
+from steelyard.cli.verb import StageVerb
 from steelyard.core.plugins import kinds, load, packages
 from steelyard.core.settings_help import Setting, read_settings
 
@@ -24,11 +23,10 @@ of one verb, `--settings --json` the same as JSON.
 def page() -> str:
     """Return the page of all settings: of each verb, then of each plug-in."""
     lines = [_ABOUT]
-    for name in verb_names():
-        verb = import_module(f"steelyard.cli.verbs.{name}").command
-        settings = read_settings(verb.module) if isinstance(verb, StageVerb) else ()
+    for name, verb in sorted(verbs_by_name().items()):
+        settings = read_settings(*verb.config) if isinstance(verb, StageVerb) else ()
         if settings:
-            lines += [f"## {name.replace('_', '-')}", "", *_table(settings), ""]
+            lines += [f"## {name}", "", *_table(settings), ""]
     for package in packages():
         tables = [
             line

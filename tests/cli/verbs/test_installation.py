@@ -6,7 +6,7 @@ from steelyard.cli.main import build_app
 from steelyard.core.plugins import kinds, packages
 
 
-def test_every_plugin_is_listed_with_what_it_is():
+def test_lists_every_plugin_with_its_description():
     listed = json.loads(CliRunner().invoke(build_app(), ["list", "--json"]).output)
     assert set(listed) == set(packages())
     for package in packages():
@@ -14,13 +14,13 @@ def test_every_plugin_is_listed_with_what_it_is():
         assert all(listed[package].values())
 
 
-def test_one_package_as_text():
+def test_lists_one_package_as_text():
     output = CliRunner().invoke(build_app(), ["list", "formats"]).output
     assert output.startswith("formats\n")
     assert "models" not in output.split("\n")[0]
 
 
-def test_models_are_listed_with_those_that_the_papers_name():
+def test_lists_models_named_in_papers():
     output = CliRunner().invoke(build_app(), ["list", "models"]).output
     assert "named in the papers' tables" in output
     (row,) = (line for line in output.splitlines() if "RLHFlow/ArmoRM-Llama3-8B-v0.1" in line)
@@ -30,3 +30,16 @@ def test_models_are_listed_with_those_that_the_papers_name():
     (urm,) = (row for row in listed["published"] if row["name"] == "URM-LLaMa-3-8B")
     assert (urm["adapter"], urm["state"], urm["papers"]) == ("urm", "unverified", ["cheems"])
     assert urm["quirks"]
+
+
+def test_list_help_names_every_package():
+    output = CliRunner().invoke(build_app(), ["list", "--help"], env={"COLUMNS": "200"}).output
+    assert all(package in output for package in packages())
+
+
+def test_failed_checks_set_the_exit_code():
+    result = CliRunner().invoke(build_app(), ["doctor", "--json"])
+    checks = json.loads(result.stdout)
+    assert result.exit_code == (2 if any(check["is_fine"] is False for check in checks) else 0)
+    text = CliRunner().invoke(build_app(), ["doctor"]).stdout
+    assert all(check["name"] in text for check in checks)

@@ -1,0 +1,282 @@
+"""The arguments and options that a verb declares, their shell completion, and the Typer parameters made from them.
+
+Types, defaults and explanations of settings come from the stage's ``Config``, types and defaults of inputs from the
+signature of its function. Both are read from source: importing a stage for its help would import torch.
+"""
+
+import inspect
+import typing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union
+
+import msgspec
+import typer
+
+from steelyard.core.config import parse_settings
+from steelyard.core.errors import ConfigError
+from steelyard.core.plugins import kinds, packages
+from steelyard.core.settings_help import REQUIRED, FunctionParameter, Setting, default_text, read_settings
+
+BASELINES = ("longer", "shorter", "random", "first", "ngram")
+SETTINGS_OPTION = "--settings"
+Values = dict[str, Any]
+"""Inputs of a stage by parameter, or settings by key, nested."""
+
+
+class StageArgument(NamedTuple):
+    """A positional argument: a parameter of the stage's function. ``metavar`` is its name in the help."""
+
+    name: str
+    help: str
+    metavar: str | None = None
+
+
+class StageOption(NamedTuple):
+    """An option for a parameter of the stage's function.
+
+    ``flag`` differs from the parameter's name where given. ``is_text`` passes values on as text: `[KIND=]FILE`.
+    """
+
+    name: str
+    help: str
+    flag: str | None = None
+    complete: Callable[[str], list[str]] | None = None
+    is_text: bool = False
+
+
+class SettingOption(NamedTuple):
+    """An option for a setting. Its type, default and meaning are those of the field.
+
+    ``name`` is a field of the stage's Config, or ``TABLE.FIELD`` of a table in it, whose fields are those of
+    ``config``, a module and a name. ``note`` follows the meaning and says how the value is written on the command
+    line, where ``parse`` reads it, with ``is_text`` from one text. ``help`` explains a key without a field.
+    """
+
+    name: str
+    flag: str | None = None
+    note: str = ""
+    config: tuple[str, str] | None = None
+    help: str | None = None
+    is_required: bool = False
+    is_text: bool = False
+    complete: Callable[[str], list[str]] | None = None
+    parse: Callable[[Any], Any] | None = None
+
+    @property
+    def parameter(self) -> str:
+        """The name of the command's parameter."""
+        return f"set_{self.name.replace('.', '_')}"
+
+    @property
+    def option(self) -> str:
+        """The option as it is typed."""
+        return self.flag or f"--{self.name.rpartition('.')[2].replace('_', '-')}"
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether the option turns off a setting that is on by default."""
+        return self.option.startswith("--no-")
+
+
+Part = StageArgument | StageOption | SettingOption
+
+
+def input_parameter(part: StageArgument | StageOption, declared: FunctionParameter) -> inspect.Parameter:
+    """Return the Typer parameter of an input of the stage's function."""
+    (declared_type,) = _alternatives(declared.type)
+    is_sequence = typing.get_origin(declared_type) is not None
+    option_type: Any = list[Path] if is_sequence else declared_type
+    if isinstance(part, StageArgument):
+        return _parameter(part.name, option_type, typer.Argument(help=part.help, metavar=part.metavar))
+    default = "" if declared.default in (REQUIRED, None, False) else f" Default: {declared.default}."
+    flag = part.flag or f"--{part.name.replace('_', '-')}"
+    info = typer.Option(flag, help=part.help + default, autocompletion=part.complete)
+    is_required = declared.default is REQUIRED
+    return _parameter(part.name, list[str] if part.is_text else option_type, info, is_required=is_required)
+
+
+def setting_parameter(part: SettingOption, module: str) -> inspect.Parameter:
+    """Return the Typer parameter of a setting of the stage in ``module``."""
+    setting = _setting(part, module)
+    info = typer.Option(part.option, help=_help(part, setting), show_default=False, autocompletion=part.complete)
+    option_type = str if part.is_text else _option_type(setting.type)
+    return _parameter(part.parameter, option_type, info, is_required=part.is_required)
+
+
+def general_parameters(*, has_settings: bool) -> list[inspect.Parameter]:
+    """Return the Typer parameters that every stage verb has, with those for settings where it has any."""
+    options: list[tuple[str, Any, Any]] = []
+    if has_settings:
+        set_help = f"Any setting, as KEY=VALUE; repeat. {SETTINGS_OPTION} lists them."
+        options += [
+            ("settings", list[str], typer.Option("--set", help=set_help)),
+            ("config", Path, typer.Option("--config", help="A TOML file of settings.")),
+            ("lists_settings", bool, typer.Option(SETTINGS_OPTION, help="Print every setting and stop.")),
+        ]
+    options += [
+        ("force", bool, typer.Option("--force", help="Replace what another run left in the output.")),
+        ("as_json", bool, typer.Option("--json", help="Print the record as JSON.")),
+    ]
+    return [_parameter(name, option_type, info, is_required=False) for name, option_type, info in options]
+
+
+def _parameter(name: str, option_type: Any, info: Any, *, is_required: bool = True) -> inspect.Parameter:
+    annotation = Annotated[option_type if is_required else option_type | None, info]
+    default = inspect.Parameter.empty if is_required else None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+@cache
+def _setting(part: SettingOption, module: str) -> Setting:
+    """Return the field behind an option. Raises LookupError for a field that its Config lacks."""
+    field = part.name.rpartition(".")[2]
+    if part.help is not None:
+        return Setting(field, str, None, part.help)
+    fields = {setting.name: setting for setting in read_settings(*(part.config or (module, "Config")))}
+    return fields[field]
+
+
+def _alternatives(union: Any) -> list[Any]:
+    """Return the members of a union without None; any other type is its only member."""
+    is_union = typing.get_origin(union) in (Union, UnionType)
+    return [member for member in (typing.get_args(union) if is_union else (union,)) if member is not type(None)]
+
+
+def _option_type(setting_type: Any) -> Any:
+    """Return the type that Typer parses: a number, a switch, text, or text that is repeated."""
+    members = _alternatives(setting_type)
+    if len(members) > 1:
+        return str
+    (member,) = members
+    while typing.get_origin(member) is Annotated:
+        member = typing.get_args(member)[0]
+    if member in (int, float, bool):
+        return member
+    is_repeated = typing.get_origin(member) in (tuple, list, dict) or (
+        isinstance(member, type) and issubclass(member, msgspec.Struct)
+    )
+    return list[str] if is_repeated else str
+
+
+def _help(part: SettingOption, setting: Setting) -> str:
+    """Return the meaning, the values that it does not name, the note and the default."""
+    if part.is_negative:
+        return f"Turn off: {setting.meaning[0].lower()}{setting.meaning[1:]}"
+    (member, *_) = _alternatives(setting.type)
+    values = [str(value) for value in typing.get_args(member)] if typing.get_origin(member) is Literal else []
+    words = [setting.meaning]
+    if any(value not in setting.meaning for value in values):
+        words.append(f"One of {', '.join(values)}.")
+    words.append(part.note)
+    if setting.default not in (REQUIRED, None, "") and not isinstance(setting.default, bool):
+        words.append(f"Default: {default_text(setting.default)}.")
+    return " ".join(filter(None, words))
+
+
+def add_setting(settings: Values, part: SettingOption, value: Any, module: str) -> None:
+    """Add the value of an option to nested settings. A value that its setting refuses is added as it is.
+
+    Raises ConfigError where the table of the setting is set to another value.
+    """
+    *tables, name = part.name.split(".")
+    for table in tables:
+        settings = settings.setdefault(table, {})
+        if not isinstance(settings, dict):
+            raise ConfigError(f"{table} is {settings!r}", where="--set", do=f"write --set {table}.KEY=VALUE")
+    settings[name] = _parse(part, _setting(part, module), value)
+
+
+def _parse(part: SettingOption, setting: Setting, value: Any) -> Any:
+    if part.parse is not None:
+        return part.parse(value)
+    if part.is_negative:
+        return not value
+    if any(typing.get_origin(member) is dict for member in _alternatives(setting.type)):
+        _check_unique(part, value)
+        return parse_settings(value, option=part.option)
+    try:
+        return msgspec.convert(value, setting.type, strict=False)
+    except msgspec.ValidationError:
+        return value
+
+
+def _check_unique(part: SettingOption, assignments: Sequence[str]) -> None:
+    names = [assignment.partition("=")[0] for assignment in assignments]
+    if len(set(names)) < len(names):
+        noun = part.option.removeprefix("--")
+        problem = f"a {noun} is named twice: {', '.join(names)}"
+        raise ConfigError(problem, where=part.option, do=f"name each {noun} once")
+
+
+def merge_settings(lower: Values, upper: Values) -> Values:
+    """Return both settings. Where both have a value the upper one counts; tables are merged key by key."""
+    merged = dict(lower)
+    for key, value in upper.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = merge_settings(merged[key], value) if both else value
+    return merged
+
+
+def complete_package(incomplete: str) -> list[str]:
+    """Complete a plug-in package."""
+    return _beginning(incomplete, packages())
+
+
+def complete_format(incomplete: str) -> list[str]:
+    """Complete a data format."""
+    return _beginning(incomplete, kinds("formats"))
+
+
+def complete_model(incomplete: str) -> list[str]:
+    """Complete a kind of reward model, or a folder."""
+    return [*_beginning(incomplete, kinds("models")), *(path for path in _paths(incomplete) if path.endswith("/"))]
+
+
+def complete_bench(incomplete: str) -> list[str]:
+    """Complete ``KIND=``, a file, or ``KIND=FILE``."""
+    kind, equals, file = incomplete.partition("=")
+    if equals:
+        return [f"{kind}={path}" for path in _paths(file)]
+    return [*_beginning(incomplete, (f"{kind}=" for kind in kinds("benches"))), *_paths(incomplete)]
+
+
+def complete_baselines(incomplete: str) -> list[str]:
+    """Complete the last of the names between commas, each at most once; or ``none``."""
+    *before, last = incomplete.split(",")
+    left = [name for name in (*BASELINES, *(() if before else ("none",))) if name not in before]
+    return [",".join([*before, name]) for name in _beginning(last, left)]
+
+
+def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def _paths(incomplete: str) -> Iterator[str]:
+    """Yield the paths that begin so; folders end with ``/``, hidden files need the dot."""
+    folder, slash, start = incomplete.rpartition("/")
+    room = Path(f"{folder}/") if slash else Path()
+    if not room.is_dir():
+        return
+    for path in sorted(room.iterdir()):
+        if path.name.startswith(start) and (start or not path.name.startswith(".")):
+            yield f"{folder}{slash}{path.name}{'/' if path.is_dir() else ''}"
+
+
+def _parse_only(assignments: Sequence[str]) -> dict[str, list[str]]:
+    from steelyard.ranking import judgment_table
+
+    return judgment_table.parse_only(assignments)
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+CASES = StageArgument("cases", "The case file.")
+ONLY = SettingOption("only", note="As kind=, judge= or batch=NAME; repeat.", parse=_parse_only)
+MODEL = StageOption("model", "A trained model's folder, or a kind: steelyard list models.", complete=complete_model)
+MODEL_SETTINGS = tuple(
+    SettingOption(f"model.{name}", config=("steelyard.plugins.models.classifier", "Config"))
+    for name in ("over_length", "max_length", "chat_template")
+)
+"""How a scored model reads text, under the names that training has for it."""

@@ -1,0 +1,213 @@
+"""Data: convert, merge, split and inspect case files, and simulate some to try things on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from steelyard.cli.options import CASES, AsJson, SettingOption, StageArgument, StageOption, Values, complete_format
+from steelyard.cli.verb import FunctionVerb, StageVerb
+from steelyard.core.types import Run
+
+if TYPE_CHECKING:
+    from steelyard.stages.convert import Conversion
+    from steelyard.stages.merge import MergeSummary
+    from steelyard.stages.simulate import SimulationSummary
+    from steelyard.stages.split import SplitSummary
+
+
+def _move_format_settings(inputs: Values, settings: Values) -> None:
+    """Move settings that are not those of `convert` to the settings of the format."""
+    from steelyard.stages.convert import Config
+
+    settings["settings"] = {key: settings.pop(key) for key in list(settings) if key not in Config.__struct_fields__}
+
+
+def _convert_lines(conversion: "Conversion", out: Path) -> Iterator[str]:
+    num_cases, num_rows = conversion.num_cases, conversion.num_rows
+    kinds = f"{conversion.from_kind} to {conversion.to_kind}"
+    yield f"{kinds}: {num_cases:,} cases, {conversion.num_written:,} rows in {out}"
+    if num_rows > num_cases:
+        yield f"  {num_rows:,} rows are {num_cases:,} prompts; --rows apart keeps each row a case"
+    for title, counts in (("noted", conversion.noted), ("lost", conversion.lost)):
+        for name, number in sorted(counts.items()):
+            yield f"  {title}: {name} {number:,}"
+
+
+CONVERT = StageVerb(
+    "convert",
+    """Convert preference data into a case file, or a case file into another format.
+
+    Rows of pairs that share a prompt become one case; converted back they are the same rows, grouped by prompt. Fields
+    that a format cannot represent are counted and printed; nothing is dropped silently. `steelyard list formats` lists
+    the formats.
+
+    Example: `steelyard convert oasst.json cases.jsonl --language zh`
+
+    Example: `steelyard convert pandalm.json people.jsonl --part human`
+
+    Example: `steelyard convert cases.jsonl pairs.jsonl --to trl`
+
+    Example: `steelyard convert cases.jsonl inside.jsonl --to trl --set implicit=true`
+
+    Example: `steelyard convert rated.jsonl judged.jsonl --ratings-to-judgments`
+
+    Example: `steelyard convert mine.jsonl cases.jsonl --from openrlhf --set chosen_key=good --set rejected_key=bad`
+    """,
+    (
+        StageArgument("source", "A file, or a dataset saved to disk.", metavar="IN"),
+        StageArgument("out", "The file to write: .jsonl, .parquet, or .json for others than cases."),
+        SettingOption("from_kind", "--from", complete=complete_format),
+        SettingOption("to_kind", "--to", complete=complete_format),
+        SettingOption("language"),
+        SettingOption("subset"),
+        SettingOption("source"),
+        SettingOption("part"),
+        SettingOption("ratings_to_judgments"),
+        SettingOption("rows"),
+    ),
+    _convert_lines,
+    _move_format_settings,
+)
+
+
+def _merge_lines(run: "Run[MergeSummary]", out: Path) -> Iterator[str]:
+    yield f"{run.summary.num_cases:,} cases in {out / 'cases.jsonl'}"
+
+
+MERGE = StageVerb(
+    "merge",
+    """Join case files about the same prompts: the responses, judgments and ratings of all.
+
+    Cases are matched by prompt id and language, their contents by id. Where rankings differ, none is written and the
+    cases are counted: run `steelyard resolve` on the merged file.
+
+    Example: `steelyard merge human.jsonl llm.jsonl --out merged`
+    """,
+    (StageArgument("files", "Two case files or more."), StageOption("out", "The folder for cases.jsonl.")),
+    _merge_lines,
+)
+
+
+def _split_lines(run: "Run[SplitSummary]", out: Path) -> Iterator[str]:
+    for name, size in run.summary.parts.items():
+        yield f"{name}: {size} cases in {out / name}.jsonl"
+    if joined := run.summary.num_joined_as_near_duplicates:
+        yield f"near-duplicates: {joined} prompts go with another; largest group {run.summary.largest_group}"
+
+
+SPLIT = StageVerb(
+    "split",
+    """Split a case file by prompt: what belongs together stays in one part.
+
+    Branches of one conversation, one item in several languages and near-duplicate prompts are never divided; every part
+    gets its share of each category, source and language.
+
+    Near-duplicates are prompts that share at least 0.8 of their short runs of characters, in any language.
+    `--near-duplicates off` joins equal prompts only.
+
+    Example: `steelyard split cases.jsonl --out parts --part train=0.7 --part held_out=0.1 --part test=0.2`
+
+    Example: `steelyard split cases.jsonl --out parts --near-duplicates 0.6 --stratify language --stratify source`
+    """,
+    (
+        CASES,
+        StageOption("out", "The folder for the parts."),
+        SettingOption("parts", "--part", note="As NAME=SHARE; repeat."),
+        SettingOption("near_duplicates"),
+        SettingOption("strata", "--stratify", note="Repeat."),
+        SettingOption("seed"),
+    ),
+    _split_lines,
+)
+
+
+def _inspect(
+    path: Annotated[Path, typer.Argument(metavar="CASES|RUN", help="A case file, or the --out folder of a stage.")],
+    *,
+    id_: Annotated[str | None, typer.Option("--id", help="Open this item. Without it the items are listed.")] = None,
+    language: Annotated[str | None, typer.Option(help="Which language, where translations share an id.")] = None,
+    scores: Annotated[list[Path] | None, typer.Option(help="Scores to show beside the answers; repeat.")] = None,
+    model: Annotated[str | None, typer.Option(help="A trained model's folder: show what it reads, by tokens.")] = None,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Show tokens with their ids; of a run: of its own model.")
+    ] = False,
+    only: Annotated[list[str] | None, typer.Option(help="Judgments that count: kind=, judge= or batch=NAME.")] = None,
+    aggregate: Annotated[str | None, typer.Option(help="majority: verdicts on one pair vote, as in resolve.")] = None,
+    search: Annotated[str | None, typer.Option(help="List only items that hold this text anywhere.")] = None,
+    limit: Annotated[int, typer.Option(help="How many items are listed at a time.")] = 20,
+    page: Annotated[int, typer.Option(help="Which page of the list.")] = 1,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="model.KEY=VALUE: model.chat_template=plain; repeat.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look at one item: texts, who beats whom, cycles, tiers, scores, and the exact tokens that a model reads.
+
+    Without `--id` it lists the items. Of a run it looks in the case files that the run wrote, then in those that it
+    read, and it says where it found what. Nothing is written.
+
+    The graph has a column for each response and an arrow for each outcome of a pair; `!` marks judgments in conflict.
+
+    Example: `steelyard inspect cases.jsonl --search idiom`
+
+    Example: `steelyard inspect resolved --id en-language-06`
+
+    Example: `steelyard inspect evaluated --id en-language-06 --tokens`
+    """
+    from steelyard.cli.output import echo_lines, echo_record, page_width
+    from steelyard.core.config import parse_settings, resolve_config
+    from steelyard.report.case_sources import choose_rule
+    from steelyard.report.item_list import ItemFilter, list_lines, list_record
+    from steelyard.report.item_page import page_lines, page_record
+    from steelyard.stages.inspect import Config, InspectOptions, inspect_item, inspect_items
+
+    rule = choose_rule(only or (), aggregate)
+    if id_ is None:
+        _check_requires("--id ID", {"--scores": scores, "--model": model, "--tokens": tokens})
+        items = inspect_items(path, ItemFilter(search=search, language=language, limit=limit, page=page), rule=rule)
+        record, lines = list_record(items), list_lines(items, page_width())
+    else:
+        if model is None:
+            _check_requires("--model FOLDER", {"--set": setting})
+        settings = resolve_config(Config, parse_settings(setting or ()), where="inspect")
+        options = InspectOptions(tuple(scores or ()), model, settings.model, tokens, rule)
+        item = inspect_item(path, id_, options, language=language)
+        record, lines = page_record(item), page_lines(item, page_width(), with_ids=tokens)
+    if as_json:
+        echo_record(record)
+    else:
+        echo_lines(lines)
+
+
+def _check_requires(required: str, options: dict[str, Any]) -> None:
+    """Raises ConfigError for the first option that is used without the one that it needs."""
+    from steelyard.core.errors import ConfigError
+
+    for name, value in options.items():
+        if value:
+            raise ConfigError(f"{name} needs {required}", do=f"give {required} too")
+
+
+def _simulate_lines(run: "Run[SimulationSummary]", out: Path) -> Iterator[str]:
+    yield "simulated: worse answers are generated, verdicts drawn from a noise model"
+    yield from (f"{part}: {number} prompts" for part, number in run.summary.num_prompts.items())
+    yield from (f"{number:,} judgments of kind {kind}" for kind, number in run.summary.num_judgments.items())
+
+
+SIMULATE = StageVerb(
+    "simulate",
+    """Make cases to try things on: hand-written good answers, generated worse ones, and simulated verdicts.
+
+    No person judged anything here. `cases.jsonl` has the verdicts of simulated people, `llm.jsonl` those of a simulated
+    LLM on the same responses, `gold.jsonl` their true ranking. `test.jsonl` has other prompts with their true ranking,
+    and `kinds.jsonl` sets their good answers against one worse answer of each kind.
+
+    Example: `steelyard simulate --out simulated --seed 1`
+    """,
+    (StageOption("out", "The folder for the case files."), SettingOption("seed")),
+    _simulate_lines,
+)
+
+VERBS = (CONVERT, MERGE, SPLIT, FunctionVerb("inspect", _inspect), SIMULATE)

@@ -1,0 +1,295 @@
+"""Judgments: let LLMs judge, resolve conflicts into rankings, filter verdicts, and balance the training pairs."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard.cli.options import (
+    CASES,
+    MODEL_SETTINGS,
+    ONLY,
+    SettingOption,
+    StageArgument,
+    StageOption,
+    complete_model,
+)
+from steelyard.cli.output import TerminalTable, interval_text, judge_lines
+from steelyard.cli.verb import StageVerb
+from steelyard.core.types import Run
+
+if TYPE_CHECKING:
+    from steelyard.judging.asking import JudgingSummary
+    from steelyard.ranking.conflicts import Conflicts, ConflictTables
+    from steelyard.stages.debias import Balance, BeforeAfter, DebiasSummary, GroupBalance
+    from steelyard.stages.filter_study import FilterStudySummary
+    from steelyard.stages.resolve import ResolveSummary
+    from steelyard.stages.supervise import SupervisionSummary
+    from steelyard.statistics.intervals import Estimate
+
+_MAX_CONFLICT_ROWS = 10
+_MAX_BALANCE_ROWS = 20
+
+
+def _judge_lines(run: "Run[JudgingSummary]", out: Path) -> Iterator[str]:
+    yield from judge_lines(run.summary.judges)
+    for name, used in run.summary.tokens.items():
+        cost = "" if used.cost is None else f", cost {used.cost:.2f}"
+        odd = f", without {used.odd_usage:,} replies with impossible counts" if used.odd_usage else ""
+        yield f"{name}: {used.prompt:,} prompt tokens, {used.reply:,} reply tokens{cost}{odd}"
+        for model, number in used.other_models.items():
+            yield f"{name}: {number:,} of {used.num_replies:,} replies are by a model named {model!r}"
+    yield str(out / "cases.jsonl")
+
+
+JUDGE = StageVerb(
+    "judge",
+    """Let a language model compare the responses of a case file.
+
+    Every pair is shown in both orders; verdicts that disagree are a tie. Replies are stored as they come: an
+    interrupted run resumes, and sends no request twice. OUT/cases.jsonl has the cases with the verdicts added.
+
+    Example: `steelyard judge cases.jsonl --chat openai_compatible --style qwen --out judged
+    --set chat.base_url=http://localhost:8000/v1 --set chat.model=Qwen2.5-7B-Instruct`
+
+    A paid server: `--set chat.secret=OPENAI_API_KEY`, the NAME of the variable that holds the key.
+
+    A panel is a TOML file with a [[members]] table for each judge: `--config panel.toml`
+    """,
+    (
+        CASES,
+        StageOption("out", "The folder for cases.jsonl, replies.sqlite and run.json."),
+        SettingOption("chat.kind", "--chat", help="The chat that answers: a kind, see `steelyard list chats`."),
+        SettingOption("judge.style", config=("steelyard.plugins.judges.tasks", "PairwiseConfig")),
+        SettingOption("compare"),
+        StageOption("allow_failed", "Finish although requests failed: no verdict, reason failed."),
+    ),
+    _judge_lines,
+)
+
+
+def _resolve_lines(run: "Run[ResolveSummary]", out: Path) -> Iterator[str | TerminalTable]:
+    conflicts, noted = run.summary.conflicts, run.counts.noted
+    if conflicts.overall.num_judgments:
+        yield _conflict_table(conflicts)
+    else:
+        yield "no judgment with a verdict counts here: there are no conflicts to measure, and no ranking was made"
+    if noted["given"]:
+        yield f"{noted['given']:,} cases have no judgment that counts, and keep the ranking that they came with"
+    if ties := noted.get("pairs tied by an even vote"):
+        yield f"{ties:,} pairs of responses have no verdict with the most votes: an even vote is a tie"
+    yield f"rankings in {out / 'cases.jsonl'}"
+
+
+def _conflict_table(conflicts: "ConflictTables") -> TerminalTable:
+    rows: list[tuple[str, ...]] = [("all", *_conflict_row(conflicts.overall))]
+    for group in ("kind", "judge", "category", "subset", "language"):
+        members: dict[str, Conflicts] = getattr(conflicts, f"by_{group}")
+        if not members:
+            continue
+        largest = sorted(members, key=lambda name: -members[name].num_judgments)[:_MAX_CONFLICT_ROWS]
+        rows.append((f"by {group}",))
+        rows += [(f"  {name}", *_conflict_row(members[name])) for name in largest]
+        if len(members) > len(largest):
+            rows.append((f"  … {len(members) - len(largest)} more",))
+    heads = ("ratio", "of strict", "prompts with", "ordered", "judgments", "prompts")
+    return TerminalTable("Conflicts", heads, rows)
+
+
+def _conflict_row(conflicts: "Conflicts") -> tuple[str, ...]:
+    shares = (conflicts.ratio, conflicts.ratio_of_strict, conflicts.share_of_prompts, conflicts.share_of_pairs_ordered)
+    percentages = ("-" if share is None else f"{share:.1%}" for share in shares)
+    return (*percentages, f"{conflicts.num_judgments:,}", f"{conflicts.num_prompts:,}")
+
+
+RESOLVE = StageVerb(
+    "resolve",
+    """Turn judgments into conflict-free rankings, and report the conflicts.
+
+    Responses that beat one another in a circle share a tier; a tier is what no remaining response beats. The judgments
+    stay as they are: only `ranking` is new. A case without judgments keeps the ranking it has.
+
+    The table says what share of the judgments, and of the strict ones, the rankings do not keep; in how many prompts
+    that happens; and what share of all response pairs is ordered. Judges and kinds are measured on their own graphs.
+
+    Example: `steelyard resolve cases.jsonl --out resolved --only kind=human --only kind=llm --aggregate majority`
+    """,
+    (
+        CASES,
+        StageOption("out", "The folder for cases.jsonl and run.json."),
+        ONLY,
+        SettingOption("aggregate"),
+        StageOption("engine", "local, or ray: on a cluster (RAY_ADDRESS names one)."),
+        StageOption("workers", "The number of processes. Default: one for each core, for large files."),
+    ),
+    _resolve_lines,
+)
+
+
+def _supervise_lines(run: "Run[SupervisionSummary]", out: Path) -> Iterator[str]:
+    summary, coverage = run.summary, run.summary.coverage
+    counts = f"{summary.num_strict_kept:,} of {summary.num_strict:,} strict judgments kept"
+    yield f"{counts} ({coverage.strict:.1%}), in {coverage.prompts:.1%} of the prompts: {out / 'cases.jsonl'}"
+    row = next((row for row in summary.by_tau if row.tau == summary.tau), None)
+    if row and row.precision.n:
+        share = row.precision
+        yield f"precision at tau {row.tau:.6g}: {interval_text(share)} of {share.n:,}, from {summary.precision_from}"
+    if certificate := summary.calibration:
+        yield f"certified: at least {certificate.precision} with confidence {certificate.confidence}"
+    yield f"dropped judgments with their rules: {out / 'manifest.jsonl'}"
+
+
+SUPERVISE = StageVerb(
+    "supervise",
+    """Let a reward model trained on human judgments filter those of an LLM (distant supervision).
+
+    Policies: `agree` keeps a strict verdict if the model's margin for it is above 0 and at least tau, and drops ties;
+    `cycles` drops only what closes a cycle, the pairs with the smallest margin first; `weight` drops nothing and lists
+    each pair with the model's belief in it as its weight.
+
+    OUT/cases.jsonl has what is kept, ranked again; manifest.jsonl has each dropped judgment with its rule. A supervisor
+    may not judge prompts that it was trained on.
+
+    With --calibrate, tau is the smallest at which the kept verdicts are right as often as --precision asks. That file
+    needs judgments by people and by the LLM on the same pairs.
+
+    Example: `steelyard supervise llm.jsonl --model my-rm --out supervised --tau 0.5`
+
+    Example: `steelyard supervise llm.jsonl --model my-rm --out calibrated --calibrate held_out.jsonl --precision 0.9`
+
+    Example: `steelyard supervise llm.jsonl --scores scored/scores.jsonl --out acyclic --policy cycles`
+    """,
+    (
+        StageArgument("cases", "The case file with the judgments to be filtered."),
+        StageOption("out", "The folder for cases.jsonl, manifest.jsonl and run.json."),
+        StageOption("model", "The supervisor: a trained model's folder, or a kind.", complete=complete_model),
+        StageOption("scores", "The supervisor's scores of the cases, instead of --model."),
+        SettingOption("policy"),
+        SettingOption("tau"),
+        SettingOption("keep_ties"),
+        StageOption("calibrate", "Choose tau on these held-out cases, judged by people too."),
+        StageOption("calibrate_scores", "The supervisor's scores of those cases, where --scores is given."),
+        SettingOption("precision"),
+        SettingOption("confidence"),
+        StageOption("train_cases", "The supervisor's training cases: it may not judge their prompts."),
+        ONLY,
+        *MODEL_SETTINGS,
+    ),
+    _supervise_lines,
+)
+
+
+def _debias_lines(run: "Run[DebiasSummary]", out: Path) -> Iterator[str | TerminalTable]:
+    summary = run.summary
+    yield _balance_table(summary)
+    accuracies = {"the longer answer is better": summary.longer_is_better}
+    if summary.accuracy:
+        names = ("all", "length_matched", "better_is_longer", "better_is_not_longer")
+        accuracies |= {f"accuracy, {name.replace('_', ' ')}": getattr(summary.accuracy, name) for name in names}
+    for name, share in accuracies.items():
+        before, after = (
+            f"{interval_text(estimate)} of {estimate.n:,}" if estimate.n else "no pairs"
+            for estimate in (share.before, share.after)
+        )
+        yield f"{name}: {before} before, {after} after"
+    yield f"pairs in {out / 'cases.jsonl'}"
+
+
+def _balance_table(summary: "DebiasSummary") -> TerminalTable:
+    rows: list[tuple[str, ...]] = [("all", *_balance_row(summary.overall))]
+    groups = [row for row in summary.groups if row.group]
+    largest = sorted(groups, key=lambda row: -row.before.num_more - row.before.num_less)[:_MAX_BALANCE_ROWS]
+    rows += [(f"  {' / '.join(row.group)}", *_balance_row(row)) for row in largest]
+    if len(groups) > len(largest):
+        rows.append((f"  … {len(groups) - len(largest)} more",))
+    heads = [head for when in ("before", "after") for head in (f"{when}: more /\nless / equal", "more")]
+    return TerminalTable(f"Pairs by {summary.by}", heads, rows)
+
+
+def _balance_row(balances: "BeforeAfter[Balance] | GroupBalance") -> Iterator[str]:
+    for balance in (balances.before, balances.after):
+        yield f"{balance.num_more:,} / {balance.num_less:,} / {balance.num_equal:,}"
+        yield "-" if balance.share_more is None else f"{balance.share_more:.1%}"
+
+
+DEBIAS = StageVerb(
+    "debias",
+    """Balance training pairs: as many whose better answer is longer as whose better answer is shorter.
+
+    The larger side is thinned out at random; pairs of equal length stay. `--by markdown` counts marks of Markdown
+    instead, `--by author` balances every two authors. The pairs that stay are listed in OUT/cases.jsonl for training.
+
+    Balanced counts alone do not show that a bias is gone: with --scores the model's accuracy is measured before and
+    after, on all pairs and on those of about equal length (10 %, or beside --scores `--set matched=0.05`).
+
+    Example: `steelyard debias resolved/cases.jsonl --out debiased --within language`
+
+    Example: `steelyard debias resolved/cases.jsonl --out debiased --scores scored/scores.jsonl`
+    """,
+    (
+        StageArgument("cases", "The case file with rankings or pairs."),
+        StageOption("out", "The folder for cases.jsonl and run.json."),
+        SettingOption("by"),
+        SettingOption("within"),
+        SettingOption("tokenizer"),
+        StageOption("scores", "Scores of a model, to show its accuracy before and after."),
+        SettingOption("pairs"),
+        SettingOption("seed"),
+    ),
+    _debias_lines,
+)
+
+
+def _filter_study_lines(run: "Run[FilterStudySummary]", out: Path) -> Iterator[str | TerminalTable]:
+    summary = run.summary
+    if precision := summary.precision:
+        rows = [
+            (row.filter, f"{row.num_kept:,}", f"{row.coverage:.1%}",
+             *_intervals((row.precision, row.over_random, row.over_length)))
+            for row in precision.filters
+        ]  # fmt: skip
+        title = f"precision of {summary.judge}'s verdicts by people's majority, supervised by {summary.model}"
+        yield TerminalTable(title, ("kept", "coverage", "precision", "over random", "over length"), rows)
+        margin, length = _intervals((precision.area_under_curve.margin, precision.area_under_curve.length))
+        yield f"area under the curve: margin {margin}, length {length}"
+    for trial in summary.downstream:
+        yield ""
+        rows = [
+            (arm.arm, f"{arm.num_pairs:,.0f}", *_intervals((arm.accuracy, arm.minus_human, arm.minus_all)))
+            for arm in trial.arms
+        ]
+        title = f"trained on people's judgments of {trial.human_prompts:.0f} prompts, tested on people's pairs"
+        yield TerminalTable(title, ("pairs", "accuracy", "minus human only", "minus all verdicts"), rows)
+    yield "intervals are 95%, over prompts, paired; not corrected for their number"
+    yield str(out / "filters.svg")
+
+
+def _intervals(estimates: "Sequence[Estimate]") -> list[str]:
+    return ["-" if estimate.value is None else interval_text(estimate) for estimate in estimates]
+
+
+FILTER_STUDY = StageVerb(
+    "filter_study",
+    """Measure whether filtering a judge's verdicts helps on your data: label precision, and models trained on them.
+
+    A reward model is trained on people's judgments and scores only prompts that it was not trained on. For each
+    threshold on its margin, the study reports how many verdicts remain and how often they agree with people, compared
+    with length and chance at equal coverage. Then models are trained on people's judgments of a few prompts and the
+    judge's verdicts of the others, filtered or not, and tested on people's judgments.
+
+    Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out studied`
+
+    Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out precise --set human_shares=[]`
+
+    Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out frozen --model features
+    --set model.path=Qwen/Qwen2.5-0.5B --set model.cache=features --set repetitions=1 --set human_shares=[0.5]`
+    """,
+    (
+        StageArgument("cases", "The case file, judged by people and by the judge."),
+        SettingOption("judge", is_required=True),
+        StageOption("out", "The folder for filters.json, filters.svg, verdicts.jsonl and run.json."),
+        StageOption("model", "The supervisor, a kind that learns from people's judgments: ngram or features."),
+    ),
+    _filter_study_lines,
+)
+
+VERBS = (JUDGE, RESOLVE, SUPERVISE, DEBIAS, FILTER_STUDY)

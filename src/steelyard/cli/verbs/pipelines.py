@@ -1,0 +1,306 @@
+"""Pipelines and experiments: verbs that run many stages."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from steelyard.cli.options import SETTINGS_OPTION, AsJson
+from steelyard.cli.output import TerminalTable, columns, echo_record, interval_text, print_lines
+from steelyard.cli.verb import FunctionVerb
+from steelyard.core.types import JsonObject
+
+if TYPE_CHECKING:
+    from steelyard.evaluation.summary import EvaluationSummary
+    from steelyard.ranking.conflicts import Conflicts
+    from steelyard.recipes.ablate import AblationResult
+    from steelyard.recipes.experiments import Arm, ArmDifference, ExperimentKind
+    from steelyard.recipes.recipe import Recipe
+    from steelyard.recipes.run import CompletedStage, Demo, PlannedStage
+    from steelyard.recipes.sweep import SweepResult
+
+_LEVEL = 0.05
+
+_FileSettings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="KEY=VALUE over that of the file, such as train.epochs=1; repeat."),
+]
+_StageSettings = Annotated[
+    list[str] | None, typer.Option("--set", help="STAGE.KEY=VALUE over that of the recipe: model.epochs=2; repeat.")
+]
+_ListsSettings = Annotated[bool, typer.Option(SETTINGS_OPTION, help="Print every key of the file and stop.")]
+_RunsFolder = Annotated[Path | None, typer.Option("--out", help="The folder for all runs. Default: named as the file.")]
+_RedoFrom = Annotated[str | None, typer.Option("--from", help="Run this stage and all that follow from it again.")]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Print every stage and its state; change nothing.")]
+
+
+def _demo(
+    *,
+    out: Annotated[Path, typer.Option(help="The folder for everything.")] = Path("demo"),
+    seed: Annotated[int, typer.Option(help="Another seed is another simulation and another model.")] = 0,
+    settings: _StageSettings = None,
+    redo_from: _RedoFrom = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the whole pipeline on built-in data, on a CPU, in minutes: from verdicts to a reward model and a report.
+
+    The good answers are written by hand; the worse ones and all verdicts are simulated. Finished stages are skipped;
+    an interrupted run resumes. `steelyard run demo --dry-run` lists the stages.
+
+    Example: `steelyard demo --out demo`
+    """
+    from steelyard.core.config import parse_settings
+    from steelyard.recipes.run import demo
+
+    done = demo(out, parse_settings(settings or ()), seed=seed, redo_from=redo_from)
+    if as_json:
+        record = {
+            "simulated": True,
+            "summary": {name: run.summary for name, run in done.runs.items()},
+            "seconds": {name: run.seconds for name, run in done.runs.items()},
+            "right_by_key": done.right_by_key._asdict(),
+            "page": str(done.page),
+        }
+        echo_record(record)
+    else:
+        print_lines(_demo_lines(done))
+
+
+def _demo_lines(done: "Demo") -> Iterator[str]:
+    simulated, resolved, evaluated, by_kind = (
+        done.runs[name].summary for name in ("simulated", "resolved", "evaluated", "by_kind")
+    )
+    parts, conflicts, right = simulated.num_prompts, resolved.conflicts.overall, done.right_by_key
+    # First of all, since the numbers below look like results: nobody judged anything here.
+    yield "SIMULATED: the worse answers are made by code and all verdicts by a noise model. This shows the path; it is"
+    yield "no evidence about people or models."
+    yield f"prompts               {parts['train']} to learn from, {parts['test']} others to test on"
+    yield f"conflict ratio        {_ratio(conflicts)} of simulated people"
+    of_llm = done.runs["resolved_llm"].summary.conflicts.overall
+    yield f"                      {_ratio(of_llm)} of a simulated LLM, not trained on"
+    yield f"ordered by rankings   {conflicts.share_of_pairs_ordered:.1%} of the pairs: {right.total:,}, of which"
+    yield f"                      {right.number / right.total:.1%} as in the answer key"
+    accuracy, exact_match = interval_text(evaluated.accuracy), interval_text(evaluated.exact_match)
+    yield f"accuracy              {accuracy}; exact match {exact_match}"
+    for name, baseline in evaluated.baselines.items():
+        difference = interval_text(baseline.difference)
+        yield f"  {name:20}{interval_text(baseline.accuracy)}; model minus {name} {difference}"
+    yield from _kind_lines(by_kind)
+    yield f"all of it with figures: {done.page}"
+
+
+def _kind_lines(summary: "EvaluationSummary") -> Iterator[str]:
+    """Yield how often the good answer scored above one worse answer of each kind; chance is a half."""
+    ngram = summary.baselines.get("ngram")
+    yield "the good answer above a worse one that is" + (" (in brackets: by the ngram baseline)" if ngram else "")
+    for kind, category in summary.by_category.items():
+        baseline = f" ({ngram.by_category[kind].accuracy.value:.3f})" if ngram else ""
+        yield f"  {kind:31}{interval_text(category.accuracy)}{baseline}"
+
+
+def _ratio(conflicts: "Conflicts") -> str:
+    return f"{conflicts.ratio:.1%} of {conflicts.num_judgments:,} verdicts"
+
+
+def _run(
+    recipe: Annotated[str, typer.Argument(help="A recipe's TOML file, or the name of one that comes with Steelyard.")],
+    *,
+    out: _RunsFolder = None,
+    redo_from: _RedoFrom = None,
+    dry_run: _DryRun = False,
+    seed: Annotated[int | None, typer.Option(help="The random seed of every stage.")] = None,
+    settings: _StageSettings = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a whole pipeline from a recipe: every stage in a folder of its own, finished stages skipped.
+
+    A recipe names its stages, what each reads, and the settings that differ from the defaults. `demo` and `cheems` come
+    with Steelyard. An interrupted run resumes with the same command. `overview.json` records what ran, how long, and
+    what each stage wrote.
+
+    Example: `steelyard run demo --out demo --dry-run`
+
+    Example: `steelyard run demo --out demo --from model --set model.epochs=8`
+    """
+    from steelyard.core.config import parse_settings
+    from steelyard.recipes.recipe import find_recipe, read_recipe
+
+    path = find_recipe(recipe)
+    content = read_recipe(path, parse_settings(settings or ()), seed=seed)
+    folder = out or Path(path.stem)
+    if dry_run:
+        planned = _checked_plan(content, folder, redo_from)
+        print_lines([json.dumps(_plan_records(planned), indent=2)] if as_json else _plan_lines(planned))
+        return
+    # Only now: it imports torch, and a recipe that cannot be read is refused at once.
+    from steelyard.recipes.run import overview, run
+
+    done = run(content, folder, redo_from=redo_from)
+    if as_json:
+        echo_record(overview(content, done))
+    else:
+        print_lines(_done_lines(done))
+
+
+def _checked_plan(recipe: "Recipe", folder: Path, redo_from: str | None = None) -> "tuple[PlannedStage, ...]":
+    """Return every stage with its state. Raises what a stage would refuse later."""
+    from steelyard.recipes.preconditions import check_recipe
+    from steelyard.recipes.run import check_files, plan
+
+    redone = () if redo_from is None else recipe.after(redo_from)
+    check_files(recipe, folder)
+    check_recipe(recipe, folder)
+    return plan(recipe, folder, redone)
+
+
+def _plan_records(plan: "Sequence[PlannedStage]") -> list[JsonObject]:
+    return [
+        {
+            "name": planned.step.name,
+            "verb": planned.step.call.verb,
+            "state": planned.state,
+            "why": planned.why,
+            "reads": [reference.text for _, reference in planned.step.references()],
+            "folder": str(planned.folder),
+        }
+        for planned in plan
+    ]
+
+
+def _plan_lines(plan: "Sequence[PlannedStage]") -> Iterator[str]:
+    rows: list[tuple[str, str]] = []
+    for planned in plan:
+        step = planned.step
+        reads = ", ".join(reference.text for _, reference in step.references()) or "nothing"
+        rows.append((step.name, planned.state + (f" ({planned.why})" if planned.why else "")))
+        rows.append(("", f"{step.call.verb} of {reads}"))
+    yield from columns(rows)
+    differing = [planned.step.name for planned in plan if planned.state == "differs"]
+    if differing:
+        yield f"to replace what differs: --from {differing[0]}"
+
+
+def _done_lines(stages: "Sequence[CompletedStage]") -> Iterator[str]:
+    rows: list[tuple[str, str]] = []
+    for done in stages:
+        time = "finished before" if done.was_finished else f"{done.seconds:.1f} s"
+        counts = done.run.counts
+        passed = f", {counts.num_used:,} of {counts.num_in:,} used" if counts.num_in else ""
+        rows.append((done.name, f"{done.verb}, {time}{passed}"))
+        rows.append(("", ", ".join(str(done.folder / name) for name in done.run.outputs)))
+    yield from columns(rows)
+
+
+def _ablation_lines(result: "AblationResult") -> Iterator[str | TerminalTable]:
+    yield arm_table(result.arms)
+    yield ""
+    yield from difference_lines(result.differences)
+    yield "* significant at 5 %, corrected for all differences here (Holm); intervals are over prompts, paired"
+
+
+def _sweep_lines(result: "SweepResult") -> Iterator[str | TerminalTable]:
+    yield arm_table(result.arms)
+    yield ""
+    for growth in result.growth:
+        trend = growth.trend
+        star = " *" if trend.p < _LEVEL else ""
+        sizes = f"{trend.sizes[0]:,.0f} to {trend.sizes[-1]:,.0f}"
+        yield f"{growth.name}: {interval_text(trend.per_doubling, '+')} a doubling of {growth.by} ({sizes}){star}"
+    yield from difference_lines(result.starts)
+    yield "* significant at 5 % (differences corrected by Holm); intervals are over prompts, not seeds"
+
+
+def _experiment_verb(
+    name: str, about: str, config: tuple[str, str], lines: Callable[[Any], Iterator[str | TerminalTable]]
+) -> FunctionVerb:
+    """Return the verb of an experiment. ``config`` is the module and the name of the Config of its file."""
+    noun = config[1].lower()
+
+    def run(
+        file: Annotated[Path, typer.Argument(metavar=noun, help=f"The {noun}'s TOML file.")],
+        *,
+        out: _RunsFolder = None,
+        settings: _FileSettings = None,
+        lists_settings: _ListsSettings = False,
+        dry_run: _DryRun = False,
+        as_json: AsJson = False,
+    ) -> None:
+        from steelyard.core.config import parse_settings
+        from steelyard.io.lines import check_readable
+
+        check_readable(file)
+        # Only now: it imports torch, and a file that cannot be read is refused at once.
+        kind: ExperimentKind[Any, Any] = import_module(config[0]).EXPERIMENT
+        experiment, folder = kind.read(file, parse_settings(settings or ())), out or Path(file.stem)
+        if dry_run:
+            plan = _checked_plan(kind.recipe(experiment, file), folder)
+            print_lines(f"{planned.state:10}{planned.step.name}: {planned.step.call.verb}" for planned in plan)
+            return
+        result = kind.run(experiment, file, folder)
+        if as_json:
+            print_lines([json.dumps(result.record(), indent=2)])
+        else:
+            print_lines([*lines(result), str(folder / f"{kind.name}.svg")])
+
+    run.__doc__ = about
+    return FunctionVerb(name, run, config)
+
+
+def arm_table(arms: "Sequence[Arm]") -> TerminalTable:
+    """Return the table of the arms of an experiment."""
+    rows = [
+        (
+            arm.name,
+            f"{arm.num_prompts:,.0f}",
+            f"{arm.num_pairs:,.0f}",
+            interval_text(arm.accuracy),
+            f"{arm.spread:.3f}",
+            interval_text(arm.exact_match),
+        )
+        for arm in arms
+    ]
+    return TerminalTable("Arms", ("prompts", "pairs", "accuracy [95%]", "seeds ±", "exact match [95%]"), rows)
+
+
+def difference_lines(differences: "Iterable[ArmDifference]") -> Iterator[str]:
+    """Yield the differences between arms, with a star after significant ones."""
+    for pair in differences:
+        star = " *" if pair.p_corrected < _LEVEL else ""
+        yield f"{pair.first} minus {pair.second}: {interval_text(pair.comparison.accuracy, '+')}{star}"
+
+
+ABLATE = _experiment_verb(
+    "ablate",
+    """Train one backbone on different data, several seeds each, and show which data made the better reward model.
+
+    The TOML file names the data, the backbone (`model`) and the test files (`benches`). With `human` and `llm` files
+    the data compared are those of CHEEMS, Table 4: human, llm, llm with debiasing, with distant supervision, with both,
+    and all. `training` names further files (Table 3), `scaling` shares of one (Figure 6).
+
+    Finished trainings are skipped. Differences are paired by prompt and corrected for their number.
+
+    Example: `steelyard ablate ablation.toml --out ablated --dry-run`
+    """,
+    ("steelyard.recipes.ablate", "Ablation"),
+    _ablation_lines,
+)
+SWEEP = _experiment_verb(
+    "sweep",
+    """Train several backbones on several shares of the data, several seeds each, and measure the gain per doubling.
+
+    The TOML file names the `training` cases, the test files (`benches`), the `shares` of the prompts (CHEEMS, Figure
+    6), and `[[models]]` with a `name`, a `model` and a `start` such as pretrained or instruct (Figure 7). `[vary]`
+    lists values for settings of `train`. Each is combined with each.
+
+    Finished trainings are skipped. The gain per doubling of data or weights has an interval over prompts.
+
+    Example: `steelyard sweep sweep.toml --out swept --dry-run`
+    """,
+    ("steelyard.recipes.sweep", "Sweep"),
+    _sweep_lines,
+)
+
+VERBS = (FunctionVerb("demo", _demo), FunctionVerb("run", _run), ABLATE, SWEEP)

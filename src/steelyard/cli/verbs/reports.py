@@ -1,0 +1,247 @@
+"""Comparisons and reports: finished evaluations side by side and by language, and pages of finished runs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard.cli.options import SettingOption, StageArgument, StageOption, Values
+from steelyard.cli.output import TerminalTable, interval_text, missing_parts
+from steelyard.cli.verb import StageVerb
+from steelyard.core.errors import OutputError
+from steelyard.core.types import Run
+
+if TYPE_CHECKING:
+    from steelyard.evaluation.comparison import ComparisonSummary, ModelDifference
+    from steelyard.evaluation.languages import LanguagesSummary
+    from steelyard.evaluation.leaderboard import LeaderboardSummary
+    from steelyard.stages.report import ReportSummary
+    from steelyard.statistics.aggregation import Drop
+
+_LEVEL = 0.05
+_PAGES = (".html", ".htm")
+_OTHER_FORMATS = (".pdf", ".md", ".txt", ".json", ".docx", ".png", ".svg")
+
+
+def _unequal_coverage_lines(summary: "ComparisonSummary | LeaderboardSummary", ranks: str) -> Iterator[str]:
+    if summary.unlike_coverage:
+        yield "unequal shares of responses read: differences are partly due to length limits; unscored pairs count as"
+        yield f"wrong. {ranks} also hold with the pairs counted as right that only the worse model has no score for:"
+        yield from (f"  {sentence}" for sentence in summary.unlike_coverage)
+
+
+def _compare_lines(run: "Run[ComparisonSummary]", out: Path) -> Iterator[str]:
+    summary = run.summary
+    yield f"{len(summary.models)} models on {summary.bench}, ranked by {summary.ranked_by} (95% intervals)"
+    if summary.missing:
+        yield f"no headline: {missing_parts(summary.missing)}"
+    for model in summary.models:
+        best, worst = model.best_rank, model.worst_rank
+        rank = f"rank {best}" if best == worst else f"rank {best} to {worst}"
+        value = "" if summary.ranked_by == "accuracy" else f"{summary.ranked_by} {interval_text(model.value)}, "
+        bounds = "" if model.bounds is None else f" ({model.bounds.high:.3f} if every unscored pair were right)"
+        yield f"  {model.name}: {value}accuracy {interval_text(model.accuracy)}{bounds}, {rank}"
+    yield from _unequal_coverage_lines(summary, "Ranks")
+    for difference in summary.comparisons:
+        yield from _difference_lines(difference, summary.ranked_by)
+    yield f"p corrected for {len(summary.comparisons)} comparisons ({summary.correction})"
+
+
+def _difference_lines(difference: "ModelDifference", ranked_by: str) -> Iterator[str]:
+    from steelyard.evaluation.measure import paired_titles
+
+    start, headline = f"{difference.first} minus {difference.second}:", difference.headline
+    if headline is not None:
+        value = f"{ranked_by} {interval_text(headline, '+')}"
+        yield f"{start} {value}, p {_p(headline.p)}, corrected {_p(headline.p_corrected)}"
+        start = " "
+    yield f"{start} accuracy {interval_text(difference.accuracy, '+')}"
+    if difference.p_ranked < _LEVEL <= difference.p_bounded:
+        bounded = _p(difference.p_bounded)
+        yield f"  not significant: p {bounded} if the pairs that only the worse model has no score for count as right"
+    yield (
+        f"  p {_p(difference.p_accuracy)}, corrected {_p(difference.p_accuracy_corrected)}; "
+        f"this many prompts show a difference of {difference.detectable:.3f} four times out of five"
+    )
+    yield (
+        f"  exact match {interval_text(difference.exact_match, '+')}: {difference.only_first:,} prompts right by the "
+        f"first alone, {difference.only_second:,} by the second; McNemar p {_p(difference.p_exact_match)}"
+    )
+    titles = paired_titles()
+    for name, measure in difference.measures.items():
+        if measure.p is not None and measure.p_corrected is not None:
+            value = interval_text(measure.difference, "+")
+            yield f"  {titles[name]} {value}, p {_p(measure.p)}, corrected {_p(measure.p_corrected)}"
+
+
+def _p(value: float) -> str:
+    return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"
+
+
+COMPARE = StageVerb(
+    "compare",
+    """Compare models on the same prompts: significant differences, and the smallest that this many prompts can show.
+
+    Each bootstrap sample of prompts serves both models of a pair; p-values are corrected for the number of pairs.
+    Evaluations of different prompts, or by different rules, are refused.
+
+    Example: `steelyard compare evaluated-a evaluated-b --out compared`
+    """,
+    (
+        StageArgument("runs", "The --out folders of two or more evaluations of the same file."),
+        StageOption("out", "The folder for the result, run.json."),
+    ),
+    _compare_lines,
+)
+
+
+def _languages_lines(run: "Run[LanguagesSummary]", out: Path) -> Iterator[str | TerminalTable]:
+    summary = run.summary
+    english = summary.english
+    yield f"{summary.model} on {summary.bench} by language (95% intervals, clustered by item)"
+    yield f"on {summary.num_shared:,} items that all {len(summary.languages)} languages have"
+    if summary.left_out:
+        counts = ", ".join(f"{name} {number:,}" for name, number in summary.left_out.items())
+        yield f"left out, since not every language has them: {counts}"
+    if summary.missing:
+        yield f"an incomplete bench, averaged over the parts present; {missing_parts(summary.missing)}"
+    yield _language_table(summary)
+    if summary.coverage:
+        from steelyard.evaluation.coverage import coverage_lines
+
+        if not summary.are_read_alike:
+            yield "unequal shares of responses read: drops are partly due to length limits; unscored pairs are wrong"
+        yield from coverage_lines(summary.coverage)
+    yield f"mean without {english}: {interval_text(summary.mean)}"
+    yield f"its drop from {english}: {', of it '.join(_drop(summary.drop))}"
+    for name, drop in summary.drop.sections.items():
+        yield f"  {name}: {', '.join(_drop(drop))}"
+    if summary.standard_deviation:
+        yield f"standard deviation over languages: {interval_text(summary.standard_deviation)}"
+    yield f"mean kappa: {interval_text(summary.kappa)}"
+    for field, groups in summary.kin.items():
+        for name, group in groups.items():
+            yield f"  {field.replace('_', ' ')} {name}: {interval_text(group.mean)}  {', '.join(group.languages)}"
+
+
+def _drop(drop: "Drop") -> tuple[str, str]:
+    """Return the difference, and its share of English."""
+    share = "none" if drop.relative.value is None else f"{drop.relative.value:+.1%}"
+    return interval_text(drop.absolute, "+"), share
+
+
+def _language_table(summary: "LanguagesSummary") -> TerminalTable:
+    english = summary.english
+    best_first = sorted(summary.languages.items(), key=lambda pair: -(pair[1].overall.value or 0.0))
+    rows = [
+        (
+            name,
+            interval_text(values.overall),
+            *(_drop(values.drop) if values.drop else ("", "")),
+            interval_text(values.kappa) if values.kappa else "",
+        )
+        for name, values in best_first
+    ]
+    heads = ("overall", f"drop from {english}", f"of {english}", f"kappa with {english}")
+    return TerminalTable("by language", heads, rows)
+
+
+LANGUAGES = StageVerb(
+    "languages",
+    """Break one evaluation down by language: the drop from English, agreement with it, families, scripts, resources.
+
+    All numbers follow the bench's own sections and weights, on the items that all compared languages have. Kappa
+    measures how far the model prefers the same answers in a language as in English. Translations of one item are
+    resampled together.
+
+    Example: `steelyard languages evaluated --out languages`
+    """,
+    (
+        StageArgument("evaluated", "The --out folder of an evaluation of parallel items."),
+        StageOption("out", "The folder for the result, run.json."),
+    ),
+    _languages_lines,
+)
+
+
+def _leaderboard_lines(run: "Run[LeaderboardSummary]", out: Path) -> Iterator[str]:
+    from steelyard.report.leaderboard import rank_range, value_with_interval
+
+    summary = run.summary
+    yield f"{len(summary.rows)} models on {summary.bench}, {summary.num_prompts:,} prompts (95% intervals)"
+    yield f"ranked by {summary.ranked_by.replace('_', ' ')}: {summary.about}"
+    if summary.missing:
+        yield f"an incomplete bench without a headline: {len(summary.missing)} parts are missing, see the page"
+    for row in summary.rows:
+        numbers = row.by_column
+        values = ", ".join(
+            f"{name.replace('_', ' ')} {value_with_interval(numbers['headline', name])}"
+            for name in dict.fromkeys((summary.ranked_by, "accuracy"))
+        )
+        yield (
+            f"  {rank_range(row.best_rank, row.worst_rank):>5} {row.group:3} {row.name}: {values}, "
+            f"first in {row.rank_shares[0]:.0%} of resamples"
+        )
+    yield f"models that share a letter do not differ significantly ({summary.correction})"
+    yield from _unequal_coverage_lines(summary, "Ranks and letters")
+    for unranked in summary.partial:
+        yield f"without a headline: {unranked.name}: {unranked.why}"
+    yield f"the page: {out / 'leaderboard.html'}"
+
+
+LEADERBOARD = StageVerb(
+    "leaderboard",
+    """One table of many evaluations, with the ranks that the data allow: a page to sort, CSV, Markdown and JSON.
+
+    Evaluations by different protocols are refused, with a list of the differences: another bench, other pairs, no
+    self-tests, another number type or length within a family of models. Partial evaluations are listed apart.
+
+    Example: `steelyard leaderboard evaluated-a evaluated-b --out board`
+
+    Example: `steelyard leaderboard evaluated-a evaluated-b --set 'allow_differing=["max_length"]' --out board`
+    """,
+    (
+        StageArgument("runs", "The --out folders of evaluations of one bench."),
+        StageOption("out", "The folder for leaderboard.html, .csv, .md and run.json."),
+    ),
+    _leaderboard_lines,
+)
+
+
+def _check_page_name(inputs: Values, settings: Values) -> None:
+    """Raises OutputError for a file that is not a page of HTML."""
+    out: Path = inputs["out"]
+    if out.suffix.lower() in _OTHER_FORMATS and not out.is_dir():
+        raise OutputError(
+            "a report is a page of HTML",
+            where=str(out),
+            allowed="a name ending in .html, or a folder",
+            do="open the page in a browser and print it, where another kind is needed",
+        )
+
+
+def _report_lines(run: "Run[ReportSummary]", out: Path) -> Iterator[str]:
+    page = out if out.suffix.lower() in _PAGES else out / "report.html"
+    summary = run.summary
+    yield f"{page}: {len(summary.runs)} runs, {summary.num_items} items, {summary.num_bytes / 2**20:.1f} MB"
+
+
+REPORT = StageVerb(
+    "report",
+    """Write one HTML page about finished runs: numbers with intervals, figures, and every prompt to look into.
+
+    The page is one file and needs no network. It is in English and Chinese, with light and dark colours, for phones
+    too.
+
+    Example: `steelyard report resolved model evaluated --out report.html`
+    """,
+    (
+        StageArgument("runs", "The --out folders of finished runs: resolve, train, evaluate …"),
+        StageOption("out", "FILE.html, or a folder that gets report.html and run.json."),
+        SettingOption("language"),
+        SettingOption("title"),
+    ),
+    _report_lines,
+    _check_page_name,
+)
+
+VERBS = (COMPARE, LANGUAGES, LEADERBOARD, REPORT)
