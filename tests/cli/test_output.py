@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from steelyard.cli.output import (
-    LEAST_WIDTH,
+    MIN_WIDTH,
     TerminalTable,
     columns,
     counts_line,
@@ -77,7 +77,7 @@ def test_dumb_terminal_gets_plain_text(monkeypatch):
     assert on_a_terminal(monkeypatch, TERM="dumb") == "[bold]你好[/bold] :smile:\n\nx\n"
 
 
-@pytest.mark.parametrize(("columns", "width"), [("40", 40), ("5", LEAST_WIDTH)])
+@pytest.mark.parametrize(("columns", "width"), [("40", 40), ("5", MIN_WIDTH)])
 def test_page_width_follows_terminal(monkeypatch, columns, width):
     monkeypatch.setenv("COLUMNS", columns)
     assert page_width() == width

@@ -125,7 +125,7 @@ def test_shipped_recipes_are_valid():
 
 def test_settings_override_stage_inputs(tmp_path):
     recipe = read_recipe(small_recipe(tmp_path), {"ranked": {"cases": "mine.jsonl", "seed": 7}})
-    assert recipe.step("ranked").inputs == {"cases": Reference("mine.jsonl", None)}
+    assert recipe.step("ranked").inputs == {"cases": (Reference("mine.jsonl", None),)}
     with pytest.raises(ConfigError, match=r"stages\.ranked: cases names no files"):
         read_recipe(small_recipe(tmp_path), {"ranked": {"cases": 3}})
 

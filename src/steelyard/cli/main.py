@@ -132,7 +132,7 @@ def main() -> None:
 
 
 def _check_words(words: Sequence[str]) -> None:
-    """Raise FileError for a name that is not UTF-8: records name their inputs."""
+    """Raise FileError for a name that is not UTF-8: a record could not name that input."""
     for word in words:
         try:
             word.encode("utf-8")

@@ -207,8 +207,8 @@ def _check_unique(part: SettingOption, assignments: Sequence[str]) -> None:
     names = [assignment.partition("=")[0] for assignment in assignments]
     if len(set(names)) < len(names):
         noun = part.option.removeprefix("--")
-        problem = f"a {noun} is named twice: {', '.join(names)}"
-        raise ConfigError(problem, where=part.option, do=f"name each {noun} once")
+        problem = f"a {noun} is given twice: {', '.join(names)}"
+        raise ConfigError(problem, where=part.option, do=f"give each {noun} once")
 
 
 def merge_settings(lower: Values, upper: Values) -> Values:
@@ -255,12 +255,12 @@ def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
 
 
 def _paths(incomplete: str) -> Iterator[str]:
-    """Yield the paths that begin so; folders end with ``/``, hidden files need the dot."""
+    """Yield the paths that begin with the text. Folders end with ``/``; hidden files are completed after a dot."""
     folder, slash, start = incomplete.rpartition("/")
-    room = Path(f"{folder}/") if slash else Path()
-    if not room.is_dir():
+    parent = Path(f"{folder}/") if slash else Path()
+    if not parent.is_dir():
         return
-    for path in sorted(room.iterdir()):
+    for path in sorted(parent.iterdir()):
         if path.name.startswith(start) and (start or not path.name.startswith(".")):
             yield f"{folder}{slash}{path.name}{'/' if path.is_dir() else ''}"
 

@@ -1,7 +1,7 @@
 """Results on the terminal: records as JSON, lines, tables, settings and pages, in colour where the terminal has it.
 
-Names and texts from files cannot act on the terminal: control characters are shown. What the encoding of stdout lacks
-is written by its code point.
+Names and texts from files cannot control the terminal: control characters are shown. Characters that stdout cannot
+encode are written as code points.
 """
 
 import io
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from steelyard.judging.verdicts import VerdictSummary
     from steelyard.statistics.intervals import Estimate
 
-LEAST_WIDTH = 20
+MIN_WIDTH = 20
 _STYLES = {"plain": "", "title": "bold", "quiet": "dim", "bad": "bold red", "good": "green", "special": "cyan"}
 _GAP = 2
-_LEAST_NAME = 12
+_MIN_NAME_WIDTH = 12
 
 
 class TerminalTable(NamedTuple):
@@ -47,9 +47,7 @@ def show(result: Any, lines: Iterable[str | TerminalTable], *, as_json: bool) ->
     if as_json:
         echo_record(result if isinstance(result, Run) else result._asdict())
         return
-    print_lines(lines)
-    if isinstance(result, Run):
-        echo(counts_line(result))
+    print_lines([*lines, counts_line(result)] if isinstance(result, Run) else lines)
 
 
 def print_lines(lines: Iterable[str | TerminalTable]) -> None:
@@ -58,16 +56,11 @@ def print_lines(lines: Iterable[str | TerminalTable]) -> None:
         if isinstance(line, TerminalTable):
             print_table(line)
         else:
-            echo(line)
-
-
-def echo(text: str) -> None:
-    """Print text to stdout."""
-    typer.echo(visible(text))
+            typer.echo(visible(line))
 
 
 def echo_record(record: Any) -> None:
-    """Print a record as one JSON object to stdout."""
+    """Print a record, or a list of records, as JSON to stdout."""
     escape_unencodable()
     typer.echo(msgspec.json.format(msgspec.json.encode(record), indent=2).decode())
 
@@ -121,7 +114,7 @@ def percent_text(share: "Estimate") -> str:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the rows with their cells below each other, however wide that is: for a list that people search."""
+    """Yield the rows with aligned cells, wider than the terminal if needed: for lists that people search."""
     shown = [[visible_line(cell) for cell in row] for row in rows]
     widths = [max(map(width_of, column)) for column in zip(*shown, strict=True)]
     for row in shown:
@@ -129,10 +122,10 @@ def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def page_width() -> int:
-    """Return the width of the terminal in cells; 80 where there is none, or what COLUMNS says."""
+    """Return the width of the terminal in cells: COLUMNS if set, 80 without a terminal."""
     from rich.console import Console
 
-    return max(Console().width, LEAST_WIDTH)
+    return max(Console().width, MIN_WIDTH)
 
 
 def echo_lines(lines: Iterable[Line]) -> None:
@@ -192,7 +185,7 @@ def print_table(table: TerminalTable) -> None:
     title, rows = visible_line(table.title), [[visible_line(cell) for cell in row] for row in table.rows]
     heads = [head.split("\n") for head in table.heads]
     columns = [[*head, *(row[place] for row in rows if len(row) > 1)] for place, head in enumerate(heads, start=1)]
-    needed = sum(max(map(width_of, column)) + _GAP for column in columns) + _LEAST_NAME + _GAP
+    needed = sum(max(map(width_of, column)) + _GAP for column in columns) + _MIN_NAME_WIDTH + _GAP
     if needed <= console.width:
         console.print(_columns(title, table.heads, rows))
     else:
@@ -203,7 +196,7 @@ def _columns(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) ->
     from rich.table import Table
 
     table = Table(box=None, padding=(0, _GAP, 0, 0), title=title, title_justify="left")
-    table.add_column("", overflow="fold", min_width=_LEAST_NAME)
+    table.add_column("", overflow="fold", min_width=_MIN_NAME_WIDTH)
     for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
@@ -220,7 +213,7 @@ def _row_lines(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) 
 
 
 def escape_unencodable() -> None:
-    """Let stdout and stderr write what they cannot encode by its code point: a terminal may have only ASCII."""
+    """Make stdout and stderr write code points for characters that they cannot encode: a terminal may be ASCII."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

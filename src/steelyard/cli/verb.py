@@ -197,7 +197,7 @@ class VerbCommand(TyperCommand):
 
     def _with_copied_pipes(self, ctx: Any) -> Any:
         if os.environ.get("WORLD_SIZE", "1") != "1":
-            # Of many processes only one could read a pipe; all refuse it as what is no file.
+            # Only one of several processes could read a pipe, so all refuse it: it is not a regular file.
             return super().invoke(ctx)
         copies: dict[Path, Path] = {}
         with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
@@ -218,10 +218,10 @@ class VerbCommand(TyperCommand):
 
 
 def fitted_remedy(do: str, options: Collection[str], *, verb: str) -> str:
-    """Return a remedy as it is written after this verb.
+    """Return a remedy with the options and settings of this verb.
 
-    Settings of a judge and its chat stand below ``model`` in verbs that ask a model, and options of a model that the
-    verb lacks are settings of the model. What names another verb (`steelyard VERB`) is left as it is.
+    In verbs that use a model, settings of a judge and its chat are below ``model``, and options that the verb lacks are
+    settings of the model. A remedy that names another verb (`steelyard VERB`) is unchanged.
     """
     if "--set" not in options or "steelyard " in do:
         return do
@@ -236,7 +236,7 @@ def fitted_remedy(do: str, options: Collection[str], *, verb: str) -> str:
 
 
 def check_option_names(words: Sequence[str], options: Collection[str], *, verb: str) -> None:
-    """Raises ConfigError for another library's name of an option or a setting, with what to write instead."""
+    """Raise ConfigError for another library's name of an option or a setting, with our name in the remedy."""
     for word in words:
         name = word.partition("=")[0]
         ours = PEER_NAMES.get(name.removeprefix("--").replace("-", "_")) if name.startswith("--") else None
@@ -253,7 +253,7 @@ def check_option_names(words: Sequence[str], options: Collection[str], *, verb: 
 
 
 def _with_copies(value: Any, folder: Path, copies: dict[Path, Path]) -> Any:
-    """The parameter with every pipe replaced by its copy; the file of ``KIND=FILE`` counts as well."""
+    """Return a parameter with every pipe replaced by its copy, also the file of ``KIND=FILE``."""
     if isinstance(value, list | tuple):
         return type(value)(_with_copies(item, folder, copies) for item in value)
     if isinstance(value, str):
@@ -263,7 +263,7 @@ def _with_copies(value: Any, folder: Path, copies: dict[Path, Path]) -> Any:
     if not isinstance(value, Path) or not is_pipe(value):
         return value
     if value not in copies:
-        place = folder / str(len(copies))
-        place.mkdir()
-        copies[value] = copy_pipe(value, place)
+        parent = folder / str(len(copies))
+        parent.mkdir()
+        copies[value] = copy_pipe(value, parent)
     return copies[value]

@@ -26,7 +26,7 @@ from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.significance import NUM_RESAMPLES, PairedComparison, compare, holm
 from steelyard.training.config import TrainingSummary
 
-_FEWEST_SEEDS = 3
+_MIN_SEEDS = 3
 Tables = dict[str, JsonObject]
 """Stages by name, as tables of a recipe."""
 
@@ -62,8 +62,8 @@ def read_experiment(kind: type[ExperimentType], path: Path, settings: JsonObject
         content[key] = content[key] | value if both else value
     experiment = resolve_config(kind, content, where=str(path))
     num_seeds = len(set(experiment.seeds))
-    if num_seeds < _FEWEST_SEEDS:
-        raise ConfigError(f"{num_seeds} seeds", where=f"{path} at seeds", allowed=f"{_FEWEST_SEEDS} different or more")
+    if num_seeds < _MIN_SEEDS:
+        raise ConfigError(f"{num_seeds} seeds", where=f"{path} at seeds", allowed=f"{_MIN_SEEDS} different or more")
     return experiment
 
 
@@ -157,23 +157,15 @@ class MeasuredArms(NamedTuple):
 def read_arms(names: Sequence[str], seeds: Sequence[int], out: Path) -> MeasuredArms:
     """Read the arms that were trained and evaluated below ``out``. Raises as reading evaluations together does."""
     evaluations = read_evaluations([out / evaluation_name(arm, seed) for arm in names for seed in seeds])
-    evaluated = evaluations.evaluated
-    groups = [evaluated[start : start + len(seeds)] for start in range(0, len(evaluated), len(seeds))]
-    statistics = {
-        arm: np.sum([evaluation.statistics for evaluation in group], axis=0)
-        for arm, group in zip(names, groups, strict=True)
-    }
-    arms = tuple(
-        _arm(
-            arm,
-            statistics[arm],
-            evaluations.layout,
-            trained=[read_run(out / model_name(arm, seed), Run[TrainingSummary]).summary for seed in seeds],
-            evaluated=[evaluation.run for evaluation in group],
-        )
-        for arm, group in zip(names, groups, strict=True)
-    )
-    return MeasuredArms(arms, statistics, evaluations.layout)
+    arms: list[Arm] = []
+    statistics: dict[str, Integers] = {}
+    for index, name in enumerate(names):
+        evaluated = evaluations.evaluated[index * len(seeds) : (index + 1) * len(seeds)]
+        trained = [read_run(out / model_name(name, seed), Run[TrainingSummary]).summary for seed in seeds]
+        statistics[name] = np.sum([evaluation.statistics for evaluation in evaluated], axis=0)
+        runs = [evaluation.run for evaluation in evaluated]
+        arms.append(_arm(name, statistics[name], evaluations.layout, trained=trained, evaluated=runs))
+    return MeasuredArms(tuple(arms), statistics, evaluations.layout)
 
 
 def compare_arms(measured: MeasuredArms, pairs: Sequence[tuple[str, str]]) -> tuple[ArmDifference, ...]:

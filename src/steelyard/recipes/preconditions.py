@@ -24,7 +24,7 @@ from steelyard.training.config import check_settings as check_training
 
 
 def check_recipe(recipe: Recipe, out: Path) -> None:
-    """Raises the errors that a stage would raise later: settings, a model that does not exist, prompts trained on.
+    """Raise the errors that a stage would raise later: settings, a model that does not exist, prompts trained on.
 
     For a bench: no comparable pair, or prompts that the evaluated model is trained on. For a supervisor: prompts that
     it is trained on, or other languages.

@@ -23,7 +23,7 @@ from steelyard.recipes.recipe import Recipe, Reference, Step, find_recipe, read_
 
 OVERVIEW_FILE = "overview.json"
 State = Literal["finished", "to run", "to go on", "differs", "waits"]
-_MOST_NAMED = 12
+_MAX_NAMED = 12
 
 
 class PlannedStage(NamedTuple):
@@ -49,9 +49,9 @@ def plan(recipe: Recipe, out: Path, redone: Sequence[str] = ()) -> tuple[Planned
 
 
 def check_files(recipe: Recipe, out: Path) -> None:
-    """Raises FileError for an input that neither exists nor is written by another stage.
+    """Raise FileError for an input that neither exists nor is written by another stage.
 
-    Also for a stage's folder that is a link out of ``out``.
+    The same for a stage's folder that is a link out of ``out``.
     """
     for step in recipe.steps:
         path_inside(out, step.name)
@@ -68,8 +68,8 @@ def check_files(recipe: Recipe, out: Path) -> None:
 
 def _written_by(recipe: Recipe) -> str:
     """Return the stages' folders; of the many of an experiment only the first."""
-    first = ", ".join(f"{step.name}/…" for step in recipe.steps[:_MOST_NAMED])
-    more = len(recipe.steps) - _MOST_NAMED
+    first = ", ".join(f"{step.name}/…" for step in recipe.steps[:_MAX_NAMED])
+    more = len(recipe.steps) - _MAX_NAMED
     return f"{first} and {more} more" if more > 0 else first
 
 

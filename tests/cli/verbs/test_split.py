@@ -47,5 +47,5 @@ def test_duplicate_part_is_refused(tmp_path, monkeypatch):
     words = ["split", "cases.jsonl", "--out", "parts", "--part", "a=0.3", "--part", "a=1"]
     refused = CliRunner().invoke(build_app(), words)
     assert isinstance(refused.exception, ConfigError)
-    assert "a part is named twice: a, a" in str(refused.exception)
+    assert "a part is given twice: a, a" in str(refused.exception)
     assert not (tmp_path / "parts").exists()

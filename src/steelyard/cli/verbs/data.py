@@ -182,7 +182,7 @@ def _inspect(
 
 
 def _check_requires(required: str, options: dict[str, Any]) -> None:
-    """Raises ConfigError for the first option that is used without the one that it needs."""
+    """Raise ConfigError for the first option that is used without the one that it needs."""
     from steelyard.core.errors import ConfigError
 
     for name, value in options.items():

@@ -1,6 +1,5 @@
 """Installation: the plug-ins that it has, and whether it and the machine are fit for work."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +7,7 @@ from typing import Annotated
 import typer
 
 from steelyard.cli.options import AsJson, complete_package
-from steelyard.cli.output import columns, print_lines
+from steelyard.cli.output import columns, echo_record, print_lines
 from steelyard.cli.verb import FunctionVerb
 from steelyard.core.plugins import packages
 from steelyard.core.types import JsonObject
@@ -32,7 +31,7 @@ def _doctor(
 
     checks = doctor(folder)
     if as_json:
-        typer.echo(json.dumps([check._asdict() for check in checks], indent=2))
+        echo_record([check._asdict() for check in checks])
     else:
         rows: list[tuple[str, str, str]] = []
         for check in checks:
@@ -59,8 +58,6 @@ def _list(
     `steelyard list models` also lists every model that the two papers' tables name: the kind that scores it, and how
     far that was tested. `--json` adds what moves its scores unnoticed.
     """
-    import msgspec
-
     from steelyard.core.errors import KindError, choices
     from steelyard.core.plugins import describe, kinds
     from steelyard.plugins.reward_models import published_models
@@ -71,8 +68,8 @@ def _list(
         name: {kind: describe(name, kind) for kind in kinds(name)} for name in ([package] if package else packages())
     }
     if as_json:
-        published = {"published": msgspec.to_builtins(published_models())} if package == "models" else {}
-        typer.echo(json.dumps(contents | published, indent=2, ensure_ascii=False))
+        published = {"published": published_models()} if package == "models" else {}
+        echo_record(contents | published)
         return
     for name, abouts in contents.items():
         print_lines([name, *(f"  {kind:22} {about}" for kind, about in abouts.items())])

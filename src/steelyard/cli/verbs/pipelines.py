@@ -1,6 +1,5 @@
 """Pipelines and experiments: verbs that run many stages."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -133,7 +132,10 @@ def _run(
     folder = out or Path(path.stem)
     if dry_run:
         planned = _checked_plan(content, folder, redo_from)
-        print_lines([json.dumps(_plan_records(planned), indent=2)] if as_json else _plan_lines(planned))
+        if as_json:
+            echo_record(_plan_records(planned))
+        else:
+            print_lines(_plan_lines(planned))
         return
     # Only now: it imports torch, and a recipe that cannot be read is refused at once.
     from steelyard.recipes.run import overview, run
@@ -241,7 +243,7 @@ def _experiment_verb(
             return
         result = kind.run(experiment, file, folder)
         if as_json:
-            print_lines([json.dumps(result.record(), indent=2)])
+            echo_record(result.record())
         else:
             print_lines([*lines(result), str(folder / f"{kind.name}.svg")])
 

@@ -208,7 +208,7 @@ LEADERBOARD = StageVerb(
 
 
 def _check_page_name(inputs: Values, settings: Values) -> None:
-    """Raises OutputError for a file that is not a page of HTML."""
+    """Raise OutputError for a file that is not a page of HTML."""
     out: Path = inputs["out"]
     if out.suffix.lower() in _OTHER_FORMATS and not out.is_dir():
         raise OutputError(
