@@ -97,6 +97,11 @@ def without_keys(meta: Meta | None, keys: Iterable[str]) -> Meta | None:
     return {key: value for key, value in (meta or {}).items() if key not in removed} or None
 
 
+def are_objects(value: Any, keys: Collection[str]) -> bool:
+    """Return whether the value is a list of objects that have these keys."""
+    return isinstance(value, list) and all(isinstance(item, dict) and set(keys) <= item.keys() for item in value)
+
+
 class PromptIds:
     """Ids for the rows of one file: a row's own id must be unique; a made id is a hash of the whole row."""
 

@@ -42,13 +42,6 @@ _VERDICTS: dict[str, Verdict] = {"left": "left", "right": "right"}
 # Argilla
 
 
-def _matches_argilla(row: JsonObject) -> bool:
-    """Return whether the row has fields, and responses or suggestions by question."""
-    has_answers = any(key in row for key in _ARGILLA.answer_keys)
-    are_objects = all(isinstance(row.get(key), dict | None) for key in _ARGILLA.answer_keys)
-    return isinstance(row.get("fields"), dict) and has_answers and are_objects
-
-
 def _object(row: Row, key: str) -> JsonObject:
     value = row.value.get(key)
     if value is None and key != "fields" and (key in row.value or key == "suggestions"):
@@ -169,7 +162,11 @@ _ARGILLA = ToolFormat(
         "system turns", "earlier turns", "prompt meta", "prompt ids", "response ids", "answers of several turns",
         "more than two responses", "judgments", "judges", "ratings", "raters",
     ),
-    matches=_matches_argilla,
+    matches=lambda row: (
+        isinstance(row.get("fields"), dict)
+        and any(key in row for key in _ARGILLA.answer_keys)
+        and all(isinstance(row.get(key), dict | None) for key in _ARGILLA.answer_keys)
+    ),
     read_content=lambda row: _object(row, "fields"),
     read_answers=_object,
     ranked=_ranked_values,

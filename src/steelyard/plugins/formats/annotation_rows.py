@@ -3,7 +3,7 @@
 Potato is written from the page on the ranking schema and the exporters in the repository davidjurgens/potato: an
 annotation is ``{instance_id, user_id, labels: {schema: {rank_order}}}``, best first, ``=`` between equals. The exports
 keep the items in a separate file, so a row is an annotation that has been joined with its item's data under ``item`` (a
-layout of this project, for want of a published one): the prompt and the answers by their names, which are the ranked
+layout of this project: none is published): the prompt and the answers by their names, which are the ranked
 identifiers, or a list of items with ``id`` and ``text``. Potato's own DPO export is ``{prompt, chosen, rejected}``: the
 format ``trl``.
 
@@ -49,8 +49,8 @@ _PERSONAL = ("accept", "answer", "_session_id", "_annotator_id", "_timestamp")
 _ANSWERS = ("accept", "reject", "ignore")
 
 
-def _placed(rows: Sequence[JsonObject]) -> Iterator[Row]:
-    return (Row(Place("the row to write"), row) for row in rows)
+def _placed(rows: Sequence[JsonObject]) -> list[Row]:
+    return [Row(Place("the row to write"), row) for row in rows]
 
 
 # Potato
@@ -189,12 +189,6 @@ _POTATO = RowFormat(
 # Prodigy
 
 
-def _matches_task(row: JsonObject) -> bool:
-    """Return whether the row has a text with options and an answer, or the hash of a task."""
-    is_task = {"text", "options"} <= row.keys() and isinstance(row["options"], list)
-    return is_task and ("answer" in row or "_task_hash" in row)
-
-
 def _prodigy_case(reader: CaseReader) -> Case:
     first = reader.row
     text, responses = first.text("text"), _options(first)
@@ -306,7 +300,11 @@ _PRODIGY = RowFormat(
     kind="prodigy",
     keys=("text", "options", *_PERSONAL),
     supports=carrying("prompt meta", "response ids", "response meta", "more than two responses", "judgments"),
-    matches=_matches_task,
+    matches=lambda row: (
+        {"text", "options"} <= row.keys()
+        and isinstance(row["options"], list)
+        and ("answer" in row or "_task_hash" in row)
+    ),
     parse=_prodigy_case,
     rows_of=_prodigy_rows,
     group_key=_task,

@@ -44,13 +44,6 @@ _BETWEEN = "_"
 # AlpacaEval: a row per judgment; a row per response where a case has no judgments
 
 
-def _matches_alpaca(row: JsonObject) -> bool:
-    """Return whether the row has an instruction with an output, or with two outputs and a preference."""
-    is_output = isinstance(row.get("output"), str) and "generator" in row
-    is_annotation = {"output_1", "output_2", "preference"} <= row.keys()
-    return "instruction" in row and (is_output or is_annotation)
-
-
 def _parse_alpaca(reader: CaseReader) -> Case:
     row = reader.row
     is_pair = "output_1" in row.value or "output_2" in row.value
@@ -146,19 +139,19 @@ _ALPACA_EVAL = RowFormat(
         "instruction", "dataset", "output", "generator", "output_1", "generator_1", "output_2", "generator_2", *_JUDGED,
     ),
     supports=carrying("subset", "prompt meta", "authors", "judgments", "judges"),
-    matches=_matches_alpaca,
+    matches=lambda row: (
+        "instruction" in row
+        and (
+            {"output_1", "output_2", "preference"} <= row.keys()
+            or ("generator" in row and isinstance(row.get("output"), str))
+        )
+    ),
     parse=_parse_alpaca,
     rows_of=_alpaca_rows,
 )  # fmt: skip
 
 
 # PandaLM: a row per prompt with two responses; people are ``annotator1`` and so on
-
-
-def _matches_pandalm(row: JsonObject) -> bool:
-    """Return whether the row has an instruction, two responses, and a vote or a verdict."""
-    evidence = {*_ANNOTATORS, *(f"{prefix}_result" for prefix in _MODELS)}
-    return {"instruction", "input", *_SIDES} <= row.keys() and not evidence.isdisjoint(row)
 
 
 def _parse_pandalm(reader: CaseReader) -> Case:
@@ -300,7 +293,10 @@ _PANDALM = RowFormat(
     kind="pandalm",
     keys=_PANDALM_KEYS,
     supports=carrying("prompt ids", "prompt meta", "authors", "judgments"),
-    matches=_matches_pandalm,
+    matches=lambda row: (
+        {"instruction", "input", *_SIDES} <= row.keys()
+        and not {*_ANNOTATORS, *(f"{prefix}_result" for prefix in _MODELS)}.isdisjoint(row)
+    ),
     parse=_parse_pandalm,
     rows_of=_pandalm_rows,
     null_keys=_PANDALM_KEYS,

@@ -22,7 +22,7 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Message, Ranking, Response
 from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._ratings import rank_of, tiers_of
-from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, other_meta, without_keys
+from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, are_objects, other_meta, without_keys
 from steelyard.plugins.formats._turns import (
     HUMAN,
     answer_or_none,
@@ -41,16 +41,6 @@ _END = "\n\nAssistant: "
 
 
 # NeMo-RL
-
-
-def _matches_completions(row: JsonObject) -> bool:
-    """Return whether the row has a context and completions that have a rank."""
-    items = row.get("completions")
-    return (
-        isinstance(row.get("context"), list)
-        and isinstance(items, list)
-        and all(isinstance(item, dict) and set(_COMPLETION_KEYS) <= item.keys() for item in items)
-    )
 
 
 def _parse_completions(reader: CaseReader) -> Case:
@@ -120,7 +110,7 @@ _NEMO_RL = RowFormat(
         "system turns", "earlier turns", "source", "prompt meta", "answers of several turns", "response meta",
         "rankings", "ties", "more than two responses",
     ),
-    matches=_matches_completions,
+    matches=lambda row: isinstance(row.get("context"), list) and are_objects(row.get("completions"), _COMPLETION_KEYS),
     parse=_parse_completions,
     rows_of=_completion_rows,
     null_keys=("task_name",),
@@ -129,14 +119,6 @@ _NEMO_RL = RowFormat(
 
 
 # Nectar
-
-
-def _matches_answers(row: JsonObject) -> bool:
-    """Return whether the row has a prompt with a list of answers that each have a rank."""
-    answers = row.get("answers")
-    return isinstance(row.get("prompt"), str) and isinstance(answers, list) and bool(answers) and all(
-        isinstance(item, dict) and {"answer", "rank"} <= item.keys() for item in answers
-    )  # fmt: skip
 
 
 def _parse_answers(reader: CaseReader) -> Case:
@@ -238,7 +220,11 @@ _NECTAR = RowFormat(
         "system turns", "earlier turns", "source", "prompt meta", "authors", "response meta", "rankings", "ties",
         "more than two responses",
     ),
-    matches=_matches_answers,
+    matches=lambda row: (
+        isinstance(row.get("prompt"), str)
+        and bool(row.get("answers"))
+        and are_objects(row["answers"], ("answer", "rank"))
+    ),
     parse=_parse_answers,
     rows_of=_answer_rows,
     absent_keys=("source",),

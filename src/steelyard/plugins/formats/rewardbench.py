@@ -43,12 +43,6 @@ STYLES = ("concise", "detailed", "markdown")
 # RewardBench 1: one pair a row, two responses named ``chosen`` and ``rejected``
 
 
-def _matches_pair(row: JsonObject) -> bool:
-    """Return whether the row is a pair that names both models and its subset (in M-RewardBench, its source)."""
-    has_subset = "subset" in row or "source" in row
-    return {*_TURN_KEYS, "chosen_model", "rejected_model"} <= row.keys() and has_subset
-
-
 def _parse_pair(reader: CaseReader) -> Case:
     row = reader.row
     subset_key = "source" if "source" in row.value and "subset" not in row.value else "subset"
@@ -93,7 +87,10 @@ _PAIR = RowFormat(
     kind="rewardbench",
     keys=(*_TURN_KEYS, "chosen_model", "rejected_model", "subset", "id", "language"),
     supports=carrying_pairs("language", "subset", "authors", "answers of several turns"),
-    matches=_matches_pair,
+    # M-RewardBench calls the subset ``source``.
+    matches=lambda row: (
+        {*_TURN_KEYS, "chosen_model", "rejected_model"} <= row.keys() and ("subset" in row or "source" in row)
+    ),
     parse=_parse_pair,
     rows_of=_pair_rows,
     null_keys=("language",),
@@ -124,12 +121,6 @@ def _prompt_value(case: Case, form: JsonObject) -> Any:
 
 
 # RewardBench 2
-
-
-def _matches_lists(row: JsonObject) -> bool:
-    """Return whether the row has two lists of texts, a subset, and their numbers or models."""
-    is_counted = any(key in row for key in (*_NUMBERS, "models"))
-    return is_counted and {"prompt", "subset"} <= row.keys() and all(are_texts(row.get(side)) for side in SIDES)
 
 
 def _parse_lists(reader: CaseReader) -> Case:
@@ -193,7 +184,11 @@ _LISTS = RowFormat(
         "system turns", "earlier turns", "subset", "prompt meta", "authors", "rankings", "ties",
         "more than two responses",
     ),
-    matches=_matches_lists,
+    matches=lambda row: (
+        {"prompt", "subset"} <= row.keys()
+        and any(key in row for key in (*_NUMBERS, "models"))
+        and all(are_texts(row.get(side)) for side in SIDES)
+    ),
     parse=_parse_lists,
     rows_of=_list_rows,
     null_keys=_OPTIONAL,
@@ -205,13 +200,6 @@ _LISTS = RowFormat(
 
 
 # RM-Bench: three answers on each side, one per style
-
-
-def _matches_styles(row: JsonObject) -> bool:
-    """Return whether the row has a domain or a subset, and three texts on each side."""
-    sides = [row.get(side) for side in SIDES]
-    has_domain = "prompt" in row and ("domain" in row or ("subset" in row and "num_correct" not in row))
-    return has_domain and all(are_texts(side) and len(side or ()) == len(STYLES) for side in sides)
 
 
 def _parse_styles(reader: CaseReader) -> Case:
@@ -270,7 +258,11 @@ _STYLED = RowFormat(
     supports=carrying(
         "system turns", "earlier turns", "subset", "prompt meta", "rankings", "ties", "more than two responses"
     ),
-    matches=_matches_styles,
+    matches=lambda row: (
+        "prompt" in row
+        and ("domain" in row or ("subset" in row and "num_correct" not in row))
+        and all(are_texts(row.get(side)) and len(row[side]) == len(STYLES) for side in SIDES)
+    ),
     parse=_parse_styles,
     rows_of=_styled_rows,
     null_keys=("id",),

@@ -42,6 +42,7 @@ from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     CaseReader,
     RowFormat,
+    are_objects,
     language_code,
     language_name,
     other_meta,
@@ -197,14 +198,6 @@ _OPTIONAL = ("author", "pm_score", "selected")
 _ANSWER_KEYS = ("answer_id", "text", *_OPTIONAL)
 
 
-def _matches_question(row: JsonObject) -> bool:
-    """Return whether the row has a question with its id, and answers that each have a score."""
-    answers = row.get("answers")
-    return {"qid", "question"} <= row.keys() and isinstance(answers, list) and bool(answers) and all(
-        isinstance(item, dict) and {"answer_id", "pm_score"} <= item.keys() for item in answers
-    )  # fmt: skip
-
-
 def _parse_question(reader: CaseReader) -> Case:
     row = reader.row
     question, row_id = row.text("question"), row.value.get("qid")
@@ -306,7 +299,11 @@ _STACK_EXCHANGE = RowFormat(
     supports=carrying(
         "prompt meta", "prompt ids", "response ids", "authors", "response meta", "more than two responses"
     ),
-    matches=_matches_question,
+    matches=lambda row: (
+        {"qid", "question"} <= row.keys()
+        and bool(row.get("answers"))
+        and are_objects(row["answers"], ("answer_id", "pm_score"))
+    ),
     parse=_parse_question,
     rows_of=_question_rows,
 )

@@ -24,7 +24,16 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._ratings import RatingScale, TakenRatings, rating_of, take_ratings
-from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, PromptIds, RowFormat, form_of, in_form, with_meta
+from steelyard.plugins.formats._rows import (
+    OTHER_SHAPE,
+    CaseReader,
+    PromptIds,
+    RowFormat,
+    are_objects,
+    form_of,
+    in_form,
+    with_meta,
+)
 from steelyard.plugins.formats._turns import answer_text, only_question
 
 ASPECTS = ("instruction_following", "honesty", "truthfulness", "helpfulness")
@@ -66,12 +75,8 @@ class UltraFeedback:
 
     def matches(self, row: JsonObject) -> bool:
         """Return whether the row has an instruction with completions that have annotations."""
-        items = row.get("completions")
-        return (
-            isinstance(row.get("instruction"), str)
-            and isinstance(items, list)
-            and all(isinstance(item, dict) and {"response", "annotations"} <= item.keys() for item in items)
-        )
+        has_completions = are_objects(row.get("completions"), ("response", "annotations"))
+        return isinstance(row.get("instruction"), str) and has_completions
 
     def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield cases with a rating for each aspect and score of each completion."""

@@ -36,13 +36,6 @@ KEYS = ("input", "prompt", "category", "responses", "annotations", "rank", "sys_
 _FLAT_KEYS = ("input", "prompt", "category", "answer1", "answer2", "preference", "sys_prompt", "id")
 
 
-def _matches(row: JsonObject) -> bool:
-    """Return whether the row has responses with a rank or annotations, or a flat pair with its preference."""
-    is_full = isinstance(row.get("responses"), list) and ("rank" in row or "annotations" in row)
-    is_flat = set(ANNOTATION_KEYS) <= row.keys()
-    return (is_full or is_flat) and not isinstance(row.get("prompt"), dict)
-
-
 def _parse(reader: CaseReader) -> Case:
     is_flat = "responses" not in reader.row.value and "answer1" in reader.row.value
     try:
@@ -198,7 +191,13 @@ _CHEEMS = RowFormat(
         "system turns", "earlier turns", "category", "prompt meta", "prompt ids", "response ids", "authors",
         "response meta", "rankings", "ties", "more than two responses", "judgments",
     ),
-    matches=_matches,
+    matches=lambda row: (
+        not isinstance(row.get("prompt"), dict)
+        and (
+            (isinstance(row.get("responses"), list) and ("rank" in row or "annotations" in row))
+            or set(ANNOTATION_KEYS) <= row.keys()
+        )
+    ),
     parse=_parse,
     rows_of=_rows,
     turn_keys=("input", "prompt"),
