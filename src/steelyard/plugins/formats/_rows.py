@@ -102,6 +102,11 @@ def are_objects(value: Any, keys: Collection[str]) -> bool:
     return isinstance(value, list) and all(isinstance(item, dict) and set(keys) <= item.keys() for item in value)
 
 
+def present(fields: JsonObject) -> JsonObject:
+    """Return the fields that have a value."""
+    return {key: value for key, value in fields.items() if value is not None}
+
+
 class PromptIds:
     """Ids for the rows of one file: a row's own id must be unique; a made id is a hash of the whole row."""
 

@@ -42,6 +42,7 @@ from steelyard.plugins.formats._rows import (
     groups_of,
     language_code,
     language_name,
+    present,
     split_meta,
     with_meta,
     with_metas,
@@ -170,7 +171,7 @@ def _compared_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Itera
     count_lost(without_verdicts(rest, preferences), dropped, _HELPSTEER3.supports)
     count_unwritten(case, preferences, _NAMES_3, dropped)
     row = {"domain": names[0], "language": names[1], "context": as_turns(case.prompt.messages)}
-    row = {key: value for key, value in row.items() if value is not None} | dict(zip(_SIDES_3, texts, strict=True))
+    row = present(row) | dict(zip(_SIDES_3, texts, strict=True))
     yield _with_form(row | preference_fields(case, preferences, _NAMES_3), form, _NAMES_3)
 
 
@@ -342,9 +343,7 @@ def preference_fields(case: Case, preferences: PreferenceVerdicts, names: Prefer
 
 
 def _item(judgment: Judgment, names: PreferenceKeys, first: str) -> JsonObject:
-    fields = {names.strength: _strength(judgment, first)} | (
-        {} if judgment.reason is None else {names.reason: judgment.reason}
-    )
+    fields = present({names.strength: _strength(judgment, first), names.reason: judgment.reason})
     return fields | (without_keys(judgment.meta, (_STRENGTH, *fields)) or {})
 
 

@@ -25,7 +25,7 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Judgment, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._ratings import verdict_from, with_each
-from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat
+from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, present
 from steelyard.plugins.formats._turns import answer_text, conversation_of
 
 _COSTS = ("price_per_example", "time_per_example")
@@ -99,7 +99,7 @@ def _alpaca_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterato
     """Yield rows of annotations, or of outputs for a case without judgments."""
     count_lost(case, dropped, _ALPACA_EVAL.supports)
     row = {"instruction": conversation_of(case.prompt.messages, dropped).question}
-    subset = {"dataset": case.prompt.subset} if case.prompt.subset is not None else {}
+    subset = present({"dataset": case.prompt.subset})
     by_id = {response.id: response for response in case.responses}
     for response in case.responses if not case.judgments else ():
         yield row | _output(response, "", dropped) | subset
@@ -112,8 +112,7 @@ def _alpaca_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterato
 
 
 def _output(response: Response, end: str, dropped: Counter[str]) -> JsonObject:
-    author = {} if response.author is None else {f"generator{end}": response.author}
-    return {f"output{end}": answer_text(response, dropped)} | author
+    return present({f"output{end}": answer_text(response, dropped), f"generator{end}": response.author})
 
 
 def _judgment_fields(judgment: Judgment, form: JsonObject, dropped: Counter[str]) -> JsonObject:
@@ -201,7 +200,7 @@ def _model_verdicts(row: Row) -> Iterator[Judgment]:
             judge=judge,
             kind="llm",
             reason=str(result) if verdict == "none" else reason,
-            meta={"result": result} | {name: value for name, value in details.items() if value is not None},
+            meta={"result": result} | present(details),
         )
 
 
@@ -220,8 +219,7 @@ def _pandalm_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterat
         return
     question, extra = conversation_of(prompt.messages, dropped).question_apart(form.get("input", ""))
     row_id, key = form.get("idx"), _compared(case, form, dropped)
-    row = {"idx": row_id if str(row_id) == prompt.id else prompt.id}
-    row |= {} if key is None else {"cmp_key": key}
+    row = present({"idx": row_id if str(row_id) == prompt.id else prompt.id, "cmp_key": key})
     row |= {"instruction": question, "input": extra}
     for side, response in zip(_SIDES, case.responses, strict=True):
         text = answer_text(response, dropped)
@@ -282,7 +280,7 @@ def _verdict_fields(prefix: str, judgment: Judgment, first: str) -> JsonObject:
         "reason": meta.get("reason") if verdict == "none" else judgment.reason,
         "reference": meta.get("reference"),
     }
-    return {f"{prefix}_{name}": value for name, value in values.items() if value is not None}
+    return {f"{prefix}_{name}": value for name, value in present(values).items()}
 
 
 _PANDALM_KEYS = (

@@ -31,7 +31,7 @@ from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._pairs import plain_texts
 from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings, verdict_from, with_each
-from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, without_keys
+from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, present, without_keys
 from steelyard.plugins.formats._turns import answer_turns, only_question, parts_as_read
 
 _STEP_KEYS = ("prompt", "completions", "labels")
@@ -224,12 +224,10 @@ def _verdict_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterat
     rest = with_each(taken.rest, response=lambda item: replace(item, meta=without_keys(item.meta, _LABELS)))
     count_lost(rest, dropped, _PKU_SAFERLHF.supports)
     dropped["judgments beyond one per verdict, and ties"] += len(case.judgments) - len(verdicts)
-    row: JsonObject = {"prompt": plain.question}
-    row |= {} if case.prompt.source is None else {"prompt_source": case.prompt.source}
+    row = present({"prompt": plain.question, "prompt_source": case.prompt.source})
     for side, response in zip(_SIDES, case.responses, strict=True):
         row |= {side: plain.texts[response.id]} | _label_fields(side, response)
-        level = taken.value(response.id, _SEVERITY_SCALE.dimension)
-        row |= {} if level is None else {_SEVERITY.format(side): level}
+        row |= present({_SEVERITY.format(side): taken.value(response.id, _SEVERITY_SCALE.dimension)})
     row |= _verdict_fields(verdicts, case)
     # A null ``safer_response_id`` differs from an absent one, which means one judgment.
     form["null"] = [key for key in form.get("null", ()) if key not in _VERDICTS or "safer_response_id" in row]
@@ -284,7 +282,7 @@ def _verdict_fields(verdicts: Mapping[str | None, Judgment], case: Case) -> dict
 def _label_fields(side: str, response: Response) -> JsonObject:
     meta = response.meta or {}
     labels = {key.format(side): meta[label] for label, key in _LABELS.items() if label in meta}
-    return labels | ({} if response.author is None else {_AUTHOR.format(side): response.author})
+    return labels | present({_AUTHOR.format(side): response.author})
 
 
 _PKU_SAFERLHF = RowFormat(

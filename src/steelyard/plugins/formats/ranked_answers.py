@@ -22,7 +22,15 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Message, Ranking, Response
 from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._ratings import rank_of, tiers_of
-from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, are_objects, other_meta, without_keys
+from steelyard.plugins.formats._rows import (
+    OTHER_SHAPE,
+    CaseReader,
+    RowFormat,
+    are_objects,
+    other_meta,
+    present,
+    without_keys,
+)
 from steelyard.plugins.formats._turns import (
     HUMAN,
     answer_or_none,
@@ -99,8 +107,8 @@ def _completion_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Ite
     for response, rank in zip(answers, ranks, strict=True):
         fields = {"rank": rank, "completion": as_turns(answer_turns(response))}
         completions.append(other_meta(response.meta, fields, dropped) | fields)
-    source = {"task_name": case.prompt.source} if case.prompt.source is not None else {}
-    yield {"context": as_turns(case.prompt.messages), "completions": completions, **source}
+    context = as_turns(case.prompt.messages)
+    yield present({"context": context, "completions": completions, "task_name": case.prompt.source})
 
 
 _NEMO_RL = RowFormat(

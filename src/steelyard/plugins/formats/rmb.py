@@ -19,7 +19,7 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._ratings import sides_of, with_each
-from steelyard.plugins.formats._rows import LANGUAGE_CODE, CaseReader, RowFormat, other_meta, without_keys
+from steelyard.plugins.formats._rows import LANGUAGE_CODE, CaseReader, RowFormat, other_meta, present, without_keys
 from steelyard.plugins.formats._turns import ROLE_AND_CONTENT, answer_text, as_turns
 
 KIND = "rmb"
@@ -190,10 +190,8 @@ def _scores(case: Case, dropped: Counter[str]) -> dict[str, float]:
 
 
 def _answer(response: Response, scores: dict[str, float], dropped: Counter[str]) -> JsonObject:
-    fields: JsonObject = {"llm_name": response.author} if response.author is not None else {}
-    fields["answer"] = answer_text(response, dropped)
-    if response.id in scores:
-        fields["score"] = scores[response.id]
+    text, score = answer_text(response, dropped), scores.get(response.id)
+    fields = present({"llm_name": response.author, "answer": text, "score": score})
     return other_meta(response.meta, fields, dropped) | fields
 
 

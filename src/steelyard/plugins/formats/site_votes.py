@@ -46,6 +46,7 @@ from steelyard.plugins.formats._rows import (
     language_code,
     language_name,
     other_meta,
+    present,
     without_keys,
 )
 from steelyard.plugins.formats._turns import answer_turns, count_other_keys
@@ -276,12 +277,10 @@ def _ratings(name: str, item: JsonObject, warnings: Counter[str]) -> Iterator[Ra
 
 def _answer(response: Response, text: str, taken: TakenRatings, dropped: Counter[str]) -> JsonObject:
     score, selected = (taken.value(response.id, scale.dimension) for scale in (_SCORE, _SELECTED))
-    optional = {"author": response.author, "pm_score": score}
-    fields: JsonObject = {"answer_id": _written_id(response.id), "text": text}
-    fields |= {key: value for key, value in optional.items() if value is not None}
-    if selected in (0, 1):
-        fields["selected"] = bool(selected)
     dropped["values of 'selected' between 0 and 1"] += selected not in (None, 0, 1)
+    is_selected = bool(selected) if selected in (0, 1) else None
+    fields = {"answer_id": _written_id(response.id), "text": text, "author": response.author}
+    fields = present(fields | {"pm_score": score, "selected": is_selected})
     return fields | other_meta(response.meta, _ANSWER_KEYS, dropped)
 
 

@@ -32,6 +32,7 @@ from steelyard.plugins.formats._rows import (
     are_objects,
     form_of,
     in_form,
+    present,
     with_meta,
 )
 from steelyard.plugins.formats._turns import answer_text, only_question
@@ -123,8 +124,8 @@ class UltraFeedback:
                 continue
             form = form_of(case, self._kind)
             items = [_completion_row(response, taken, dropped) for response in case.responses]
-            source = {"source": case.prompt.source} if case.prompt.source is not None else {}
-            row = {**source, "instruction": question, **_models(items, form), "completions": items}
+            row = present({"source": case.prompt.source, "instruction": question})
+            row |= {**_models(items, form), "completions": items}
             row = with_meta(in_form(row, form), case, _ROW_KEYS, dropped)
             missing = [key for key in _ANSWERS if key not in row and key not in form.get("absent", ())]
             yield row | {key: list(_NO_ANSWER) for key in missing}
@@ -188,8 +189,7 @@ def _completion_row(response: Response, taken: TakenRatings, dropped: Counter[st
         if key in ASPECTS
     }
     unrated = meta.get("annotations")
-    fields: JsonObject = {"response": answer_text(response, dropped)}
-    fields |= {"model": response.author} if response.author is not None else {}
+    fields = present({"response": answer_text(response, dropped), "model": response.author})
     if isinstance(unrated, dict):
         fields["annotations"] = {**meta.pop("annotations"), **aspects}
     elif aspects:

@@ -22,7 +22,7 @@ from steelyard.core.types import Case, JsonObject, Judgment, Message, Prompt, Re
 from steelyard.curation.format_support import PARTS, UNKNOWN, carrying, count_lost
 from steelyard.io.cases import decode_case
 from steelyard.plugins.formats._ratings import rank_of, tiers_of
-from steelyard.plugins.formats._rows import CaseReader, RowFormat, other_meta
+from steelyard.plugins.formats._rows import CaseReader, RowFormat, other_meta, present
 from steelyard.plugins.formats._turns import answer_text, count_other_keys, system_text, text_or_list
 
 VERDICTS: dict[str, Verdict] = {
@@ -159,8 +159,7 @@ def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonO
 
 
 def _written(response: Response, dropped: Counter[str]) -> JsonObject:
-    author = {"model": response.author} if response.author is not None else {}
-    fields = author | {"id": response.id, "content": answer_text(response, dropped)}
+    fields = present({"model": response.author, "id": response.id, "content": answer_text(response, dropped)})
     return other_meta(response.meta, fields, dropped) | fields
 
 
