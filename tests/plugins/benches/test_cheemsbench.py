@@ -39,7 +39,7 @@ def test_the_case_tells_it_first(given, subset):
 
 @pytest.mark.parametrize("name", ["test.jsonl", "open_human.jsonl"])
 def test_a_name_that_tells_nothing_or_both_is_refused(name):
-    with pytest.raises(ConfigError, match="cannot tell which subset"):
+    with pytest.raises(ConfigError, match="the subset of CheemsBench is unknown"):
         bench.normalize(case(), name)
 
 

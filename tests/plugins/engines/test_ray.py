@@ -49,7 +49,7 @@ def test_at_most_two_batches_a_core_are_under_way(engine):
 
 
 def test_a_worker_that_dies_again_and_again_is_said_plainly(engine):
-    with pytest.raises(UserError, match="the cluster lost a batch for good"):
+    with pytest.raises(UserError, match="the cluster lost a batch after all retries"):
         list(engine.map(os._exit, [3]))
 
 

@@ -189,19 +189,19 @@ def _cheems_summary(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> JsonOb
 
 
 def _cheems_file_subset(file_name: str) -> str | None:
-    """Return the subset that a file's name tells, null where it names none or both."""
+    """Return the subset named in a file name; null where it names none or both."""
     subsets = [subset for word, subset in _CHEEMS_FILES.items() if word in file_name.lower()]
     return subsets[0] if len(subsets) == 1 else None
 
 
 def _cheems_case(case: Case, file_name: str) -> Case:
-    """Return the case with its subset. Raises ConfigError where neither the case nor the file's name tells it."""
+    """Return the case with its subset. Raises ConfigError where neither the case nor the file name gives it."""
     name = case.prompt.subset
     subset = _cheems_file_subset(file_name) if name is None else name.strip().lower().replace(" ", "_")
     subset = subset and subset.replace("-", "_")
     if subset is None:
         raise ConfigError(
-            "cannot tell which subset of CheemsBench this is",
+            "the subset of CheemsBench is unknown",
             where=file_name,
             allowed=f"prompt.subset ({' or '.join(CHEEMS_PUBLISHED)}) in each case, or a file name with `open` or "
             "`human` in it, not both",
@@ -288,7 +288,7 @@ def _translation_summary(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> J
 def _translation_case(case: Case, file_name: str) -> Case:
     """Return the case under the canonical name of its subset, with the target language in its prompt's ``meta``.
 
-    Raises EvidenceError where the subset's name does not tell level and direction.
+    Raises EvidenceError for a subset name without level and direction.
     """
     name = translation_subset(case.prompt.subset or "")
     if name is None:

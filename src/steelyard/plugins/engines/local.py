@@ -43,8 +43,8 @@ class LocalEngine:
     def map(self, function: Callable[[Batch], Result], batches: Iterable[Batch]) -> Iterator[Result]:
         """Yield one result per batch, in order; at most two batches a process are under way or waiting to be taken.
 
-        What ``function`` raises is raised here, at its batch's turn. Raises TypeError for a function that a worker
-        could not import by name, and UserError when a worker dies.
+        Exceptions of ``function`` are raised here, at the turn of their batch. Raises TypeError for a function that a
+        worker could not import by name, and UserError when a worker dies.
         """
         check_importable(function)
         return map(function, batches) if self.workers == 1 else self._in_processes(function, iter(batches))
@@ -62,8 +62,8 @@ class LocalEngine:
                     yield result
             except BrokenProcessPool as error:
                 raise UserError(
-                    "a worker process died before it was done (out of memory, or it could not start)",
-                    do="say --workers 1; in a script, keep the call under `if __name__ == '__main__':`",
+                    "a worker process died (out of memory, or it could not start)",
+                    do="use --workers 1; in a script, keep the call under `if __name__ == '__main__':`",
                 ) from error
             finally:
                 for future in waiting:

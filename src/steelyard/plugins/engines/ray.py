@@ -39,8 +39,8 @@ class RayEngine:
     def map(self, function: Callable[[Batch], Result], batches: Iterable[Batch]) -> Iterator[Result]:
         """Yield one result per batch, in order; at most ``ahead`` batches a core of the cluster are under way.
 
-        What ``function`` raises is raised here, at its batch's turn. Raises TypeError for a function that a worker
-        could not import by name, and UserError when the cluster loses a batch for good.
+        Exceptions of ``function`` are raised here, at the turn of their batch. Raises TypeError for a function that a
+        worker could not import by name, and UserError when the cluster loses a batch after all retries.
         """
         check_importable(function)
         return self._map_in_tasks(function, iter(batches))
@@ -105,6 +105,6 @@ def _result(reference: Any) -> Any:
         raise error.cause from None
     except ray.exceptions.RayError as error:
         raise UserError(
-            f"the cluster lost a batch for good ({type(error).__name__}: {str(error).splitlines()[0]})",
+            f"the cluster lost a batch after all retries ({type(error).__name__}: {str(error).splitlines()[0]})",
             do="look at the cluster's memory with `ray status`, and give its machines more",
         ) from error

@@ -163,7 +163,7 @@ _BINARIZED = PairFormat(
 """Written from the card of the data set HuggingFaceH4/ultrafeedback_binarized.
 
 ``score_chosen`` and ``score_rejected`` are UltraFeedback's ``overall_score``, from 1 to 10 as in its annotation prompt.
-They are kept as ratings; the four aspects are not in the rows, so a 10 that stands for a 1 (see ``ultrafeedback``)
+They are kept as ratings; the four aspects are not in the rows, so a 10 that was a 1 (see ``ultrafeedback``)
 cannot be detected here. ``messages`` repeats the chosen conversation and is written again; where it differs it is kept
 as it is. The rows of one prompt share its id, a hash of the prompt.
 """
