@@ -6,9 +6,8 @@ from format_rows import read, write
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Rating
-from steelyard.plugins.formats._pairs import PairScores
-from steelyard.plugins.formats._ratings import RatingScale, rating_of, sides_of, take_ratings
-from steelyard.plugins.formats._rows import OTHER_SHAPE
+from steelyard.plugins.formats._pairs import PairScores, sides_of
+from steelyard.plugins.formats._rows import OTHER_SHAPE, RatingScale, rating_of, take_ratings
 from steelyard.plugins.formats.rewardbench import texts_field
 from strategies import case
 

@@ -1,8 +1,8 @@
 """Foreign data formats: rows to cases, and cases back to the same rows.
 
 In reading order: `_turns` (fields as turns, transcripts, exchanges), `_rows` (`RowFormat`, a format as a value; the
-reader of a case, ids, the form of a row), `_ratings` (numbers as ratings, ranks as tiers), `_pairs` (`PairFormat`, one
-better and one worse answer per row), `_annotation_tools` (names of the user's choice).
+reader of a case, ids, the form of a row, numbers as ratings), `_pairs` (`PairFormat`, one better and one worse answer
+per row; ranks as tiers), `_annotation_tools` (names of the user's choice).
 
 Then the formats: `pairwise` and `conversation_pairs` are pairs; `rewardbench` and `rmb` benchmarks; `whole_cases`,
 `ranked_answers`, `judged_outputs` and `site_votes` have ranks or verdicts; `ultrafeedback`, `helpsteer`, `translations`

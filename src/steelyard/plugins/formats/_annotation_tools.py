@@ -15,8 +15,7 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Kind, Message, Rating, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, count_lost
-from steelyard.plugins.formats._ratings import with_each
-from steelyard.plugins.formats._rows import CaseReader, RowFormat, other_meta
+from steelyard.plugins.formats._rows import CaseReader, RowFormat, other_meta, with_each
 from steelyard.plugins.formats._turns import (
     answer_text,
     answer_turns,

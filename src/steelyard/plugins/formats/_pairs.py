@@ -1,21 +1,29 @@
 """Formats of one better and one worse answer per row: values of `PairFormat`, over the turns of a pair.
 
-First the turns of a row and the rows of a case, with a prompt under its own key or inside both answers; then the loop
-of the formats.
+First the turns of a row and the rows of a case, with a prompt under its own key or inside both answers; then ranks as
+tiers and the two sides of a ranking; last the formats.
 """
 
 import math
 import os.path
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Message, Pair, Rating, Response
+from steelyard.core.types import Case, JsonObject, Message, Pair, Ranking, Rating, Response
 from steelyard.curation.format_support import count_lost
-from steelyard.plugins.formats._ratings import RatingScale, TakenRatings, rating_of, take_ratings
-from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, as_read
+from steelyard.plugins.formats._rows import (
+    OTHER_SHAPE,
+    CaseReader,
+    RatingScale,
+    RowFormat,
+    TakenRatings,
+    as_read,
+    rating_of,
+    take_ratings,
+)
 from steelyard.plugins.formats._turns import (
     ROLE_AND_CONTENT,
     answer_or_none,
@@ -134,6 +142,47 @@ def whole_turns(turns: PairTurns, sides: Sequence[str] = SIDES) -> JsonObject:
     """Return both conversations as lists of turns."""
     conversations = (as_turns(turns.prompt + turns.chosen), as_turns(turns.prompt + turns.rejected))
     return dict(zip(sides, conversations, strict=True))
+
+
+def tiers_of(ranks: Mapping[str, float]) -> Ranking:
+    """Return the ids by their rank, smallest first; equal ranks are one tier."""
+    tiers: dict[float, list[str]] = defaultdict(list)
+    for name, rank in ranks.items():
+        tiers[rank].append(name)
+    return tuple(tuple(tiers[rank]) for rank in sorted(tiers))
+
+
+def rank_of(ranking: Ranking, *, first: int = 1) -> dict[str, int]:
+    """Return the rank of each id: the number of its tier."""
+    return {name: number for number, tier in enumerate(ranking, first) for name in tier}
+
+
+class RankedSides(NamedTuple):
+    """The responses of a case's two tiers."""
+
+    better: tuple[Response, ...]
+    worse: tuple[Response, ...]
+
+
+def sides_of(
+    case: Case, dropped: Counter[str], *, num_better: int | None = None, num_worse: int | None = None
+) -> RankedSides:
+    """Return the two tiers of a ranking over all responses; otherwise two empty sides, and the case is counted.
+
+    ``num_better`` and ``num_worse`` are the sizes that a side must have, null for any size.
+    """
+    tiers = case.ranking or ()
+    sizes = [len(tier) for tier in tiers]
+    fits = (
+        len(tiers) == 2
+        and sum(sizes) == len(case.responses)
+        and all(wanted in (None, size) for wanted, size in zip((num_better, num_worse), sizes, strict=True))
+    )
+    if not fits:
+        dropped[OTHER_SHAPE] += 1
+        return RankedSides((), ())
+    by_id = {response.id: response for response in case.responses}
+    return RankedSides(*(tuple(by_id[name] for name in tier) for tier in tiers))
 
 
 class PlainTexts(NamedTuple):

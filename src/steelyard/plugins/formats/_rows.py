@@ -1,4 +1,4 @@
-"""Rows as cases and back: the loop of formats, fields as turns, ids, and the recorded form of a row.
+"""Rows as cases and back: formats as values, the reader of a case, ids, the recorded form of a row, and ratings.
 
 A case holds less than a row: whether a text was a list of one turn, which keys were null or absent, an id that was a
 number. `as_read` records this form in the case's ``meta``, so that the same format writes the same bytes again.
@@ -11,10 +11,12 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from steelyard.core.checks import UniqueIds, content_id
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Message, Meta, Prompt, Response
+from steelyard.core.types import Case, JsonObject, Judgment, Kind, Message, Meta, Prompt, Rating, Response, Verdict
 from steelyard.curation.format_support import AS_READ
 from steelyard.plugins.formats._turns import (
     ROLE_AND_CONTENT,
@@ -286,3 +288,85 @@ def with_metas(
     """Return the row with the prompt's and the answer's ``meta``; keys that are taken are left out and counted."""
     row = with_meta(row, case, known, dropped)
     return row | other_meta(meta, {*known, *row}, dropped)
+
+
+# Evidence: numbers as ratings, verdicts by the order of a row.
+
+
+class RatingScale(NamedTuple):
+    """The meaning of a format's number. ``rater`` is null where the rows name the rater."""
+
+    dimension: str
+    range: tuple[float, float] | None
+    rater: str | None
+    kind: Kind
+
+
+class TakenRatings(NamedTuple):
+    """The ratings that a format can write, by response and dimension, and the case with only the others."""
+
+    ratings: Mapping[tuple[str, str], Rating]
+    rest: Case
+
+    def value(self, response: str, dimension: str) -> float | None:
+        """Return the number for the response, null where there is none."""
+        rating = self.ratings.get((response, dimension))
+        return None if rating is None else rating.value
+
+
+def rating_of(response: str, value: float, scale: RatingScale, warnings: Counter[str], **fields: Any) -> Rating:
+    """Return the number as a rating, unchanged; a number outside the scale is counted."""
+    if scale.range is not None and not scale.range[0] <= value <= scale.range[1]:
+        warnings[f"ratings outside their scale ({scale.dimension})"] += 1
+    defaults = {"rater": scale.rater, "kind": scale.kind, "dimension": scale.dimension, "range": scale.range}
+    return Rating(response=response, value=value, **(defaults | fields))
+
+
+def take_ratings(
+    case: Case, scales: Iterable[RatingScale], dropped: Counter[str], *, keeps_meta: bool = False
+) -> TakenRatings:
+    """Take one rating for each response and scale: the first of that dimension and range.
+
+    Details of a taken rating that the format cannot write are counted here; the others are left to ``count_lost``.
+    """
+    by_dimension = {scale.dimension: scale for scale in scales}
+    taken: dict[tuple[str, str], Rating] = {}
+    others: list[Rating] = []
+    for rating in case.ratings:
+        scale = by_dimension.get(rating.dimension)
+        key = (rating.response, rating.dimension)
+        if scale is None or scale.range != rating.range or key in taken:
+            others.append(rating)
+            continue
+        taken[key] = rating
+        dropped["raters"] += (rating.rater if scale.rater is not None else None, rating.kind) != (
+            scale.rater,
+            scale.kind,
+        )
+        has_details = any(value is not None for value in (rating.id, rating.task, rating.spans))
+        dropped["rating details"] += has_details or bool(rating.meta and not keeps_meta)
+    return TakenRatings(taken, replace(case, ratings=tuple(others)))
+
+
+def verdict_from(first: str, judgment: Judgment) -> Verdict:
+    """Return the verdict as seen from this response: ``left`` where it is the better one."""
+    if judgment.left == first:
+        return judgment.verdict
+    turned: dict[Verdict, Verdict] = {"left": "right", "right": "left"}
+    return turned.get(judgment.verdict, judgment.verdict)
+
+
+def with_each(
+    case: Case,
+    *,
+    response: Callable[[Response], Response] = lambda item: item,
+    judgment: Callable[[Judgment], Judgment] = lambda item: item,
+    rating: Callable[[Rating], Rating] = lambda item: item,
+) -> Case:
+    """Return the case with each of its parts changed, such as without the details that a format holds elsewhere."""
+    return replace(
+        case,
+        responses=tuple(map(response, case.responses)),
+        judgments=tuple(map(judgment, case.judgments)),
+        ratings=tuple(map(rating, case.ratings)),
+    )

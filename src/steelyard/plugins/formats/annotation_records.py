@@ -33,7 +33,7 @@ from steelyard.plugins.formats._annotation_tools import (
     judgments_of,
     rankings_of,
 )
-from steelyard.plugins.formats._ratings import tiers_of
+from steelyard.plugins.formats._pairs import tiers_of
 
 _UNSORTED = "_"
 _VERDICTS: dict[str, Verdict] = {"left": "left", "right": "right"}

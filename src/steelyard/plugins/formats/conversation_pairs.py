@@ -20,8 +20,7 @@ from steelyard.plugins.formats._pairs import (
     shared_turns,
     whole_turns,
 )
-from steelyard.plugins.formats._ratings import RatingScale
-from steelyard.plugins.formats._rows import CaseReader, RowFormat
+from steelyard.plugins.formats._rows import CaseReader, RatingScale, RowFormat
 from steelyard.plugins.formats._turns import answer_of, answer_text, as_turns, conversation_of, field_turns, is_text
 
 

@@ -31,11 +31,11 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings, with_each
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     CaseReader,
     PromptIds,
+    RatingScale,
     RowFormat,
     form_of,
     group_id,
@@ -43,7 +43,10 @@ from steelyard.plugins.formats._rows import (
     language_code,
     language_name,
     present,
+    rating_of,
     split_meta,
+    take_ratings,
+    with_each,
     with_meta,
     with_metas,
     without_keys,

@@ -24,8 +24,7 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Judgment, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._ratings import verdict_from, with_each
-from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, present
+from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, present, verdict_from, with_each
 from steelyard.plugins.formats._turns import answer_text, conversation_of
 
 _COSTS = ("price_per_example", "time_per_example")

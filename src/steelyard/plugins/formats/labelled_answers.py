@@ -30,8 +30,18 @@ from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._pairs import plain_texts
-from steelyard.plugins.formats._ratings import RatingScale, rating_of, take_ratings, verdict_from, with_each
-from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, present, without_keys
+from steelyard.plugins.formats._rows import (
+    OTHER_SHAPE,
+    CaseReader,
+    RatingScale,
+    RowFormat,
+    present,
+    rating_of,
+    take_ratings,
+    verdict_from,
+    with_each,
+    without_keys,
+)
 from steelyard.plugins.formats._turns import answer_turns, only_question, parts_as_read
 
 _STEP_KEYS = ("prompt", "completions", "labels")

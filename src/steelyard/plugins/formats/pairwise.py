@@ -25,8 +25,7 @@ from steelyard.plugins.formats._pairs import (
     whole_texts,
     whole_turns,
 )
-from steelyard.plugins.formats._ratings import RatingScale
-from steelyard.plugins.formats._rows import RowFormat
+from steelyard.plugins.formats._rows import RatingScale, RowFormat
 from steelyard.plugins.formats._turns import (
     HUMAN,
     Transcript,

@@ -21,7 +21,7 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Message, Ranking, Response
 from steelyard.curation.format_support import carrying, count_lost
-from steelyard.plugins.formats._ratings import rank_of, tiers_of
+from steelyard.plugins.formats._pairs import rank_of, tiers_of
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     CaseReader,

@@ -29,9 +29,8 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Response
 from steelyard.curation.format_support import carrying, carrying_pairs, count_lost
-from steelyard.plugins.formats._pairs import SIDES, pair_rows
-from steelyard.plugins.formats._ratings import sides_of, with_each
-from steelyard.plugins.formats._rows import CaseReader, RowFormat, without_keys
+from steelyard.plugins.formats._pairs import SIDES, pair_rows, sides_of
+from steelyard.plugins.formats._rows import CaseReader, RowFormat, with_each, without_keys
 from steelyard.plugins.formats._turns import answer_text, text_or_list
 
 _TURN_KEYS = ("prompt", *SIDES)

@@ -18,8 +18,16 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._ratings import sides_of, with_each
-from steelyard.plugins.formats._rows import LANGUAGE_CODE, CaseReader, RowFormat, other_meta, present, without_keys
+from steelyard.plugins.formats._pairs import sides_of
+from steelyard.plugins.formats._rows import (
+    LANGUAGE_CODE,
+    CaseReader,
+    RowFormat,
+    other_meta,
+    present,
+    with_each,
+    without_keys,
+)
 from steelyard.plugins.formats._turns import ROLE_AND_CONTENT, answer_text, as_turns
 
 KIND = "rmb"

@@ -30,23 +30,21 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._pairs import PairTurns, plain_texts, shared_turns, whole_turns
-from steelyard.plugins.formats._ratings import (
-    RatingScale,
-    TakenRatings,
-    rating_of,
-    take_ratings,
-    verdict_from,
-    with_each,
-)
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     CaseReader,
+    RatingScale,
     RowFormat,
+    TakenRatings,
     are_objects,
     language_code,
     language_name,
     other_meta,
     present,
+    rating_of,
+    take_ratings,
+    verdict_from,
+    with_each,
     without_keys,
 )
 from steelyard.plugins.formats._turns import answer_turns, count_other_keys

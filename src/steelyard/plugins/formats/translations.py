@@ -30,14 +30,15 @@ from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._pairs import PlainTexts, plain_texts
-from steelyard.plugins.formats._ratings import RatingScale, rating_of
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     CaseReader,
     PromptIds,
+    RatingScale,
     form_of,
     group_id,
     groups_of,
+    rating_of,
     split_meta,
     with_meta,
     with_metas,

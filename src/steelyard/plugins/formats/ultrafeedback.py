@@ -23,16 +23,19 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._ratings import RatingScale, TakenRatings, rating_of, take_ratings
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     CaseReader,
     PromptIds,
+    RatingScale,
     RowFormat,
+    TakenRatings,
     are_objects,
     form_of,
     in_form,
     present,
+    rating_of,
+    take_ratings,
     with_meta,
 )
 from steelyard.plugins.formats._turns import answer_text, only_question

@@ -21,7 +21,7 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Judgment, Message, Prompt, Response, Verdict
 from steelyard.curation.format_support import PARTS, UNKNOWN, carrying, count_lost
 from steelyard.io.cases import decode_case
-from steelyard.plugins.formats._ratings import rank_of, tiers_of
+from steelyard.plugins.formats._pairs import rank_of, tiers_of
 from steelyard.plugins.formats._rows import CaseReader, RowFormat, other_meta, present
 from steelyard.plugins.formats._turns import answer_text, count_other_keys, system_text, text_or_list
 
