@@ -1,13 +1,30 @@
+import msgspec
+
 from steelyard.evaluation.leaderboard import columns_of
+from steelyard.evaluation.summary import EvaluationSummary
 
 ONE = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 10}
 TWO = ONE | {"value": 0.7}
+REQUIRED = {
+    "accuracy": ONE, "accuracy_micro": ONE, "by_category": {}, "baselines": {}, "metric": "steelyard", "pairs": None,
+    "tied": {"num_pairs": 0, "share": 0.0}, "weights": {}, "measures": {},
+}  # fmt: skip
+
+
+def columns(**parts):
+    found = columns_of(msgspec.convert(REQUIRED | parts, EvaluationSummary))
+    return {key: msgspec.to_builtins(estimate) for key, estimate in found.items()}
+
+
+def groups(**parts):
+    return {key: value for key, value in columns(**parts).items() if key[0] != "headline"}
 
 
 def test_headlines_stand_first_and_groups_of_one_are_left_out():
-    found = columns_of(
-        {"accuracy": ONE, "exact_match": TWO, "overall": TWO, "by_category": {"only": {"accuracy": ONE}},
-         "sections": {"chat": ONE, "safety": TWO}, "baselines": {"longer": {"accuracy": ONE}}}
+    baseline = {"accuracy": ONE, "accuracy_micro": ONE, "by_category": {}, "difference": ONE}
+    found = columns(
+        exact_match=TWO, overall=TWO, by_category={"only": {"accuracy": ONE}},
+        sections={"chat": ONE, "safety": TWO}, baselines={"longer": baseline},
     )  # fmt: skip
     assert list(found) == [
         ("headline", "overall"), ("headline", "accuracy"), ("headline", "exact_match"), ("sections", "chat"),
@@ -18,9 +35,9 @@ def test_headlines_stand_first_and_groups_of_one_are_left_out():
 
 def test_a_language_has_its_own_headline_or_its_accuracy():
     by_language = {"zh": {"accuracy": ONE, "exact_match": TWO}, "ar": {"accuracy": TWO, "exact_match": ONE}}
-    assert columns_of({"by_language": by_language}) == {("by_language", "zh"): ONE, ("by_language", "ar"): TWO}
+    assert groups(by_language=by_language) == {("by_language", "zh"): ONE, ("by_language", "ar"): TWO}
     languages = {"zh": {"overall": TWO, "sections": {}}, "ar": {"overall": ONE, "sections": {}}}
-    found = columns_of({"by_language": by_language, "languages": languages})
+    found = groups(by_language=by_language, languages=languages)
     assert found == {("languages", "zh"): TWO, ("languages", "ar"): ONE}
 
 
@@ -28,8 +45,7 @@ def test_subsets_of_cheemsbench_have_exact_match_and_categories_of_their_own():
     three = ONE | {"n": 3}
     one = {"accuracy": ONE, "exact_match": three}
     subset = one | {"by_category": {"code": {"accuracy": TWO, "exact_match": three}}}
-    found = columns_of({"subsets": {"open_prompt": subset, "human_instruction": subset},
-                        "by_category": {"code": one, "chat": one}})  # fmt: skip
+    found = groups(subsets={"open_prompt": subset, "human_instruction": subset}, by_category={"code": one, "chat": one})
     assert list(found) == [
         ("subsets", "open_prompt"), ("subsets", "human_instruction"),
         ("subsets_exact_match", "open_prompt"), ("subsets_exact_match", "human_instruction"),
@@ -41,15 +57,18 @@ def test_subsets_of_cheemsbench_have_exact_match_and_categories_of_their_own():
 
 def test_exact_match_that_repeats_accuracy_is_no_column():
     subset = {"accuracy": ONE, "exact_match": ONE}
-    assert {group for group, _ in columns_of({"subsets": {"a": subset, "b": subset}})} == {"subsets"}
+    assert {group for group, _ in groups(subsets={"a": subset, "b": subset})} == {"subsets"}
 
 
 def test_half_points_stand_apart():
-    half = {"headline": "overall", "overall": TWO, "sections": {"Chat": TWO}}
-    found = columns_of({"overall": ONE, "policies": {"half": half}})
+    required = {"accuracy": ONE, "accuracy_micro": ONE, "by_category": {}}
+    half = {"headline": "overall", "overall": TWO, "sections": {"Chat": TWO}, **required}
+    found = columns(overall=ONE, policies={"half": half})
     assert found["headline", "overall"] == ONE
     assert (found["half_points", "overall"], found["half_points", "Chat"]) == (TWO, TWO)
 
 
 def test_an_incomplete_language_is_no_column():
-    assert columns_of({"languages": {"zh": {"sections": {}, "missing": {"x": "y"}}, "ar": {"overall": ONE}}}) == {}
+    assert (
+        groups(languages={"zh": {"sections": {}, "missing": {"x": "y"}}, "ar": {"overall": ONE, "sections": {}}}) == {}
+    )

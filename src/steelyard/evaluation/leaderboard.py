@@ -1,20 +1,21 @@
 """A leaderboard: evaluations of one bench in one table, their possible ranks, and the numbers of each in columns."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET
 
-from steelyard.core.types import JsonObject, Record, Run
+from steelyard.core.types import Record, Run
 from steelyard.evaluation.alike import bench_hashes
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
 from steelyard.evaluation.evaluations import EvaluationSet, has_headline, ranking_of
+from steelyard.evaluation.measures.accuracy import GroupResult
 from steelyard.evaluation.summary import EvaluationSummary
+from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.significance import HeadlineBootstrap, Standings, standings
 
 HALF_POINTS = "half_points"
 """The group of values in which a tie or a failure is half a point."""
 _HEADLINES = ("overall", "overall_with_prior_sets", "accuracy", "exact_match")
-_GROUPS = ("sections", "subsets", "by_category", "languages", "by_language")
 _MOST_PARTS = 3
 
 
@@ -192,8 +193,8 @@ def _row(evaluations: EvaluationSet, ranks: Standings, index: int, name: str) ->
         coverage=summary.coverage,
         protocol=ShownProtocol(**{key: protocol.get(key) for key in ShownProtocol.__struct_fields__}),
         numbers=tuple(
-            Number(group=group, name=title, **{key: value[key] for key in ("value", "low", "high", "n")})
-            for (group, title), value in columns_of(to_builtins(summary)).items()
+            Number(group=group, name=title, value=estimate.value, low=estimate.low, high=estimate.high, n=estimate.n)
+            for (group, title), estimate in columns_of(summary).items()
         ),
     )
 
@@ -201,68 +202,72 @@ def _row(evaluations: EvaluationSet, ranks: Standings, index: int, name: str) ->
 def _columns(runs: Sequence[Run[EvaluationSummary]]) -> tuple[NumberColumn, ...]:
     """Return the columns in which a model has a value."""
     columns = dict.fromkeys(
-        key for run in runs for key, value in columns_of(to_builtins(run.summary)).items() if value["value"] is not None
+        key for run in runs for key, estimate in columns_of(run.summary).items() if estimate.value is not None
     )
-    if not any(_has_half_points(to_builtins(run.summary)) for run in runs):
+    if not any(_has_half_points(run.summary) for run in runs):
         # Without a tie or a failure anywhere these columns would repeat the strict ones.
         columns = [(group, name) for group, name in columns if group != HALF_POINTS]
     return tuple(NumberColumn(group=group, name=name) for group, name in columns)
 
 
-Columns = dict[tuple[str, str], JsonObject]
+Columns = dict[tuple[str, str], Estimate]
 
 
-def columns_of(summary: JsonObject) -> Columns:
-    """Estimates by (group, name); the group of a headline is ``headline``.
+def columns_of(summary: EvaluationSummary) -> Columns:
+    """Return the estimates by (group, name); the group of a headline is ``headline``.
 
-    A group of one name repeats the headline and is left out; ``languages`` stands for ``by_language`` where both are.
-    Where subsets have categories of their own (CheemsBench), these stand for ``by_category``, which pools them.
+    A group of one name repeats the headline and is left out; ``languages`` replaces ``by_language`` where both are.
+    Where subsets have categories of their own (CheemsBench), these replace ``by_category``, which pools them.
     """
-    columns: Columns = {("headline", name): summary[name] for name in _HEADLINES if name in summary}
-    own_categories = _categories_of_subsets(summary)
-    replaced = {"by_language": "languages" in summary, "by_category": bool(own_categories)}
-    for group in _GROUPS:
-        estimates = dict(_estimates(summary.get(group) or {}))
-        if len(estimates) > 1 and not replaced.get(group, False):
-            columns |= {(group, name): value for name, value in estimates.items()}
-        if group == "subsets" and len(estimates) > 1:
-            columns |= _exact_matches(summary) | own_categories
+    headlines = {("headline", name): getattr(summary, name) for name in _HEADLINES}
+    columns: Columns = {key: estimate for key, estimate in headlines.items() if estimate is not None}
+    columns |= _group("sections", summary.sections or {})
+    subsets = summary.subsets or {}
+    categories = {
+        ("subset_categories", f"{name}: {category}"): group.accuracy
+        for name, subset in subsets.items()
+        for category, group in (subset.by_category or {}).items()
+    }
+    if len(subsets) > 1:
+        columns |= _group("subsets", _accuracies(subsets)) | _exact_matches(subsets) | categories
+    if not categories:
+        columns |= _group("by_category", _accuracies(summary.by_category))
+    if summary.languages is None:
+        columns |= _group("by_language", _accuracies(summary.by_language or {}))
+    else:
+        overall = {name: language.overall for name, language in summary.languages.items()}
+        columns |= _group("languages", {name: value for name, value in overall.items() if value is not None})
     return columns | _half_points(summary)
 
 
-def _estimates(group: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    for name, part in group.items():
-        for candidate in (part, part.get("overall"), part.get("accuracy")):
-            if isinstance(candidate, dict) and "value" in candidate:
-                yield str(name), candidate
-                break
+def _group(group: str, estimates: Mapping[str, Estimate]) -> Columns:
+    return {(group, name): estimate for name, estimate in estimates.items()} if len(estimates) > 1 else {}
 
 
-def _exact_matches(summary: JsonObject) -> Columns:
-    """Exact match of each subset, where some prompt has more than one pair: else it repeats the accuracy."""
-    subsets = {name: subset for name, subset in summary["subsets"].items() if "exact_match" in subset}
-    if all(subset["exact_match"]["n"] == subset["accuracy"]["n"] for subset in subsets.values()):
+def _accuracies(groups: Mapping[str, GroupResult[Estimate]]) -> dict[str, Estimate]:
+    return {name: group.accuracy for name, group in groups.items()}
+
+
+def _exact_matches(subsets: Mapping[str, GroupResult[Estimate]]) -> Columns:
+    """Return exact match of each subset, unless every prompt has one pair: it would repeat the accuracy."""
+    if all(subset.exact_match is None or subset.exact_match.n == subset.accuracy.n for subset in subsets.values()):
         return {}
-    return {("subsets_exact_match", name): subset["exact_match"] for name, subset in subsets.items()}
-
-
-def _categories_of_subsets(summary: JsonObject) -> Columns:
     return {
-        ("subset_categories", f"{subset}: {category}"): part["accuracy"]
-        for subset, result in (summary.get("subsets") or {}).items()
-        for category, part in result.get("by_category", {}).items()
+        ("subsets_exact_match", name): subset.exact_match
+        for name, subset in subsets.items()
+        if subset.exact_match is not None
     }
 
 
-def _has_half_points(summary: JsonObject) -> bool:
-    """Whether half a point for a tie or a failure can differ from the strict headline."""
-    return "outcomes" in summary or "unscored" in summary or bool(summary.get("tied", {}).get("num_pairs"))
+def _has_half_points(summary: EvaluationSummary) -> bool:
+    """Return whether half a point for a tie or a failure can differ from the strict headline."""
+    return summary.outcomes is not None or summary.unscored is not None or summary.tied.num_pairs > 0
 
 
-def _half_points(summary: JsonObject) -> Columns:
-    """The values with half a point for a tie or a failure, on benches that count so."""
-    half = summary.get("policies", {}).get("half", {})
-    if not half.get("headline"):
+def _half_points(summary: EvaluationSummary) -> Columns:
+    """Return the values with half a point for a tie or a failure, on benches that count so."""
+    half = (summary.policies or {}).get("half")
+    if half is None or not half.headline:
         return {}
-    values = {half["headline"]: half[half["headline"]]} | dict(_estimates(half.get("sections") or {}))
-    return {(HALF_POINTS, name): value for name, value in values.items()}
+    values = {half.headline: getattr(half, half.headline), **(half.sections or {})}
+    return {(HALF_POINTS, name): estimate for name, estimate in values.items()}
