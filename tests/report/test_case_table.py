@@ -32,9 +32,9 @@ def test_a_row_counts_what_the_case_holds():
 
 def test_the_table_has_columns_where_they_fit():
     assert texts(table_lines(ROWS, 75)) == [
-        "id         lang  answers  judgments  conflicts  tiers  asked",
-        "p1         zh          5         15          2      3  天空为什么是␊蓝色的…",
-        "p2[b]␉     -           2          0          0      -  why why why why why…",
+        "id         lang  responses  judgments  conflicts  tiers  prompt",
+        "p1         zh            5         15          2      3  天空为什么是␊蓝色…",
+        "p2[b]␉     -             2          0          0      -  why why why why w…",
     ]
 
 

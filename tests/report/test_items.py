@@ -7,7 +7,7 @@ from evaluation_summaries import scored_item
 from report_runs import item_rows, made_cases
 from steelyard.core.types import Message, Response
 from steelyard.evaluation.items import ScoredItem
-from steelyard.report.items import detail, edges_of, index_line, is_of_interest, is_simulated, join_items, pack
+from steelyard.report.items import JoinedItems, detail, edges_of, index_line, is_of_interest, is_simulated, pack
 from strategies import case, judgment
 
 JUDGED = case(
@@ -33,7 +33,7 @@ OTHER = scored_item("q", num_pairs=1, num_correct=1, exact_match=True, scores={"
 
 
 def known():
-    return join_items({"resolve": [JUDGED], "evaluate": [GOLD]}, [[ITEM, OTHER], [OTHER]])
+    return JoinedItems({"resolve": [JUDGED], "evaluate": [GOLD]}, [[ITEM, OTHER], [OTHER]])
 
 
 def test_files_and_evaluations_are_joined_by_prompt_and_language():
@@ -43,7 +43,7 @@ def test_files_and_evaluations_are_joined_by_prompt_and_language():
     assert first.outcomes == (ITEM, None)
     assert second.key == ("q", None)
     assert second.outcomes == (OTHER, OTHER)
-    parallel = join_items({"resolve": [JUDGED, case("p", "abc", language="en")]}, [])
+    parallel = JoinedItems({"resolve": [JUDGED, case("p", "abc", language="en")]}, [])
     assert [one.key for one in parallel] == [("p", "zh"), ("p", "en")]
 
 
@@ -85,7 +85,7 @@ def test_ids_alone_where_no_file_has_the_texts():
 def test_an_answer_of_several_turns_is_shown_as_one_text():
     turns = (Message(role="assistant", content="Which one?"), Message(role="user", content="Both."))
     one = case("p", "a").__class__(prompt=JUDGED.prompt, responses=(Response(id="a", messages=turns),))
-    (only,) = join_items({"resolve": [one]}, [])
+    (only,) = JoinedItems({"resolve": [one]}, [])
     assert detail(only, ())["responses"][0]["text"] == "assistant: Which one?\n\nuser: Both."
 
 
@@ -93,7 +93,7 @@ def test_errors_and_conflicts_are_of_interest():
     first, second = known()
     assert is_of_interest(first, edges_of(first))
     assert not is_of_interest(second, ())
-    (calm,) = join_items({"resolve": [case("p", "ab", ["a>b"])]}, [])
+    (calm,) = JoinedItems({"resolve": [case("p", "ab", ["a>b"])]}, [])
     assert not is_of_interest(calm, edges_of(calm))
 
 
@@ -112,7 +112,7 @@ def lines_of(packed):
 
 
 MADE_CASES = made_cases(60)
-JOINED = join_items({"resolve": MADE_CASES}, [[msgspec.convert(row, ScoredItem) for row in item_rows(MADE_CASES)]])
+JOINED = JoinedItems({"resolve": MADE_CASES}, [[msgspec.convert(row, ScoredItem) for row in item_rows(MADE_CASES)]])
 
 
 def test_every_item_has_its_place_when_all_fit():

@@ -72,6 +72,7 @@ SUMMARY = msgspec.convert(
     ResolveSummary,
 )
 KINDS = SUMMARY.judges.by_kind
+HUMAN, LLM = word("kind_human", "human"), word("kind_llm", "llm")
 
 
 def values(figure):
@@ -80,17 +81,17 @@ def values(figure):
 
 def test_there_is_a_panel_for_each_kind_and_bias_that_was_measured():
     assert [panel.title for panel in bias_panels(KINDS)] == [
-        f"human · {word('length_bias')}", f"human · {word('position_bias')}", f"llm · {word('length_bias')}",
+        f"{HUMAN} · {word('length_bias')}", f"{HUMAN} · {word('position_bias')}", f"{LLM} · {word('length_bias')}",
     ]  # fmt: skip
 
 
 def test_the_section_has_biases_a_table_of_judges_their_agreement_and_the_authors():
-    panels = judges_section({"resolved": SUMMARY}, []).panels
+    panels = judges_section({"resolved": SUMMARY}).panels
     assert [panel.title for panel in panels[3:]] == [word("judges_table"), word("agreement"), word("authors")]
     assert [part.by for part in panels[3].tables] == ["kind", "judge"]
-    assert judges_section({"a": SUMMARY, "b": SUMMARY}, []).panels[0].title.startswith("a · human")
+    assert judges_section({"a": SUMMARY, "b": SUMMARY}).panels[0].title.startswith(f"a · {HUMAN}")
     nothing = msgspec.structs.replace(SUMMARY, judges=None, agreement=None, authors=None)
-    assert judges_section({"r": nothing}, []).panels == ()
+    assert judges_section({"r": nothing}).panels == ()
 
 
 def test_length_panel_has_the_whole_and_every_bin():
@@ -120,5 +121,5 @@ def test_tables_have_a_row_for_each():
     assert judges.rows[0][1:3] == ("1,234", "25.0%")
     assert "80.0%" in judges.rows[0]
     agreement = agreement_table(SUMMARY.agreement)
-    assert [row[0] for row in agreement.rows] == ["甲 · b", "human · llm"]
+    assert [row[0] for row in agreement.rows] == ["甲 · b", f"{HUMAN} · {LLM}"]
     assert agreement.rows[0][4] == "0.500"

@@ -4,7 +4,9 @@ import pytest
 
 from report_runs import all_runs, evaluate_run, made_cases, resolve_run, train_run
 from steelyard.core.errors import FileError, RecordError
+from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.io.cases import write_cases
+from steelyard.ranking.resolution import ResolveSummary
 from steelyard.report.sources import (
     case_files,
     curve_of,
@@ -12,10 +14,9 @@ from steelyard.report.sources import (
     of_stage,
     read_known_cases,
     read_sources,
-    resolution_of,
     summary_of,
-    training_of,
 )
+from steelyard.training.summary import TrainingSummary
 
 
 def test_every_kind_of_run_is_read(tmp_path):
@@ -26,10 +27,10 @@ def test_every_kind_of_run_is_read(tmp_path):
         ("evaluated", "evaluate"),
     ]
     (evaluated,) = of_stage(sources, "evaluate")
-    assert summary_of(evaluated).model == "models/测试模型-0.5b"
+    assert summary_of(evaluated, EvaluationSummary).model == "models/测试模型-0.5b"
     assert len(items_of(evaluated)) == 8
-    assert resolution_of(sources[0]).conflicts.overall.ratio == 0.2134
-    assert training_of(sources[1]).num_steps == 240
+    assert summary_of(sources[0], ResolveSummary).conflicts.overall.ratio == 0.2134
+    assert summary_of(sources[1], TrainingSummary).num_steps == 240
     assert len(curve_of(sources[1])) == 240 + 6
 
 
@@ -86,12 +87,12 @@ def test_a_bench_in_another_format_is_passed_over(tmp_path):
 def test_what_is_broken_is_named_with_its_place(tmp_path):
     folder = evaluate_run(tmp_path / "evaluated", made_cases(3), tied="many")
     (source,) = read_sources([folder])
-    with pytest.raises(RecordError, match=r"run\.json at summary: not what the report reads"):
-        summary_of(source)
+    with pytest.raises(RecordError, match=r"run\.json at summary: the report cannot read this record"):
+        summary_of(source, EvaluationSummary)
     lines = (folder / "items.jsonl").read_text().splitlines()
     (folder / "items.jsonl").write_text("\n".join([lines[0], lines[1][:20]]))
     with pytest.raises(RecordError, match=r"items\.jsonl:2: the line is not JSON"):
         items_of(source)
     (folder / "items.jsonl").write_text(lines[0] + '\n{"prompt": 3, "scores": 4}\n')
-    with pytest.raises(RecordError, match=r"items\.jsonl:2: not what"):
+    with pytest.raises(RecordError, match=r"items\.jsonl:2: the report cannot read"):
         items_of(source)

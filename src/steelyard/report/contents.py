@@ -25,26 +25,21 @@ from steelyard.report.evaluation_sections import (
     evaluation_sentences,
     measures_section,
 )
-from steelyard.report.items import join_items, pack
+from steelyard.report.items import JoinedItems, pack
 from steelyard.report.judgment_sections import conflict_card, conflict_section, conflict_sentences, judges_section
 from steelyard.report.leaderboard import leaderboard_section
-from steelyard.report.page import CardGroup, Page, Protocol, Section
+from steelyard.report.page import COLON, CardGroup, Page, Protocol, Section
 from steelyard.report.rewards import rewards_section
 from steelyard.report.sources import (
     FinishedRun,
     KnownCases,
     RunCaseFile,
     case_files,
-    comparison_of,
     curve_of,
     items_of,
-    languages_of,
-    leaderboard_of,
     of_stage,
     read_known_cases,
-    resolution_of,
     summary_of,
-    training_of,
 )
 from steelyard.report.training_curves import training_section, training_sentences
 from steelyard.training.config import TrainingSummary
@@ -68,17 +63,17 @@ class ReportData(NamedTuple):
 def read_data(sources: Sequence[FinishedRun]) -> ReportData:
     """Read the files that the report needs. Raises FileError or RecordError for a broken one."""
     evaluated = of_stage(sources, "evaluate")
-    summaries = _by_name([summary_of(source) for source in evaluated], evaluated)
+    summaries = _by_name([summary_of(source, EvaluationSummary) for source in evaluated], evaluated)
     files = case_files(sources)
     return ReportData(
         sources=tuple(sources),
         items={name: items_of(source) for name, source in zip(summaries, evaluated, strict=True)},
         summaries=summaries,
-        comparisons={source.name: comparison_of(source) for source in of_stage(sources, "compare")},
-        leaderboards=tuple(leaderboard_of(source) for source in of_stage(sources, "leaderboard")),
-        languages=tuple(languages_of(source) for source in of_stage(sources, "languages")),
-        resolutions={source.name: resolution_of(source) for source in of_stage(sources, "resolve")},
-        trainings={source.name: training_of(source) for source in of_stage(sources, "train")},
+        comparisons={source.name: summary_of(source, ComparisonSummary) for source in of_stage(sources, "compare")},
+        leaderboards=tuple(summary_of(source, LeaderboardSummary) for source in of_stage(sources, "leaderboard")),
+        languages=tuple(summary_of(source, LanguagesSummary) for source in of_stage(sources, "languages")),
+        resolutions={source.name: summary_of(source, ResolveSummary) for source in of_stage(sources, "resolve")},
+        trainings={source.name: summary_of(source, TrainingSummary) for source in of_stage(sources, "train")},
         case_files=files,
         cases=read_known_cases(files),
     )
@@ -91,7 +86,7 @@ SHOWN_STAGES = ("evaluate", "compare", "leaderboard", "languages", "resolve", "t
 def page_of(data: ReportData, *, title: str | None, language: str, budget: int, version: str) -> Page:
     """Return the contents of the page, in order."""
     cases = {name: known.cases for name, known in data.cases.items()}
-    items = join_items(cases, list(data.items.values()))
+    items = JoinedItems(cases, list(data.items.values()))
     sections = [section for section in _sections(data) if section.panels]
     return Page(
         title=title or word("report_title"),
@@ -133,7 +128,7 @@ def _sections(data: ReportData) -> list[Section]:
         measures_section(data.summaries, evaluated),
         rewards_section(data.items, evaluated),
         conflict_section(data.resolutions, _evidence(data, "resolve")),
-        judges_section(data.resolutions, []),
+        judges_section(data.resolutions),
         training_section(curves, _evidence(data, "train")),
     ]
 
@@ -176,8 +171,8 @@ def counts_line(name: str, counts: Counts) -> str:
     for title, rules in (("dropped", counts.dropped), ("noted", counts.noted)):
         if rules:
             numbers = rule_counts({rule.replace("_", " "): number for rule, number in rules.items()})
-            parts.append(f"{word(title)}: {numbers}")
-    return f"{name}: " + " · ".join(parts)
+            parts.append(f"{word(title)}{COLON}{numbers}")
+    return f"{name}{COLON}{' · '.join(parts)}"
 
 
 def protocol(name: str, run: Run) -> Protocol:
@@ -189,7 +184,7 @@ def protocol(name: str, run: Run) -> Protocol:
     whole.append((word("seconds"), f"{run.seconds:,.1f}"))
     counts = [(word("num_in"), count(run.counts.num_in)), (word("used"), count(run.counts.num_used))]
     for title, rules in (("dropped", run.counts.dropped), ("noted", run.counts.noted)):
-        counts += [(f"{word(title)}: {rule}", count(number)) for rule, number in sorted(rules.items())]
+        counts += [(f"{word(title)}{COLON}{rule}", count(number)) for rule, number in sorted(rules.items())]
     return Protocol(
         name,
         run.stage,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from steelyard.evaluation.coverage import Coverage
+from steelyard.evaluation.marks import CHANCE
 from steelyard.evaluation.measure import GroupColumn, MeasureRow, measures
 from steelyard.evaluation.measures.accuracy import (
     Baseline,
@@ -32,10 +32,10 @@ from steelyard.evaluation.tables import (
     word,
 )
 from steelyard.evaluation.tie_policies import policy_table, weight_table
-from steelyard.report.page import Card, Section
+from steelyard.report.page import COMMA, Card, Section
 from steelyard.statistics.intervals import Estimate
 
-_READS_THE_ORDER = "first"
+_READS_THE_ORDER = "first"  # the baseline that takes the answer that the file lists first
 
 
 def accuracy_section(compared: Sequence[Named], evidence: Sequence[str]) -> Section:
@@ -54,29 +54,31 @@ def accuracy_section(compared: Sequence[Named], evidence: Sequence[str]) -> Sect
 
 
 def _group_panels(compared: Sequence[Named], group: str) -> list[Panel]:
+    """Return a panel for each benchmark, whose evaluations share groups, with a table of each of its evaluations."""
     shown = [model for model in compared if groups_of(model.headline, group)]
-    figures = _figures(shown, group)
-    return [_group_panel(figure, group, is_only=len(figures) == 1) for figure in figures]
+    benchmarks = _by_benchmark(shown, group)
+    panels = []
+    for models in benchmarks:
+        title = word(f"by_{group}")
+        if len(benchmarks) > 1:
+            title += f" · {', '.join(model.name for model in models)}"
+        tables = tuple(Grouped(model.name if len(models) > 1 else "", _group_table(model, group)) for model in models)
+        panels.append(Panel(title, group_figure(models, group), tables, "note_groups"))
+    return panels
 
 
-def _figures(shown: Sequence[Named], group: str) -> list[list[Named]]:
-    """Divide evaluations into figures: those that share a group, as evaluations of one benchmark do, share one."""
-    figures: list[list[Named]] = []
+def _by_benchmark(shown: Sequence[Named], group: str) -> list[list[Named]]:
+    """Divide evaluations by benchmark: evaluations of one benchmark have a group in common."""
+    benchmarks: list[list[Named]] = []
     for evaluation in shown:
         names = set(groups_of(evaluation.headline, group))
-        for figure in figures:
-            if any(names & set(groups_of(other.headline, group)) for other in figure):
-                figure.append(evaluation)
+        for models in benchmarks:
+            if any(names & set(groups_of(other.headline, group)) for other in models):
+                models.append(evaluation)
                 break
         else:
-            figures.append([evaluation])
-    return figures
-
-
-def _group_panel(shown: Sequence[Named], group: str, *, is_only: bool) -> Panel:
-    tables = tuple(Grouped(model.name if len(shown) > 1 else "", _group_table(model, group)) for model in shown)
-    title = word(f"by_{group}") if is_only else f"{word(f'by_{group}')} · {', '.join(model.name for model in shown)}"
-    return Panel(title, group_figure(shown, group), tables, "note_groups")
+            benchmarks.append([evaluation])
+    return benchmarks
 
 
 def _group_table(model: Named, group: str) -> Table:
@@ -90,9 +92,8 @@ def evaluation_cards(name: str, summary: EvaluationSummary) -> tuple[Card, ...]:
     if summary.overall is not None:
         below = _interval_and_n(summary.overall, "prompts")
         cards.append(Card(word("bench_overall"), percent(summary.overall.value), below, "", name))
-    cards += [
-        Card(word("accuracy"), percent(summary.accuracy.value), _interval_and_n(summary.accuracy, "pairs"), "", name),
-    ]
+    below = _interval_and_n(summary.accuracy, "pairs")
+    cards.append(Card(word("accuracy"), percent(summary.accuracy.value), below, "", name))
     if summary.exact_match is not None:
         below = _interval_and_n(summary.exact_match, "prompts")
         cards.append(Card(word("exact_match"), percent(summary.exact_match.value), below, "", name))
@@ -110,7 +111,7 @@ def best_baseline(baselines: Mapping[str, Baseline]) -> str | None:
     """Return the baseline with the highest accuracy, None where none was measured.
 
     The baseline ``first`` reads the order in which the file lists the answers, which no model sees. It shows that the
-    file leaks the answer key (`_order_leak`) and is not compared with a model.
+    file lists better answers first (`say_order_leak`) and is not compared with a model.
     """
     measured = {
         name: baseline.accuracy.value
@@ -142,9 +143,11 @@ def evaluation_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentenc
     best = best_baseline(summary.baselines)
     if best is not None:
         sentences.append(_against(best, summary.baselines[best]))
-    sentences += _order_leak(summary.baselines.get(_READS_THE_ORDER))
+    first = summary.baselines.get(_READS_THE_ORDER)
+    if first is not None and first.accuracy.low is not None and first.accuracy.low > CHANCE:
+        sentences.append(Sentence("say_order_leak", {"accuracy": percent(first.accuracy.value)}))
     if summary.missing:
-        missing = ", ".join(f"{name} ({why})" for name, why in summary.missing.items())
+        missing = COMMA.join(f"{name} ({why})" for name, why in summary.missing.items())
         sentences.append(Sentence("say_missing", {"missing": missing}))
     if summary.tied.num_pairs:
         sentences.append(
@@ -157,25 +160,22 @@ def _coverage_sentences(summary: EvaluationSummary) -> list[Sentence]:
     """Return the responses that were cut or have no score, by language, and the bounds of accuracy."""
     sentences: list[Sentence] = []
     coverage = summary.coverage
-    if coverage is not None and coverage.num_cut:
-        shares = {name: language.num_cut / language.num_responses for name, language in coverage.by_language.items()}
-        sentences.append(Sentence("say_cut", _affected(coverage, coverage.num_cut, shares)))
-    if coverage is not None and coverage.num_unscored:
+    for key, name in (("say_cut", "num_cut"), ("say_unscored", "num_unscored")):
+        number = 0 if coverage is None else getattr(coverage, name)
+        if coverage is None or not number:
+            continue
         shares = {
-            name: language.num_unscored / language.num_responses for name, language in coverage.by_language.items()
+            language: getattr(counts, name) / counts.num_responses for language, counts in coverage.by_language.items()
         }
-        sentences.append(Sentence("say_unscored", _affected(coverage, coverage.num_unscored, shares)))
+        highest = sorted(shares.items(), key=lambda item: -item[1])
+        values = {
+            "number": count(number),
+            "total": count(coverage.num_responses),
+            "share": percent(number / coverage.num_responses),
+            "languages": COMMA.join(f"{language} {percent(share)}" for language, share in highest if share),
+        }
+        sentences.append(Sentence(key, values))
     return [*sentences, *_bounds_sentence(summary)]
-
-
-def _affected(coverage: Coverage, number: int, by_language: Mapping[str, float]) -> dict[str, str]:
-    highest = sorted(by_language.items(), key=lambda pair: -pair[1])
-    return {
-        "number": count(number),
-        "total": count(coverage.num_responses),
-        "share": percent(number / coverage.num_responses),
-        "languages": ", ".join(f"{name} {percent(share)}" for name, share in highest if share),
-    }
 
 
 def _bounds_sentence(summary: EvaluationSummary) -> Sequence[Sentence]:
@@ -185,19 +185,12 @@ def _bounds_sentence(summary: EvaluationSummary) -> Sequence[Sentence]:
     return (Sentence("say_bounds", {"low": percent(ends.low), "high": percent(ends.high)}),)
 
 
-def _order_leak(first: Baseline | None) -> list[Sentence]:
-    """Return a remark on files that list better answers first, if the whole interval lies above chance."""
-    if first is None or first.accuracy.value is None or first.accuracy.low is None or first.accuracy.low <= 0.5:
-        return []
-    return [Sentence("say_order_leak", {"accuracy": percent(first.accuracy.value)})]
-
-
 def _without_headline(name: str, summary: EvaluationSummary) -> tuple[Sentence, ...]:
     reasons = summary.unscored.by_reason if summary.unscored else {}
     values = {
         "model": name,
         "number": count(summary.unscored.num_responses if summary.unscored else None),
-        "reasons": ", ".join(f"{reason} {number:,}" for reason, number in reasons.items()) or DASH,
+        "reasons": COMMA.join(f"{reason} {number:,}" for reason, number in reasons.items()) or DASH,
     }
     return (Sentence("say_no_headline", values), *_bounds_sentence(summary))
 
@@ -260,8 +253,7 @@ def _panels(summary: EvaluationSummary) -> list[Panel]:
 
 def measure_table(rows: Sequence[MeasureRow]) -> Table | None:
     """Return a row a measure: the mean over categories and over everything, with intervals; null if all are empty."""
-    cells = [_cells(row) for row in rows]
-    filled = [row for row in cells if row[1] != DASH or row[3] != DASH]
+    filled = [row for row in map(_cells, rows) if row[1] != DASH or row[3] != DASH]
     columns = ("measure", "mean_of_categories", "interval", "mean_of_all", "interval", "at_random", "n")
     return table(columns, filled) if filled else None
 

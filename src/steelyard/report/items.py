@@ -38,7 +38,7 @@ class Keyed(Protocol):
 
 
 class JoinedItems(Sequence[Known]):
-    """The prompts of all runs, joined on access: cases and items may be in files."""
+    """The prompts of all runs by (prompt id, language), evaluated ones first; cases and items may be in files."""
 
     def __init__(self, cases: Mapping[str, Sequence[Case]], evaluations: Sequence[Sequence[ScoredItem]]) -> None:
         sources = (*evaluations, *cases.values())
@@ -62,11 +62,6 @@ class JoinedItems(Sequence[Known]):
         cases = tuple((name, values[place[index]]) for name, values, place in self._cases if place[index] >= 0)
         outcomes = tuple(values[place[index]] if place[index] >= 0 else None for values, place in self._evaluations)
         return Known(self._keys[index], cases, outcomes)
-
-
-def join_items(cases: Mapping[str, Sequence[Case]], evaluations: Sequence[Sequence[ScoredItem]]) -> JoinedItems:
-    """Join the runs by (prompt id, language), in order of first mention: evaluated prompts first."""
-    return JoinedItems(cases, evaluations)
 
 
 def _keys(values: Sequence[Case] | Sequence[ScoredItem]) -> Sequence[Key]:

@@ -1,6 +1,6 @@
 """Resolved judgments on the page: conflicts, length and position bias (CHEEMS, figure 15), agreement, and authors."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from steelyard.evaluation.marks import (
     ALERT,
@@ -25,6 +25,7 @@ from steelyard.evaluation.tables import (
     Table,
     count,
     decimal,
+    decimal_interval,
     percent,
     spread,
     table,
@@ -32,24 +33,9 @@ from steelyard.evaluation.tables import (
 )
 from steelyard.ranking.author_strength import AuthorStrengths
 from steelyard.ranking.conflicts import Conflicts, ConflictTables
-from steelyard.ranking.judge_summary import AgreementSummary, JudgeQuality, LengthBias, PlacedPair, PositionBias
+from steelyard.ranking.judge_summary import AgreementSummary, JudgeQuality, LengthBias, PositionBias
 from steelyard.ranking.resolution import ResolveSummary
 from steelyard.report.page import Card, Section
-from steelyard.statistics.intervals import Estimate
-
-_COLUMNS = (
-    "group",
-    "conflict_ratio",
-    "of_strict",
-    "mean_per_prompt",
-    "prompts_with_conflict",
-    "pairs_ordered",
-    "judgments",
-    "conflicting",
-    "ties",
-    "unreadable",
-    "prompts",
-)
 
 
 def conflict_section(summaries: Mapping[str, ResolveSummary], evidence: Sequence[str]) -> Section:
@@ -65,6 +51,11 @@ def conflict_section(summaries: Mapping[str, ResolveSummary], evidence: Sequence
         if summary.conflicts.overall.ratio is not None
     )
     return Section("conflicts", tuple(evidence), panels)
+
+
+def kind_word(kind: str) -> str:
+    """Return the word for a kind of judge (human, llm, model); a kind of another name is its own word."""
+    return word(f"kind_{kind}", kind)
 
 
 def conflict_card(name: str, summary: ResolveSummary) -> Card:
@@ -94,26 +85,22 @@ def conflict_sentences(summary: ResolveSummary) -> tuple[Sentence, ...]:
 
 def conflict_tables(conflicts: ConflictTables) -> tuple[Grouped, ...]:
     """Return the table of the whole, and one for each division that has rows."""
-    whole = Grouped("overall", table(_COLUMNS, [_row(word("overall"), conflicts.overall)]))
-    parts = [
-        Grouped(by, table(_COLUMNS, [_row(name, group) for name, group in groups.items()]))
-        for by, groups in _divisions(conflicts)
-        if groups
-    ]
-    return (whole, *parts)
+    whole = Grouped("overall", _conflict_table({word("overall"): conflicts.overall}))
+    return (whole, *(Grouped(by, _conflict_table(groups)) for by, groups in _divisions(conflicts).items() if groups))
 
 
 def conflict_figure(conflicts: ConflictTables) -> Figure:
     """Return conflict ratios as bars, among all judgments in front of among the strict ones, by every division."""
     values: list[Spec] = []
-    labels: list[str] = []
-    for by, groups in (("overall", {word("overall"): conflicts.overall}), *_divisions(conflicts)):
-        if by == "overall" or len(groups) > 1:
-            for name, group in sorted(groups.items(), key=lambda pair: -(pair[1].ratio or 0.0)):
-                if group.ratio is not None:
-                    division = "" if by == "overall" else f"{word(by)} · "
-                    labels.append(f"{name}\n{division}n = {count(group.num_judgments)}")
-                    values.append(_bar(labels[-1], group))
+    several = {by: groups for by, groups in _divisions(conflicts).items() if len(groups) > 1}
+    for by, groups in {"overall": {word("overall"): conflicts.overall}, **several}.items():
+        division = "" if by == "overall" else f"{word(by)} · "
+        for name, group in sorted(groups.items(), key=lambda pair: -(pair[1].ratio or 0.0)):
+            if group.ratio is not None:
+                label = f"{name}\n{division}n = {count(group.num_judgments)}"
+                bars = {"ratio": group.ratio, "strict": group.ratio_of_strict}
+                values.append({"row": label, **bars, "n": group.num_judgments})
+    labels = [value["row"] for value in values]
     rows = {"field": "row", "type": "nominal", "sort": labels, "scale": {"domain": labels}, "axis": row_axis()}
     largest = [0.01, *(value[key] for value in values for key in ("ratio", "strict") if value[key] is not None)]
     across = {
@@ -128,53 +115,58 @@ def conflict_figure(conflicts: ConflictTables) -> Figure:
         {"field": "n", "title": word("judgments"), "format": ","},
     ]
     layers = [
-        _bars(FAINT, 14, {"y": rows, "x": {"field": "strict", **across}, "tooltip": tips}),
-        _bars(ALERT, 7, {"y": rows, "x": {"field": "ratio", **across}, "tooltip": tips}),
+        {
+            "mark": {"type": "bar", "color": colour, "size": size, "cornerRadiusEnd": 2},
+            "encoding": {"y": rows, "x": {"field": field, **across}, "tooltip": tips},
+        }
+        for field, colour, size in (("strict", FAINT, 14), ("ratio", ALERT, 7))
     ]
     legend = (Mark(word("conflict_ratio"), ALERT, "square"), Mark(word("of_strict"), FAINT, "square"))
     spec = {**framed(layers, 36 * max(1, len(labels))), "data": {"values": values}}
     return Figure("figure_conflicts", spec, legend)
 
 
-def _divisions(conflicts: ConflictTables) -> Iterator[tuple[str, dict[str, Conflicts]]]:
-    yield "kind", conflicts.by_kind
-    yield "judge", conflicts.by_judge
-    yield "category", conflicts.by_category
-    yield "subset", conflicts.by_subset
-    yield "language", conflicts.by_language
+def _divisions(conflicts: ConflictTables) -> dict[str, dict[str, Conflicts]]:
+    return {
+        "kind": {kind_word(kind): group for kind, group in conflicts.by_kind.items()},
+        "judge": conflicts.by_judge,
+        "category": conflicts.by_category,
+        "subset": conflicts.by_subset,
+        "language": conflicts.by_language,
+    }
 
 
-def _bar(label: str, conflicts: Conflicts) -> Spec:
-    return {"row": label, "ratio": conflicts.ratio, "strict": conflicts.ratio_of_strict, "n": conflicts.num_judgments}
-
-
-def _bars(colour: str, size: int, encoding: Spec) -> Spec:
-    return {"mark": {"type": "bar", "color": colour, "size": size, "cornerRadiusEnd": 2}, "encoding": encoding}
-
-
-def _row(name: str, conflicts: Conflicts) -> tuple[str, ...]:
-    return (
-        name,
-        percent(conflicts.ratio),
-        percent(conflicts.ratio_of_strict),
-        percent(conflicts.ratio_mean_per_prompt),
-        percent(conflicts.share_of_prompts),
-        percent(conflicts.share_of_pairs_ordered),
-        count(conflicts.num_judgments),
-        count(conflicts.num_conflicting),
-        count(conflicts.num_ties),
-        count(conflicts.num_none),
-        count(conflicts.num_prompts),
+def _conflict_table(groups: Mapping[str, Conflicts]) -> Table:
+    columns = (
+        *("group", "conflict_ratio", "of_strict", "mean_per_prompt", "prompts_with_conflict", "pairs_ordered"),
+        *("judgments", "conflicting", "ties", "unreadable", "prompts"),
     )
+    rows = [
+        (
+            name,
+            percent(group.ratio),
+            percent(group.ratio_of_strict),
+            percent(group.ratio_mean_per_prompt),
+            percent(group.share_of_prompts),
+            percent(group.share_of_pairs_ordered),
+            count(group.num_judgments),
+            count(group.num_conflicting),
+            count(group.num_ties),
+            count(group.num_none),
+            count(group.num_prompts),
+        )
+        for name, group in groups.items()
+    ]
+    return table(columns, rows)
 
 
-def judges_section(summaries: Mapping[str, ResolveSummary], evidence: Sequence[str]) -> Section:
+def judges_section(summaries: Mapping[str, ResolveSummary]) -> Section:
     """Return biases by kind, a table of all judges, their agreement, and the authors, for each run of ``resolve``."""
     panels: list[Panel] = []
     for name, summary in summaries.items():
         prefix = f"{name} · " if len(summaries) > 1 else ""
         panels += [panel._replace(title=prefix + panel.title) for panel in _panels(summary)]
-    return Section("judges", tuple(evidence), tuple(panels))
+    return Section("judges", (), tuple(panels))
 
 
 def _panels(summary: ResolveSummary) -> list[Panel]:
@@ -182,10 +174,8 @@ def _panels(summary: ResolveSummary) -> list[Panel]:
     if summary.judges is not None:
         panels += bias_panels(summary.judges.by_kind)
     if summary.judges is not None and summary.judges.by_judge:
-        tables = (
-            Grouped("kind", judge_table(summary.judges.by_kind)),
-            Grouped("judge", judge_table(summary.judges.by_judge)),
-        )
+        kinds = {kind_word(kind): quality for kind, quality in summary.judges.by_kind.items()}
+        tables = (Grouped("kind", judge_table(kinds)), Grouped("judge", judge_table(summary.judges.by_judge)))
         panels.append(Panel(word("judges_table"), None, tables))
     if summary.agreement is not None and (summary.agreement.judges or summary.agreement.kinds):
         panels.append(Panel(word("agreement"), None, (Grouped("", agreement_table(summary.agreement)),)))
@@ -199,10 +189,10 @@ def bias_panels(kinds: Mapping[str, JudgeQuality]) -> list[Panel]:
     panels = []
     for name, quality in kinds.items():
         if quality.length.longer.n:
-            title = f"{name} · {word('length_bias')}"
+            title = f"{kind_word(name)} · {word('length_bias')}"
             panels.append(Panel(title, length_figure(quality.length), (), "note_length_bias"))
         if quality.position.earlier.n:
-            title = f"{name} · {word('position_bias')}"
+            title = f"{kind_word(name)} · {word('position_bias')}"
             panels.append(Panel(title, position_figure(quality.position), (), "note_position_bias"))
     return panels
 
@@ -210,15 +200,21 @@ def bias_panels(kinds: Mapping[str, JudgeQuality]) -> list[Panel]:
 def length_figure(length: LengthBias) -> Figure:
     """Return how often the longer response is preferred, by how much longer it is."""
     dots = [Dot(word("all"), "longer", length.longer)]
-    dots += [Dot(percent_range(share.above, share.up_to), "longer", share) for share in length.bins]
-    return Figure("figure_length_bias", _shares(dots, "longer_preferred", "length_difference"))
+    for share in length.bins:
+        row = f"{share.above * 100:.0f} {word('to')} {share.up_to * 100:.0f}%"
+        dots.append(Dot(row, "longer", share))
+    spec = _intervals(dots, share_axis("longer_preferred"), middle=CHANCE, form=".1%", row="length_difference")
+    return Figure("figure_length_bias", spec)
 
 
 def position_figure(position: PositionBias) -> Figure:
     """Return how often the earlier shown response is preferred, overall and by the two places."""
     dots = [Dot(word("all"), "earlier", position.earlier)]
-    dots += [Dot(_places(pair), "earlier", pair) for pair in position.pairs]
-    return Figure("figure_position_bias", _shares(dots, "earlier_preferred", "places"))
+    for pair in position.pairs:
+        places = f"{pair.earlier} | {pair.later} {word('of')} {pair.num_shown}"
+        dots.append(Dot(places if pair.num_shown is not None else word("more_shown", "more shown"), "earlier", pair))
+    spec = _intervals(dots, share_axis("earlier_preferred"), middle=CHANCE, form=".1%", row="places")
+    return Figure("figure_position_bias", spec)
 
 
 def author_figure(authors: AuthorStrengths) -> Figure:
@@ -230,8 +226,10 @@ def author_figure(authors: AuthorStrengths) -> Figure:
 
 def judge_table(judges: Mapping[str, JudgeQuality]) -> Table:
     """Return a row for each judge or kind: judgments, conflicts, agreement with others, and both biases."""
-    columns = ("judge", "judgments", "conflict_ratio", "interval", "agreement_with_others", "coverage_of_others")
-    columns = (*columns, "coverage_of_ranking", "earlier_preferred", "interval", "longer_preferred", "interval")
+    columns = (
+        *("judge", "judgments", "conflict_ratio", "interval", "agreement_with_others", "coverage_of_others"),
+        *("coverage_of_ranking", "earlier_preferred", "interval", "longer_preferred", "interval"),
+    )
     rows = [
         (
             name,
@@ -256,12 +254,12 @@ def agreement_table(agreement: AgreementSummary) -> Table:
     columns = ("raters", "agreement", "interval", "of_strict", "kappa", "interval", "pairs")
     rows = [
         (
-            " · ".join(pair.judges or pair.kinds or ()),
+            " · ".join(pair.judges or map(kind_word, pair.kinds or ())),
             percent(pair.agreement.value),
             spread(pair.agreement),
             percent(pair.agreement_of_strict.value),
             decimal(pair.kappa.value),
-            _ends(pair.kappa),
+            decimal_interval(pair.kappa),
             count(pair.agreement.n),
         )
         for pair in (*agreement.judges, *agreement.kinds)
@@ -269,34 +267,11 @@ def agreement_table(agreement: AgreementSummary) -> Table:
     return table(columns, rows)
 
 
-def percent_range(above: float, up_to: float) -> str:
-    """Return ``5 to 10%``."""
-    return f"{above * 100:.0f} {word('to')} {up_to * 100:.0f}%"
-
-
-def _places(pair: PlacedPair) -> str:
-    if pair.num_shown is None:
-        return word("more_shown", "more shown")
-    return f"{pair.earlier} | {pair.later} {word('of')} {pair.num_shown}"
-
-
-def _ends(estimate: Estimate) -> str:
-    return f"{decimal(estimate.low)} … {decimal(estimate.high)}" if estimate.low is not None else decimal(None)
-
-
-def _shares(dots: Sequence[Dot], title: str, row: str) -> Spec:
-    return _intervals(dots, share_axis(title), middle=CHANCE, form=".1%", row=row)
-
-
 def _intervals(dots: Sequence[Dot], axis: Spec, *, middle: float, form: str, row: str) -> Spec:
     """Return values with intervals in rows, as Vega-Lite: a dashed line at the middle, a rule and a point a row."""
     values = records(dots)
-    rows = {
-        "field": "row",
-        "type": "nominal",
-        "sort": [value["row"] for value in values],
-        "axis": row_axis(num_lines=1),
-    }
+    order = [value["row"] for value in values]
+    rows = {"field": "row", "type": "nominal", "sort": order, "axis": row_axis(num_lines=1)}
     across = {"type": "quantitative", "scale": {"zero": False}, "axis": axis}
     shown = {"y": rows, "tooltip": tooltip(row, form=form)}
     rule = {"type": "rule", "strokeWidth": 2, "color": STRONG, "opacity": 0.6}

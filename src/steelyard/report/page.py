@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from steelyard.evaluation.measure import measure_texts
-from steelyard.evaluation.tables import Grouped, Panel, Sentence, count
+from steelyard.evaluation.tables import Grouped, Panel, Sentence, count, word
 from steelyard.report.items import Packed, packed_text
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ LANGUAGES = ("en", "zh")
 _WORD = re.compile(r"@@([a-z0-9_]+)\|(.*?)@@", re.DOTALL)
 _FOLDER = files("steelyard.report") / "templates"
 _DEFINITION = "define_"
+COLON, COMMA = word("colon", ": "), word("comma", ", ")
+"""Punctuation between values: full-width in Chinese."""
 
 
 class Section(NamedTuple):

@@ -15,20 +15,14 @@ import msgspec
 
 from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.types import Case, Run
-from steelyard.evaluation.comparison import ComparisonSummary
 from steelyard.evaluation.items import ScoredItem
-from steelyard.evaluation.languages import LanguagesSummary
-from steelyard.evaluation.leaderboard import LeaderboardSummary
-from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.io.cases import encode_case, read_cases
 from steelyard.io.lines import read_lines
 from steelyard.io.progress import track
 from steelyard.io.run_folder import STARTED_FILE, file_hash, read_run
 from steelyard.io.tables import is_parquet
-from steelyard.ranking.resolution import ResolveSummary
 from steelyard.report.items import Key, is_simulated
 from steelyard.report.training_curves import CurvePoint
-from steelyard.training.config import TrainingSummary
 
 _BOM = b"\xef\xbb\xbf"
 Part = TypeVar("Part", bound=msgspec.Struct)
@@ -101,34 +95,12 @@ def of_stage(sources: Sequence[FinishedRun], stage: str) -> tuple[FinishedRun, .
     return tuple(source for source in sources if source.run.stage == stage)
 
 
-def summary_of(source: FinishedRun) -> EvaluationSummary:
-    """Return the summary of an evaluation. Raises RecordError if it is none."""
-    return _summary(source, EvaluationSummary)
-
-
-def comparison_of(source: FinishedRun) -> ComparisonSummary:
-    """Return the summary of a run of ``compare``. Raises RecordError for another one."""
-    return _summary(source, ComparisonSummary)
-
-
-def leaderboard_of(source: FinishedRun) -> LeaderboardSummary:
-    """Return the summary of a run of ``leaderboard``. Raises RecordError for another one."""
-    return _summary(source, LeaderboardSummary)
-
-
-def languages_of(source: FinishedRun) -> LanguagesSummary:
-    """Return the summary of a run of ``languages``. Raises RecordError for another one."""
-    return _summary(source, LanguagesSummary)
-
-
-def resolution_of(source: FinishedRun) -> ResolveSummary:
-    """Return the summary of a run of ``resolve``. Raises RecordError for another one."""
-    return _summary(source, ResolveSummary)
-
-
-def training_of(source: FinishedRun) -> TrainingSummary:
-    """Return the summary of a run of ``train``. Raises RecordError for another one."""
-    return _summary(source, TrainingSummary)
+def summary_of(source: FinishedRun, kind: type[Part]) -> Part:
+    """Return the summary of a run as a value of ``kind``. Raises RecordError if it is of another kind."""
+    try:
+        return msgspec.convert(source.run.summary, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise _misfit(error, Place(str(source.folder / "run.json"), path="summary")) from error
 
 
 def items_of(source: FinishedRun) -> Sequence[ScoredItem]:
@@ -223,11 +195,6 @@ def _name(folder: Path, sources: Sequence[FinishedRun]) -> str:
     return name if name not in taken else f"{folder.resolve().parent.name}/{name}"
 
 
-def _summary(source: FinishedRun, kind: type[Part]) -> Part:
-    place = Place(str(source.folder / "run.json"), path="summary")
-    return _converted(source.run.summary, kind, place)
-
-
 def _lines(source: FinishedRun, name: str, kind: type[Part]) -> Iterator[Part]:
     path = source.folder / name
     if name not in source.run.outputs and not path.is_file():
@@ -242,12 +209,5 @@ def _lines(source: FinishedRun, name: str, kind: type[Part]) -> Iterator[Part]:
             raise RecordError(f"the line is not JSON, or cut off ({error})", where=place) from error
 
 
-def _converted(value: object, kind: type[Part], place: Place) -> Part:
-    try:
-        return msgspec.convert(value, kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise _misfit(error, place) from error
-
-
 def _misfit(error: msgspec.ValidationError, place: Place) -> RecordError:
-    return RecordError(f"not what the report reads there: {error}", where=place)
+    return RecordError(f"the report cannot read this record: {error}", where=place)

@@ -91,17 +91,14 @@ def inspect_item(path: Path, item: str, options: InspectOptions = _DEFAULT, *, l
 def inspect_items(path: Path, item_filter: ItemFilter = _ALL, *, rule: Rule | None = None) -> ItemList:
     """Return a page of the items of a case file or of a finished run."""
     target = look_up(path)
-    listing = list_items(target.listed, item_filter, rule or target.rule)
     looked_up = [f"items: {file.path} ({file.role})" for file in target.listed]
     if target.others:
         looked_up.append(f"not listed, but looked in for --id: {', '.join(str(file.path) for file in target.others)}")
-    return ItemList(
+    return list_items(
+        target.listed,
+        item_filter,
+        rule or target.rule,
         opened_by=f"steelyard inspect {shlex.quote(str(path))}",
-        rows=listing.rows,
-        num_items=listing.num_items,
-        num_found=listing.num_found,
-        first=(item_filter.page - 1) * item_filter.limit + 1,
-        next_page=item_filter.page + 1 if item_filter.page * item_filter.limit < listing.num_found else None,
         looked_up=(*looked_up, *target.remarks),
     )
 
