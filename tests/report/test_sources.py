@@ -16,7 +16,7 @@ from steelyard.report.sources import (
     read_sources,
     summary_of,
 )
-from steelyard.training.summary import TrainingSummary
+from steelyard.training.config import TrainingSummary
 
 
 def test_every_kind_of_run_is_read(tmp_path):
