@@ -7,7 +7,7 @@ import tiny
 from steelyard.core.errors import ConfigError, FileError, RecordError
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import result_folder
-from steelyard.report.case_sources import choose_rule, find_scores, is_folder_model, look_up
+from steelyard.report.case_sources import choose_rule, find_scores, look_up
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.merge import merge
@@ -140,7 +140,7 @@ def test_the_model_of_a_run_is_the_folder_that_it_scored_with(cases, tmp_path):
     score(cases, tmp_path / "scored", model=model)
     target = look_up(tmp_path / "scored")
     assert target.model is not None
-    assert is_folder_model(target.model)
+    assert target.model.kind == "classifier"
     assert target.model.files == {"path": tmp_path / "model"}
     assert target.protocol is not None
     shutil.move(model, tmp_path / "elsewhere")

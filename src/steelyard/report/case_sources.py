@@ -18,7 +18,7 @@ from steelyard.evaluation.items import ScoredItem
 from steelyard.io.cases import placed_lines, read_cases
 from steelyard.io.rows import read_rows
 from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, file_hash, read_run
-from steelyard.plugins.reward_models import FOLDER_KIND, ModelChoice, choose_model
+from steelyard.plugins.reward_models import ModelChoice, choose_model
 from steelyard.ranking.judgment_table import (
     EVERYTHING,
     Aggregate,
@@ -206,11 +206,6 @@ def _rule(folder: Path, run: Run) -> Rule:
     if settings["aggregate"] == "dawid-skene":
         settings["aggregate"] = "majority"  # the fit of the whole file is not at hand for one case
     return resolve_config(Rule, settings, where=str(folder / RUN_FILE))
-
-
-def is_folder_model(model: ModelChoice) -> bool:
-    """Return whether the model is a trained one in a folder, whose tokens can be shown."""
-    return model.kind == FOLDER_KIND
 
 
 def find_scores(path: Path, case: Case, items: Path | None = None) -> tuple[CaseScores | None, str]:

@@ -7,7 +7,9 @@ from steelyard.evaluation.languages import LanguagesSummary, LanguageValues
 from steelyard.evaluation.marks import STRONG, Dot, Spec, framed, records, row_axis, tooltip, vertical_line
 from steelyard.evaluation.tables import (
     DASH,
+    PERCENT,
     Figure,
+    Form,
     Grouped,
     Panel,
     Sentence,
@@ -17,7 +19,6 @@ from steelyard.evaluation.tables import (
     percent,
     points,
     points_spread,
-    spread,
     table,
     word,
 )
@@ -25,6 +26,7 @@ from steelyard.report.leaderboard import rank_range
 from steelyard.report.page import Section
 
 _ROW_HEIGHT = 30
+_POINTS = Form(points, points_spread)
 
 
 def comparison_section(comparisons: Mapping[str, ComparisonSummary], evidence: Sequence[str]) -> Section:
@@ -70,14 +72,9 @@ def _model_table(summary: ComparisonSummary) -> Table:
         (
             model.name,
             rank_range(model.best_rank, model.worst_rank),
-            *((percent(model.value.value), spread(model.value)) if _has_headline(summary) else ()),
-            percent(model.accuracy.value),
-            spread(model.accuracy),
-            *(
-                (DASH, DASH)
-                if model.exact_match is None
-                else (percent(model.exact_match.value), spread(model.exact_match))
-            ),
+            *(PERCENT.cells(model.value) if _has_headline(summary) else ()),
+            *PERCENT.cells(model.accuracy),
+            *PERCENT.cells(model.exact_match),
         )
         for model in summary.models
     ]
@@ -89,18 +86,10 @@ def _difference_table(summary: ComparisonSummary) -> Table:
     rows = [
         (
             _title(difference),
-            *(
-                (points(difference.ranked.value), points_spread(difference.ranked), _p_value(difference.p_ranked))
-                if _has_headline(summary)
-                else ()
-            ),
-            points(difference.accuracy.value),
-            points_spread(difference.accuracy),
-            _p_value(difference.p_accuracy_corrected),
+            *((*_POINTS.cells(difference.ranked), _p_value(difference.p_ranked)) if _has_headline(summary) else ()),
+            *(*_POINTS.cells(difference.accuracy), _p_value(difference.p_accuracy_corrected)),
             points(difference.detectable),
-            points(difference.exact_match.value),
-            points_spread(difference.exact_match),
-            _p_value(difference.p_exact_match_corrected),
+            *(*_POINTS.cells(difference.exact_match), _p_value(difference.p_exact_match_corrected)),
         )
         for difference in summary.comparisons
     ]
@@ -195,8 +184,7 @@ def _language_table(summary: LanguagesSummary) -> Table:
     rows = [
         (
             name,
-            percent(values.overall.value),
-            spread(values.overall),
+            *PERCENT.cells(values.overall),
             *_drop_cells(values),
             decimal(None if values.kappa is None else values.kappa.value),
         )
@@ -210,4 +198,4 @@ def _drop_cells(values: LanguageValues) -> tuple[str, str, str]:
     drop = values.drop
     if drop is None or drop.absolute.value is None:
         return DASH, DASH, DASH if drop is None else percent(drop.relative.value)
-    return points(drop.absolute.value), points_spread(drop.absolute), percent(drop.relative.value)
+    return *_POINTS.cells(drop.absolute), percent(drop.relative.value)

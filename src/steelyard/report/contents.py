@@ -104,7 +104,7 @@ def page_of(data: ReportData, *, title: str | None, language: str, budget: int, 
 
 def _by_name(summaries: Sequence[EvaluationSummary], sources: Sequence[FinishedRun]) -> dict[str, EvaluationSummary]:
     """Return the evaluations under their model's name; those of one model also name their run."""
-    names = [_model_name(summary.model) or source.name for summary, source in zip(summaries, sources, strict=True)]
+    names = [_last_part(summary.model) or source.name for summary, source in zip(summaries, sources, strict=True)]
     unique = [
         name if names.count(name) == 1 else f"{name} ({source.name})"
         for name, source in zip(names, sources, strict=True)
@@ -112,8 +112,8 @@ def _by_name(summaries: Sequence[EvaluationSummary], sources: Sequence[FinishedR
     return dict(zip(unique, summaries, strict=True))
 
 
-def _model_name(path: str) -> str:
-    """Return the last part of a model's path."""
+def _last_part(path: str) -> str:
+    """Return the last part of a path of any system."""
     return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
 
 
@@ -177,7 +177,7 @@ def counts_line(name: str, counts: Counts) -> str:
 
 def protocol(name: str, run: Run) -> Protocol:
     """Return the run's settings, seed, inputs, versions, counts and time. Of a path only the last part is shown."""
-    files = [(role, _last_part(source.path), source.sha256) for role, source in run.inputs.items()]
+    files = [(role, _without_folders(source.path), source.sha256) for role, source in run.inputs.items()]
     written = [(word("output"), output, sha256) for output, sha256 in run.outputs.items()]
     settings = [(key, value) for key, value in _flat(run.config) if key != "seed"]
     whole = [(word("seed"), str(run.seed) if run.seed is not None else word("no_seed"))]
@@ -207,10 +207,10 @@ def _flat(settings: Mapping[str, object], prefix: str = "") -> list[tuple[str, s
         if isinstance(value, Mapping) and value:
             rows += _flat(value, f"{prefix}{key}.")
         else:
-            rows.append((prefix + key, _last_part(value) if isinstance(value, str) else str(value)))
+            rows.append((prefix + key, _without_folders(value) if isinstance(value, str) else str(value)))
     return rows
 
 
-def _last_part(path: str) -> str:
-    is_absolute = path.startswith(("/", "\\")) or path[1:3] == ":\\"
-    return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1] if is_absolute else path
+def _without_folders(value: str) -> str:
+    """Return the last part of an absolute path, another text as it is: a page must not show a user's folders."""
+    return _last_part(value) if value.startswith(("/", "\\")) or value[1:3] == ":\\" else value

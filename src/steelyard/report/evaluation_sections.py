@@ -88,15 +88,16 @@ def _group_table(model: Named, group: str) -> Table:
 
 def evaluation_cards(name: str, summary: EvaluationSummary) -> tuple[Card, ...]:
     """Return the benchmark's headline if it has one, accuracy, exact match, and the lead over the best baseline."""
-    cards: list[Card] = []
-    if summary.overall is not None:
-        below = _interval_and_n(summary.overall, "prompts")
-        cards.append(Card(word("bench_overall"), percent(summary.overall.value), below, "", name))
-    below = _interval_and_n(summary.accuracy, "pairs")
-    cards.append(Card(word("accuracy"), percent(summary.accuracy.value), below, "", name))
-    if summary.exact_match is not None:
-        below = _interval_and_n(summary.exact_match, "prompts")
-        cards.append(Card(word("exact_match"), percent(summary.exact_match.value), below, "", name))
+    values = (
+        ("bench_overall", summary.overall, "prompts"),
+        ("accuracy", summary.accuracy, "pairs"),
+        ("exact_match", summary.exact_match, "prompts"),
+    )
+    cards = [
+        Card(word(title), percent(estimate.value), _interval_and_n(estimate, unit), "", name)
+        for title, estimate, unit in values
+        if estimate is not None
+    ]
     best = best_baseline(summary.baselines)
     if best is not None and summary.baselines[best].difference.value is not None:
         difference = summary.baselines[best].difference

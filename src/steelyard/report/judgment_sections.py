@@ -17,6 +17,8 @@ from steelyard.evaluation.marks import (
     vertical_line,
 )
 from steelyard.evaluation.tables import (
+    DECIMAL,
+    PERCENT,
     Figure,
     Grouped,
     Mark,
@@ -24,10 +26,7 @@ from steelyard.evaluation.tables import (
     Sentence,
     Table,
     count,
-    decimal,
-    decimal_interval,
     percent,
-    spread,
     table,
     word,
 )
@@ -234,15 +233,12 @@ def judge_table(judges: Mapping[str, JudgeQuality]) -> Table:
         (
             name,
             count(quality.num_judgments),
-            percent(quality.conflict_ratio.value),
-            spread(quality.conflict_ratio),
+            *PERCENT.cells(quality.conflict_ratio),
             percent(quality.others.agreement.value),
             percent(quality.others.coverage.value),
             percent(quality.ranking.coverage.value),
-            percent(quality.position.earlier.value),
-            spread(quality.position.earlier),
-            percent(quality.length.longer.value),
-            spread(quality.length.longer),
+            *PERCENT.cells(quality.position.earlier),
+            *PERCENT.cells(quality.length.longer),
         )
         for name, quality in judges.items()
     ]
@@ -255,11 +251,9 @@ def agreement_table(agreement: AgreementSummary) -> Table:
     rows = [
         (
             " · ".join(pair.judges or map(kind_word, pair.kinds or ())),
-            percent(pair.agreement.value),
-            spread(pair.agreement),
+            *PERCENT.cells(pair.agreement),
             percent(pair.agreement_of_strict.value),
-            decimal(pair.kappa.value),
-            decimal_interval(pair.kappa),
+            *DECIMAL.cells(pair.kappa),
             count(pair.agreement.n),
         )
         for pair in (*agreement.judges, *agreement.kinds)

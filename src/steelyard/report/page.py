@@ -174,6 +174,9 @@ def page_strings() -> Strings:
 def render(page: Page) -> str:
     """Return the HTML text. It loads no script, style, font or picture, and its policy forbids to."""
     strings = page_strings()
+    is_whole = page.packed.num_whole == len(page.packed.lines)
+    sizes = {"whole": count(page.packed.num_whole), "all": count(len(page.packed.lines))}
+    defined = [key.removeprefix(_DEFINITION) for key in measure_texts() if key.startswith(_DEFINITION)]
     figures = [panel.figure.spec for section in page.sections for panel in section.panels if panel.figure]
     scripts = [*([_vega()] if figures else []), *map(read_template, ("page.js", "graph.js", "items.js"))]
     return (
@@ -181,8 +184,8 @@ def render(page: Page) -> str:
         .from_string(read_template("page.html"))
         .render(
             page=page,
-            terms=_terms(),
-            left_out=_left_out(page.packed),
+            terms=["accuracy", "exact_match", "interval_95", *defined, "conflict_ratio", "tier"],
+            left_out=None if is_whole else Sentence("say_left_out", sizes),
             styles=code_markup(read_template("page.css")),
             scripts=[code_markup(script) for script in scripts],
             hashes=[script_hash(script) for script in scripts],
@@ -192,19 +195,6 @@ def render(page: Page) -> str:
             pages=page.packed.pages,
         )
     )
-
-
-def _terms() -> list[str]:
-    """The words that the page defines: of the headline, of every measure that defines some, and of judgments."""
-    of_measures = [key.removeprefix(_DEFINITION) for key in measure_texts() if key.startswith(_DEFINITION)]
-    return ["accuracy", "exact_match", "interval_95", *of_measures, "conflict_ratio", "tier"]
-
-
-def _left_out(packed: Packed) -> Sentence | None:
-    """Return how many items are in the page as a whole, where some are not."""
-    if packed.num_whole == len(packed.lines):
-        return None
-    return Sentence("say_left_out", {"whole": count(packed.num_whole), "all": count(len(packed.lines))})
 
 
 @functools.cache  # the bundle is the same for every page, and takes seconds to make

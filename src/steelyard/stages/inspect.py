@@ -15,9 +15,9 @@ from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Case, JsonObject, Meta
 from steelyard.networks.answer_tokens import ShownAnswer, shown_answers
-from steelyard.plugins.reward_models import ModelChoice, choose_model
+from steelyard.plugins.reward_models import FOLDER_KIND, ModelChoice, choose_model
 from steelyard.report.case_analysis import analyze_case
-from steelyard.report.case_sources import Rule, Target, find_scores, is_folder_model, look_up
+from steelyard.report.case_sources import Rule, Target, find_scores, look_up
 from steelyard.report.item_list import ItemFilter, ItemList, find_item, list_items
 from steelyard.report.item_page import ItemPage
 
@@ -112,9 +112,9 @@ def _tokens(target: Target, options: InspectOptions, case: Case) -> ShownTokens:
             raise ConfigError("no model is known here, so there are no tokens", do="name one: --model FOLDER")
         return ShownTokens()
     if chosen is None and not options.with_tokens:
-        hint = (f"tokens: --tokens shows what the model {model.name} reads",) if is_folder_model(model) else ()
+        hint = (f"tokens: --tokens shows what the model {model.name} reads",) if model.kind == FOLDER_KIND else ()
         return ShownTokens(remarks=hint)
-    if not is_folder_model(model):
+    if model.kind != FOLDER_KIND:
         raise ConfigError(
             f"what a model of kind {model.kind!r} reads cannot be shown", allowed="the folder of a trained model"
         )
