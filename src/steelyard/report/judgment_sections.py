@@ -111,7 +111,7 @@ def conflict_figure(conflicts: ConflictTables) -> Figure:
         {"field": "row", "title": word("group")},
         {"field": "ratio", "title": word("conflict_ratio"), "format": ".1%"},
         {"field": "strict", "title": word("of_strict"), "format": ".1%"},
-        {"field": "n", "title": word("judgments"), "format": ","},
+        {"field": "n", "title": word("judged"), "format": ","},
     ]
     layers = [
         {
@@ -138,7 +138,7 @@ def _divisions(conflicts: ConflictTables) -> dict[str, dict[str, Conflicts]]:
 def _conflict_table(groups: Mapping[str, Conflicts]) -> Table:
     columns = (
         *("group", "conflict_ratio", "of_strict", "mean_per_prompt", "prompts_with_conflict", "pairs_ordered"),
-        *("judgments", "conflicting", "ties", "unreadable", "prompts"),
+        *("judged", "conflicting", "ties", "unreadable", "prompts"),
     )
     rows = [
         (
@@ -226,7 +226,7 @@ def author_figure(authors: AuthorStrengths) -> Figure:
 def judge_table(judges: Mapping[str, JudgeQuality]) -> Table:
     """Return a row for each judge or kind: judgments, conflicts, agreement with others, and both biases."""
     columns = (
-        *("judge", "judgments", "conflict_ratio", "interval", "agreement_with_others", "coverage_of_others"),
+        *("judge", "judged", "conflict_ratio", "interval", "agreement_with_others", "coverage_of_others"),
         *("coverage_of_ranking", "earlier_preferred", "interval", "longer_preferred", "interval"),
     )
     rows = [

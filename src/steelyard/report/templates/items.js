@@ -71,7 +71,7 @@
     const cells = [
       make("td", {}, make("button", { class: "open", type: "button" },
         item.preview ? make("span", { class: "preview", dir: "auto", lang: tag(item.language) }, item.preview) : null, make("bdi", { class: "id" }, item.id))),
-      make("td", { dir: "auto" }, item.category || "–"), make("td", {}, item.language || "–"),
+      make("td", { dir: "auto" }, ...breakable(item.category || "–")), make("td", {}, item.language || "–"),
     ];
     if (models.length) {
       const meter = own && own[0] ? make("span", { class: "meter" }, make("i", { style: `width:${(100 * own[1]) / own[0]}%` })) : null;
@@ -95,6 +95,7 @@
   const turn = (by) => { state.page += by; showRows(); browser.scrollIntoView({ block: "start" }); };
   const before = make("button", { type: "button", onclick: () => turn(-1) }, "←"), after = make("button", { type: "button", onclick: () => turn(1) }, "→");
 
+  const breakable = (name) => name.split(/(?<=_)/).flatMap((part) => [part, make("wbr")]); // after each underscore
   const heading = (name, width) => {
     const sort = state.sort === name ? (state.isDown ? "descending" : "ascending") : "none";
     const press = () => { state.isDown = state.sort === name ? !state.isDown : false; state.sort = name; showControls(); update(); };
@@ -148,9 +149,9 @@
     return make("div", { class: "judgments" }, make("table", {}, make("tbody", {}, ...detail.judgments.map(([left, right, verdict, judge, kind, reason]) =>
       make("tr", { class: verdict !== "none" && verdict !== "tie" && cyclic.has(`${left}\u001f${right}`) ? "cycle" : null },
         make("td", {}, `${letters.get(left) || left} ${sign[verdict]} ${letters.get(right) || right}`),
-        make("td", { dir: "auto" }, judge), make("td", {}, kind), make("td", { dir: "auto", class: "dim" }, reason || ""))))));
+        make("td", { dir: "auto" }, judge), make("td", {}, word(`kind_${kind}`, kind)), make("td", { dir: "auto", class: "dim" }, reason || ""))))));
   };
-  const rankings = (detail, letters) => detail.rankings.map((one) => make("p", {}, make("span", { class: "dim" }, `${one.names.join(", ")}: `),
+  const rankings = (detail, letters) => detail.rankings.map((one) => make("p", {}, make("span", { class: "dim" }, one.names.join(word("comma")) + word("colon")),
     make("bdi", {}, one.tiers.map((tier) => tier.map((id) => letters.get(id) || id).join(" = ")).join("  >  "))));
 
   const aside = (detail, tiers, letters) => {
