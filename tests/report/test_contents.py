@@ -67,7 +67,7 @@ def test_simulated_data_are_said_to_be(tmp_path):
     assert not page([resolve_run(tmp_path / "b", cases, simulated=False)]).is_simulated
 
 
-def test_what_evaluate_measures_beside_accuracy_has_a_section_in_both_languages(tmp_path):
+def test_what_evaluate_measures_other_measures_has_a_section_in_both_languages(tmp_path):
     ratings = tuple(Rating(response=name, rater="r", kind="human", dimension="d", value=1) for name in "abc")
     said = [judgment("a>b", judge=name) for name in ("ann", "bob")]
     shared = {"ranking": (("a",), ("b",), ("c",)), "ratings": ratings}

@@ -90,7 +90,7 @@ def test_the_outvoted_are_told():
             ("a>b",),
             (("b",), ("a",)),
             ["", "TIERS  from the judgments, R", "  1  A", "  2  B", "  -  C D  (not ranked)",
-             "  the file's ranking is another:", "  1  B", "  2  A", "  -  C D  (not ranked)"],
+             "  the file has a different ranking:", "  1  B", "  2  A", "  -  C D  (not ranked)"],
         ),
     ],
 )  # fmt: skip

@@ -34,7 +34,7 @@ FULL = evaluation_summary(
 
 def test_one_model_has_its_panels_in_order():
     section = measures_section({"m": FULL}, ["evidence"])
-    keys = ("beside_accuracy", "choices_by_group", "tie_policies", "calibration", "reward_statistics", "best_of_n")
+    keys = ("other_measures", "choices_by_group", "tie_policies", "calibration", "reward_statistics", "best_of_n")
     assert [panel.title for panel in section.panels] == [word(key) for key in keys]
     assert (section.anchor, section.evidence) == ("more_measures", ("evidence",))
     assert [part.by for part in section.panels[1].tables] == ["category", "language"]

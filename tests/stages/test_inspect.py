@@ -47,7 +47,7 @@ def test_an_item_that_only_the_input_has_is_found_there(cases, tmp_path):
     resolve(cases, tmp_path / "resolved")
     write_cases(tmp_path / "resolved" / "cases.jsonl", [case("other")])
     page = inspect_item(tmp_path / "resolved", "p1")
-    assert page.looked_up[0] == f"item: case 2 of {cases} (read by resolve as cases, as it is now)"
+    assert page.looked_up[0] == f"item: case 2 of {cases} (read by resolve as cases, hash not checked)"
 
 
 def test_scores_of_the_run_and_given_ones_stand_beside_each_other(cases, tmp_path):

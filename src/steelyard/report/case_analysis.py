@@ -32,7 +32,7 @@ class Arrow(NamedTuple):
 class Cycle(NamedTuple):
     """Responses that beat one another in a circle: all of them share a tier.
 
-    ``circle`` is a shortest one, which begins and ends with the same response; ``signs`` stand between its members.
+    ``circle`` is a shortest one, which begins and ends with the same response; ``signs`` lie between them.
     ``judgments`` are the positions in the case of the strict judgments between the cycle's responses.
     """
 

@@ -97,7 +97,7 @@ class Target(NamedTuple):
 def look_up(path: Path) -> Target:
     """Return the sources behind a case file or a finished run.
 
-    Raises FileError for a folder without a finished run, and for a run whose cases are nowhere any more.
+    Raises FileError for a folder without a finished run, and for a run whose case files are gone.
     """
     if not path.is_dir():
         return Target(path, (CaseFile(path, "the case file"),))
@@ -154,7 +154,7 @@ def _read(folder: Path, run: Run, *, is_checked: bool) -> tuple[tuple[CaseFile, 
             remarks.append(f"{path} has CHANGED since {run.stage} read it")
         bench = None if _holds_cases(path) else _bench(folder, run, role)
         if bench is not None or _holds_cases(path):
-            unchecked = "" if is_checked else ", as it is now"
+            unchecked = "" if is_checked else ", hash not checked"
             files.append(CaseFile(path, f"read by {run.stage} as {role}{unchecked}", bench))
     return tuple(files), remarks
 
@@ -195,7 +195,7 @@ def _model(folder: Path, run: Run) -> tuple[ModelChoice | None, list[str]]:
     places = (Path(source.path), folder.parent / Path(source.path).name)
     path = next((place for place in places if place.exists()), None)
     if path is None:
-        return None, [f"{source.path}, the model of the run, is gone: --model FOLDER shows what another one reads"]
+        return None, [f"{source.path}, the model of the run, is gone; --model FOLDER shows the tokens of another model"]
     return ModelChoice(kind, path.name, dict(run.config["model"]), {"path": path}), []
 
 
@@ -204,7 +204,7 @@ def _rule(folder: Path, run: Run) -> Rule:
         return Rule()
     settings = {key: run.config[key] for key in ("only", "aggregate")}
     if settings["aggregate"] == "dawid-skene":
-        settings["aggregate"] = "majority"  # the fit of the whole file is not at hand for one case
+        settings["aggregate"] = "majority"  # one case has no fit of the judges: that takes the whole file
     return resolve_config(Rule, settings, where=str(folder / RUN_FILE))
 
 

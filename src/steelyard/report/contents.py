@@ -212,5 +212,5 @@ def _flat(settings: Mapping[str, object], prefix: str = "") -> list[tuple[str, s
 
 
 def _without_folders(value: str) -> str:
-    """Return the last part of an absolute path, another text as it is: a page must not show a user's folders."""
+    """Return the last part of an absolute path, any other text unchanged: a page must not show a user's folders."""
     return _last_part(value) if value.startswith(("/", "\\")) or value[1:3] == ":\\" else value

@@ -205,7 +205,7 @@ def _against(name: str, baseline: Baseline) -> Sentence:
         "interval": points_spread(difference),
     }
     if difference.low is None or difference.high is None:
-        return Sentence("say_beside", values)
+        return Sentence("say_best_baseline", values)
     return Sentence({"good": "say_ahead", "bad": "say_behind", "": "say_undecided"}[tone_of(difference)], values)
 
 
@@ -236,7 +236,7 @@ def _panels(summary: EvaluationSummary) -> list[Panel]:
     columns = [column for measure, value in summary.measured() if (column := measure.group_column(value)) is not None]
     policies = None if summary.policies is None else policy_table(summary.policies)
     tables = {
-        "beside_accuracy": {"": measure_table(rows)},
+        "other_measures": {"": measure_table(rows)},
         "choices_by_group": {
             "category": group_means_table(columns, [column.means.by_category for column in columns]),
             "language": group_means_table(columns, [column.means.by_language for column in columns]),

@@ -57,7 +57,7 @@ def judgment_lines(analysis: CaseAnalysis, width: int) -> list[Line]:
     """Return the graph of the judgments, what its signs mean, and the judgments that could not be read."""
     judgments = analysis.case.judgments
     if not judgments:
-        return [*heading("JUDGMENTS", width), *text_lines("none", width, style="quiet", indent=INDENT)]
+        return [*heading("JUDGMENTS", width), *_note("none", width)]
     lines = [
         *heading("JUDGMENTS", width, remark="who beats whom"),
         *legend(analysis, width),
@@ -142,7 +142,7 @@ def _drawn(arrow: Arrow, columns: Sequence[str], spacing: int) -> Line:
     for column in range(len(columns)):
         at = {low: left, high: right}.get(column, crossing if low < column < high else "│")
         drawn += at + (stroke if low <= column < high else " ") * (spacing - 1)
-    # An arrowhead stands before the column that it points at, whose own line goes on.
+    # An arrowhead is drawn before the column that it points at, whose vertical line continues.
     if outcome == ">":
         drawn = f"{drawn[: high * spacing - 1]}>│{drawn[high * spacing + 1 :]}"
     elif outcome == "<":
@@ -170,7 +170,7 @@ def cycle_lines(analysis: CaseAnalysis, width: int) -> list[Line]:
             lines += _judgment(analysis, analysis.case.judgments[position], width)
         if len(cycle.judgments) > MOST_JUDGMENTS:
             more = len(cycle.judgments) - MOST_JUDGMENTS
-            lines += text_lines(f"… {more} more: --json has them all", width, style="quiet", indent=INDENT)
+            lines += _note(f"… {more} more: --json has them all", width)
     outvoted = analysis.num_conflicting - sum(len(cycle.judgments) for cycle in analysis.cycles)
     if outvoted:
         lines += text_lines(
@@ -181,23 +181,20 @@ def cycle_lines(analysis: CaseAnalysis, width: int) -> list[Line]:
 
 def tier_lines(analysis: CaseAnalysis, width: int, *, rule: str) -> list[Line]:
     """Return the tiers of the judgments by ``rule``, and the ranking of the file where it differs."""
-    ranking = analysis.case.ranking
+    if analysis.ranking is None:
+        return [*heading("TIERS", width), *_note("none: no judgment, no ranking", width)]
     if analysis.tiers is None:
-        if ranking is None:
-            return [
-                *heading("TIERS", width),
-                *text_lines("none: no judgment, no ranking", width, style="quiet", indent=INDENT),
-            ]
-        return [*heading("TIERS", width, remark="the ranking given by the file"), *_tiers(analysis, ranking, width)]
-    lines = [*heading("TIERS", width, remark=f"from the judgments, {rule}"), *_tiers(analysis, analysis.tiers, width)]
-    if ranking is None:
         return [
-            *lines,
-            *text_lines("the file has no ranking: see steelyard resolve", width, style="quiet", indent=INDENT),
+            *heading("TIERS", width, remark="the ranking given by the file"),
+            *_tiers(analysis, analysis.ranking, width),
         ]
+    lines = [*heading("TIERS", width, remark=f"from the judgments, {rule}"), *_tiers(analysis, analysis.tiers, width)]
+    ranking = analysis.case.ranking
+    if ranking is None:
+        return [*lines, *_note("the file has no ranking: see steelyard resolve", width)]
     if [set(tier) for tier in ranking] == [set(tier) for tier in analysis.tiers]:
-        return [*lines, *text_lines("the file's ranking is the same", width, style="quiet", indent=INDENT)]
-    lines += text_lines("the file's ranking is another:", width, style="bad", indent=INDENT)
+        return [*lines, *_note("the file's ranking is the same", width)]
+    lines += text_lines("the file has a different ranking:", width, style="bad", indent=INDENT)
     return [*lines, *_tiers(analysis, ranking, width)]
 
 
@@ -234,7 +231,7 @@ def score_lines(analysis: CaseAnalysis, scored: CaseScores, width: int) -> list[
         start = f"{INDENT}{analysis.labels.get(name, '?')}  {_tier(analysis, name)}  "
         lines += hanging([Span(start)], f"{_NOT_SCORED}: {reason}", width, style="bad")
     if num_above:
-        lines += text_lines("! not below an answer of a better tier", width, style="quiet", indent=INDENT)
+        lines += _note("! not below an answer of a better tier", width)
     return [*lines, *_outcome(scored.outcome, width)]
 
 
@@ -252,6 +249,10 @@ def _outcome(outcome: ScoredItem | None, width: int) -> list[Line]:
     tied = f"{outcome.num_tied} tied" if outcome.num_tied else ""
     parts = [f"{outcome.num_correct} of {outcome.num_pairs} pairs right", tied, exact]
     return joined_lines(parts, width, indent=INDENT)
+
+
+def _note(text: str, width: int) -> list[Line]:
+    return text_lines(text, width, style="quiet", indent=INDENT)
 
 
 def _tier(analysis: CaseAnalysis, name: str) -> str:

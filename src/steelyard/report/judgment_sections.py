@@ -53,7 +53,7 @@ def conflict_section(summaries: Mapping[str, ResolveSummary], evidence: Sequence
 
 
 def kind_word(kind: str) -> str:
-    """Return the word for a kind of judge (human, llm, model); a kind of another name is its own word."""
+    """Return the word for a kind of judge (human, llm, model); another name is its own word."""
     return word(f"kind_{kind}", kind)
 
 

@@ -98,7 +98,7 @@ class Strings:
         return _in_all_languages({language: self.translate(text, language) for language in LANGUAGES})
 
     def word(self, key: str) -> "Markup":
-        """Return a word as safe HTML in all languages; a name that is not in the table stands as it is."""
+        """Return a word as safe HTML in all languages; a name that is not in the table is unchanged."""
         return _in_all_languages(self.table.get(key, dict.fromkeys(LANGUAGES, key)))
 
     def sentence(self, sentence: Sentence) -> "Markup":
@@ -145,7 +145,7 @@ def read_template(name: str) -> str:
 
 
 def code_markup(code: str) -> "Markup":
-    """Return a script or style of the package as it is written into a page, unescaped."""
+    """Return a script or style of the package for a page, unescaped."""
     from markupsafe import Markup
 
     assert not re.search("</(script|style)", code), "the code would end its element"

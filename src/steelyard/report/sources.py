@@ -153,7 +153,7 @@ def _known_cases(path: Path) -> KnownCases:
     keys: list[Key] = []
     has_simulated = False
     # The rows of a Parquet file cannot be read one by one: they are stored as lines.
-    copy = TemporaryFile() if is_parquet(path) else None  # noqa: SIM115 (whoever reads the lines closes it)
+    copy = TemporaryFile() if is_parquet(path) else None  # noqa: SIM115 (StoredLines closes it)
     for case in track(read_cases(path), f"reading {path.name}"):
         keys.append(case.key)
         has_simulated = has_simulated or is_simulated(case)

@@ -99,11 +99,7 @@ def loss_figure(curves: Mapping[str, Sequence[CurvePoint]]) -> Figure | None:
     if not values:
         return None
     marks = model_marks(list(curves))
-    tips = [
-        {"field": "step", "title": word("step"), "format": ","},
-        {"field": "loss", "title": word("loss"), "format": ".4f"},
-        {"field": "smoothed", "title": word("smoothed"), "format": ".4f"},
-    ]
+    tips = [_tip("step", "step", ","), _tip("loss", "loss", ".4f"), _tip("smoothed", "smoothed", ".4f")]
     axis = {"title": word("loss"), "tickCount": 5}
     layers = [
         _line({"type": "line", "strokeWidth": 1, "opacity": 0.3}, "loss", axis, marks),
@@ -125,11 +121,7 @@ def held_out_figure(curves: Mapping[str, Sequence[CurvePoint]]) -> Figure | None
     if not values:
         return None
     marks = model_marks(list(curves))
-    tips = [
-        {"field": "step", "title": word("step"), "format": ","},
-        {"field": "value", "title": word("accuracy"), "format": ".1%"},
-        {"field": "n", "title": word("pairs"), "format": ","},
-    ]
+    tips = [_tip("step", "step", ","), _tip("value", "accuracy", ".1%"), _tip("n", "pairs", ",")]
     axis = {"title": word("held_out_accuracy"), "format": ".0%", "tickCount": 5}
     chance = {"type": "rule", "strokeDash": [4, 4], "color": "var(--muted)", "aria": False}
     layers: list[Spec] = [
@@ -143,6 +135,10 @@ def held_out_figure(curves: Mapping[str, Sequence[CurvePoint]]) -> Figure | None
     ]
     spec = {**framed(layers, 240), "data": {"values": values}}
     return Figure("figure_held_out", spec, marks if len(marks) > 1 else ())
+
+
+def _tip(field: str, title: str, form: str) -> Spec:
+    return {"field": field, "title": word(title), "format": form}
 
 
 def _line(mark: Spec, field: str, axis: Spec, marks: Sequence[Mark], tips: Sequence[Spec] = ()) -> Spec:

@@ -1,5 +1,5 @@
 "use strict";
-// The judgments of one prompt as a drawing: tiers from the top, arrows from better to worse, cycles in their own colour.
+// The judgments of one prompt as a drawing: tiers from the top, arrows from better to worse, cycles in red.
 const Graph = (() => {
   const WIDTH = 380, RADIUS = 17;
   const make = (name, attributes, ...children) => {
@@ -9,8 +9,8 @@ const Graph = (() => {
     return node;
   };
 
-  // Where each response stands: a band for every tier, and in it one point, two side by side, or a ring.
-  // Lone ones stand apart from those above and below, so that no arrow runs through a third response.
+  // Place the responses: a band for every tier, and in it one point, two next to each other, or a ring.
+  // Single responses are shifted against those above and below, so that no arrow runs through a third response.
   const LONE = [0, 96, -96, 48, -48, 118, -118];
   const layout = (tiers, loose) => {
     const places = new Map(), bands = [];
@@ -58,8 +58,8 @@ const Graph = (() => {
     const bow = span > 1 && Math.abs(from.x - to.x) < 40 ? 34 + 24 * span : span > 1 ? 18 : 0;
     const kinds = [[numFirst, from, to], [numSecond, to, from]].filter(([number]) => number);
     const apart = kinds.length + (numTies ? 1 : 0) > 1 ? 16 : 0;
-    const told = `${letters.get(first)} > ${letters.get(second)}: ${numFirst}, ${letters.get(second)} > ${letters.get(first)}: ${numSecond}, =: ${numTies}`;
-    group.append(make("title", {}, told));
+    const counts = `${letters.get(first)} > ${letters.get(second)}: ${numFirst}, ${letters.get(second)} > ${letters.get(first)}: ${numSecond}, =: ${numTies}`;
+    group.append(make("title", {}, counts));
     for (const [number, start, end] of kinds) {
       const width = 1.3 + 0.9 * (number - 1), bend = start === from ? bow + apart : apart - bow;
       const drawn = arrow(start, end, bend, Math.min(width, 5));
@@ -72,8 +72,8 @@ const Graph = (() => {
     return group;
   };
 
-  // `letters` names the responses by id; `beside` gives the small text at each (a score), `choose` is called with an id.
-  const draw = ({ tiers, edges, ids, letters, beside, choose, label }) => {
+  // `letters` names the responses by id; `caption` gives the small text next to each (a score), `choose` is called with an id.
+  const draw = ({ tiers, edges, ids, letters, caption, choose, label }) => {
     const ranked = new Set(tiers.flat());
     const loose = ids.filter((id) => !ranked.has(id));
     const { places, bands, height } = layout(tiers, loose);
@@ -88,7 +88,7 @@ const Graph = (() => {
       const node = make("g", { class: place.band === 0 && ranked.has(id) ? "node first" : "node" },
         make("title", {}, id), make("circle", { cx: place.x, cy: place.y, r: RADIUS }),
         make("text", { class: "name", x: place.x, y: place.y }, letters.get(id)),
-        make("text", { class: `small score-text ${side < 0 ? "before" : "after"}`, x: place.x + side * (RADIUS + 6), y: place.y }, beside(id)));
+        make("text", { class: `small score-text ${side < 0 ? "before" : "after"}`, x: place.x + side * (RADIUS + 6), y: place.y }, caption(id)));
       node.addEventListener("click", () => choose(id));
       picture.append(node);
     }

@@ -37,7 +37,7 @@
     return wholes.get(page)[position];
   };
 
-  // Languages in the data's own codes (BCP 47 or FLORES) as what a browser picks glyphs and voices by.
+  // Language codes of the data (BCP 47 or FLORES) as the tags by which a browser chooses glyphs and voices.
   const SHORT = { zho: "zh", jpn: "ja", kor: "ko", arb: "ar", heb: "he", hin: "hi", eng: "en", pes: "fa" };
   const tag = (code) => code ? code.replace("_", "-").replace(/^[a-z]{3}/, (three) => SHORT[three] || three) : null;
 
@@ -102,7 +102,7 @@
     return make("th", { scope: "col", "aria-sort": sort, style: width ? `width:${width}` : null }, make("button", { type: "button", onclick: press }, word(name === "at" ? "prompt" : name)));
   };
   const select = (name, all, options) => make("select", { "aria-label": all, onchange: (event) => { state[name] = event.target.value; update(); } },
-    make("option", { value: "" }, all), ...options.map(([value, said]) => make("option", { value, selected: state[name] === value }, said)));
+    make("option", { value: "" }, all), ...options.map(([value, label]) => make("option", { value, selected: state[name] === value }, label)));
   const values = (name) => [...new Set(items.map((item) => item[name]).filter(Boolean))].sort().map((value) => [value, value]);
   const filters = make("div", { class: "filters" });
   const showControls = () => {
@@ -125,7 +125,7 @@
     given.split(/```[^\n`]*\n([^]*?)```\n?/).forEach((part, at) => part && place.append(at % 2 ? make("pre", { dir: "ltr" }, part.replace(/\n$/, "")) : part));
     return place;
   };
-  const chip = (said, kind) => make("span", { class: `chip ${kind || ""}` }, make("bdi", {}, said));
+  const chip = (label, kind) => make("span", { class: `chip ${kind || ""}` }, make("bdi", {}, label));
   const number = (value) => (value === null || value === undefined ? "–" : value.toFixed(3).replace("-", "−"));
 
   const shownScores = (response, all) => models.map((name, at) => {
@@ -158,7 +158,7 @@
     const scores = new Map(detail.responses.map((one) => [one.id, one.scores[state.model]]));
     const jump = (id) => [...dialog.querySelectorAll("[data-response]")].find((one) => one.dataset.response === id).scrollIntoView({ behavior: "smooth", block: "nearest" });
     const picture = Graph.draw({ tiers, edges: detail.edges, ids: detail.responses.map((one) => one.id), letters, choose: jump,
-      beside: (id) => (typeof scores.get(id) === "number" ? number(scores.get(id)) : ""), label: word("graph_about") });
+      caption: (id) => (typeof scores.get(id) === "number" ? number(scores.get(id)) : ""), label: word("graph_about") });
     const parts = [make("h3", {}, word(detail.edges.length ? "judged" : "ranking")), picture,
       make("p", { class: "hint" }, word(detail.edges.length ? "graph_about" : "tiers_about")), ...rankings(detail, letters)];
     if (detail.judgments.length) parts.push(make("details", {}, make("summary", {}, `${word("every_judgment")} (${detail.judgments.length})`), verdicts(detail, letters)));
@@ -173,7 +173,7 @@
     const chips = [...detail.category.map((one) => chip(one)), detail.language && chip(detail.language, "quiet"), detail.source && chip(detail.source, "quiet"),
       own && chip(`${word("pairs_right")} ${own[1]}/${own[0]}`, own[1] < own[0] ? "alert" : ""),
       item.numConflicting && chip(`${word("conflicting")} ${item.numConflicting}/${item.numJudgments}`, "alert")].filter(Boolean);
-    const turns = detail.messages.map(([role, said]) => make("div", { class: `turn ${role}` }, make("div", { class: "role" }, word(`role_${role}`, role)), text(said, detail.language)));
+    const turns = detail.messages.map(([role, content]) => make("div", { class: `turn ${role}` }, make("div", { class: "role" }, word(`role_${role}`, role)), text(content, detail.language)));
     const reference = detail.reference ? make("details", {}, make("summary", {}, word("reference")), text(detail.reference, detail.language)) : null;
     const answers = make("div", {}, make("h3", {}, word("responses")), ...sorted.map((one) => card(one, detail.responses, tiers, letters, detail.language)));
     return make("div", { class: "item-body", tabindex: -1, autofocus: true }, make("div", { class: "chips" }, ...chips), ...turns, reference, make("div", { class: "sides" }, answers, aside(detail, tiers, letters)));

@@ -1,5 +1,5 @@
 "use strict";
-// The page's own: its two languages, light and dark, and the figures.
+// The two languages of the page, light and dark colours, and the figures.
 const Page = (() => {
   const strings = JSON.parse(document.getElementById("strings").textContent);
   const root = document.documentElement;
@@ -7,11 +7,11 @@ const Page = (() => {
   const language = () => root.dataset.ui;
   const word = (key, otherwise) => (strings[key] || {})[language()] || otherwise || key;
   const resolved = (text) => text.replace(/@@([a-z0-9_]+)\|([^]*?)@@/g, (_, key, otherwise) => word(key, otherwise));
-  const kept = (name, value) => {
+  const stored = (name, value) => {
     try {
       if (value === undefined) return localStorage.getItem(name);
       localStorage.setItem(name, value);
-    } catch (error) { /* a page opened from disk may have no storage: then nothing is kept */ }
+    } catch (error) { /* a page opened from disk may have no storage: then nothing is stored */ }
     return null;
   };
   const choose = (name) => {
@@ -25,20 +25,20 @@ const Page = (() => {
     theme.setAttribute("aria-label", word("theme"));
     for (const listen of listeners) listen();
   };
-  return { word, resolved, kept, choose, language, onLanguage: (listen) => listeners.push(listen) };
+  return { word, resolved, stored, choose, language, onLanguage: (listen) => listeners.push(listen) };
 })();
 
 (() => {
   const root = document.documentElement;
   for (const button of document.querySelectorAll("[data-language]")) {
-    button.addEventListener("click", () => { Page.choose(button.dataset.language); Page.kept("steelyard-language", button.dataset.language); });
+    button.addEventListener("click", () => { Page.choose(button.dataset.language); Page.stored("steelyard-language", button.dataset.language); });
   }
-  const theme = Page.kept("steelyard-theme");
+  const theme = Page.stored("steelyard-theme");
   if (theme) root.dataset.theme = theme;
   document.getElementById("theme").addEventListener("click", () => {
     const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = isDark ? "light" : "dark";
-    Page.kept("steelyard-theme", root.dataset.theme);
+    Page.stored("steelyard-theme", root.dataset.theme);
   });
 
   const specs = JSON.parse(document.getElementById("figures").textContent);
@@ -67,8 +67,8 @@ const Page = (() => {
     document.body.dataset.drawn = String(views.size);
   };
   Page.onLanguage(drawAll);
-  const asked = new URLSearchParams(location.search).get("language") || Page.kept("steelyard-language");
-  Page.choose(asked === "en" || asked === "zh" ? asked : root.dataset.ui);
+  const chosen = new URLSearchParams(location.search).get("language") || Page.stored("steelyard-language");
+  Page.choose(chosen === "en" || chosen === "zh" ? chosen : root.dataset.ui);
 
   const links = [...document.querySelectorAll("#contents a")];
   const seen = new IntersectionObserver((entries) => {
