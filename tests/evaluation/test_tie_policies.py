@@ -107,7 +107,7 @@ def tied_translations(folder, *, score_of_loser):
     return evaluate([folder / "bench.jsonl"], folder / "out", config, scores=folder / "scores.jsonl").summary
 
 
-def test_given_scores_have_a_headline_with_half_a_point_for_ties(tmp_path):
+def test_external_scores_have_a_headline_with_half_a_point_for_ties(tmp_path):
     found = tied_translations(tmp_path, score_of_loser=2.0)
     assert found.overall.value == pytest.approx(0.6)
     policies = {name: own.overall.value for name, own in found.policies.items()}

@@ -85,7 +85,7 @@ def test_cycles_and_weights(cases, tmp_path):
     assert read_lines(tmp_path / "weighted" / "manifest.jsonl") == []
 
 
-def test_given_scores_do_as_the_model_does(cases, tmp_path):
+def test_external_scores_do_as_the_model_does(cases, tmp_path):
     score(cases, tmp_path / "scored", model="longer")
     own = supervise(cases, tmp_path / "own", **LONGER._asdict())
     given = supervise(cases, tmp_path / "given", **Files(scores=tmp_path / "scored" / "scores.jsonl")._asdict())

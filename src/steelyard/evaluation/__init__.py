@@ -3,7 +3,7 @@
 In reading order:
 
 - `benches`, `columns`, `questions`: cases of a bench, as columns of numbers, and their comparable pairs.
-- `given_scores`, `pair_verdicts`, `model_self_tests`: scores made elsewhere, judges, tests of a reward model.
+- `external_scores`, `pair_verdicts`, `model_self_tests`: scores made elsewhere, judges, tests of a reward model.
 - `batches`, `items`: evaluate batch by batch; a line a case in ``items.jsonl``.
 - `measures/accuracy`, `tie_policies`, `coverage`, `summary`: the headline and the type of ``run.json``.
 - `measure`, `measures/`: every other measure, one file each.

@@ -27,7 +27,7 @@ from steelyard.evaluation.columns import (
     score_columns,
 )
 from steelyard.evaluation.config import Config, choose_baselines
-from steelyard.evaluation.given_scores import SideBySide
+from steelyard.evaluation.external_scores import SideBySide
 from steelyard.evaluation.items import add_units, item_rows
 from steelyard.evaluation.pair_verdicts import Judged
 from steelyard.evaluation.questions import check_comparable, laid_out

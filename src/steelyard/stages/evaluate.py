@@ -25,7 +25,7 @@ from steelyard.evaluation.batches import (
 )
 from steelyard.evaluation.benches import BenchCases, check_overlap
 from steelyard.evaluation.config import TRAINED_BASELINE, Config, check_settings, choose_baselines
-from steelyard.evaluation.given_scores import AlignmentError, join_given_scores, side_by_side
+from steelyard.evaluation.external_scores import AlignmentError, join_external_scores, side_by_side
 from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
 from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
 from steelyard.evaluation.summary import Evaluation, EvaluationSummary, coverage_counter, summarise
@@ -150,7 +150,7 @@ def _with_scores(
     try:
         evaluation = join_parts(source, result, _parts(source, scores, train_cases, workers))
     except AlignmentError:
-        scored = track(join_given_scores(source.cases, scores), "evaluating")
+        scored = track(join_external_scores(source.cases, scores), "evaluating")
         evaluation = join_parts(source, result, evaluate_scored(source, scored))
     self_test = SelfTestSummary(state="not applicable", why="the scores were made elsewhere")
     return _Evaluated(evaluation, _Model(scores.stem, None, self_test))

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from steelyard.core.errors import FileError, RecordError
-from steelyard.evaluation.given_scores import join_given_scores
+from steelyard.evaluation.external_scores import join_external_scores
 from strategies import case
 
 CASES = [case("p", "ab", language="en"), case("p", "ab", language="zh"), case("q", "ab", language="he")]
@@ -17,7 +17,7 @@ GOOD = [
 def read(tmp_path, *lines, cases=CASES):
     text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
     (tmp_path / "scores.jsonl").write_text(text, encoding="utf-8")
-    return [joined.scores for joined in join_given_scores(cases, tmp_path / "scores.jsonl")]
+    return [joined.scores for joined in join_external_scores(cases, tmp_path / "scores.jsonl")]
 
 
 def test_lines_are_joined_by_id_in_the_order_of_the_cases(tmp_path):
@@ -77,4 +77,4 @@ def test_broken_files(tmp_path):
         read(tmp_path)
     (tmp_path / "scores.jsonl").write_bytes(b'{"prompt": "q", "scores": {"\xff": 1}}')
     with pytest.raises(FileError, match="not UTF-8"):
-        list(join_given_scores(CASES, tmp_path / "scores.jsonl"))
+        list(join_external_scores(CASES, tmp_path / "scores.jsonl"))

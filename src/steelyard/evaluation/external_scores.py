@@ -69,7 +69,7 @@ def side_by_side(files: Sequence[Path], scores: Path) -> Iterator[SideBySide]:
         raise AlignmentError
 
 
-def join_given_scores(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:
+def join_external_scores(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:
     """Yield each case with its line of the scores file, in the order of the cases.
 
     Lines in the order of the cases are not kept; others wait until their case comes. A line's language may be left out
