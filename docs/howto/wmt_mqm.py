@@ -17,13 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-
-from steelyard.core.types import Case, Judgment, Scores
-from steelyard.curation.supervision import KEPT, cut_cycles
-from steelyard.io.cases import read_cases, write_cases
-from steelyard.ranking.dawid_skene import Pairs, Votes
-from steelyard.ranking.judgment_table import TIE, Verdicts
-from steelyard.ranking.rater_models import (
+from rater_models import (
     ALGORITHM_1,
     EVERYONE,
     MODELS,
@@ -34,6 +28,12 @@ from steelyard.ranking.rater_models import (
     compare_on_held_out,
     compare_with_key,
 )
+
+from steelyard.core.types import Case, Judgment, Scores
+from steelyard.curation.supervision import KEPT, cut_cycles
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.ranking.dawid_skene import Pairs, Votes
+from steelyard.ranking.judgment_table import TIE, Verdicts
 from steelyard.statistics.agreement import FIRST, SECOND, TIED
 
 DIGITS = 9

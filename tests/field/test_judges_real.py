@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from rater_models import EVERYONE, compare_on_held_out
 from sklearn.metrics import cohen_kappa_score
 
 from steelyard.core.types import Case, Judgment, Message, Prompt, Response
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.ranking.dawid_skene import Pairs, Votes
-from steelyard.ranking.rater_models import EVERYONE, compare_on_held_out
 from steelyard.stages.resolve import Config, resolve
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"

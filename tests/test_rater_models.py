@@ -2,10 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from steelyard.core.numerics import generator
-from steelyard.ranking.dawid_skene import Pairs, Votes, by_dawid_skene
-from steelyard.ranking.rater_models import (
+from rater_models import (
     ALGORITHM_1,
     EVERYONE,
     MODELS,
@@ -16,6 +13,9 @@ from steelyard.ranking.rater_models import (
     compare_on_held_out,
     compare_with_key,
 )
+
+from steelyard.core.numerics import generator
+from steelyard.ranking.dawid_skene import Pairs, Votes, by_dawid_skene
 
 FIRST, SECOND, TIED = range(3)
 
