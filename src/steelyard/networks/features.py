@@ -21,7 +21,7 @@ from steelyard.io.atomic import atomic_write
 from steelyard.io.progress import track
 from steelyard.io.run_folder import file_hash
 from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template, encode
-from steelyard.networks.devices import best_device
+from steelyard.networks.devices import best_device, has_slow_bfloat16, widen_products
 from steelyard.networks.loading import load_tokenizer, quiet
 from steelyard.networks.pretrained import load_pretrained
 from steelyard.networks.settings import FeatureSettings, Pooling
@@ -100,6 +100,8 @@ def open_backbone(reading: FeatureSettings) -> Reader:
     layers = reading.layers or default_layers(depth)
     if min(layers) < 1 or max(layers) > depth or len(set(layers)) < len(layers):
         raise ConfigError(f"layers={list(layers)}", where="model.layers", allowed=f"1 to {depth}, each once")
+    if has_slow_bfloat16(best_device()):
+        widen_products(decoder)
     return Reader(decoder.eval().to(best_device()), layers, reading.poolings)
 
 

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import dropout, scaled_dot_product_attention
 
+from steelyard.networks.devices import has_slow_bfloat16
 from steelyard.networks.packing import Branch, Pack
 
 Heads = Float[Tensor, "1 head token size"]
@@ -80,9 +81,11 @@ def attend(query: Heads, key: Heads, value: Heads, layout: PackLayout, rule: Att
 
 
 def _is_widened(value: Heads, layout: PackLayout) -> bool:
-    """Return whether bfloat16 attention on a CPU is computed in float32, which is faster for short rows."""
+    """Return whether bfloat16 attention is computed in float32: on a CPU, for short rows or where bfloat16 is slow."""
     if value.device.type != "cpu" or value.dtype != torch.bfloat16:
         return False
+    if has_slow_bfloat16(value.device):
+        return True
     return max(branch.num_shared + max(branch.tails) for branch in layout.branches) <= _WIDENED
 
 

@@ -16,6 +16,7 @@ from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, eager_mask, sdpa_mask
 
+from steelyard.networks.devices import has_slow_bfloat16
 from steelyard.networks.pack_attention import AttentionRule, PackLayout, attend, layout_of
 from steelyard.networks.packing import Pack, fill_up
 
@@ -100,7 +101,7 @@ def _compiles_products(backbone: nn.Module, device: torch.device) -> bool:
 
     Measured with AMX: compiling takes 25 ms where the product of 1,000 tokens takes 5, and a kernel 4 MB.
     """
-    if device.type != "cpu":
+    if device.type != "cpu" or has_slow_bfloat16(device):
         return False
     return torch.is_autocast_enabled("cpu") or next(backbone.parameters()).dtype == torch.bfloat16
 

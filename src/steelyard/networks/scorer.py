@@ -18,7 +18,7 @@ from steelyard.core.errors import ModelError
 from steelyard.core.types import Case, Scores
 from steelyard.io.progress import track
 from steelyard.networks.conversation import EncodedAnswer, Encoder
-from steelyard.networks.devices import LOCAL, Heap, World
+from steelyard.networks.devices import LOCAL, Heap, World, best_device, has_slow_bfloat16, widen_products
 from steelyard.networks.packed_forward import wanted_tokens
 from steelyard.networks.packing import forward_groups, num_packed_tokens, pack_groups, process_shares
 from steelyard.networks.reward_network import Row, Side, padded
@@ -72,6 +72,9 @@ class Scorer:
         self.is_autocast = is_autocast
         self.world = world
         self.cache: RewardCache | None = None
+        is_half = is_autocast or any(weight.dtype == torch.bfloat16 for weight in network.parameters())
+        if is_half and has_slow_bfloat16(best_device()):
+            widen_products(network)
         self.layout_reason: str | None = "asked for" if kernel == "padded" else network.packing_obstacle
         if self.layout_reason is not None and kernel == "packed":
             raise ModelError(

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from steelyard.networks.devices import has_slow_bfloat16
 from steelyard.networks.packing import Rows, num_packed_tokens, num_shared_tokens
 from steelyard.networks.reward_network import RewardNetwork
 from steelyard.training.batching import Step, rows_of, slots_by_prompt
@@ -94,7 +95,8 @@ def _measured(device: torch.device, dtype: str) -> float:
     """Return the speed of the fastest of a few matrix products; others may be slowed by other load."""
     size = _MATRIX_SIZE.get(device.type, 1024)
     draws = torch.Generator().manual_seed(0)  # does not touch the draws of the training
-    matrix = torch.randn(size, size, generator=draws).to(device, getattr(torch, dtype))
+    computed = torch.float32 if has_slow_bfloat16(device) else getattr(torch, dtype)
+    matrix = torch.randn(size, size, generator=draws).to(device, computed)
     fastest = float("inf")
     for _ in range(_NUM_PRODUCTS):
         started = _now(device)

@@ -192,6 +192,7 @@ def _loaded(config: Config) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
+    from steelyard.networks.devices import best_device, has_slow_bfloat16, widen_products
     from steelyard.networks.pretrained import load_pretrained
 
     if not Path(config.path).is_dir():
@@ -215,4 +216,6 @@ def _loaded(config: Config) -> tuple[Any, Any]:
     if missing := sorted(loading["missing_keys"]):
         problem = f"lacks weights: {', '.join(missing[:3])}"
         raise ModelError(problem, where=config.path, allowed="a whole causal language model with its output layer")
-    return tokenizer, model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+    if has_slow_bfloat16(best_device()):
+        widen_products(model)
+    return tokenizer, model.to(best_device()).eval()
