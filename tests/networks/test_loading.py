@@ -148,10 +148,10 @@ def test_a_folder_that_is_there_is_a_folder(tmp_path, monkeypatch):
 
 def test_without_a_network_it_is_said_within_seconds(nowhere):
     started = time.monotonic()
-    with pytest.raises(ModelError, match=r"owner/name: there is no such folder here.*127\.0\.0\.1:9 does not answer"):
+    with pytest.raises(ModelError, match=r"owner/name: no such local folder.*127\.0\.0\.1:9 does not answer"):
         hub_folder("owner/name")
     assert time.monotonic() - started < 10
-    with pytest.raises(ModelError, match="no such folder here"):
+    with pytest.raises(ModelError, match="no such local folder"):
         choose_model("owner/name")
     with pytest.raises(FileError, match=r"(?s)a name on the hub, and no folder here.*does not answer.*download it"):
         choose_model("weqweasdas/RM-Mistral-7B")

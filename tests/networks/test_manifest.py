@@ -4,7 +4,7 @@ import pytest
 
 from steelyard.core.errors import FileError, ModelError
 from steelyard.networks.conversation import Rendering
-from steelyard.networks.manifest import Manifest, protocol_of, read_manifest, write_manifest
+from steelyard.networks.settings import Manifest, protocol_of, read_manifest, write_manifest
 
 RENDERING = Rendering(template="{{ messages }} 杆秤", max_length=99, over_length="left")
 MANIFEST = Manifest(
@@ -45,7 +45,7 @@ def test_the_protocol_names_what_decides_a_score():
 def test_the_rewards_of_the_reference_set_and_what_was_done_to_them_come_back(tmp_path):
     import msgspec
 
-    from steelyard.networks.manifest import RewardReference, RewardScale
+    from steelyard.networks.settings import RewardReference, RewardScale
 
     reference = RewardReference(
         name="参考.jsonl", data_hash="h", num_prompts=1, num_rewards=2, mean=0.5, spread=1.0, spread_within=0.5

@@ -9,7 +9,7 @@ import tiny
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Response
 from steelyard.io.cases import write_cases
-from steelyard.networks.manifest import read_manifest
+from steelyard.networks.settings import read_manifest
 from steelyard.stages.train import Config, train
 from steelyard.training.export import pad_id, to_storage_type
 from strategies import case

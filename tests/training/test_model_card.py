@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.networks.conversation import Rendering
-from steelyard.networks.manifest import Manifest
+from steelyard.networks.settings import Manifest
 from steelyard.ranking.pairs import IndexedPair
 from steelyard.training.config import Config, GroupAccuracy, HeldOutAccuracy
 from steelyard.training.examples import Example, Examples, LengthCounter

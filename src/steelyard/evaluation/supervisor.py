@@ -127,7 +127,7 @@ def _training_prompts(folder: Path, train_cases: Path | None) -> Path | None:
 
     Raises ModelError where the manifest records other training cases, or they cannot be located.
     """
-    from steelyard.networks.manifest import read_manifest
+    from steelyard.networks.settings import read_manifest
 
     manifest = read_manifest(folder)
     if manifest is None:

@@ -8,9 +8,10 @@ In reading order:
   among the tokens, and the tokens as text.
 - `packing`, `pack_attention`, `packed_forward`: prompts with each shared token computed once. `feature_cache`: frozen
   layers computed once for each row.
-- `loading`, `pretrained`, `adapters`, `manifest`: weights, tokenizers and protocols from folders and the hub.
+- `loading`, `pretrained`, `adapters`: weights and tokenizers from folders and the hub. `settings`: the settings of
+  decoders, and the manifest that a trained model stores.
 - `published`: networks that only score, of published families and of policies with their reference. `features`: pooled
-  hidden states of a frozen decoder. `settings`: the settings of both. `self_tests`: tests that a model makes of itself.
+  hidden states of a frozen decoder. `self_tests`: tests that a model makes of itself.
 
 Not here: training (`steelyard.training`), and the kinds of model that a user names (`steelyard.plugins.models`).
 This module imports nothing: much of the package needs torch.

@@ -54,17 +54,14 @@ def put_adapter(network: RewardNetwork, adapter: Adapter, *, seed: int) -> None:
         target_modules=adapter.layers if adapter.layers == "all-linear" else list(_names(adapter.layers)),
     )
     _inject(network, settings, seed=seed)
-    unmatched = [name for name in _names(adapter.layers) if not _is_adapted(network, name)]
+    adapted = [f".{place}" for place, _ in _adapted(network)]
+    unmatched = [name for name in _names(adapter.layers) if not any(place.endswith(f".{name}") for place in adapted)]
     if unmatched and adapter.layers != "all-linear":
         raise ConfigError(f"adapter_layers names {', '.join(unmatched)}", where="train", allowed=_linear(network))
 
 
 def _names(layers: str | tuple[str, ...]) -> tuple[str, ...]:
     return (layers,) if isinstance(layers, str) else layers
-
-
-def _is_adapted(network: RewardNetwork, name: str) -> bool:
-    return any(place == name or place.endswith(f".{name}") for place, _ in _adapted(network))
 
 
 def _linear(network: RewardNetwork) -> str:

@@ -39,7 +39,7 @@ class AnswerTokens:
         self.with_header = with_header
 
     def rows(self, case: Case) -> list[AnswerRow | None]:
-        """Return one uncut row for each response; null for an answer of several turns, some of them not its."""
+        """Return one uncut row for each response; null for an answer of several turns."""
         if not case.responses:
             return []
         prompt = self._before(case)
@@ -100,7 +100,7 @@ class ShownAnswer(NamedTuple):
     """All tokens of one conversation with its answer, including those that are cut.
 
     ``bos`` and ``eos`` are the tokenizer's marks, null where it has none. ``is_refused``: the answer is over the limit
-    and not scored; otherwise the model scores what is left.
+    and not scored; otherwise the model scores the remaining tokens.
     """
 
     response: str
@@ -198,7 +198,7 @@ def _cut_range(tokenizer: Any, rendering: Rendering, seen: Encoded, ids: Sequenc
         start = len(seen.ids)
     cut = range(start, start + num_cut)
     assert tuple(token for place, token in enumerate(ids) if place not in cut) == seen.ids, (
-        "what is cut is the scorer's cut"
+        "the shown cut is the scorer's cut"
     )
     return cut
 

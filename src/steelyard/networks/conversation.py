@@ -220,7 +220,7 @@ def check_length(encoded: Sequence[Encoded], rendering: Rendering, case: Case) -
                 f"response {response.id!r} has {answer.length:,} tokens with its prompt, over the limit of "
                 f"{rendering.max_length:,}, and over_length is 'refuse'",
                 where=f"prompt {case.prompt.id!r}",
-                do=f"say --over-length unscored (no score, counted), left or right (cut, counted), or "
+                do=f"use --over-length unscored (no score, counted), left or right (cut, counted), or "
                 f"--max-length {answer.length}",
             )
 

@@ -145,7 +145,7 @@ def has_slow_bfloat16(device: torch.device) -> bool:
 
 
 def widen_products(network: nn.Module) -> None:
-    """Let linear layers compute bfloat16 products on a CPU in float32 and round the result, once and for all.
+    """Let linear layers compute bfloat16 products on a CPU in float32 and round the result, from now on.
 
     That is what a bfloat16 product is, but for the order of its sum. Other number types and devices are unaffected.
     """

@@ -91,7 +91,9 @@ def feature_cache(scorer: Scorer, prompts: Sequence[Rows]) -> Iterator[bool]:
         return
     rows = [row for prompt in prompts for row in prompt]
     num_states = len(rows) if is_whole else sum(map(num_packed_tokens, prompts))
-    size = num_states * network.head.weight.shape[1] * (4 if is_whole else _bytes_of_state(scorer))
+    is_half = scorer.is_autocast and not is_whole
+    bytes_of_number = next(network.backbone.parameters()).element_size() if is_half else 4
+    size = num_states * network.head.weight.shape[1] * bytes_of_number
     if not fits(_PART_OF_MEMORY * size, main_memory()):
         yield False
         return
@@ -107,10 +109,6 @@ def feature_cache(scorer: Scorer, prompts: Sequence[Rows]) -> Iterator[bool]:
         yield True
     finally:
         scorer.cache = None
-
-
-def _bytes_of_state(scorer: Scorer) -> int:
-    return next(scorer.network.backbone.parameters()).element_size() if scorer.is_autocast else 4
 
 
 def num_constant_layers(scorer: Scorer) -> int:

@@ -4,7 +4,7 @@ The layers above the deepest chosen one are cut away. Features are kept in memor
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from steelyard.core.types import Case, JsonObject, Message, Response
 from steelyard.io.atomic import atomic_write
 from steelyard.io.progress import track
 from steelyard.io.run_folder import file_hash
+from steelyard.networks.answer_tokens import num_shared
 from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template, encode
 from steelyard.networks.devices import best_device, has_slow_bfloat16, widen_products
 from steelyard.networks.loading import load_tokenizer, quiet
@@ -205,12 +206,9 @@ class Library:
                 self.known[key] = np.load(place, allow_pickle=False)
             else:
                 unread.append((key, tokens, place))
-        for key, tokens, place in self._tracked(unread):
+        for key, tokens, place in track(unread, "reading texts", len(unread)) if unread else ():
             # Two cases may hold one text, or two texts equal tokens: the second then finds the file of the first.
             self.known[key] = np.load(place, allow_pickle=False) if place.is_file() else self._made(tokens, place)
-
-    def _tracked(self, unread: Sequence[tuple[Key, TextTokens, Path]]) -> Iterable[tuple[Key, TextTokens, Path]]:
-        return track(unread, "reading texts", len(unread)) if unread else ()
 
     def _made(self, tokens: TextTokens, place: Path) -> NDArray[np.float32]:
         made = self.reader.states(tokens.ids, tokens.start, tokens.end)
@@ -238,13 +236,8 @@ def located(ids: tuple[int, ...], empty: tuple[int, ...]) -> TextTokens:
 
     The range of an empty answer is the last token, which heads read.
     """
-    start = 0
-    while start < min(len(ids), len(empty)) and ids[start] == empty[start]:
-        start += 1
-    end = len(ids)
-    rest = len(empty)
-    while end > start and rest > start and ids[end - 1] == empty[rest - 1]:
-        end, rest = end - 1, rest - 1
+    start = num_shared(ids, empty)
+    end = len(ids) - num_shared(ids[start:][::-1], empty[start:][::-1])
     return TextTokens(ids, start, end) if start < end else TextTokens(ids, len(ids) - 1, len(ids))
 
 

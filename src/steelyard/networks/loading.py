@@ -141,7 +141,7 @@ def check_rows(rows: Sequence[Sequence[int]], network: RewardNetwork, *, where: 
     longest, limit = max(map(len, rows), default=0), _num_learned_positions(network)
     if limit is not None and longest > limit:
         problem = f"a conversation of {longest} tokens, but the model knows {limit} positions"
-        raise ModelError(problem, where=where, do=f"say --max-length {limit}")
+        raise ModelError(problem, where=where, do=f"use --max-length {limit}")
 
 
 def _num_learned_positions(network: RewardNetwork) -> int | None:

@@ -144,7 +144,7 @@ def _name(plain: str) -> str:
 
 
 def _prepare(backbone: Any) -> None:
-    """Replace the model's attention, once and for all: layers that are recomputed by checkpointing need it too.
+    """Replace the model's attention permanently: layers that are recomputed by checkpointing need it too.
 
     Without a pack the hooks do nothing.
     """

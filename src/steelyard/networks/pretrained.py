@@ -88,18 +88,18 @@ def hub_folder(name: str) -> Path:
 
     can_ask = not constants.HF_HUB_OFFLINE and _answers(constants.ENDPOINT)
     if can_ask:
-        log(f"{name} is no folder here: asking {constants.ENDPOINT}")
+        log(f"{name} is not a local folder: looking it up at {constants.ENDPOINT}")
     try:
         return Path(snapshot_download(name, local_files_only=not can_ask, ignore_patterns=_UNUSED))
     except errors.GatedRepoError as error:
         do = "accept its terms on the hub, and log in: hf auth login"
-        raise ModelError("the hub gives it only to those who accept its terms", where=name, do=do) from error
+        raise ModelError("the hub requires that its terms are accepted", where=name, do=do) from error
     except errors.RepositoryNotFoundError as error:
-        problem = "there is no such folder here, and no such model on the hub, or it is private"
+        problem = "no such local folder, and no such model on the hub, or it is private"
         raise ModelError(problem, where=name, do="check the spelling; for a private one: hf auth login") from error
     except (OSError, ValueError, errors.HfHubHTTPError) as error:
         why = str(error).splitlines()[0] if can_ask else f"{constants.ENDPOINT} does not answer"
-        problem = f"there is no such folder here, and it cannot be had from the hub ({why})"
+        problem = f"no such local folder, and it cannot be downloaded from the hub ({why})"
         raise ModelError(problem, where=name, do="check the path; or download the model and name its folder") from error
 
 

@@ -15,7 +15,6 @@ from steelyard.core.protocols import SelfTest
 from steelyard.core.types import Case, JsonObject, OverLength, Scores
 from steelyard.networks.conversation import Encoded, EncodedAnswer, Rendering, check_length, encode
 from steelyard.networks.devices import best_device
-from steelyard.networks.manifest import protocol_of
 from steelyard.networks.reward_network import Row, attended_rows, attended_states
 from steelyard.networks.scorer import Limits, Scorer
 from steelyard.networks.self_tests import (
@@ -26,7 +25,7 @@ from steelyard.networks.self_tests import (
     template_end,
     trained_head,
 )
-from steelyard.networks.settings import DecoderConfig
+from steelyard.networks.settings import DecoderConfig, protocol_of
 
 ReadPlaces = Callable[[Sequence[int]], tuple[int, ...] | None]
 

@@ -1,6 +1,7 @@
 """Self-tests of models with tokens and a head: beginning mark, last token, head, padding and packing."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import msgspec
@@ -31,7 +32,7 @@ def beginning_mark(tokenizer: Any, rows: Sequence[ReadRow]) -> SelfTest:
     name, bos = "beginning_mark", tokenizer.bos_token_id
     if bos is None:
         return SelfTest(name=name, state="not applicable", remark="the tokenizer has no beginning-of-text mark")
-    counts = sorted({_num_leading(row.ids, bos) for row in rows})
+    counts = sorted({len(list(takewhile(lambda token: token == bos, row.ids))) for row in rows})
     figures = {"mark": tokenizer.bos_token, "num_at_start": counts}
     is_added = tokenizer("a").input_ids[:1] == [bos]
     if counts == [0] and not is_added:
@@ -44,13 +45,6 @@ def beginning_mark(tokenizer: Any, rows: Sequence[ReadRow]) -> SelfTest:
         remark=f"conversations begin with {' or '.join(map(str, counts))} beginning-of-text marks, not with one",
         do="let either the template or the tokenizer write the mark; --chat-template FILE names another template",
     )  # fmt: skip
-
-
-def _num_leading(ids: Sequence[int], mark: int) -> int:
-    number = 0
-    while number < len(ids) and ids[number] == mark:
-        number += 1
-    return number
 
 
 def template_end(tokenizer: Any, rendering: Rendering, case: Case) -> tuple[int, ...]:

@@ -25,8 +25,8 @@ from steelyard.io.run_folder import Result, installed_versions
 from steelyard.networks.adapters import SavedAdapter, merge_adapter, saved_adapter, write_adapter
 from steelyard.networks.conversation import Rendering, add_no_marks
 from steelyard.networks.loading import quiet
-from steelyard.networks.manifest import Manifest, PolicySettings, RewardReference, RewardScale, write_manifest
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
+from steelyard.networks.settings import Manifest, PolicySettings, RewardReference, RewardScale, write_manifest
 from steelyard.training.batching import share_in_steps
 from steelyard.training.checkpoints import translate_disk_full
 from steelyard.training.config import Config, HeldOutAccuracy, TrainingSummary

@@ -17,9 +17,9 @@ from steelyard.io.run_folder import file_hash
 from steelyard.networks.answer_tokens import AnswerTokens
 from steelyard.networks.conversation import Rendering, encode
 from steelyard.networks.devices import device_memory, fits
-from steelyard.networks.manifest import RewardReference, RewardScale
 from steelyard.networks.reward_network import AnswerReference, PolicyNetwork, RewardNetwork, Row
 from steelyard.networks.scorer import Scorer
+from steelyard.networks.settings import RewardReference, RewardScale
 from steelyard.statistics.pair_counts import PromptStatistics, exact_matches, prompt_statistics
 from steelyard.training.config import GroupAccuracy, HeldOutAccuracy
 from steelyard.training.examples import Example, Examples

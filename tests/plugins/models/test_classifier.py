@@ -6,7 +6,7 @@ from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Response
 from steelyard.networks.conversation import Rendering
-from steelyard.networks.manifest import Manifest, write_manifest
+from steelyard.networks.settings import Manifest, write_manifest
 from strategies import case
 
 WORDS = ["你好", "world", "שלום", "x", "answer is here", "नमस्ते दुनिया", "一二三四五六七八九十"]

@@ -54,8 +54,10 @@ class CrossFitted(ABC, Generic[Fitted]):
     @cached_property
     def folds(self) -> dict[str, int]:
         """Return the fold of each training prompt's normalised text: folds alternate in the order of the hashes."""
-        texts = sorted({normalised(case) for case in self.training}, key=_hash)
-        return {text: place % self.num_folds for place, text in enumerate(texts)}
+        ordered = sorted(
+            {normalised(case) for case in self.training}, key=lambda text: hashlib.sha256(text.encode()).digest()
+        )
+        return {text: place % self.num_folds for place, text in enumerate(ordered)}
 
     def fit(self, cases: Sequence[Case]) -> Self:
         """Return the same model with other training cases; its protocol names no file. Features of texts are shared."""
@@ -135,10 +137,6 @@ def flat_pairs(cases: Sequence[Case], choice: PairChoice | None) -> FlatPairs:
 def normalised(case: Case) -> str:
     """Return the prompt's text without differences of case, width and spacing, which do not make another prompt."""
     return " ".join(unicodedata.normalize("NFKC", prompt_text(case)).casefold().split())
-
-
-def _hash(text: str) -> bytes:
-    return hashlib.sha256(text.encode()).digest()
 
 
 def bradley_terry(differences: Any, weight: npt.ArrayLike, *, inverse_regularisation: float) -> npt.NDArray[np.float64]:

@@ -15,9 +15,8 @@ from steelyard.io.run_folder import STARTED_FILE
 
 if TYPE_CHECKING:
     from steelyard.networks.conversation import Rendering
-    from steelyard.networks.manifest import Manifest
+    from steelyard.networks.settings import Manifest
 
-_DEFAULTS: JsonObject = {"strip": False}
 _TRAINED_SETTINGS = ("strip", "max_length", "over_length")
 
 
@@ -89,7 +88,7 @@ class Classifier:
 
     def protocol(self) -> JsonObject:
         """Return template, special tokens, strip, length, number type and kernel."""
-        from steelyard.networks.manifest import protocol_of
+        from steelyard.networks.settings import protocol_of
 
         protocol = protocol_of(self.rendering, dtype=self.dtype, model=Path(self.config.path).name)
         differing = {"differs_from_training": self.differing} if self.differing else {}
@@ -144,7 +143,7 @@ class ModelReading(NamedTuple):
 def reading_of(config: Config) -> ModelReading:
     """Return how a model's text becomes tokens, without loading its weights."""
     from steelyard.networks.loading import load_tokenizer
-    from steelyard.networks.manifest import protocol_of, read_manifest
+    from steelyard.networks.settings import protocol_of, read_manifest
 
     tokenizer, manifest = load_tokenizer(config.path), read_manifest(Path(config.path))
     rendering = rendering_of(config, manifest, tokenizer)
@@ -154,7 +153,7 @@ def reading_of(config: Config) -> ModelReading:
 
 def _check_folder(config: Config) -> "Manifest | None":
     """Return the manifest, if there is one. Raises ModelError for an unfinished training and for a policy."""
-    from steelyard.networks.manifest import read_manifest
+    from steelyard.networks.settings import read_manifest
 
     if (Path(config.path) / STARTED_FILE).is_file():
         raise ModelError("its training did not finish", where=config.path, do="run the same train command again")
@@ -176,7 +175,7 @@ def rendering_of(config: Config, manifest: "Manifest | None", tokenizer: Any) ->
         chosen |= {"template": template, "special_tokens": choose_special_tokens(tokenizer, template)}
     if manifest is None:
         # Published heads are trained at the template's very last token, white space included.
-        return Rendering(**_DEFAULTS | chosen)
+        return Rendering(**{"strip": False} | chosen)
     return msgspec.structs.replace(manifest.rendering, **chosen)
 
 

@@ -1,7 +1,7 @@
 """A frozen decoder's hidden states under Bradley-Terry heads: a small backbone fitted to few training cases."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,20 +108,16 @@ class FeatureModel(CrossFitted[Heads]):
         """Return the heads of the cases' pairs."""
         numbers: dict[str, int] = {}
         prompt = np.array([numbers.setdefault(normalised(case), len(numbers)) for case in cases])
+        config = self.config
+        folds = generator(0, "inner folds").permutation(np.arange(len(numbers)) % config.inner_folds)
         labelled = Labelled(
             self.library.features(cases),
             np.array(pairs.better),
             np.array(pairs.worse),
             np.array(pairs.weight, np.float64),
-            self._inner_folds(len(numbers))[prompt[pairs.case]],
+            folds[prompt[pairs.case]],
         )
-        config = self.config
         return fit_heads(labelled, HeadSettings(config.head, config.inverse_regularisation))
-
-    def _inner_folds(self, num_prompts: int) -> Any:
-        """Return the inner fold of each prompt, in order of first appearance."""
-        folds = np.arange(num_prompts) % self.config.inner_folds
-        return generator(0, "inner folds").permutation(folds)
 
 
 def build(config: Config) -> FeatureModel:
@@ -130,7 +126,7 @@ def build(config: Config) -> FeatureModel:
         raise ConfigError(
             "the features model needs training cases",
             where="model.train",
-            do="say --set model.train=FILE",
+            do="use --set model.train=FILE",
         )
     if config.folds < 2 or config.inner_folds < 2:
         raise ConfigError(f"folds={config.folds}, inner_folds={config.inner_folds}", allowed="2 or more")
@@ -143,7 +139,7 @@ def _check_regularisation(values: Sequence[float], head: str) -> None:
         raise ConfigError(f"inverse_regularisation={list(values)}", allowed="numbers above 0")
     if head == "ensemble" and len(values) > 1:
         raise ConfigError(
-            "several inverse_regularisation with head=ensemble", do="give one, or say --set model.head=nested"
+            "several inverse_regularisation with head=ensemble", do="give one, or use --set model.head=nested"
         )
 
 

@@ -21,7 +21,7 @@ from steelyard.core.types import Case, JsonObject, OverLength, Scores
 if TYPE_CHECKING:
     from steelyard.networks.answer_tokens import AnswerRow
     from steelyard.networks.conversation import EncodedAnswer, Rendering
-    from steelyard.networks.manifest import Manifest
+    from steelyard.networks.settings import Manifest
 
 
 class Config(BaseConfig, frozen=True):
@@ -61,9 +61,9 @@ class Implicit:
         from steelyard.networks.answer_tokens import AnswerTokens
         from steelyard.networks.devices import best_device
         from steelyard.networks.loading import load_causal, load_tokenizer, local_folder
-        from steelyard.networks.manifest import read_manifest
         from steelyard.networks.published import PolicyPair
         from steelyard.networks.scorer import Limits, Scorer
+        from steelyard.networks.settings import read_manifest
 
         self.config = config
         folder = local_folder(config.path)
@@ -91,7 +91,7 @@ class Implicit:
 
     def protocol(self) -> JsonObject:
         """Return the reference, the rule, β, template, length and number type."""
-        from steelyard.networks.manifest import protocol_of
+        from steelyard.networks.settings import protocol_of
 
         config = self.config
         return protocol_of(self.rendering, dtype=config.dtype, model=Path(config.path).name) | {
@@ -194,7 +194,7 @@ def build(config: Config) -> Implicit:
     Raises ConfigError for settings that contradict each other, ModelError for a folder without a causal language model.
     """
     if config.reference is not None and config.reduction == "norm":
-        problem = "reduction='norm' with a reference: a difference of norms is no ratio of probabilities"
+        problem = "reduction='norm' with a reference: a difference of norms is not a ratio of probabilities"
         raise ConfigError(problem, where="model.reduction", allowed="sum, avg")
     if not config.beta > 0:
         raise ConfigError(f"beta={config.beta}", where="model.beta", allowed="above 0")
@@ -221,11 +221,11 @@ def _rendering_of(config: Config, manifest: "Manifest | None", tokenizer: Any) -
 
 
 def _check_manifest(manifest: "Manifest | None", config: Config, reduction: str) -> None:
-    """Raise ModelError where a policy that was trained here would be scored otherwise than it was trained."""
+    """Raise ModelError where a policy that was trained here would be scored by another rule than in training."""
     if manifest is None:
         return
     if manifest.kind != "implicit" or manifest.policy is None:
-        raise ModelError("a classifier, which scores by its head", where=config.path, do=f"say --model {config.path}")
+        raise ModelError("a classifier, which scores by its head", where=config.path, do=f"use --model {config.path}")
     policy = manifest.policy
     if policy.is_reference_free != (config.reference is None):
         base = f"from {manifest.base_model}: name it as reference"
@@ -233,5 +233,5 @@ def _check_manifest(manifest: "Manifest | None", config: Config, reduction: str)
         raise ModelError(f"a policy that was trained {how}", where=config.path)
     if reduction != policy.reduction or config.protocol != "template":
         problem = f"a policy that was trained on the {policy.reduction} of its answers' log-probabilities"
-        do = f"say --set model.reduction={policy.reduction} --set model.protocol=template"
+        do = f"use --set model.reduction={policy.reduction} --set model.protocol=template"
         raise ModelError(problem, where=config.path, do=do)

@@ -86,7 +86,7 @@ def build(config: Config) -> NgramModel:
         raise ConfigError(
             "the ngram model needs training cases",
             where="model.train",
-            do="say --set model.train=FILE",
+            do="use --set model.train=FILE",
         )
     if config.folds < 2 or config.longest < 1:
         raise ConfigError(f"folds={config.folds}, longest={config.longest}", allowed="folds >= 2, longest >= 1")

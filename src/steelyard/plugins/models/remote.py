@@ -90,7 +90,7 @@ def sent_form(config: Config, dialect: Dialect) -> Send:
         allowed = ", ".join(dialect.sends)
         raise ConfigError(f"{config.dialect} is not sent {send}", where="model.send", allowed=allowed)
     if send in ("tokens", "text") and config.tokenizer is None:
-        problem = f"{config.dialect} is sent {send}, and nothing says how a conversation becomes that"
+        problem = f"{config.dialect} is sent {send}, which needs a tokenizer"
         raise ConfigError(problem, where="model.tokenizer", do="name the folder of the model's own tokenizer")
     return send
 
@@ -277,7 +277,7 @@ class Remote:
         if len(texts) > 1 and all(row == [1.0] for row in rows):
             problem = f"the server gives exactly 1 to {len(texts)} different texts: a softmax over one label"
             raise ModelError(
-                problem, where=self.url, do="serve the raw logit: this version does not heed the request's"
+                problem, where=self.url, do="serve the raw logit: this version ignores the request's setting"
             )
         return [self._reward(row) for row in rows]
 
