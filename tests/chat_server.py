@@ -2,6 +2,7 @@
 
 import base64
 import json
+import socket
 import socketserver
 import threading
 from contextlib import contextmanager, suppress
@@ -97,6 +98,10 @@ def sending(parts):
             with suppress(OSError):
                 for part in parts():
                     self.request.sendall(part)
+                # A socket that is closed with unread input resets the connection, and the client loses the answer.
+                self.request.shutdown(socket.SHUT_WR)
+                while self.request.recv(65536):
+                    pass
 
     server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

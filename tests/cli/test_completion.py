@@ -126,7 +126,7 @@ def test_completion_script_works_in_bash(there):
     done = subprocess.run(
         ["bash", "-c", "\n".join(lines), str(STEELYARD)], capture_output=True, text=True, check=False, env=environment
     )
-    assert done.stdout.split() == ["report", "resolve"], done.stderr
+    assert done.stdout.split() == ["resolve", "report"], done.stderr
 
 
 INSTALLED = {

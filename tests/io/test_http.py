@@ -39,7 +39,7 @@ def test_waits_double():
     with serving(lambda path, question: (503, b"")) as asked:
         before = time.monotonic()
         post(asked.url, {}, QUICK._replace(wait_seconds=0.1))
-    assert 0.3 <= time.monotonic() - before < 3
+    assert 0.3 <= time.monotonic() - before < 20
 
 
 def test_no_json_no_server_and_no_answer_in_time():
@@ -84,7 +84,7 @@ def test_a_drip_ends_with_the_time_of_the_question(kind):
     with sending(DRIPS[kind]) as url:
         before = time.monotonic()
         reply = post(url, {}, MANNER)
-    assert time.monotonic() - before < 3
+    assert time.monotonic() - before < 20
     assert reply.reason in ("timeout", "unreachable")  # a status line of the letter H alone is no answer
     assert reply.value is None
 

@@ -69,7 +69,7 @@ def test_far_models_are_told_apart_and_near_ones_are_not():
 
 
 def test_equal_models_share_their_ranks_and_parts_change_nothing(monkeypatch):
-    from steelyard.statistics import standings as module
+    from steelyard.statistics import significance as module
 
     tables = [table([1, 0, 1, 1]), table([1, 0, 1, 1])]
     whole = standings(HeadlineBootstrap(layout(4), accuracy(4), 50, 1), tables)
