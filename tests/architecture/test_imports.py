@@ -1,6 +1,8 @@
 """Imports go up the list of packages, there are no cycles, and pure packages have no effects."""
 
-from package_source import Source, imports, sources
+import ast
+
+from package_source import ROOT, Source, imports, sources
 
 PACKAGES = (
     "core", "statistics", "ranking", "annotation", "curation", "io", "judging", "networks", "plugins",
@@ -118,3 +120,31 @@ def test_heavy_packages_are_imported_where_they_are_used():
         and one.target.split(".")[0] in HEAVY
     ]
     assert wrong == []
+
+
+def test_scripts_of_documents_and_speed_import_names_that_exist():
+    # They run for minutes or need data, so that no other test of this suite runs them all.
+    scripts = [path for folder in ("speed", "docs") for path in sorted((ROOT / folder).rglob("*.py"))]
+    missing = sorted(
+        f"{path.relative_to(ROOT)} imports {imported.target}"
+        for path in scripts
+        for imported in imports(Source(path, "", ast.parse(path.read_text(encoding="utf-8")), []))
+        if imported.target.startswith("steelyard.") and imported.target not in modules
+        if imported.target.rpartition(".")[2] not in top_level_names(imported.target.rpartition(".")[0])
+    )
+    assert scripts
+    assert not missing
+
+
+def top_level_names(module: str) -> set[str]:
+    """Names that a module defines or imports at its top level."""
+    if module not in modules:
+        return set()
+    names = {imported.target.rpartition(".")[2] for imported in imports(modules[module]) if not imported.is_lazy}
+    for node in modules[module].tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets_of = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {inner.id for target in targets_of for inner in ast.walk(target) if isinstance(inner, ast.Name)}
+    return names
