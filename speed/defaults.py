@@ -25,7 +25,7 @@ from steelyard.core.types import Case, Pair, Response
 from steelyard.io.atomic import write_text
 from steelyard.io.cases import read_cases
 from steelyard.networks.adapters import put_adapter, store_frozen
-from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template
+from steelyard.networks.conversation import choose_rendering
 from steelyard.networks.devices import LOCAL
 from steelyard.networks.feature_cache import feature_cache
 from steelyard.networks.loading import initialise_head, load_network, load_tokenizer
@@ -178,12 +178,8 @@ def options():
 def main():
     asked = options()
     tokenizer = load_tokenizer(asked.model)
-    template = choose_template(tokenizer, asked.template, model=asked.model)
-    rendering = Rendering(
-        template=template,
-        special_tokens=choose_special_tokens(tokenizer, template),
-        max_length=asked.max_length,
-        over_length="left",
+    rendering = choose_rendering(
+        tokenizer, asked.template, model=asked.model, strip=True, max_length=asked.max_length, over_length="left"
     )
     cases = split(joined([case for case in read_cases(asked.cases) if len(case.ranking or ()) > 1]), asked)
     train, test = (make_examples(own, tokenizer, rendering, None, where=asked.cases) for own in cases)

@@ -5,7 +5,6 @@ that JSON cannot represent (NaN, bytes, dates) is an error; otherwise it would b
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from math import isfinite
 from pathlib import Path
 from types import UnionType
@@ -14,6 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from steelyard.core.errors import FileError, Place, RecordError
+from steelyard.core.iteration import batched
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.atomic import atomic_write
 from steelyard.io.lines import bounded_memory, check_readable
@@ -82,9 +82,9 @@ def write_parquet(path: Path, rows: Iterable[JsonObject]) -> int:
     import pyarrow
     import pyarrow.parquet
 
-    schema, number, rows = pyarrow.schema(_columns(Case)), 0, iter(rows)
+    schema, number = pyarrow.schema(_columns(Case)), 0
     with atomic_write(path) as file, pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        while chunk := [_packed(row) for row in islice(rows, _ROWS_AT_A_TIME)]:
+        for chunk in batched(map(_packed, rows), _ROWS_AT_A_TIME):
             writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
             number += len(chunk)
     return number

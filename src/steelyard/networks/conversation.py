@@ -101,6 +101,31 @@ def choose_special_tokens(tokenizer: Any, template: str) -> Literal["template", 
     return "tokenizer" if adds_bos and not writes_bos else "template"
 
 
+def choose_rendering(
+    tokenizer: Any,
+    choice: str | None,
+    *,
+    model: str,
+    default: str | None = None,
+    strip: bool = False,
+    max_length: int = 2048,
+    over_length: OverLength = "unscored",
+) -> Rendering:
+    """Return the rendering of the chosen template, with special tokens by `choose_special_tokens`.
+
+    Without a ``choice`` the template is the ``default`` (Jinja text), or else the tokenizer's. Raises as
+    `choose_template` does. Training writes `complete_template` instead.
+    """
+    template = default if choice is None and default is not None else choose_template(tokenizer, choice, model=model)
+    return Rendering(
+        template=template,
+        special_tokens=choose_special_tokens(tokenizer, template),
+        strip=strip,
+        max_length=max_length,
+        over_length=over_length,
+    )
+
+
 def complete_template(tokenizer: Any, template: str, *, strip: bool) -> str:
     """Return a template that writes the whole text: with the beginning mark that the tokenizer would add, and stripped.
 

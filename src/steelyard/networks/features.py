@@ -21,7 +21,7 @@ from steelyard.io.atomic import atomic_write
 from steelyard.io.progress import track
 from steelyard.io.run_folder import file_hash
 from steelyard.networks.answer_tokens import num_shared
-from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template, encode
+from steelyard.networks.conversation import Rendering, choose_rendering, encode
 from steelyard.networks.devices import best_device, has_slow_bfloat16, widen_products
 from steelyard.networks.loading import load_tokenizer, quiet
 from steelyard.networks.pretrained import load_pretrained
@@ -139,11 +139,11 @@ class Library:
     @cached_property
     def rendering(self) -> Rendering:
         """How a text becomes tokens; ``plain`` where the tokenizer has no template, since none was trained with."""
-        choice = self.reading.chat_template or (None if self.tokenizer.chat_template else "plain")
-        template = choose_template(self.tokenizer, choice, model=self.reading.path)
-        return Rendering(
-            template=template,
-            special_tokens=choose_special_tokens(self.tokenizer, template),
+        return choose_rendering(
+            self.tokenizer,
+            self.reading.chat_template or (None if self.tokenizer.chat_template else "plain"),
+            model=self.reading.path,
+            strip=True,
             max_length=self.reading.max_length,
             over_length="right",
         )

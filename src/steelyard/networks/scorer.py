@@ -7,7 +7,6 @@ row. Neither layout nor limits change a reward except by rounding.
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
@@ -15,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from steelyard.core.errors import ModelError
+from steelyard.core.iteration import batched
 from steelyard.core.types import Case, Scores
 from steelyard.io.progress import track
 from steelyard.networks.conversation import EncodedAnswer, Encoder
@@ -203,8 +203,8 @@ class Scorer:
         """Return one Scores a case, in order. Raises what encoding and checking the cases raise."""
         encoder = self.encoder
         assert encoder is not None, "a scorer of cases has an encoder"
-        remaining, heap = iter(cases), Heap()
-        while window := list(islice(remaining, _CASES_AT_A_TIME)):
+        heap = Heap()
+        for window in batched(cases, _CASES_AT_A_TIME):
             encoded = [encoder.encode(case) for case in window]
             prompts = [tuple(answer.row for answer in answers if answer.unscored is None) for answers in encoded]
             encoder.check([row for rows in prompts for row in rows])

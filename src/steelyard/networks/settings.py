@@ -12,7 +12,7 @@ from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError, FileError, ModelError
 from steelyard.core.types import JsonObject, OverLength
 from steelyard.io.atomic import atomic_write
-from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template
+from steelyard.networks.conversation import Rendering, choose_rendering
 from steelyard.networks.pretrained import Precision
 
 MANIFEST_FILE = "steelyard.json"
@@ -42,16 +42,16 @@ class DecoderConfig(Config, frozen=True):
     """The side on which rows are padded; it changes no score."""
 
 
-def rendering_of(config: DecoderConfig, tokenizer: Any, *, template: str | None = None) -> Rendering:
+def decoder_rendering(config: DecoderConfig, tokenizer: Any, *, template: str | None = None) -> Rendering:
     """Return how this model's text becomes tokens; ``template`` is used where the settings name none.
 
     Raises ModelError for a model without a template when none is named.
     """
-    if config.chat_template is not None or template is None:
-        template = choose_template(tokenizer, config.chat_template, model=config.path)
-    return Rendering(
-        template=template,
-        special_tokens=choose_special_tokens(tokenizer, template),
+    return choose_rendering(
+        tokenizer,
+        config.chat_template,
+        model=config.path,
+        default=template,
         strip=config.strip,
         max_length=config.max_length,
         over_length=config.over_length,

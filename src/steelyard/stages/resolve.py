@@ -7,7 +7,6 @@ import hashlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -18,6 +17,7 @@ from steelyard.core import plugins
 from steelyard.core.checks import check_case, check_frame
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError, UserError
+from steelyard.core.iteration import batched
 from steelyard.core.protocols import Engine
 from steelyard.core.types import Case, Counts, Run
 from steelyard.io.atomic import atomic_write
@@ -245,7 +245,7 @@ def _batches(path: Path) -> Iterator[LineBatch]:
         yield from read_batches(path, size=_CASES_A_BATCH)
         return
     rows = enumerate(map(encode_case, read_cases(path)), 1)
-    while batch := list(islice(rows, _CASES_A_BATCH)):
+    for batch in batched(rows, _CASES_A_BATCH):
         numbers, lines = zip(*batch, strict=True)
         yield LineBatch(str(path), numbers, lines)
 

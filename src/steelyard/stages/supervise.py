@@ -5,13 +5,13 @@ Check the supervisor, score, choose tau, filter, and record what was dropped by 
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from steelyard.core.errors import ConfigError
+from steelyard.core.iteration import batched
 from steelyard.core.types import Case, Record, Run, Scores
 from steelyard.curation.calibration import (
     MarginSurvey,
@@ -277,7 +277,7 @@ class _CaseFile:
 def _read_scored(cases: Path, scores: Path | None, only: Only) -> Iterator[ScoredBatch]:
     """Yield the cases in batches, with their margins; without a file of scores, as if no response had one."""
     read = read_scored(read_cases(cases), scores) if scores else map(_without_scores, read_cases(cases))
-    while batch := list(islice(read, _CASES_A_BATCH)):
+    for batch in batched(read, _CASES_A_BATCH):
         yield with_margins([scored.case for scored in batch], [scored.scores for scored in batch], only)
 
 

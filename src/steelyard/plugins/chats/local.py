@@ -2,13 +2,13 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from steelyard.core.comparison import Alternative, Reply, Request
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import MissingPartError, ModelError, Place
+from steelyard.core.iteration import batched
 from steelyard.core.protocols import Chat
 from steelyard.core.types import JsonObject
 from steelyard.io.lines import check_text, check_utf8
@@ -60,8 +60,7 @@ class Local:
 
     def ask(self, requests: Iterable[Request]) -> Iterator[Reply]:
         """Yield a reply for each request, in order."""
-        waiting = iter(requests)
-        while window := list(islice(waiting, self.config.batch_size)):
+        for window in batched(requests, self.config.batch_size):
             encoded = {request.id: self._encoded(request) for request in window}
             for request in window:
                 if isinstance(problem := encoded[request.id], str):

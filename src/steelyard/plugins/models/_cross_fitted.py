@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from steelyard.core.errors import EvidenceError
+from steelyard.core.iteration import batched
 from steelyard.core.text import prompt_text
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.cases import read_cases
@@ -69,8 +69,7 @@ class CrossFitted(ABC, Generic[Fitted]):
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
         """Yield one Scores per case, in order; a case's scores do not depend on the other scored cases."""
-        remaining = iter(cases)
-        while batch := list(islice(remaining, _CASES_AT_A_TIME)):
+        for batch in batched(cases, _CASES_AT_A_TIME):
             for case, scores in zip(batch, self._score_batch(batch), strict=True):
                 yield Scores(
                     prompt=case.prompt.id, language=case.prompt.language, scores=scores, cut=self.cut_responses(case)

@@ -15,7 +15,7 @@ from steelyard.core.types import JsonObject
 from steelyard.networks.loading import fill, local_folder, quiet, read_config, stored_weights
 from steelyard.networks.pretrained import Precision, load_pretrained
 from steelyard.networks.published import Family, HeadedModel
-from steelyard.networks.settings import DecoderConfig, rendering_of
+from steelyard.networks.settings import DecoderConfig, decoder_rendering
 from steelyard.plugins.models._heads import LinearHead
 
 _OF_A_LAYER = {
@@ -48,7 +48,7 @@ def internlm2_reward(config: DecoderConfig) -> HeadedModel:
     fill(head, {"weight": stored.pop("v_head.weight")} if "v_head.weight" in stored else {}, where=folder)
     backbone = llama_from_internlm2(settings, stored, dtype=config.dtype, where=folder)
     family = Family("internlm2_reward", head, behind=(reward_id,))
-    return HeadedModel(config, family, backbone, tokenizer=tokenizer, rendering=rendering_of(config, tokenizer))
+    return HeadedModel(config, family, backbone, tokenizer=tokenizer, rendering=decoder_rendering(config, tokenizer))
 
 
 def fast_tokenizer(folder: Path) -> Any:

@@ -62,7 +62,7 @@ class Classifier:
         manifest = _check_folder(config)
         self.is_trained_here = manifest is not None
         self.tokenizer = load_tokenizer(config.path)
-        self.rendering = rendering_of(config, manifest, self.tokenizer)
+        self.rendering = _rendering(config, manifest, self.tokenizer)
         self.dtype = config.dtype or (manifest.dtype if manifest else "float32")
         self.differing = {} if manifest is None else _differing(self.rendering, self.dtype, manifest)
         if self.differing:
@@ -146,7 +146,7 @@ def reading_of(config: Config) -> ModelReading:
     from steelyard.networks.settings import protocol_of, read_manifest
 
     tokenizer, manifest = load_tokenizer(config.path), read_manifest(Path(config.path))
-    rendering = rendering_of(config, manifest, tokenizer)
+    rendering = _rendering(config, manifest, tokenizer)
     dtype = config.dtype or (manifest.dtype if manifest else "float32")
     return ModelReading(tokenizer, rendering, protocol_of(rendering, dtype=dtype, model=Path(config.path).name))
 
@@ -164,19 +164,20 @@ def _check_folder(config: Config) -> "Manifest | None":
     return manifest
 
 
-def rendering_of(config: Config, manifest: "Manifest | None", tokenizer: Any) -> "Rendering":
+def _rendering(config: Config, manifest: "Manifest | None", tokenizer: Any) -> "Rendering":
     """Return how the model's text becomes tokens: by its manifest, except for the settings that differ."""
-    from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template
+    from steelyard.networks.conversation import choose_rendering
 
     settings = (("strip", config.strip), ("max_length", config.max_length), ("over_length", config.over_length))
-    chosen: JsonObject = {name: value for name, value in settings if value is not None}
-    if manifest is None or config.chat_template is not None:
-        template = choose_template(tokenizer, config.chat_template, model=config.path)
-        chosen |= {"template": template, "special_tokens": choose_special_tokens(tokenizer, template)}
-    if manifest is None:
-        # Published heads are trained at the template's very last token, white space included.
-        return Rendering(**{"strip": False} | chosen)
-    return msgspec.structs.replace(manifest.rendering, **chosen)
+    changed: JsonObject = {name: value for name, value in settings if value is not None}
+    if manifest is not None and config.chat_template is None:
+        return msgspec.structs.replace(manifest.rendering, **changed)
+    # Published heads are trained at the template's very last token, white space included.
+    chosen = choose_rendering(tokenizer, config.chat_template, model=config.path, strip=False)
+    if manifest is not None:
+        parts = {"template": chosen.template, "special_tokens": chosen.special_tokens}
+        chosen = msgspec.structs.replace(manifest.rendering, **parts)
+    return msgspec.structs.replace(chosen, **changed)
 
 
 def _differing(rendering: "Rendering", dtype: str, manifest: "Manifest") -> dict[str, JsonObject]:

@@ -64,7 +64,7 @@ def _model(
     """
     from steelyard.networks.loading import fill, load_backbone, load_tokenizer, local_folder, read_config
     from steelyard.networks.published import Family, HeadedModel, read_last
-    from steelyard.networks.settings import rendering_of
+    from steelyard.networks.settings import decoder_rendering
 
     folder = local_folder(config.path)
     tokenizer = load_tokenizer(str(folder))
@@ -73,7 +73,7 @@ def _model(
     fill(head, weights, where=folder)
     places = read(tokenizer) if read else read_last
     backbone = load_backbone(folder, dtype=config.dtype)
-    rendering = rendering_of(config, tokenizer, template=template)
+    rendering = decoder_rendering(config, tokenizer, template=template)
     family = Family(
         name,
         head,

@@ -1,7 +1,7 @@
 """A language model as a judge: its verdicts on pairs, its best of four, or its ratings, alone or as a panel."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -9,6 +9,7 @@ import msgspec
 
 from steelyard.core.comparison import Answer, Comparison
 from steelyard.core.config import Config as BaseConfig
+from steelyard.core.iteration import batched
 from steelyard.core.types import Case, JsonObject, Meta, Scores
 from steelyard.io.ledger import open_ledger
 from steelyard.judging.asking import answers_of, ask_panel
@@ -57,8 +58,7 @@ class LlmJudge:
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
         """Yield one Scores per case, in order."""
-        waiting = iter(cases)
-        while window := list(islice(waiting, _CASES_AT_A_TIME)):
+        for window in batched(cases, _CASES_AT_A_TIME):
             for case, answers in zip(window, self._answers(window, None, quietly=True), strict=True):
                 combined = [answer[self.name] for answer in answers]
                 yield scores_of(case, combined, why=refusal_reason(case, self.config.compare))

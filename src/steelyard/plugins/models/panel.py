@@ -1,12 +1,12 @@
 """A panel: several reward models whose scores of a case are put on one scale and averaged."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from statistics import fmean, pstdev
 from typing import Literal
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
+from steelyard.core.iteration import batched
 from steelyard.core.protocols import ComparesAnswers, RewardModel
 from steelyard.core.types import Case, JsonObject, Scores
 
@@ -53,8 +53,7 @@ class PanelModel:
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
         """Yield one Scores per case, in order."""
-        waiting = iter(cases)
-        while window := list(islice(waiting, _CASES_AT_A_TIME)):
+        for window in batched(cases, _CASES_AT_A_TIME):
             lines = zip(*(member.score(window) for member in self.members), strict=True)
             for case, of_members in zip(window, lines, strict=True):
                 yield self._combined(case, of_members)

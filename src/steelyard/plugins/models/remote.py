@@ -6,12 +6,12 @@ tokens where the dialect allows that; else as text, as messages, or as prompt an
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from steelyard.core.checks import TOO_LONG
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, ModelError
+from steelyard.core.iteration import batched
 from steelyard.core.text import prompt_text, response_text
 from steelyard.core.types import Case, JsonObject, Message, Response, Scores
 from steelyard.io.http import HttpReply, RequestLimits, check_address, post, read_key
@@ -104,14 +104,14 @@ class Renderer:
         self.tokenizer: Any = None
         self.rendering: Rendering | None = None
         if send in ("tokens", "text"):
-            from steelyard.networks import conversation
+            from steelyard.networks.conversation import choose_rendering
             from steelyard.networks.loading import load_tokenizer
 
             self.tokenizer = load_tokenizer(str(config.tokenizer))
-            template = conversation.choose_template(self.tokenizer, config.chat_template, model=str(config.tokenizer))
-            self.rendering = conversation.Rendering(
-                template=template,
-                special_tokens=conversation.choose_special_tokens(self.tokenizer, template),
+            self.rendering = choose_rendering(
+                self.tokenizer,
+                config.chat_template,
+                model=str(config.tokenizer),
                 strip=config.strip,
                 max_length=config.max_length,
             )
@@ -207,8 +207,7 @@ class Remote:
 
         Raises ModelError where no server answers, or where it refuses the address, the model or the key.
         """
-        waiting = iter(cases)
-        while window := list(islice(waiting, _CASES_AT_A_TIME)):
+        for window in batched(cases, _CASES_AT_A_TIME):
             yield from self._scores(window)
 
     def protocol(self) -> JsonObject:
