@@ -85,6 +85,15 @@ def test_without_a_reference_the_mean_log_probability_is_compared(tmp_path):
     assert build_implicit(ImplicitConfig(path=str(tmp_path / "out"))).reduction == "avg"
 
 
+def test_settings_beside_a_manifest_are_followed_or_refused_never_ignored(policy):
+    folder, _, _ = policy
+    out, base = str(folder / "out"), str(folder / "base")
+    assert build_implicit(ImplicitConfig(path=out, reference=base)).max_length == QUICK["max_length"]
+    assert build_implicit(ImplicitConfig(path=out, reference=base, max_length=9)).max_length == 9
+    with pytest.raises(ModelError, match="a policy that was trained with its own chat template"):
+        build_implicit(ImplicitConfig(path=out, reference=base, chat_template="plain"))
+
+
 def test_a_policy_is_scored_as_it_was_trained_or_refused(policy):
     folder, _, _ = policy
     out, base = str(folder / "out"), str(folder / "base")

@@ -42,8 +42,8 @@ class Config(BaseConfig, frozen=True):
     over-long text cut, the prompt to its last 128 tokens and then the answer."""
     chat_template: str | None = None
     """A built-in template (plain) or a Jinja file. Default: the model's own."""
-    max_length: int = 2048
-    """The length limit of a conversation in tokens."""
+    max_length: int | None = None
+    """The length limit of a conversation in tokens. Default: that of its training, or 2048."""
     over_length: Literal["unscored", "refuse"] | None = None
     """What happens to longer answers: unscored (counted) or refuse; a cut answer has another probability."""
     dtype: Literal["float32", "bfloat16"] = "float32"
@@ -69,7 +69,7 @@ class Implicit:
         folder = local_folder(config.path)
         self.tokenizer = load_tokenizer(str(folder))
         manifest = read_manifest(folder)
-        self.rendering = _rendering_of(config, manifest, self.tokenizer)
+        self.rendering = _rendering(config, manifest, self.tokenizer)
         self.is_published = config.protocol == "rewardbench"
         self.answers = AnswerTokens(self.tokenizer, self.rendering, with_header=self.is_published)
         policy = load_causal(str(folder), dtype=config.dtype)
@@ -201,23 +201,16 @@ def build(config: Config) -> Implicit:
     return Implicit(config)
 
 
-def _rendering_of(config: Config, manifest: "Manifest | None", tokenizer: Any) -> "Rendering":
-    from steelyard.networks.conversation import Rendering, choose_special_tokens, choose_template
+def _rendering(config: Config, manifest: "Manifest | None", tokenizer: Any) -> "Rendering":
+    """Return how the policy's text becomes tokens: by its manifest, except for the settings that differ."""
+    from steelyard.networks.conversation import choose_rendering
 
-    template = choose_template(tokenizer, config.chat_template, model=config.path)
-    rendering = (
-        manifest.rendering
-        if manifest is not None
-        else Rendering(
-            template=template,
-            special_tokens=choose_special_tokens(tokenizer, template),
-            strip=False,
-            max_length=config.max_length,
-        )
-    )
-    if config.over_length is None:
-        return rendering
-    return msgspec.structs.replace(rendering, over_length=config.over_length)
+    settings = (("max_length", config.max_length), ("over_length", config.over_length))
+    changed: JsonObject = {name: value for name, value in settings if value is not None}
+    if manifest is not None:
+        return msgspec.structs.replace(manifest.rendering, **changed)
+    chosen = choose_rendering(tokenizer, config.chat_template, model=config.path, strip=False)
+    return msgspec.structs.replace(chosen, **changed)
 
 
 def _check_manifest(manifest: "Manifest | None", config: Config, reduction: str) -> None:
@@ -226,6 +219,9 @@ def _check_manifest(manifest: "Manifest | None", config: Config, reduction: str)
         return
     if manifest.kind != "implicit" or manifest.policy is None:
         raise ModelError("a classifier, which scores by its head", where=config.path, do=f"use --model {config.path}")
+    if config.chat_template is not None:
+        problem = "a policy that was trained with its own chat template: another one gives other probabilities"
+        raise ModelError(problem, where=config.path, do="leave chat_template out")
     policy = manifest.policy
     if policy.is_reference_free != (config.reference is None):
         base = f"from {manifest.base_model}: name it as reference"
