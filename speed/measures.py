@@ -14,8 +14,8 @@ import numpy as np
 
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Message, Prompt, Response, Scores
+from steelyard.evaluation.bench_pairs import select_pairs
 from steelyard.evaluation.config import Config
-from steelyard.evaluation.questions import questions_of
 from steelyard.evaluation.summary import evaluation_of, summarise
 
 RESULTS = Path(__file__).parent / "results" / "measures.json"
@@ -62,7 +62,7 @@ def main():
     cases, lines = made_up()
     bench = build("benches", "cases")
     start = time.process_time()
-    questions_of(cases, None, "strict")
+    select_pairs(cases, None, "strict")
     questions_seconds = time.process_time() - start
     evaluation = evaluation_of(cases, lines, bench, Config(num_resamples=NUM_RESAMPLES))
     summarise(evaluation)

@@ -2,11 +2,11 @@
 
 from msgspec.structs import asdict
 
+from steelyard.evaluation.bench_pairs import select_pairs, values_of
 from steelyard.evaluation.columns import score_columns
 from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.measure import GroupedMeans, Means, ResampledBench, ScoredBench
 from steelyard.evaluation.measures.accuracy import Baseline, GroupResult
-from steelyard.evaluation.questions import questions_of, values_of
 from steelyard.evaluation.summary import EvaluationSummary, MeasureSummaries, TiedPairs
 from steelyard.statistics.bootstrap import draw_layout
 from steelyard.statistics.intervals import Estimate
@@ -70,8 +70,8 @@ def scored_item(prompt, **fields):
 
 def resampled_bench(cases, lines, *, values=None, num_resamples=40, seed=0, **fields):
     """A scored bench of cases in memory with resamples of its prompts; ``values`` stand for those of the scores."""
-    questions, scores = questions_of(cases, None, "strict"), score_columns(lines)
-    values = values_of(questions.columns, scores.score) if values is None else values
-    blocks = draw_layout(questions.layout, questions.included_units, num_resamples=num_resamples, seed=seed)
-    bench = ScoredBench(questions.columns, scores, values, **fields)
+    bench_pairs, scores = select_pairs(cases, None, "strict"), score_columns(lines)
+    values = values_of(bench_pairs.columns, scores.score) if values is None else values
+    blocks = draw_layout(bench_pairs.layout, bench_pairs.included_units, num_resamples=num_resamples, seed=seed)
+    bench = ScoredBench(bench_pairs.columns, scores, values, **fields)
     return ResampledBench(bench, blocks, means(0.5), seed)

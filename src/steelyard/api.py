@@ -75,5 +75,5 @@ def evaluate(
         return summarise(evaluation_of(cases, lines, bench, config, baselines=baseline_scores, judged=judged))
     evaluation = evaluation_of(cases, score(model, cases), bench, config, baselines=baseline_scores)
     if not allow_unscored:
-        refuse_unscored(evaluation.questions.columns, evaluation.scores)
+        refuse_unscored(evaluation.bench_pairs.columns, evaluation.scores)
     return summarise(evaluation)

@@ -13,8 +13,8 @@ import pytest
 
 from steelyard.core.plugins import build
 from steelyard.core.types import Message, Response, Scores
+from steelyard.evaluation.bench_pairs import count_pairs, items_of, select_pairs, values_of
 from steelyard.evaluation.columns import score_columns
-from steelyard.evaluation.questions import answers, items_of, questions_of, values_of
 from steelyard.plugins.benches.rewardbench import LANGUAGES, WEIGHT_SETS
 from steelyard.plugins.benches.subset_benches import LEVELS
 from steelyard.statistics.aggregation import estimate, mean_of_sections
@@ -29,10 +29,10 @@ def totals_of(kind, cases, lines, num_resamples):
     """As `evaluate` draws them."""
     bench = build("benches", kind)
     prepared = [bench.normalize(one, "f") for one in cases]
-    questions = questions_of(prepared, None, "strict", bench.resample_ids)
+    bench_pairs = select_pairs(prepared, None, "strict", bench.resample_ids)
     own = bench.columns(prepared, lines, unscored_is_right=False)
-    values = values_of(questions.columns, score_columns(lines).score)
-    items = items_of(questions, answers(questions.columns, values), num_resamples=num_resamples, columns=own)
+    values = values_of(bench_pairs.columns, score_columns(lines).score)
+    items = items_of(bench_pairs, count_pairs(bench_pairs.columns, values), num_resamples=num_resamples, columns=own)
     return bench, resample(items, seed=0)
 
 
@@ -262,7 +262,7 @@ def test_the_two_prompts_of_a_tie_of_rewardbench_2_are_drawn_together():
     low, high = bootstrap({"Ties": [[row] for row in rows]}, value, 1500)
     assert found["low"] == pytest.approx(low, abs=0.1 * (high - low))
     assert found["high"] == pytest.approx(high, abs=0.1 * (high - low))
-    assert [stratum.num_units for stratum in questions_of(cases, None, "strict", bench.resample_ids).layout.strata] == [
+    assert [stratum.num_units for stratum in select_pairs(cases, None, "strict", bench.resample_ids).layout.strata] == [
         51
     ]
 
@@ -275,10 +275,10 @@ def test_rows_of_one_question_in_several_subsets_of_rewardbench_are_one_unit():
         for subset in subsets
         for number in range(4)
     ]
-    found = questions_of(cases, None, "strict", bench.resample_ids)
+    found = select_pairs(cases, None, "strict", bench.resample_ids)
     assert [stratum.num_units for stratum in found.layout.strata] == [4]
     other = Message(role="user", content="Question 9")
     changed = msgspec.structs.replace(cases[0], prompt=msgspec.structs.replace(cases[0].prompt, messages=(other,)))
     # Question 0 stands in two subsets now, and question 9 in the third, which the three that stand in all go with.
-    again = questions_of([changed, *cases[1:]], None, "strict", bench.resample_ids)
+    again = select_pairs([changed, *cases[1:]], None, "strict", bench.resample_ids)
     assert sorted(stratum.num_units for stratum in again.layout.strata) == [1, 4]

@@ -7,9 +7,9 @@ import pytest
 from evaluation_summaries import resampled_bench
 from steelyard.core.plugins import build, kinds
 from steelyard.core.types import Response, Scores
+from steelyard.evaluation.bench_pairs import count_pairs, items_of, select_pairs, values_of
 from steelyard.evaluation.columns import score_columns
 from steelyard.evaluation.measure import measures
-from steelyard.evaluation.questions import answers, items_of, questions_of, values_of
 from steelyard.statistics.aggregation import estimate, means
 from steelyard.statistics.bootstrap import resample
 from steelyard.statistics.pair_counts import statistics_table
@@ -64,9 +64,9 @@ def scored(cases, sign):
     ]
 
 
-def answered(questions, lines):
-    """What became of the pairs of the questions."""
-    return answers(questions.columns, values_of(questions.columns, score_columns(lines).score))
+def answered(bench_pairs, lines):
+    """Count the outcomes of the pairs."""
+    return count_pairs(bench_pairs.columns, values_of(bench_pairs.columns, score_columns(lines).score))
 
 
 def records(tree, path=()):
@@ -101,9 +101,9 @@ def test_every_interval_of_every_bench_has_a_width(kind, sign, num_each):
     bench = build("benches", kind)
     cases = [bench.normalize(one, "f") for one in cases_of(kind, num_each)]
     lines = scored(cases, sign)
-    questions = questions_of(cases, None, "strict", bench.resample_ids)
+    bench_pairs = select_pairs(cases, None, "strict", bench.resample_ids)
     own = bench.columns(cases, lines, unscored_is_right=False)
-    totals = resample(items_of(questions, answered(questions, lines), num_resamples=100, columns=own), seed=0)
+    totals = resample(items_of(bench_pairs, answered(bench_pairs, lines), num_resamples=100, columns=own), seed=0)
     # Of a part of a published bench there is no headline; its arithmetic on the part stands for it.
     headline = bench.headline(totals) if kind == "cases" else bench.breakdown(totals).overall
     whole = estimate(totals, headline.formula, headline.n).record()
@@ -124,18 +124,18 @@ def test_every_interval_of_every_measure_has_a_width(sign, num_each):
 
 def test_a_model_beside_itself_and_beside_its_opposite_has_a_width():
     cases = cases_of("cases", 10)
-    questions = questions_of(cases, None, "strict")
+    bench_pairs = select_pairs(cases, None, "strict")
     tables = [
-        statistics_table(answered(questions, scored(cases, sign)), np.ones(len(cases), np.bool_))
+        statistics_table(answered(bench_pairs, scored(cases, sign)), np.ones(len(cases), np.bool_))
         for sign in (1.0, -1.0)
     ]
     for first, second in ((0, 0), (0, 1), (1, 0)):
-        found = compare(questions.layout, tables[first], tables[second], num_resamples=100, seed=0)
+        found = compare(bench_pairs.layout, tables[first], tables[second], num_resamples=100, seed=0)
         check(found.record())
         assert (found.p_accuracy < 0.001) == (first != second)
     headline = build("benches", "cases").headline(
-        resample(items_of(questions, answered(questions, scored(cases, 1.0)), num_resamples=1), seed=0)
+        resample(items_of(bench_pairs, answered(bench_pairs, scored(cases, 1.0)), num_resamples=1), seed=0)
     )
-    drawn = HeadlineBootstrap(questions.layout, headline.formula, 100, 0).draw(tables)
+    drawn = HeadlineBootstrap(bench_pairs.layout, headline.formula, 100, 0).draw(tables)
     check(drawn.minus(0, 1, 20).estimate.record())
     assert drawn.minus(0, 1, 20).estimate.value == 1.0

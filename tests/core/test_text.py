@@ -11,10 +11,10 @@ from steelyard.core.plugins import build
 from steelyard.core.text import num_characters, num_markdown_marks, prompt_text, response_text
 from steelyard.core.types import Case, Message, Response
 from steelyard.curation.debiasing import Config, survey_pairs
+from steelyard.evaluation.bench_pairs import values_of
 from steelyard.evaluation.columns import ScoreColumns, bench_columns, score_columns
 from steelyard.evaluation.measure import ScoredBench
 from steelyard.evaluation.measures.length import pair_lengths
-from steelyard.evaluation.questions import values_of
 from steelyard.ranking.annotation_features import TraitCollector
 from steelyard.ranking.judgment_table import (
     judgment_table,

@@ -49,17 +49,17 @@ def test_prompts_that_a_bench_draws_together_are_laid_out_together(tmp_path):
 def test_unlike_evaluations_are_refused(bench, tmp_path):
     first = evaluated(bench, tmp_path / "1")
     other = evaluated(bench, tmp_path / "2", metric_compat="cheems")
-    with pytest.raises(EvidenceError, match='2: evaluated by another metric_compat: "cheems", and null in '):
+    with pytest.raises(EvidenceError, match='2: metric_compat is "cheems" here and null in '):
         read_evaluations([first, other])
-    with pytest.raises(EvidenceError, match=r"evaluated by another matched_ratio: 1\.5, and 1\.1 in "):
+    with pytest.raises(EvidenceError, match=r"matched_ratio is 1\.5 here and 1\.1 in "):
         read_evaluations([first, evaluated(bench, tmp_path / "like", matched_ratio=1.5)])
     fewer = tmp_path / "fewer.jsonl"
     fewer.write_text("".join(bench.read_text("utf-8").splitlines(keepends=True)[1:]), encoding="utf-8")
-    with pytest.raises(EvidenceError, match=r"not the same prompts as in .*: prompt 'p0' is in one of them alone"):
+    with pytest.raises(EvidenceError, match=r"the prompts are not those of .*: only one of them has prompt 'p0'"):
         read_evaluations([first, evaluated(fewer, tmp_path / "3")])
     turned = tmp_path / "turned.jsonl"
     turned.write_text("".join(reversed(bench.read_text("utf-8").splitlines(keepends=True))), encoding="utf-8")
-    with pytest.raises(EvidenceError, match="its pairs, or their order, differ"):
+    with pytest.raises(EvidenceError, match="the pairs, or their order, differ"):
         read_evaluations([first, evaluated(turned, tmp_path / "4")])
 
 

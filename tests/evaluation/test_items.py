@@ -6,9 +6,9 @@ import pytest
 
 from steelyard.core.errors import RecordError
 from steelyard.core.types import Response, Scores
+from steelyard.evaluation.bench_pairs import select_pairs
 from steelyard.evaluation.columns import bench_columns
 from steelyard.evaluation.items import Item, add_units, item_rows, read_items
-from steelyard.evaluation.questions import questions_of
 from steelyard.statistics.groups import prompt_names
 from strategies import case
 
@@ -94,7 +94,7 @@ def test_prompts_that_are_resampled_under_another_name_say_so(tmp_path):
     cases = [case(name, "ab", ranking=(("a",), ("b",))) for name in "pq"]  # of one text
     for resample_ids, units in ((prompt_names, [None, "p"]), (lambda one: (one.prompt.id,), [None, None])):
         (tmp_path / "items.jsonl").write_text('{"prompt":"p"}\n{"prompt":"q"}\n')
-        add_units(tmp_path / "items.jsonl", questions_of(cases, None, "strict", resample_ids))
+        add_units(tmp_path / "items.jsonl", select_pairs(cases, None, "strict", resample_ids))
         rows = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
         assert [row["prompt"] for row in rows] == ["p", "q"]
         assert [row.get("unit") for row in rows] == units

@@ -3,8 +3,8 @@ import pytest
 
 from evaluation_summaries import resampled_bench
 from steelyard.core.types import Scores
+from steelyard.evaluation.bench_pairs import PairValues
 from steelyard.evaluation.measure import measures
-from steelyard.evaluation.questions import PairValues
 from strategies import case, judgment
 
 RANKING = (("a",), ("b",), ("c",))

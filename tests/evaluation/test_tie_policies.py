@@ -6,9 +6,9 @@ from msgspec.structs import asdict, replace
 
 from steelyard.core.plugins import build
 from steelyard.core.types import Scores
+from steelyard.evaluation.bench_pairs import count_pairs, items_of, select_pairs, values_of
 from steelyard.evaluation.columns import score_columns
 from steelyard.evaluation.config import Config
-from steelyard.evaluation.questions import answers, items_of, questions_of, values_of
 from steelyard.evaluation.tables import DASH, word
 from steelyard.evaluation.tie_policies import category_weights, policy, policy_table, tie_policies, weight_table
 from steelyard.io.cases import write_cases
@@ -28,8 +28,8 @@ CASES = [
 ]
 
 
-def counted(questions, lines):
-    return answers(questions.columns, values_of(questions.columns, score_columns(lines).score))
+def counted(bench_pairs, lines):
+    return count_pairs(bench_pairs.columns, values_of(bench_pairs.columns, score_columns(lines).score))
 
 
 def policies(*scores):
@@ -37,11 +37,11 @@ def policies(*scores):
         Scores(prompt=one.prompt.id, scores=dict(zip("abc", own, strict=False)))
         for one, own in zip(CASES, scores, strict=True)
     ]
-    questions = questions_of(CASES, None, "strict")
-    found = counted(questions, lines)
-    measured = means(resample(items_of(questions, found, num_resamples=50), seed=0))
+    bench_pairs = select_pairs(CASES, None, "strict")
+    found = counted(bench_pairs, lines)
+    measured = means(resample(items_of(bench_pairs, found, num_resamples=50), seed=0))
     bench = build("benches", "cases", {})
-    return tie_policies(questions, found, measured, Config(num_resamples=50), bench), measured
+    return tie_policies(bench_pairs, found, measured, Config(num_resamples=50), bench), measured
 
 
 def values(own):
@@ -78,14 +78,14 @@ def test_without_a_tie_all_are_the_headline():
 
 def test_weights_are_alike_or_by_pairs_or_by_prompts():
     cases = [*CASES, case("s", "ab", category=("math",))]
-    questions = questions_of(cases, None, "strict")
+    bench_pairs = select_pairs(cases, None, "strict")
     lines = [Scores(prompt=one.prompt.id, scores=dict.fromkeys("abc", 0.0)) for one in cases]
-    assert category_weights(questions, counted(questions, lines)) == {
+    assert category_weights(bench_pairs, counted(bench_pairs, lines)) == {
         "macro": {"chat": 0.5, "code": 0.5},
         "accuracy_micro": {"chat": pytest.approx(1 / 7), "code": pytest.approx(6 / 7)},
         "exact_match_micro": {"chat": pytest.approx(1 / 3), "code": pytest.approx(2 / 3)},
     }
-    assert np.isclose(sum(category_weights(questions, counted(questions, lines))["macro"].values()), 1)
+    assert np.isclose(sum(category_weights(bench_pairs, counted(bench_pairs, lines))["macro"].values()), 1)
 
 
 def tied_translations(folder, *, score_of_loser):

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from steelyard.core.types import Case, Judgment, Prompt, Response
-from steelyard.evaluation.columns import Ranked
+from steelyard.evaluation.bench_pairs import Ranked
 from steelyard.evaluation.measure import GroupedMeans
 from steelyard.evaluation.measures.calibration import Margins, calibration
 from steelyard.evaluation.measures.human_ceiling import human_ceiling

@@ -1,6 +1,7 @@
 import msgspec
 import pytest
 
+from report_figures import accepted, rows
 from steelyard.evaluation.comparison import ComparisonSummary
 from steelyard.report.comparison import comparison_section, comparison_sentences
 
@@ -48,10 +49,10 @@ def test_models_and_differences_have_a_figure_and_a_table_each():
     assert differences.tables[0].table.rows == (
         ("甲 – b", "+8.0", "−1.0 … +17.0", "0.0700", "+12.0", "0.0", "−5.0 … +5.0", "1.0000"),
     )
-    points = [layer["data"]["values"] for layer in differences.figure.spec["layer"]]
-    assert points[0] == [{"at": 0.0}]
-    assert [(row["row"], row["value"], row["low"]) for row in points[-1]] == [("甲 – b", 0.08, -0.01)]
-    assert [row["row"] for row in models.figure.spec["layer"][-1]["data"]["values"]] == ["甲", "b"]
+    points, line = rows(accepted(differences.figure))
+    assert (points["row"], points["value"], points["low"]) == ("甲 – b", 0.08, -0.01)
+    assert line == {"at": 0.0}
+    assert [row["row"] for row in rows(accepted(models.figure))] == ["甲", "b"]
 
 
 @pytest.mark.parametrize(("headline", "shown", "significant"), [("overall", "+10.0", "1"), ("accuracy", "+8.0", "0")])

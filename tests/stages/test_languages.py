@@ -116,7 +116,7 @@ def test_a_record_that_names_no_benchmark_is_refused(tmp_path):
     record = json.loads((run / "run.json").read_text("utf-8"))
     del record["config"]["bench_kind"]
     (run / "run.json").write_text(json.dumps(record), "utf-8")
-    with pytest.raises(FileError, match="names no benchmark"):
+    with pytest.raises(FileError, match="does not name a benchmark"):
         languages(run, tmp_path / "out", Config(num_resamples=5))
     assert not (tmp_path / "out").exists()
 

@@ -1,14 +1,14 @@
-"""Evaluation: a model's scores or verdicts against the orderings of a bench, with intervals.
+"""Evaluation: the agreement of a model's scores or verdicts with the rankings of a benchmark, with intervals.
 
 In reading order:
 
-- `benches`, `columns`, `questions`: cases of a bench, as columns of numbers, and their comparable pairs.
-- `external_scores`, `pair_verdicts`, `model_self_tests`: scores made elsewhere, judges, tests of a reward model.
-- `batches`, `items`: evaluate batch by batch; a line a case in ``items.jsonl``.
+- `config`, `benches`, `columns`, `bench_pairs`: settings; cases of a bench, as columns of numbers, and as pairs.
+- `external_scores`, `pair_verdicts`, `model_self_tests`: scores from a file, verdicts of a judge, self-tests.
+- `batches`, `items`: evaluation batch by batch; one line per case in ``items.jsonl``.
 - `measures/accuracy`, `tie_policies`, `coverage`, `summary`: the headline and the type of ``run.json``.
-- `measure`, `measures/`: every other measure, one file each.
-- `evaluations`, `alike`, `comparison`, `leaderboard`, `languages`: evaluations side by side.
-- `tables`, `marks`: tables and figures as values.
+- `measure`, `measures/`: every other measure, one per file.
+- `evaluations`, `comparison`, `leaderboard`, `languages`: several evaluations, or languages, compared.
+- `tables`, `vega`: tables and figures as values.
 
 Reading and writing of run folders is in `stages/evaluate`; pages are in `report`.
 """

@@ -17,6 +17,7 @@ from steelyard.core.plugins import build
 from steelyard.core.protocols import FormulaModel, RewardModel
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case
+from steelyard.evaluation.bench_pairs import check_comparable, lay_out_pairs
 from steelyard.evaluation.benches import BenchCases
 from steelyard.evaluation.columns import (
     BenchColumns,
@@ -30,7 +31,6 @@ from steelyard.evaluation.config import Config, choose_baselines
 from steelyard.evaluation.external_scores import SideBySide
 from steelyard.evaluation.items import add_units, item_rows
 from steelyard.evaluation.pair_verdicts import Judged
-from steelyard.evaluation.questions import check_comparable, laid_out
 from steelyard.evaluation.summary import Evaluation, HeadlineColumns, headline_columns, unscored_report
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import ScoredCase
@@ -146,13 +146,13 @@ def join_parts(
         scores = join_scores([part.scores for part in stripped])
         if judged is None and not source.config.allow_unscored:
             refuse_unscored(columns, scores)
-        questions = laid_out(columns, source.config.exact_rule)
-    add_units(items_path, questions)
+        bench_pairs = lay_out_pairs(columns, source.config.exact_rule)
+    add_units(items_path, bench_pairs)
     headline = HeadlineColumns(
         *(np.concatenate(side) for side in zip(*(part.headline for part in stripped), strict=True))
     )
     baselines = {name: np.concatenate([part.baselines[name] for part in stripped]) for name in source.baselines}
-    return Evaluation(questions, source.bench, source.config, scores, headline, baselines, judged)
+    return Evaluation(bench_pairs, source.bench, source.config, scores, headline, baselines, judged)
 
 
 def _scores_of(model: RewardModel, cases: Sequence[Case], name: str) -> Floats:

@@ -72,20 +72,6 @@ class ScoreColumns(NamedTuple):
     cut: Integers
 
 
-class Ranked(NamedTuple):
-    """Responses that have a tier (0 is the best) and a score, in the order of their prompts; shape (response,)."""
-
-    prompt: Integers
-    tier: Integers
-    score: Floats
-
-    def has_order(self, num_prompts: int) -> Booleans:
-        """Return whether the responses of each prompt are in two tiers or more; shape (prompt,)."""
-        first = np.full(num_prompts, UNRANKED)
-        first[self.prompt[::-1]] = self.tier[::-1]
-        return np.bincount(self.prompt[self.tier != first[self.prompt]], minlength=num_prompts) > 0
-
-
 class SameSize(NamedTuple):
     """Prompts with equally many responses, shape (prompt,), and the positions of these, shape (prompt, response)."""
 
@@ -103,14 +89,6 @@ def prompts_by_size(prompt: Integers, num_prompts: int) -> Iterator[SameSize]:
         for first in range(0, len(prompts), step):
             batch = prompts[first : first + step]
             yield SameSize(batch, start[batch][:, None] + np.arange(size))
-
-
-def ranked_responses(columns: BenchColumns, score: Floats) -> Ranked:
-    """Return the ranked responses of the cases in which all of these have a score."""
-    case_of, is_ranked = columns.case_of, columns.tier != UNRANKED
-    is_open = np.bincount(case_of[is_ranked & np.isnan(score)], minlength=len(columns.start)) > 0
-    complete = is_ranked & ~is_open[case_of]
-    return Ranked(case_of[complete], columns.tier[complete], score[complete])
 
 
 def bench_columns(

@@ -1,9 +1,9 @@
-"""Reading evaluations that are to stand side by side, and refusing those that were asked different things."""
+"""Read evaluations that are compared in one table, and refuse those of different prompts or protocols."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 import numpy as np
@@ -22,14 +22,32 @@ from steelyard.statistics.groups import Cell, Label, Layout, layout_of
 from steelyard.statistics.pair_counts import UnscoredPairs
 from steelyard.statistics.prompt_means import Ratio
 
-ASKED = ("bench_kind", "bench", "pairs", "metric_compat", "matched_ratio")
-"""The settings that must be equal for two numbers to mean the same."""
+BENCH_SETTINGS = ("bench_kind", "bench", "pairs", "metric_compat", "matched_ratio")
+"""The settings of `evaluate` that must be equal for two values to be comparable."""
+
+
+Differing = Literal["self_test", "dtype", "max_length", "over_length", "template"]
+"""Facts that may differ with permission: they affect the scores, but not the pairs that are scored."""
+
+_OF_A_FAMILY = ("dtype", "max_length", "over_length")
+_OF_A_MODEL = {"template_hash": "template", "special_tokens": "template", "strip": "template"}
+
+
+class Fact(NamedTuple):
+    """A setting that must be equal among all runs ``of`` the same benchmark, model family or model."""
+
+    name: str
+    of: str
+
+
+_OF_THE_BENCH = (Fact("bench_kind", "bench"), Fact("bench", "bench"))
 
 
 class Evaluated(NamedTuple):
-    """One evaluation: its name here, its folder, its record, its statistics, and other measures.
+    """One evaluation: its name in the table, its folder, its record, and its statistics by prompt.
 
-    ``statistics`` has shape (prompt, 4 + the bench's own columns); pairs that are ``unscored`` are wrong in it.
+    ``statistics`` has shape (prompt, 4 + the bench's own columns) and counts ``unscored`` pairs as wrong. ``measures``
+    are the ratios of the other measures.
     """
 
     name: str
@@ -41,7 +59,7 @@ class Evaluated(NamedTuple):
 
 
 class EvaluationSet(NamedTuple):
-    """Evaluations of the same prompts in the same order, what these count for, and how they are laid out.
+    """Evaluations of the same prompts in the same order, with the labels and the layout of these prompts.
 
     ``left_out`` counts, by cell, the prompts without a comparable pair.
     """
@@ -53,25 +71,32 @@ class EvaluationSet(NamedTuple):
 
 
 def read_evaluations(folders: Sequence[Path]) -> EvaluationSet:
-    """The evaluations in these folders. Raises FileError for another run, EvidenceError for what does not compare."""
+    """Read the evaluations in these folders.
+
+    Raises FileError for the folder of another stage, and EvidenceError for unequal settings or prompts, or an
+    evaluation without a headline.
+    """
     runs = [_evaluation(folder) for folder in folders]
     for index in range(1, len(folders)):
-        _check_alike(folders, runs, index)
+        _check_settings(folders, runs, index)
     return join_evaluations(folders, runs)
 
 
 def join_evaluations(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]]) -> EvaluationSet:
-    """As `read_evaluations`, of records that are read already and are known to be alike."""
+    """Return the set of evaluations whose records are read and have equal settings.
+
+    Raises EvidenceError for unequal prompts.
+    """
     names = model_names(folders, runs)
     items = [list(read_items(folder, MeasuredItem)) for folder in folders]
     for index in range(1, len(folders)):
-        _check_same(folders, items, index)
+        _check_prompts(folders, items, index)
     statistics = [_statistics(folder_items) for folder_items in items]
     measures = [_measures(folder_items) for folder_items in items]
     unscored = [_unscored(folder_items) for folder_items in items]
     each = zip(names, folders, runs, statistics, measures, unscored, strict=True)
     evaluated = tuple(Evaluated(*values) for values in each)
-    # A prompt without a comparable pair is not counted; its exact match is null.
+    # Exact match is null for a prompt without a comparable pair, which is not counted.
     counted = [item for item in items[0] if item.exact_match is not None]
     labels = tuple(Label(item.unit or item.prompt, item.cell) for item in counted)
     left_out = Counter(item.cell for item in items[0] if item.exact_match is None)
@@ -79,23 +104,29 @@ def join_evaluations(folders: Sequence[Path], runs: Sequence[Run[EvaluationSumma
 
 
 def read_evaluation(folder: Path) -> Run[EvaluationSummary]:
-    """The record of an evaluation. Raises FileError for a folder without a finished run, or with another stage's."""
+    """Read the record of an evaluation. Raises FileError for a folder without a finished run of `evaluate`."""
     stage = read_run(folder).stage
     if stage != "evaluate":
-        raise FileError(f"a run of {stage}", where=str(folder), allowed="the --out folder of `steelyard evaluate`")
+        raise FileError(
+            f"the folder holds a run of {stage}",
+            where=str(folder),
+            allowed="the --out folder of `steelyard evaluate`",
+        )
     return read_run(folder, Run[EvaluationSummary])
 
 
 def bench_of(run: Run[Any], folder: Path) -> Any:
-    """The benchmark of an evaluation's record. Raises FileError for a record that names none, KindError for another."""
+    """Build the benchmark that a record names. Raises FileError for a record without one, KindError for an unknown."""
     kind, settings = run.config.get("bench_kind"), run.config.get("bench")
     if not isinstance(kind, str) or not isinstance(settings, dict):
-        raise FileError("the record of this evaluation names no benchmark", where=str(folder), do="evaluate again")
+        raise FileError(
+            "run.json does not name a benchmark", where=str(folder), do="evaluate again with this version of Steelyard"
+        )
     return build("benches", kind, settings)
 
 
 def has_headline(run: Run[EvaluationSummary]) -> bool:
-    """Whether the evaluation has a value: with most pairs unscored it has bounds alone."""
+    """Return whether the evaluation has a headline; with most pairs unscored it has bounds only."""
     return run.summary.accuracy.value is not None
 
 
@@ -103,7 +134,7 @@ def _evaluation(folder: Path) -> Run[EvaluationSummary]:
     run = read_evaluation(folder)
     if not has_headline(run):
         raise EvidenceError(
-            "most pairs have no score or verdict here, so there is no headline to compare",
+            "most pairs have no score or verdict, so the evaluation has no headline to compare",
             where=str(folder),
             do="leave this folder out, or evaluate again with a longer limit: steelyard evaluate … --max-length N",
         )
@@ -111,7 +142,7 @@ def _evaluation(folder: Path) -> Run[EvaluationSummary]:
 
 
 def model_names(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]]) -> list[str]:
-    """What each evaluation is called: its model, and its folder where two have one model."""
+    """Return the name of each evaluation: its model, with its folder where several evaluate the same model."""
     names = [run.summary.model for run in runs]
     return [
         name if names.count(name) == 1 else f"{name} ({folder})" for name, folder in zip(names, folders, strict=True)
@@ -134,7 +165,7 @@ def _unscored(items: Sequence[Item]) -> UnscoredPairs:
 
 
 def _measures(items: Sequence[Item]) -> dict[str, Ratio]:
-    """The ratios by which the counted prompts are compared beside accuracy and exact match, of every measure."""
+    """Return the ratios of every measure by which models are compared, over the counted prompts."""
     columns = measure_columns([item for item in items if item.exact_match is not None])
     ratios: dict[str, Ratio] = {}
     for name, values in columns.items():
@@ -142,46 +173,109 @@ def _measures(items: Sequence[Item]) -> dict[str, Ratio]:
     return ratios
 
 
-def _check_alike(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]], index: int) -> None:
-    first, other = ({key: run.config.get(key) for key in ASKED} for run in (runs[0], runs[index]))
-    differing = [key for key in ASKED if first[key] != other[key]]
-    if differing:
-        raise EvidenceError(
-            f"evaluated by another {differing[0]}: {_json(other[differing[0]])}, and {_json(first[differing[0]])} "
-            f"in {folders[0]}",
-            where=str(folders[index]),
-            do="evaluate both alike; numbers of unlike protocols do not compare",
-        )
+def _check_settings(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]], index: int) -> None:
+    first, other = runs[0].config, runs[index].config
+    for key in BENCH_SETTINGS:
+        if first.get(key) != other.get(key):
+            raise EvidenceError(
+                f"{key} is {_json(other.get(key))} here and {_json(first.get(key))} in {folders[0]}",
+                where=str(folders[index]),
+                do="evaluate both models with equal settings: values of different protocols are not comparable",
+            )
 
 
 def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _check_same(folders: Sequence[Path], items: Sequence[Sequence[Item]], index: int) -> None:
+def _check_prompts(folders: Sequence[Path], items: Sequence[Sequence[Item]], index: int) -> None:
     first, other = (
         [(item.prompt, item.language, item.num_pairs) for item in side] for side in (items[0], items[index])
     )
     if first == other:
         return
     absent = sorted({key[0] for key in first} ^ {key[0] for key in other})
-    what = f"prompt {absent[0]!r} is in one of them alone" if absent else "its pairs, or their order, differ"
+    what = f"only one of them has prompt {absent[0]!r}" if absent else "the pairs, or their order, differ"
     raise EvidenceError(
-        f"not the same prompts as in {folders[0]}: {what}", where=str(folders[index]), do="evaluate both on one file"
+        f"the prompts are not those of {folders[0]}: {what}",
+        where=str(folders[index]),
+        do="evaluate both models on the same benchmark files",
     )
 
 
 def headline_of(evaluations: EvaluationSet) -> Headline:
-    """The headline by which these evaluations are ranked, or what keeps it away: they hold the same prompts."""
+    """Return the headline by which these evaluations are ranked, or the missing parts that prevent one."""
     first = evaluations.evaluated[0]
     return bench_of(first.run, first.folder).headline(_totals(evaluations), evaluations.left_out)
 
 
 def ranking_of(evaluations: EvaluationSet) -> Headline:
-    """The headline; of a part of a bench, which has none, accuracy on that part, with what is ``missing``."""
+    """Return the headline; for a part of a bench, accuracy on that part with the ``missing`` parts."""
     headline = headline_of(evaluations)
     return mean_accuracy(_totals(evaluations))._replace(missing=headline.missing) if headline.missing else headline
 
 
 def _totals(evaluations: EvaluationSet) -> Totals:
     return resample(Items(evaluations.layout, evaluations.evaluated[0].statistics, num_resamples=0), seed=0)
+
+
+def facts_of(run: Run[EvaluationSummary]) -> dict[Fact, Any]:
+    """Return the facts that must be equal among the runs of a benchmark, a family of models, or a model."""
+    bench = {f"bench file {number}": sha256 for number, sha256 in enumerate(bench_hashes(run), 1)}
+    settings = {key: run.config.get(key) for key in BENCH_SETTINGS} | {"number of bench files": len(bench)} | bench
+    facts = {Fact(key, "bench"): value for key, value in settings.items()}
+    facts[Fact("self_test", "bench")] = "off" if run.summary.self_test_state == "off" else "on"
+    protocol = run.summary.protocol or {}
+    family = protocol.get("family") or run.config.get("model_kind")
+    facts |= {Fact(key, f"family {family}"): protocol[key] for key in _OF_A_FAMILY if key in protocol}
+    model = run.summary.model
+    return facts | {Fact(key, f"model {model}"): protocol[key] for key in _OF_A_MODEL if key in protocol}
+
+
+def bench_hashes(run: Run) -> list[str]:
+    """Return the sorted hashes of the benchmark's files, whose order on the command line is irrelevant."""
+    return sorted(file.sha256 for role, file in run.inputs.items() if role.split(".")[0] == "bench")
+
+
+def check_protocols(
+    runs: Mapping[str, Run[EvaluationSummary]], allowed: Sequence[Differing], *, apart: Collection[str] = ()
+) -> dict[str, dict[str, list[str]]]:
+    """Return the facts that differ with permission: their values, and the runs with each value.
+
+    The runs ``apart`` are listed separately in the table: only their benchmark must be the same. Raises EvidenceError
+    for any other difference.
+    """
+    by_fact: dict[Fact, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for name, run in runs.items():
+        for fact, value in facts_of(run).items():
+            if name in apart and fact not in _OF_THE_BENCH:
+                continue
+            by_fact[fact][msgspec.json.encode(value).decode()].append(name)
+    differing = {fact: dict(values) for fact, values in by_fact.items() if len(values) > 1}
+    refused = {
+        fact: values for fact, values in differing.items() if _OF_A_MODEL.get(fact.name, fact.name) not in allowed
+    }
+    if not refused:
+        return {_title(fact): values for fact, values in differing.items()}
+    differences = "; ".join(f"{_title(fact)}: {_list_values(values)}" for fact, values in refused.items())
+    names_to_allow = [_OF_A_MODEL.get(fact.name, fact.name) for fact in refused]
+    names = [name for name in dict.fromkeys(names_to_allow) if name in get_args(Differing)]
+    hint = f"; or permit the difference: --set 'allow_differing={msgspec.json.encode(names).decode()}'" if names else ""
+    raise EvidenceError(
+        f"the evaluations differ in their protocols: {differences}",
+        do=f"evaluate all with equal settings, or make one table per protocol{hint}",
+    )
+
+
+def _title(fact: Fact) -> str:
+    return fact.name if fact.of == "bench" else f"{fact.name} ({fact.of})"
+
+
+def _list_values(values: Mapping[str, Sequence[str]]) -> str:
+    return ", ".join(f"{_short(value)} in {', '.join(names)}" for value, names in values.items())
+
+
+def _short(value: str) -> str:
+    # A SHA-256 hash as JSON: 64 hexadecimal digits in quotation marks.
+    is_hash = len(value) == 66
+    return f"{value[1:13]}…" if is_hash else value

@@ -13,10 +13,10 @@ import numpy as np
 from steelyard.core.errors import RecordError
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Case, JsonObject, Scores
+from steelyard.evaluation.bench_pairs import BenchPairs, PairValues, count_pairs, values_of
 from steelyard.evaluation.columns import BenchColumns, score_columns
 from steelyard.evaluation.measure import MATCHED_RATIO, ScoredBench, item_columns, measures
 from steelyard.evaluation.pair_verdicts import Judged, outcomes_by_case
-from steelyard.evaluation.questions import PairValues, Questions, answers, values_of
 from steelyard.io.atomic import atomic_write
 from steelyard.io.lines import read_lines
 from steelyard.statistics.groups import Cell
@@ -116,7 +116,7 @@ def item_rows(
     """
     scores = score_columns(lines)
     values = values_of(columns, scores.score) if judged is None else judged.values
-    counts = answers(columns, values)
+    counts = count_pairs(columns, values)
     has_scores = judged is None or not judged.by_pair
     measured = item_columns(ScoredBench(columns, scores, values, has_scores, judged is None, matched_ratio))
     by_case = None if judged is None else outcomes_by_case(cases, columns, judged)
@@ -164,12 +164,12 @@ def _open_pairs(cases: Sequence[Case], columns: BenchColumns, values: PairValues
     return pairs
 
 
-def add_units(path: Path, questions: Questions) -> None:
+def add_units(path: Path, bench_pairs: BenchPairs) -> None:
     """Write ``unit`` into the rows of prompts that are resampled under another name than their id.
 
     Which prompts share a name is known only when all have been read. A file in which none does is left as it is.
     """
-    names = zip(questions.units, questions.columns.names, strict=True)
+    names = zip(bench_pairs.units, bench_pairs.columns.names, strict=True)
     units = [None if unit == names_of_prompt[0] else unit for unit, names_of_prompt in names]
     if not any(units):
         return

@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import UNSET
 
 from steelyard.core.types import Record, Run
-from steelyard.evaluation.alike import bench_hashes
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
-from steelyard.evaluation.evaluations import EvaluationSet, has_headline, ranking_of
+from steelyard.evaluation.evaluations import EvaluationSet, bench_hashes, has_headline, ranking_of
 from steelyard.evaluation.measures.accuracy import GroupResult
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.statistics.intervals import Estimate

@@ -17,8 +17,8 @@ import numpy as np
 
 from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import Record
+from steelyard.evaluation.bench_pairs import PairValues
 from steelyard.evaluation.columns import BenchColumns, ScoreColumns
-from steelyard.evaluation.questions import PairValues
 from steelyard.evaluation.tables import PERCENT, Form, Panel
 from steelyard.statistics.bootstrap import Blocks
 from steelyard.statistics.intervals import Estimate

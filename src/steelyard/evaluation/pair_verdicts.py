@@ -10,8 +10,8 @@ from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, Outcome
 from steelyard.core.errors import EvidenceError
 from steelyard.core.protocols import Bench, JudgeModel
 from steelyard.core.types import Case, Record, Scores
+from steelyard.evaluation.bench_pairs import PairValues
 from steelyard.evaluation.columns import BenchColumns
-from steelyard.evaluation.questions import PairValues
 from steelyard.judging.verdicts import VerdictCounter, VerdictSummary, shares_won
 
 MOST_UNREAD = 0.5

@@ -15,6 +15,14 @@ from threadpoolctl import threadpool_limits
 
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Case, JsonObject, Meta, Record, Scores
+from steelyard.evaluation.bench_pairs import (
+    BenchPairs,
+    PairValues,
+    count_pairs,
+    items_of,
+    select_pairs,
+    values_of,
+)
 from steelyard.evaluation.columns import BenchColumns, ScoreColumns, score_columns
 from steelyard.evaluation.config import Config
 from steelyard.evaluation.coverage import Coverage, CoverageCounter
@@ -22,14 +30,6 @@ from steelyard.evaluation.measure import GroupedMeans, Measure, ResampledBench, 
 from steelyard.evaluation.measures.accuracy import Accuracy, Baseline, BenchAccuracy, HeadlineSummary, Range
 from steelyard.evaluation.model_self_tests import SelfTestSummary
 from steelyard.evaluation.pair_verdicts import MOST_UNREAD, Judged, PairOutcomes, outcome_report, pair_columns
-from steelyard.evaluation.questions import (
-    PairValues,
-    Questions,
-    answers,
-    items_of,
-    questions_of,
-    values_of,
-)
 from steelyard.evaluation.tie_policies import (
     CategoryWeights,
     Policies,
@@ -127,12 +127,12 @@ class HeadlineColumns(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """A bench's questions with the scores of a model and of each baseline, ready to be summarised.
+    """The comparable pairs of a bench with the scores of a model and of each baseline.
 
     ``judged`` has the outcomes of the pairs where the model was asked about them, null where it gave scores.
     """
 
-    questions: Questions
+    bench_pairs: BenchPairs
     bench: Any
     config: Config
     scores: ScoreColumns
@@ -144,7 +144,7 @@ class Evaluation(NamedTuple):
     @property
     def values(self) -> PairValues:
         """The model's values of each pair's two responses."""
-        return values_of(self.questions.columns, self.scores.score) if self.judged is None else self.judged.values
+        return values_of(self.bench_pairs.columns, self.scores.score) if self.judged is None else self.judged.values
 
 
 def evaluation_of(
@@ -157,10 +157,10 @@ def evaluation_of(
     judged: Judged | None = None,
 ) -> Evaluation:
     """Return the evaluation of cases in memory. Raises EvidenceError without any comparable pair."""
-    questions = questions_of(cases, config.pairs, config.exact_rule, bench.resample_ids)
-    headline = headline_columns(bench, cases, lines, questions.columns, judged)
+    bench_pairs = select_pairs(cases, config.pairs, config.exact_rule, bench.resample_ids)
+    headline = headline_columns(bench, cases, lines, bench_pairs.columns, judged)
     others = {name: score_columns(baseline).score for name, baseline in (baselines or {}).items()}
-    return Evaluation(questions, bench, config, score_columns(lines), headline, others, judged)
+    return Evaluation(bench_pairs, bench, config, score_columns(lines), headline, others, judged)
 
 
 def headline_columns(
@@ -182,8 +182,8 @@ def summarise(evaluation: Evaluation) -> EvaluationSummary:
 
 
 def _summarise(evaluation: Evaluation, pool: Executor) -> EvaluationSummary:
-    questions, config, bench, judged = evaluation.questions, evaluation.config, evaluation.bench, evaluation.judged
-    statistics = answers(questions.columns, evaluation.values)
+    bench_pairs, config, bench, judged = evaluation.bench_pairs, evaluation.config, evaluation.bench, evaluation.judged
+    statistics = count_pairs(bench_pairs.columns, evaluation.values)
     # What has no score or verdict counts as wrong, beside bounds; too much of it leaves no headline all the same.
     counted = count_unscored(statistics, "wrong")
     withheld = is_withheld(statistics) if judged is None else judged.is_withheld
@@ -199,11 +199,11 @@ def _summarise(evaluation: Evaluation, pool: Executor) -> EvaluationSummary:
     elif evaluation.scores.reasons:
         parts = _bounds_parts(evaluation, statistics)
         if bench.counts_halves and not withheld:
-            parts["policies"] = {"half": policy(half_points(questions, statistics, config, bench))}
+            parts["policies"] = {"half": policy(half_points(bench_pairs, statistics, config, bench))}
     else:
-        parts["policies"] = tie_policies(questions, statistics, measured, config, bench)
+        parts["policies"] = tie_policies(bench_pairs, statistics, measured, config, bench)
     if judged is None:
-        parts["coverage"] = coverage_counter(questions.columns, evaluation.scores).report()
+        parts["coverage"] = coverage_counter(bench_pairs.columns, evaluation.scores).report()
     num_pairs, num_tied = int(statistics.num_pairs.sum()), int(statistics.num_tied.sum())
     headline = _headline(
         _withheld(measured) if withheld else measured, {name: future.result() for name, future in baselines.items()}
@@ -213,7 +213,7 @@ def _summarise(evaluation: Evaluation, pool: Executor) -> EvaluationSummary:
         metric=config.metric_compat or "steelyard",
         pairs=config.pairs,
         tied=TiedPairs(num_pairs=num_tied, share=num_tied / num_pairs),
-        weights=category_weights(questions, statistics),
+        weights=category_weights(bench_pairs, statistics),
         measures=MeasureSummaries(**{name: future.result() for name, future in measures_by_name.items()}),
         **parts,
     )
@@ -228,9 +228,9 @@ def _submit_measures(
     evaluation: Evaluation, accuracy: Accuracy[Estimate], pool: Executor
 ) -> dict[str, Future[Record | None]]:
     """Start to estimate every measure that applies, from one set of resamples of the included prompts."""
-    questions, config, judged = evaluation.questions, evaluation.config, evaluation.judged
+    bench_pairs, config, judged = evaluation.bench_pairs, evaluation.config, evaluation.judged
     bench = ScoredBench(
-        questions.columns,
+        bench_pairs.columns,
         evaluation.scores,
         evaluation.values,
         has_scores=judged is None or not judged.by_pair,
@@ -238,7 +238,7 @@ def _submit_measures(
         matched_ratio=config.matched_ratio,
     )
     blocks = draw_layout(
-        questions.layout, questions.included_units, num_resamples=config.num_resamples, seed=config.seed
+        bench_pairs.layout, bench_pairs.included_units, num_resamples=config.num_resamples, seed=config.seed
     )
     headline = GroupedMeans(
         macro=accuracy.accuracy,
@@ -258,7 +258,7 @@ def unscored_report(columns: BenchColumns, scores: ScoreColumns) -> MissingScore
     """Count the responses without a score, by reason and by language."""
     case_of = columns.case_of
     languages = Counter(columns.cells[case_of[response]].language or "unknown" for response in scores.reasons)
-    counts = answers(columns, values_of(columns, scores.score))
+    counts = count_pairs(columns, values_of(columns, scores.score))
     return MissingScores(
         num_responses=len(scores.reasons),
         by_reason=dict(sorted(Counter(scores.reasons.values()).items())),
@@ -287,9 +287,9 @@ def _measured(
     """Headline and the bench's own part."""
     resamples = evaluation.config.num_resamples if num_resamples is None else num_resamples
     columns = evaluation.headline.unscored_right if unscored_is_right else evaluation.headline.unscored_wrong
-    items = items_of(evaluation.questions, statistics, num_resamples=resamples, columns=columns)
+    items = items_of(evaluation.bench_pairs, statistics, num_resamples=resamples, columns=columns)
     totals = resample(items, seed=evaluation.config.seed)
-    return means(totals) | evaluation.bench.summarise(totals, evaluation.questions.left_out)
+    return means(totals) | evaluation.bench.summarise(totals, evaluation.bench_pairs.left_out)
 
 
 def _headline(measured: JsonObject, baselines: Mapping[str, Baseline]) -> HeadlineSummary:
@@ -304,9 +304,9 @@ def _judged_parts(evaluation: Evaluation, statistics: PromptStatistics, judged: 
         _measured(evaluation, with_policy(statistics, ties), unscored_is_right=ties == "right")
         for ties in ("wrong", "right")
     )
-    half = half_points(evaluation.questions, statistics, evaluation.config, evaluation.bench)
+    half = half_points(evaluation.bench_pairs, statistics, evaluation.config, evaluation.bench)
     return {
-        "outcomes": outcome_report(evaluation.questions.columns, judged),
+        "outcomes": outcome_report(evaluation.bench_pairs.columns, judged),
         "judges": judged.judges,
         "policies": {"wrong": policy(wrong), "half": policy(half), "right": policy(right)},
     }
@@ -319,7 +319,7 @@ def _bounds_parts(evaluation: Evaluation, statistics: PromptStatistics) -> JsonO
         for how in ("wrong", "right")
     )
     scored = items_of(
-        evaluation.questions, count_unscored(statistics, "left_out"), num_resamples=evaluation.config.num_resamples
+        evaluation.bench_pairs, count_unscored(statistics, "left_out"), num_resamples=evaluation.config.num_resamples
     )
     over_scored = means(resample(scored, seed=evaluation.config.seed))
     over_scored["by_category"] = {
@@ -327,20 +327,20 @@ def _bounds_parts(evaluation: Evaluation, statistics: PromptStatistics) -> JsonO
     }
     names = ("accuracy", "accuracy_micro", "by_category")
     return {
-        "unscored": unscored_report(evaluation.questions.columns, evaluation.scores),
+        "unscored": unscored_report(evaluation.bench_pairs.columns, evaluation.scores),
         "bounds": msgspec.convert(_bounds(low, high), BenchAccuracy[Range]),
         "over_scored_pairs": msgspec.convert({name: over_scored[name] for name in names}, Accuracy[Estimate]),
     }
 
 
 def _baseline(evaluation: Evaluation, model: PromptStatistics, score: Floats, *, withheld: bool) -> Baseline:
-    columns, config = evaluation.questions.columns, evaluation.config
-    baseline = answers(columns, values_of(columns, score))
+    columns, config = evaluation.bench_pairs.columns, evaluation.config
+    baseline = count_pairs(columns, values_of(columns, score))
     measured = means(
-        resample(items_of(evaluation.questions, baseline, num_resamples=config.num_resamples), seed=config.seed)
+        resample(items_of(evaluation.bench_pairs, baseline, num_resamples=config.num_resamples), seed=config.seed)
     )
     del measured["by_language"]
-    both = items_of(evaluation.questions, model, baseline, num_resamples=NUM_RESAMPLES)
+    both = items_of(evaluation.bench_pairs, model, baseline, num_resamples=NUM_RESAMPLES)
     difference = share_difference(both, ACCURACY, seed=config.seed).estimate
     return msgspec.convert(measured | {"difference": difference.withheld() if withheld else difference}, Baseline)
 

@@ -7,9 +7,9 @@ import msgspec
 import numpy as np
 
 from steelyard.core.types import JsonObject
+from steelyard.evaluation.bench_pairs import BenchPairs, items_of
 from steelyard.evaluation.config import Config
 from steelyard.evaluation.measures.accuracy import BenchAccuracy
-from steelyard.evaluation.questions import Questions, items_of
 from steelyard.evaluation.tables import PERCENT, Table, percent, table, word
 from steelyard.statistics.aggregation import means
 from steelyard.statistics.bootstrap import Totals, resample
@@ -32,7 +32,7 @@ CategoryWeights = dict[str, dict[str, float]]
 
 
 def tie_policies(
-    questions: Questions, statistics: PromptStatistics, measured: JsonObject, config: Config, bench: Any
+    bench_pairs: BenchPairs, statistics: PromptStatistics, measured: JsonObject, config: Config, bench: Any
 ) -> Policies:
     """Compute accuracy with a tied score wrong, half and right, and exact match with it wrong and right.
 
@@ -44,9 +44,9 @@ def tie_policies(
         return {"wrong": policy(strict), "half": policy(without_exact_match(strict)), "right": policy(strict)}
     resampled = {}
     for name in ("wrong", "right"):
-        items = items_of(questions, with_policy(statistics, name), num_resamples=config.num_resamples)
-        resampled[name] = _policy_of(_measured(resample(items, seed=config.seed), questions, bench), bench)
-    half = _policy_of(half_points(questions, statistics, config, bench), bench)
+        items = items_of(bench_pairs, with_policy(statistics, name), num_resamples=config.num_resamples)
+        resampled[name] = _policy_of(_measured(resample(items, seed=config.seed), bench_pairs, bench), bench)
+    half = _policy_of(half_points(bench_pairs, statistics, config, bench), bench)
     return {"wrong": policy(resampled["wrong"]), "half": policy(half), "right": policy(resampled["right"])}
 
 
@@ -55,20 +55,20 @@ def policy(measured: JsonObject) -> Policy:
     return msgspec.convert(measured, Policy)
 
 
-def half_points(questions: Questions, statistics: PromptStatistics, config: Config, bench: Any) -> JsonObject:
+def half_points(bench_pairs: BenchPairs, statistics: PromptStatistics, config: Config, bench: Any) -> JsonObject:
     """Compute the means with half a point for a tie and for a missing score or verdict.
 
     Half a point goes through the sections and weights of a bench whose published scores count so.
     """
-    totals = half_totals(questions, statistics, num_resamples=config.num_resamples, seed=config.seed)
-    return without_exact_match(_measured(totals, questions, bench))
+    totals = half_totals(bench_pairs, statistics, num_resamples=config.num_resamples, seed=config.seed)
+    return without_exact_match(_measured(totals, bench_pairs, bench))
 
 
-def half_totals(questions: Questions, statistics: PromptStatistics, *, num_resamples: int, seed: int) -> Totals:
+def half_totals(bench_pairs: BenchPairs, statistics: PromptStatistics, *, num_resamples: int, seed: int) -> Totals:
     """Compute totals in which a tie and a missing verdict are half a correct pair; they define no exact match."""
-    items = items_of(questions, with_policy(statistics, "wrong"), num_resamples=num_resamples)
+    items = items_of(bench_pairs, with_policy(statistics, "wrong"), num_resamples=num_resamples)
     # Resampling draws whole numbers: twice the credit first, and half of its sums afterwards.
-    items.statistics[:, CORRECT] = half_credit(statistics)[questions.columns.included, 0]
+    items.statistics[:, CORRECT] = half_credit(statistics)[bench_pairs.columns.included, 0]
     totals = resample(items, seed=seed)
     for sums in (totals.point, totals.resampled):
         sums[..., CORRECT] /= 2
@@ -84,9 +84,9 @@ def without_exact_match(tree: JsonObject) -> JsonObject:
     }
 
 
-def _measured(totals: Totals, questions: Questions, bench: Any) -> JsonObject:
+def _measured(totals: Totals, bench_pairs: BenchPairs, bench: Any) -> JsonObject:
     # Other benches have columns of their own, which no tie policy is defined for.
-    part = bench.summarise(totals, questions.left_out) if bench.counts_halves else {}
+    part = bench.summarise(totals, bench_pairs.left_out) if bench.counts_halves else {}
     return means(totals) | part
 
 
@@ -97,14 +97,14 @@ def _policy_of(measured: JsonObject, bench: Any) -> JsonObject:
     return {name: value for name, value in measured.items() if name in names or (is_whole and name != "by_language")}
 
 
-def category_weights(questions: Questions, statistics: PromptStatistics) -> CategoryWeights:
+def category_weights(bench_pairs: BenchPairs, statistics: PromptStatistics) -> CategoryWeights:
     """Compute what each category weighs: in ``macro`` alike, in ``micro`` by its pairs, or by its prompts."""
-    layout = questions.layout
+    layout = bench_pairs.layout
     names = sorted({cell.category for cell in layout.cells})
     place = np.array([names.index(cell.category) for cell in layout.cells], np.int64)[layout.cell]
     pairs, prompts = (
         np.bincount(place, weights, len(names))
-        for weights in (statistics.num_pairs[questions.columns.included], np.ones(len(place)))
+        for weights in (statistics.num_pairs[bench_pairs.columns.included], np.ones(len(place)))
     )
     weights = zip(_WEIGHTS, (np.ones(len(names)), pairs, prompts), strict=True)
     return {kind: dict(zip(names, (column / column.sum()).tolist(), strict=True)) for kind, column in weights}

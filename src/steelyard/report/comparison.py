@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from steelyard.evaluation.comparison import LEVEL, ComparisonSummary, ModelDifference
 from steelyard.evaluation.languages import LanguagesSummary, LanguageValues
-from steelyard.evaluation.marks import STRONG, Dot, Spec, framed, records, row_axis, tooltip, vertical_line
 from steelyard.evaluation.tables import (
     DASH,
     PERCENT,
@@ -22,10 +21,10 @@ from steelyard.evaluation.tables import (
     table,
     word,
 )
+from steelyard.evaluation.vega import Dot, interval_rows
 from steelyard.report.leaderboard import rank_range
 from steelyard.report.page import Section
 
-_ROW_HEIGHT = 30
 _POINTS = Form(points, points_spread)
 
 
@@ -110,37 +109,16 @@ def _ranked_by(summary: ComparisonSummary) -> str:
 def _model_figure(summary: ComparisonSummary) -> Figure:
     dots = [Dot(model.name, model.name, model.value) for model in summary.models]
     axis = {"title": _ranked_by(summary), "format": ".0%", "tickCount": 6}
-    return Figure("figure_compared_models", _figure(dots, {"axis": axis, "scale": {"zero": False}}, [], ".1%"))
+    return Figure(
+        "figure_compared_models",
+        interval_rows(dots, {"axis": axis, "scale": {"zero": False}}, row="scorer", form=".1%", line=None),
+    )
 
 
 def _difference_figure(summary: ComparisonSummary) -> Figure:
     dots = [Dot(_title(difference), _title(difference), difference.ranked) for difference in summary.comparisons]
     axis = {"title": word("difference"), "format": "+.0%", "tickCount": 6}
-    return Figure("figure_differences", _figure(dots, {"axis": axis}, [vertical_line(0.0)], "+.1%"))
-
-
-def _figure(dots: Sequence[Dot], across: Spec, behind: list[Spec], form: str) -> Spec:
-    """Return values with their intervals, a row each, in their order."""
-    values = records(dots)
-    order = [dot.row for dot in dots]
-    rows = {"field": "row", "type": "nominal", "sort": order, "axis": {**row_axis(num_lines=1), "labelLimit": 260}}
-    x: Spec = {"type": "quantitative", **across}
-    shown: Spec = {"y": rows, "color": {"value": STRONG}, "tooltip": tooltip("scorer", form=form)}
-    with_interval = [value for value in values if value["low"] is not None]
-    layers = [
-        *behind,
-        {
-            "data": {"values": with_interval},
-            "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.45, "strokeCap": "round"},
-            "encoding": {**shown, "x": {"field": "low", **x}, "x2": {"field": "high"}},
-        },
-        {
-            "data": {"values": values},
-            "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
-            "encoding": {**shown, "x": {"field": "value", **x}},
-        },
-    ]
-    return framed(layers, _ROW_HEIGHT * max(2, len(order)))
+    return Figure("figure_differences", interval_rows(dots, {"axis": axis}, row="scorer", form="+.1%", line=0.0))
 
 
 def _title(difference: ModelDifference) -> str:

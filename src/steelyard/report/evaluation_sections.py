@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from steelyard.evaluation.marks import CHANCE
 from steelyard.evaluation.measure import GroupColumn, MeasureRow, measures
 from steelyard.evaluation.measures.accuracy import (
     Baseline,
@@ -32,6 +31,7 @@ from steelyard.evaluation.tables import (
     word,
 )
 from steelyard.evaluation.tie_policies import policy_table, weight_table
+from steelyard.evaluation.vega import CHANCE
 from steelyard.report.page import COMMA, Card, Section
 from steelyard.statistics.intervals import Estimate
 

@@ -2,20 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from steelyard.evaluation.marks import (
-    ALERT,
-    CHANCE,
-    FAINT,
-    STRONG,
-    Dot,
-    Spec,
-    framed,
-    records,
-    row_axis,
-    share_axis,
-    tooltip,
-    vertical_line,
-)
 from steelyard.evaluation.tables import (
     DECIMAL,
     PERCENT,
@@ -29,6 +15,17 @@ from steelyard.evaluation.tables import (
     percent,
     table,
     word,
+)
+from steelyard.evaluation.vega import (
+    ALERT,
+    CHANCE,
+    FAINT,
+    Dot,
+    Spec,
+    framed,
+    interval_rows,
+    row_axis,
+    share_axis,
 )
 from steelyard.ranking.author_strength import AuthorStrengths
 from steelyard.ranking.conflicts import Conflicts, ConflictTables
@@ -202,7 +199,14 @@ def length_figure(length: LengthBias) -> Figure:
     for share in length.bins:
         row = f"{share.above * 100:.0f} {word('to')} {share.up_to * 100:.0f}%"
         dots.append(Dot(row, "longer", share))
-    spec = _intervals(dots, share_axis("longer_preferred"), middle=CHANCE, form=".1%", row="length_difference")
+    spec = interval_rows(
+        dots,
+        {"axis": share_axis("longer_preferred"), "scale": {"zero": False}},
+        row="length_difference",
+        form=".1%",
+        line=CHANCE,
+        height=26,
+    )
     return Figure("figure_length_bias", spec)
 
 
@@ -212,7 +216,14 @@ def position_figure(position: PositionBias) -> Figure:
     for pair in position.pairs:
         places = f"{pair.earlier} | {pair.later} {word('of')} {pair.num_shown}"
         dots.append(Dot(places if pair.num_shown is not None else word("more_shown", "more shown"), "earlier", pair))
-    spec = _intervals(dots, share_axis("earlier_preferred"), middle=CHANCE, form=".1%", row="places")
+    spec = interval_rows(
+        dots,
+        {"axis": share_axis("earlier_preferred"), "scale": {"zero": False}},
+        row="places",
+        form=".1%",
+        line=CHANCE,
+        height=26,
+    )
     return Figure("figure_position_bias", spec)
 
 
@@ -220,7 +231,10 @@ def author_figure(authors: AuthorStrengths) -> Figure:
     """Return the strength of each author with its interval, the strongest first."""
     dots = [Dot(strength.author, "strength", strength) for strength in authors.strengths]
     axis = {"title": word("strength", "strength (log odds)"), "tickCount": 6}
-    return Figure("figure_authors", _intervals(dots, axis, middle=0.0, form=".2f", row="author"))
+    return Figure(
+        "figure_authors",
+        _rows(dots, axis, row="author", form=".2f", line=0.0),
+    )
 
 
 def judge_table(judges: Mapping[str, JudgeQuality]) -> Table:
@@ -261,18 +275,6 @@ def agreement_table(agreement: AgreementSummary) -> Table:
     return table(columns, rows)
 
 
-def _intervals(dots: Sequence[Dot], axis: Spec, *, middle: float, form: str, row: str) -> Spec:
-    """Return values with intervals in rows, as Vega-Lite: a dashed line at the middle, a rule and a point a row."""
-    values = records(dots)
-    order = [value["row"] for value in values]
-    rows = {"field": "row", "type": "nominal", "sort": order, "axis": row_axis(num_lines=1)}
-    across = {"type": "quantitative", "scale": {"zero": False}, "axis": axis}
-    shown = {"y": rows, "tooltip": tooltip(row, form=form)}
-    rule = {"type": "rule", "strokeWidth": 2, "color": STRONG, "opacity": 0.6}
-    point = {"type": "point", "filled": True, "size": 70, "color": STRONG, "opacity": 1}
-    layers = [
-        vertical_line(middle),
-        {"mark": rule, "encoding": {**shown, "x": {"field": "low", **across}, "x2": {"field": "high"}}},
-        {"mark": point, "encoding": {**shown, "x": {"field": "value", **across}}},
-    ]
-    return {**framed(layers, 26 * max(1, len(values))), "data": {"values": values}}
+def _rows(dots: Sequence[Dot], axis: Spec, *, row: str, form: str, line: float) -> Spec:
+    x: Spec = {"axis": axis, "scale": {"zero": False}}
+    return interval_rows(dots, x, row=row, form=form, line=line, height=26)

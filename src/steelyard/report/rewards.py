@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from steelyard.core.numerics import Floats
 from steelyard.evaluation.items import ScoredItem
-from steelyard.evaluation.marks import (
+from steelyard.evaluation.tables import Figure, Grouped, Mark, Panel, Table, count, decimal, percent, table, word
+from steelyard.evaluation.vega import (
     ALERT,
     MODEL_COLOURS,
     STRONG,
@@ -19,7 +20,6 @@ from steelyard.evaluation.marks import (
     row_axis,
     vertical_line,
 )
-from steelyard.evaluation.tables import Figure, Grouped, Mark, Panel, Table, count, decimal, percent, table, word
 from steelyard.report.page import Section
 
 _QUANTILES = (5, 25, 50, 75, 95)

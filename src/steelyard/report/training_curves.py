@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from steelyard.evaluation.marks import CHANCE, Spec, colour_of, framed, model_marks
 from steelyard.evaluation.tables import Figure, Mark, Panel, Sentence, count, decimal, percent, word
+from steelyard.evaluation.vega import CHANCE, Spec, colour_of, framed, model_marks
 from steelyard.report.page import Section
 from steelyard.training.config import HeldOutAccuracy, LengthSummary, TrainingSummary
 

@@ -210,7 +210,7 @@ def _with_judge(source: Source, result: Result, choice: ModelChoice) -> _Evaluat
 
 
 def _counts(evaluation: Evaluation, noted: dict[str, int]) -> Counts:
-    columns = evaluation.questions.columns
+    columns = evaluation.bench_pairs.columns
     num_cases, num_used = len(columns.start), int(columns.included.sum())
     unlisted = {UNLISTED: columns.num_unlisted} if columns.num_unlisted else {}
     # Of a model that is asked, the outcomes of the pairs say what was read.

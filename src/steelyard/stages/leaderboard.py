@@ -7,8 +7,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Counts, Run
-from steelyard.evaluation.alike import Differing, check_alike
-from steelyard.evaluation.evaluations import join_evaluations, model_names, read_evaluation
+from steelyard.evaluation.evaluations import Differing, check_protocols, join_evaluations, model_names, read_evaluation
 from steelyard.evaluation.leaderboard import LeaderboardSummary, is_part, rank_models, what_lacks
 from steelyard.io.atomic import write_text
 from steelyard.io.run_folder import Result, run_stage
@@ -47,7 +46,7 @@ def leaderboard(
     partial = {name: why for name, run in zip(names, records, strict=True) if (why := what_lacks(run)) is not None}
     if all(map(is_part, records)):
         partial = {}
-    differing = check_alike(dict(zip(names, records, strict=True)), config.allow_differing, apart=partial)
+    differing = check_protocols(dict(zip(names, records, strict=True)), config.allow_differing, apart=partial)
     ranked = [index for index, name in enumerate(names) if name not in partial]
     if len(ranked) < 2:
         reasons = "; ".join(f"{name}: {why}" for name, why in partial.items())

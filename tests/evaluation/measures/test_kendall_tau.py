@@ -6,7 +6,8 @@ from scipy.stats import kendalltau
 
 from evaluation_summaries import resampled_bench
 from steelyard.core.types import Scores
-from steelyard.evaluation.columns import Ranked, prompts_by_size
+from steelyard.evaluation.bench_pairs import Ranked
+from steelyard.evaluation.columns import prompts_by_size
 from steelyard.evaluation.measures.kendall_tau import estimate, kendall, lines
 from strategies import case
 

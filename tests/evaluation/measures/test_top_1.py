@@ -3,7 +3,7 @@ import pytest
 
 from evaluation_summaries import resampled_bench
 from steelyard.core.types import Scores
-from steelyard.evaluation.columns import Ranked
+from steelyard.evaluation.bench_pairs import Ranked
 from steelyard.evaluation.measures import kendall_tau, regret, top_1
 from steelyard.evaluation.measures.top_1 import first_choice
 from strategies import case

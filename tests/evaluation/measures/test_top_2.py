@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evaluation_summaries import resampled_bench
 from steelyard.core.types import Scores
-from steelyard.evaluation.columns import Ranked
+from steelyard.evaluation.bench_pairs import Ranked
 from steelyard.evaluation.measures.top_2 import estimate, first_two, lines
 from strategies import case
 

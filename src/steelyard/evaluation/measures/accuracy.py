@@ -9,7 +9,20 @@ from typing import Generic, NamedTuple, TypeVar
 from msgspec import UNSET, UnsetType
 
 from steelyard.core.types import Record
-from steelyard.evaluation.marks import (
+from steelyard.evaluation.tables import (
+    PERCENT,
+    Figure,
+    Mark,
+    Table,
+    count,
+    percent,
+    points,
+    points_spread,
+    spread,
+    table,
+    word,
+)
+from steelyard.evaluation.vega import (
     CHANCE,
     Dot,
     Spec,
@@ -23,19 +36,6 @@ from steelyard.evaluation.marks import (
     symbol_of,
     tooltip,
     vertical_line,
-)
-from steelyard.evaluation.tables import (
-    PERCENT,
-    Figure,
-    Mark,
-    Table,
-    count,
-    percent,
-    points,
-    points_spread,
-    spread,
-    table,
-    word,
 )
 from steelyard.statistics.intervals import Estimate
 

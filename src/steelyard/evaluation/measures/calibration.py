@@ -12,7 +12,6 @@ import numpy as np
 
 from steelyard.core.numerics import Floats, Integers, generator, ratio, sigmoid, softplus
 from steelyard.core.types import Record
-from steelyard.evaluation.marks import Spec, colour_of, framed, value_tips
 from steelyard.evaluation.measure import Measure, Needs, ResampledBench
 from steelyard.evaluation.tables import (
     DECIMAL,
@@ -27,6 +26,7 @@ from steelyard.evaluation.tables import (
     table,
     word,
 )
+from steelyard.evaluation.vega import Spec, colour_of, framed, value_tips
 from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of, one_group
 from steelyard.statistics.intervals import POSITIVE, SHARE, Estimate, Evidence, Scale, distance_interval, interval
 from steelyard.statistics.prompt_means import estimate_ratio

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.core.numerics import Booleans, Floats
-from steelyard.evaluation.columns import Ranked, prompts_by_size, ranked_responses
+from steelyard.evaluation.bench_pairs import Ranked, ranked_responses
+from steelyard.evaluation.columns import prompts_by_size
 from steelyard.evaluation.measure import (
     GroupColumn,
     GroupedMeans,

@@ -14,8 +14,8 @@ import numpy as np
 
 from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import Record
-from steelyard.evaluation.columns import BenchColumns, prompts_by_size, ranked_responses
-from steelyard.evaluation.marks import BASELINE_COLOUR, Spec, colour_of, framed, model_marks, value_tips
+from steelyard.evaluation.bench_pairs import ranked_responses
+from steelyard.evaluation.columns import BenchColumns, prompts_by_size
 from steelyard.evaluation.measure import (
     GroupColumn,
     GroupedMeans,
@@ -31,6 +31,7 @@ from steelyard.evaluation.measure import (
     ungrouped_means,
 )
 from steelyard.evaluation.tables import DECIMAL, Figure, Mark, Panel, plain_row, plain_value, word
+from steelyard.evaluation.vega import BASELINE_COLOUR, Spec, colour_of, framed, model_marks, value_tips
 from steelyard.statistics.intervals import Scale
 from steelyard.statistics.prompt_means import mean_of
 

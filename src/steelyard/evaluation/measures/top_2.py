@@ -7,7 +7,8 @@ import numpy as np
 
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Record
-from steelyard.evaluation.columns import Ranked, prompts_by_size, ranked_responses
+from steelyard.evaluation.bench_pairs import Ranked, ranked_responses
+from steelyard.evaluation.columns import prompts_by_size
 from steelyard.evaluation.measure import (
     GroupedMeans,
     Measure,

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from reference_measures import reference_row
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Pair, Scores
+from steelyard.evaluation.bench_pairs import count_pairs, items_of, select_pairs, values_of
 from steelyard.evaluation.columns import bench_columns, cell_of, score_columns
-from steelyard.evaluation.questions import answers, items_of, questions_of, values_of
 from steelyard.statistics.groups import Cell, prompt_names
 from strategies import case
 
@@ -18,13 +18,13 @@ def line(one, *scores):
     )
 
 
-def counted(questions, lines):
-    return answers(questions.columns, values_of(questions.columns, score_columns(lines).score))
+def counted(bench_pairs, lines):
+    return count_pairs(bench_pairs.columns, values_of(bench_pairs.columns, score_columns(lines).score))
 
 
 def table(cases, lines, rule="strict", choice=None):
-    questions = questions_of(cases, choice, rule)
-    return items_of(questions, counted(questions, lines), num_resamples=1).statistics.tolist()
+    bench_pairs = select_pairs(cases, choice, rule)
+    return items_of(bench_pairs, counted(bench_pairs, lines), num_resamples=1).statistics.tolist()
 
 
 def test_pairs_across_tiers_by_hand():
@@ -53,7 +53,7 @@ def test_equals_a_plain_loop_over_ranks(bench, rule):
             expected.append(list(reference_row(pairs, rule)))
     if not any(row[0] for row in expected):
         with pytest.raises(EvidenceError, match="comparable pair"):
-            questions_of(cases, None, rule)
+            select_pairs(cases, None, rule)
         return
     assert table(cases, lines, rule) == expected
 
@@ -78,19 +78,19 @@ def test_a_case_without_comparable_pairs_counts_in_the_published_rule_alone():
     lines = [line(one, 1, 0) for one in cases]
     assert table(cases, lines) == [[1, 1, 1, 1]]
     assert table(cases, lines, "cheems") == [[1, 1, 1, 1], [0, 0, 1, 1]]
-    assert questions_of(cases, None, "strict").columns.included.tolist() == [True, False, False]
+    assert select_pairs(cases, None, "strict").columns.included.tolist() == [True, False, False]
 
 
 def test_two_models_stand_side_by_side():
     cases = [case("p", "ab", ranking=(("a",), ("b",)))]
-    questions = questions_of(cases, None, "strict")
-    good, bad = (counted(questions, [line(cases[0], *values)]) for values in ((1, 0), (0, 1)))
-    assert items_of(questions, good, bad, num_resamples=5).statistics.tolist() == [[1, 1, 1, 1, 1, 0, 1, 0]]
+    bench_pairs = select_pairs(cases, None, "strict")
+    good, bad = (counted(bench_pairs, [line(cases[0], *values)]) for values in ((1, 0), (0, 1)))
+    assert items_of(bench_pairs, good, bad, num_resamples=5).statistics.tolist() == [[1, 1, 1, 1, 1, 0, 1, 0]]
 
 
 def test_a_null_score_leaves_its_pairs_unscored():
     one = case(responses="abc", ranking=(("a",), ("b",), ("c",)))
-    found = counted(questions_of([one], None, "strict"), [line(one, 2, None, 1)])
+    found = counted(select_pairs([one], None, "strict"), [line(one, 2, None, 1)])
     assert np.array(found)[:, 0].tolist() == [1, 0, 0, 2]
 
 
@@ -103,8 +103,8 @@ def test_cells():
 def test_cases_whose_prompt_shares_a_name_are_drawn_together():
     ranking = (("a",), ("b",))
     cases = [case(name, "ab", text=text, ranking=ranking) for name, text in (("p", "甲"), ("q", "乙"), ("r", "甲"))]
-    assert questions_of(cases, None, "strict").units == ("p", "q", "r")
-    together = questions_of(cases, None, "strict", prompt_names)
+    assert select_pairs(cases, None, "strict").units == ("p", "q", "r")
+    together = select_pairs(cases, None, "strict", prompt_names)
     assert together.units == ("p", "q", "p")
     assert [stratum.num_units for stratum in together.layout.strata] == [2]
 

@@ -3,7 +3,7 @@ import pytest
 from evaluation_summaries import evaluation_summary
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Input, Run
-from steelyard.evaluation.alike import check_alike
+from steelyard.evaluation.evaluations import check_protocols
 from steelyard.evaluation.model_self_tests import SelfTestSummary
 
 PROTOCOL = {"model": "m", "dtype": "float32", "max_length": 2048, "over_length": "refuse", "template_hash": "aa",
@@ -19,7 +19,7 @@ def run(name="m", *, sha="1" * 64, kind="classifier", state="passed", protocol=N
 
 
 def check(*runs, allowed=()):
-    return check_alike({f"run{number}": one for number, one in enumerate(runs, 1)}, allowed)
+    return check_protocols({f"run{number}": one for number, one in enumerate(runs, 1)}, allowed)
 
 
 def test_equal_protocols_and_other_models_belong_together():
@@ -79,6 +79,6 @@ def test_scores_made_elsewhere_have_no_protocol_to_differ():
 
 def test_what_is_listed_apart_may_be_of_other_files_but_not_of_another_bench():
     whole, part = run("a"), run("b", sha="2" * 64, state="off", protocol={"dtype": "bfloat16"})
-    assert check_alike({"a": whole, "b": part}, (), apart=("b",)) == {}
+    assert check_protocols({"a": whole, "b": part}, (), apart=("b",)) == {}
     with pytest.raises(EvidenceError, match="bench_kind: "):
-        check_alike({"a": whole, "b": run("b", bench_kind="rewardbench")}, (), apart=("b",))
+        check_protocols({"a": whole, "b": run("b", bench_kind="rewardbench")}, (), apart=("b",))

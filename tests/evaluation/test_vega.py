@@ -1,9 +1,12 @@
 from evaluation_summaries import estimate
-from steelyard.evaluation.marks import (
+from report_figures import accepted, rows
+from steelyard.evaluation.tables import Figure
+from steelyard.evaluation.vega import (
     Dot,
     baseline_marks,
     colour_of,
     framed,
+    interval_rows,
     model_marks,
     records,
     row_axis,
@@ -40,3 +43,10 @@ def test_a_tooltip_says_n_and_the_interval():
 def test_a_frame_is_as_wide_as_its_place():
     assert framed([vertical_line(0.5)], 90)["width"] == "container"
     assert vertical_line(0.5)["data"]["values"] == [{"at": 0.5}]
+
+
+def test_an_estimate_without_an_interval_has_a_point_and_no_rule():
+    dots = [Dot("a", "s", estimate(value=0.4, n=3)), Dot("b", "s", estimate(value=0.5, low=0.4, high=0.6, n=3))]
+    spec = accepted(Figure("figure_x", interval_rows(dots, {}, row="group", form=".1%", line=0.5)))
+    assert [row.get("row") for row in rows(spec)] == ["a", "b", None]
+    assert "low !== null" in spec["layer"][1]["transform"][0]["filter"]
