@@ -4,6 +4,7 @@ from math import comb
 
 import numpy as np
 import pytest
+import scipy.stats  # noqa: F401 - `p_value` imports it: over a second, which no example of a property should take
 from hypothesis import given
 from hypothesis import strategies as st
 
