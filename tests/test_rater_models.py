@@ -15,7 +15,7 @@ from rater_models import (
 )
 
 from steelyard.core.numerics import generator
-from steelyard.ranking.dawid_skene import Pairs, Votes, by_dawid_skene
+from steelyard.ranking.dawid_skene import Pairs, Votes, fit_dawid_skene
 
 FIRST, SECOND, TIED = range(3)
 
@@ -108,14 +108,14 @@ def test_dawid_skene_is_the_plain_loop(seed, shrinkage):
     labels[:, 0] = random.integers(0, 2, 6)  # the first rater has no ties
     votes = votes_of(*((item, 0, 1, rater, labels[item, rater]) for item in range(6) for rater in range(4)))
     asked = pairs_of(*((item, 0, 1) for item in range(6)))
-    found = by_dawid_skene(votes, asked, shrinkage=shrinkage, most_steps=5)
+    found = fit_dawid_skene(votes, asked, shrinkage=shrinkage, most_steps=5)
     assert found.num_steps == 5
     assert found.answers == pytest.approx(np.array(plain_dawid_skene(votes, 6, shrinkage, 5)), abs=1e-9)
 
 
 def test_dawid_skene_finds_the_good_raters_and_turns_the_contrary_one_round():
     votes, truth = simulated(300, [0.95, 0.9, 0.55, 0.52, 0.1])
-    found = by_dawid_skene(votes, votes.pairs)
+    found = fit_dawid_skene(votes, votes.pairs)
     right = found.confusion[:, FIRST, FIRST] / (found.confusion[:, FIRST, FIRST] + found.confusion[:, FIRST, SECOND])
     assert right == pytest.approx([0.95, 0.9, 0.55, 0.52, 0.1], abs=0.05)
     by_model = (found.answers[:, FIRST] > found.answers[:, SECOND]) == (truth == FIRST)
@@ -169,7 +169,7 @@ def test_which_response_stands_first_does_not_matter():
         votes.rater,
         np.array([SECOND, FIRST, TIED])[votes.label],
     )
-    for model in (by_majority, lambda v, a: by_dawid_skene(v, a).answers, lambda v, a: by_accuracy(v, a).answers):
+    for model in (by_majority, lambda v, a: fit_dawid_skene(v, a).answers, lambda v, a: by_accuracy(v, a).answers):
         one, other = model(votes, votes.pairs), model(turned, turned.pairs)
         assert one[:, [SECOND, FIRST, TIED]] == pytest.approx(other, abs=1e-5)
 
@@ -183,7 +183,7 @@ def test_a_rater_with_one_judgment_and_a_pair_unknown_to_all():
         np.concatenate([votes.label, alone.label]),
     )
     asked = pairs_of((0, 0, 1), (99, 0, 1))
-    for answers in (by_dawid_skene(both, asked).answers, by_accuracy(both, asked).answers):
+    for answers in (fit_dawid_skene(both, asked).answers, by_accuracy(both, asked).answers):
         assert np.isfinite(answers[0]).all()
         assert np.isnan(answers[1]).all()
     assert 0.5 < by_accuracy(both, asked).accuracy[2] < 0.95

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from steelyard.core.numerics import Floats, Integers
-from steelyard.ranking.dawid_skene import Pairs, Votes, answers_at, by_dawid_skene, pair_keys
+from steelyard.ranking.dawid_skene import Pairs, Votes, answers_at, fit_dawid_skene, pair_keys
 from steelyard.ranking.judgment_table import Aggregate, Verdicts, edges_of
 from steelyard.ranking.tiers import tiers_of
 from steelyard.statistics.agreement import FIRST, SECOND, TIED, count_labels
@@ -121,7 +121,7 @@ MODELS: Mapping[str, Model] = MappingProxyType(
         ALGORITHM_1: by_tiers,
         "algorithm_1_of_majority": lambda votes, queries: by_tiers(votes, queries, "majority"),
         "majority": by_majority,
-        "dawid_skene": lambda votes, queries: by_dawid_skene(votes, queries).answers,
+        "dawid_skene": lambda votes, queries: fit_dawid_skene(votes, queries).answers,
         "bradley_terry_with_accuracy": lambda votes, queries: by_accuracy(votes, queries).answers,
     }
 )

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from steelyard.core.numerics import generator
-from steelyard.ranking.dawid_skene import Pairs, VoteCollector, Votes, by_dawid_skene, vote_columns
+from steelyard.ranking.dawid_skene import Pairs, VoteCollector, Votes, fit_dawid_skene, vote_columns
 from steelyard.ranking.judgment_table import LEFT, TIE, judgment_table
 from steelyard.ranking.resolution import resolve_table
 from strategies import case, judgment
@@ -38,7 +38,7 @@ def test_two_passes_over_batches_give_the_answers_of_one_fit():
     table = judgment_table([*cases[:20], case(id="z", judgments=[judgment("a=b", judge="dee")]), *cases[20:]])
     columns = vote_columns(table)
     pairs = Pairs(columns.case, columns.first, columns.second)
-    whole = by_dawid_skene(Votes(pairs, columns.judge, columns.label), pairs)
+    whole = fit_dawid_skene(Votes(pairs, columns.judge, columns.label), pairs)
     combined = raters.combine(table)
     place = {key: at for at, key in enumerate(zip(*(column.tolist() for column in combined[:3]), strict=True))}
     for at, key in enumerate(zip(*(column.tolist() for column in pairs), strict=True)):

@@ -8,7 +8,7 @@ from steelyard.ranking.judge_quality import (
     AGREES,
     UNDEFINED,
     UNORDERED,
-    standing,
+    compare_with_ranking,
     tiers_of_others,
 )
 from steelyard.ranking.judgment_table import judgment_table
@@ -19,7 +19,7 @@ from strategies import case, cases, judgment
 def stood(given_cases, aggregate="none"):
     evidence = judgment_table(given_cases)
     by_judge = resolve_table(evidence, aggregate).graphs.by_judge
-    return standing(by_judge, tiers_of_others(by_judge, len(evidence.judges), aggregate)).tolist()
+    return compare_with_ranking(by_judge, tiers_of_others(by_judge, len(evidence.judges), aggregate)).tolist()
 
 
 def by(judge, *shorts):
@@ -81,5 +81,5 @@ def test_standing_in_the_full_ranking():
     evidence = judgment_table([case(responses="abc", judgments=["a>b", "b>a", "a>c", "a=c"])])
     graphs = resolve_table(evidence).graphs
     # a, b and c are in one circle by the tie: nothing is ordered.
-    assert standing(graphs.full, graphs.full.tiers).tolist() == [UNORDERED] * 3 + [UNDEFINED]
+    assert compare_with_ranking(graphs.full, graphs.full.tiers).tolist() == [UNORDERED] * 3 + [UNDEFINED]
     assert np.array_equal(graphs.full.is_kept, [False] * 4)

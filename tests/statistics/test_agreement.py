@@ -13,13 +13,13 @@ from steelyard.statistics.agreement import (
     UNLABELLED,
     alpha,
     coincidences,
-    compared,
     kappa,
-    labels_of,
     num_same,
     num_same_strict,
     num_strict,
-    oriented,
+    orient_labels,
+    pair_raters,
+    unique_labels,
     vote,
 )
 from steelyard.statistics.distinct import distinct_codes
@@ -33,7 +33,7 @@ votes_of_raters = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.in
 
 
 def alpha_of(votes, num_groups=1):
-    labels = labels_of(*columns(votes))
+    labels = unique_labels(*columns(votes))
     return alpha(coincidences(labels, np.zeros(len(labels.item), np.int64), num_groups).sum(axis=0))
 
 
@@ -80,12 +80,12 @@ def test_alpha_of_published_examples():
 def test_a_pair_shown_the_other_way_round_is_the_same_pair():
     left, right = np.array([0, 2, 2, 2, 2]), np.array([2, 0, 0, 0, 0])
     label = np.array([FIRST, FIRST, SECOND, TIED, UNLABELLED])
-    assert oriented(left, right, label).tolist() == [FIRST, SECOND, FIRST, TIED, UNLABELLED]
+    assert orient_labels(left, right, label).tolist() == [FIRST, SECOND, FIRST, TIED, UNLABELLED]
 
 
 def test_what_one_rater_says_repeatedly_is_put_to_the_vote():
     votes = [(0, 1, FIRST), (0, 1, FIRST), (0, 1, SECOND), (0, 0, FIRST), (0, 0, SECOND), (1, 0, TIED), (1, 1, 3)]
-    labels = labels_of(*columns(votes))
+    labels = unique_labels(*columns(votes))
     assert list(zip(*(column.tolist() for column in labels), strict=True)) == [
         (0, 0, TIED),
         (0, 1, FIRST),
@@ -100,8 +100,8 @@ def test_votes_are_of_strictly_most():
 
 @given(votes_of_raters)
 def test_comparisons_are_all_pairs_of_raters_on_an_item(votes):
-    labels = labels_of(*columns(votes))
-    found = {tuple(map(int, row)) for row in zip(*compared(labels), strict=True)}
+    labels = unique_labels(*columns(votes))
+    found = {tuple(map(int, row)) for row in zip(*pair_raters(labels), strict=True)}
     said = {(int(item), int(rater)): int(label) for item, rater, label in zip(*labels, strict=True)}
     expected = {
         (item, one, other, said[item, one] * 3 + said[item, other])
@@ -109,7 +109,7 @@ def test_comparisons_are_all_pairs_of_raters_on_an_item(votes):
         if item == again
     }
     assert found == expected
-    assert len(found) == len(compared(labels).item)
+    assert len(found) == len(pair_raters(labels).item)
 
 
 @given(votes_of_raters)
@@ -136,7 +136,7 @@ def test_kappa_is_that_of_scikit_learn(pairs):
 def test_coincidences_are_kept_apart_by_group():
     # Item 0: two labels that differ, in group 1. Item 1: three alike, in group 0. Item 2: one label says nothing.
     votes = [(0, 0, FIRST), (0, 1, TIED), (1, 0, SECOND), (1, 1, SECOND), (1, 2, SECOND), (2, 0, FIRST)]
-    labels = labels_of(*columns(votes))
+    labels = unique_labels(*columns(votes))
     cells = coincidences(labels, np.array([1, 0, 0])[labels.item], 2)
     assert cells[1].reshape(3, 3).tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
     assert cells[0].reshape(3, 3).tolist() == [[0, 0, 0], [0, 3, 0], [0, 0, 0]]

@@ -14,7 +14,7 @@ from steelyard.core.protocols import ComparesAnswers, JudgeModel, RewardModel, S
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Meta, Record, Scores
 from steelyard.io.progress import bar, log, track
-from steelyard.statistics.tolerance import sameness
+from steelyard.statistics.tolerance import compare_scores
 
 MOST_CASES = 6
 MOST_ANSWERS = 2
@@ -194,20 +194,20 @@ def _compared(
         return SelfTest(name=name, state="not applicable", remark=remark)
     other = scores()
     dtype = model.protocol().get("dtype")
-    same = sameness(together, other, dtype=dtype)
+    difference = compare_scores(together, other, dtype=dtype)
     figures = {
-        "largest_difference": same.largest if math.isfinite(same.largest) else None,
-        "tolerance": same.bound,
+        "largest_difference": difference.largest if math.isfinite(difference.largest) else None,
+        "tolerance": difference.bound,
         "dtype": dtype,
         "num_answers": len(together),
     }
-    if same.is_same:
-        return SelfTest(name=name, state="passed", figures=figures, remark=same.remark)
-    assert same.place is not None, "something differs"
+    if difference.is_rounding:
+        return SelfTest(name=name, state="passed", figures=figures, remark=difference.remark)
+    assert difference.position is not None, "something differs"
     way = "by itself" if name == "alone" else "with the cases and answers in the opposite order"
     remark = (
-        f"{sample.name_of(same.place)} scores {_number(together[same.place])} with others and "
-        f"{_number(other[same.place])} {way}, where rounding allows a difference of {same.bound:.3g}"
+        f"{sample.name_of(difference.position)} scores {_number(together[difference.position])} with others and "
+        f"{_number(other[difference.position])} {way}, where rounding allows a difference of {difference.bound:.3g}"
     )
     return SelfTest(name=name, state="failed", figures=figures, remark=remark, do=_UNMOVED)
 

@@ -13,7 +13,7 @@ from steelyard.networks.answer_tokens import UNLIKE, num_shared
 from steelyard.networks.conversation import Rendering, encode
 from steelyard.networks.reward_network import Side
 from steelyard.networks.scorer import Rows, Scorer
-from steelyard.statistics.tolerance import sameness
+from steelyard.statistics.tolerance import compare_scores
 
 _ENDLESS = 10**9
 _FEWEST_WEIGHTS = 256
@@ -122,9 +122,9 @@ def _looks_drawn(weights: torch.Tensor, deviation: float) -> bool:
 
 def same_by(name: str, first: Sequence[float], second: Sequence[float], *, dtype: str, ways: str) -> SelfTest:
     """Test that two ways of computing the same rewards agree within rounding. ``ways`` names the two."""
-    result = sameness(first, second, dtype=dtype)
+    result = compare_scores(first, second, dtype=dtype)
     figures = {"largest_difference": result.largest, "tolerance": result.bound, "num_answers": len(first)}
-    if result.is_same:
+    if result.is_rounding:
         return SelfTest(name=name, state="passed", figures=figures, remark=result.remark)
     return SelfTest(
         name=name, state="failed", figures=figures,

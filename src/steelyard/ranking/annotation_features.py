@@ -31,7 +31,9 @@ POSITION_PAIRS = tuple(
 )
 """The number of responses shown and two positions, from 0, the earlier first."""
 
+# Two columns a bin (the side not preferred, preferred), and one for equal lengths.
 NUM_LENGTH = 2 * len(LENGTH_EDGES) + 1
+# The last pair of columns holds all pairs among more than `MOST_SHOWN` responses.
 NUM_POSITION = 2 * (len(POSITION_PAIRS) + 1)
 _EQUAL = NUM_LENGTH - 1
 _MORE = len(POSITION_PAIRS)
@@ -85,7 +87,8 @@ class TraitCollector:
         num_shown, shown = integers(self._num_shown), integers(self._shown)
         left_place = _place(shown, num_shown, table.verdicts.left)
         right_place = _place(shown, num_shown, table.verdicts.right)
-        known = (left_place >= 0) & (right_place >= 0)  # else the order shown is unknown
+        # Position statistics need the places of both responses.
+        known = (left_place >= 0) & (right_place >= 0)
         author = integers(self._author)
         is_known = author >= 0
         names, author[is_known] = self._authors.sorted(author[is_known])
@@ -111,12 +114,13 @@ def _place(shown: Integers, num_shown: Integers, response: Integers) -> Integers
 
 
 def unit_of(prompt: str) -> int:
-    """Return the bootstrap unit of a prompt id. Parallel items of one id, and a few by chance, share a unit."""
+    """Return the bootstrap unit of a prompt id. Parallel items of one id share a unit; a few others do by chance."""
+    # A checksum, because `hash` of a string differs between processes.
     return zlib.crc32(prompt.encode("utf-8", "surrogatepass")) % MOST_UNITS
 
 
-class Chosen(NamedTuple):
-    """The number of verdicts for the side in question, and of all verdicts on it: floats of shape (…, pair)."""
+class PreferenceCounts(NamedTuple):
+    """The verdicts for one side (the longer, the earlier), and all verdicts on it; both of shape (…, bin)."""
 
     preferred: Floats
     total: Floats
@@ -131,6 +135,7 @@ def length_columns(better: Integers, worse: Integers) -> Integers:
     """Return the column of each strict verdict, from lengths in code points: 2 x bin + (longer preferred), or equal."""
     longer, shorter = np.maximum(better, worse), np.minimum(better, worse)
     difference = (longer - shorter) / np.maximum(longer, 1)
+    # ``left``: a difference equal to an edge belongs to the bin below it.
     column = 2 * np.searchsorted(LENGTH_EDGES, difference, side="left") + (better > worse)
     return np.where(better == worse, _EQUAL, column)
 
@@ -142,7 +147,7 @@ def position_columns(better: Integers, worse: Integers, num_shown: Integers) -> 
     return 2 * _PAIR_OF[size, early, late] + (better < worse)
 
 
-def count_longer(columns: Floats) -> Chosen:
+def count_longer(columns: Floats) -> PreferenceCounts:
     """Count the verdicts for the longer answer by bin: (…, NUM_LENGTH) to (…, bin)."""
     return _chosen(columns[..., :_EQUAL])
 
@@ -152,17 +157,17 @@ def count_equal_length(columns: Floats) -> Floats:
     return columns[..., _EQUAL]
 
 
-def count_earlier(columns: Floats) -> Chosen:
+def count_earlier(columns: Floats) -> PreferenceCounts:
     """Count the verdicts for the earlier answer by pair of positions: (…, NUM_POSITION) to (…, pair)."""
     return _chosen(columns)
 
 
-def sum_pairs(chosen: Chosen) -> Chosen:
+def sum_pairs(chosen: PreferenceCounts) -> PreferenceCounts:
     """Sum over all pairs or bins, into one column."""
-    return Chosen(chosen.preferred.sum(axis=-1, keepdims=True), chosen.total.sum(axis=-1, keepdims=True))
+    return PreferenceCounts(chosen.preferred.sum(axis=-1, keepdims=True), chosen.total.sum(axis=-1, keepdims=True))
 
 
-def count_by_place(columns: Floats, num_shown: int) -> Chosen:
+def count_by_place(columns: Floats, num_shown: int) -> PreferenceCounts:
     """Count the verdicts for the answer at each position of those shown: (…, NUM_POSITION) to (…, num_shown)."""
     chosen = count_earlier(columns)
     preferred, total = (np.zeros((*columns.shape[:-1], num_shown)) for _ in range(2))
@@ -171,8 +176,8 @@ def count_by_place(columns: Floats, num_shown: int) -> Chosen:
             preferred[..., early] += chosen.preferred[..., index]
             preferred[..., late] += chosen.total[..., index] - chosen.preferred[..., index]
             total[..., [early, late]] += chosen.total[..., index, None]
-    return Chosen(preferred, total)
+    return PreferenceCounts(preferred, total)
 
 
-def _chosen(columns: Floats) -> Chosen:
-    return Chosen(columns[..., 1::2], columns[..., 0::2] + columns[..., 1::2])
+def _chosen(columns: Floats) -> PreferenceCounts:
+    return PreferenceCounts(columns[..., 1::2], columns[..., 0::2] + columns[..., 1::2])

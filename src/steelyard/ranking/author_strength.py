@@ -28,6 +28,7 @@ PRIOR_VERDICTS = 0.05
 _MOST_STEPS = 100
 _MOST_HALVINGS = 30
 _CLOSE = 1e-9
+"""The largest Newton step, in log-odds, at which the iteration has converged."""
 _CELLS_AT_A_TIME = 2_000_000
 
 
@@ -153,6 +154,8 @@ def is_strongly_connected(wins: Floats) -> Booleans:
 
 
 def _solve(wins: Floats, ties: Floats, rule: Ties) -> Strengths:
+    """Fit problems of one size together; converged ones take steps of nearly 0 until all have converged."""
+    # A tie is half a win each way, or in Davidson's model bounds the difference from both sides: an edge both ways.
     connected = is_strongly_connected(wins + ties)
     # Without a strict verdict the tie parameter would diverge: half ties then make all authors equal.
     is_half = np.full(len(wins), rule == "half") | (wins.sum(axis=(1, 2)) == 0)
@@ -175,6 +178,7 @@ def _step(problem: _Problem, state: _StrengthState) -> tuple[_StrengthState, flo
     before, scale = _log_likelihood(problem, state), np.ones(len(step))
     after = _add_step(state, step)
     for _ in range(_MOST_HALVINGS):
+        # The margin keeps rounding at the maximum from halving the step without end.
         falls = _log_likelihood(problem, after) < before - 1e-12 * np.abs(before)
         if not falls.any():
             break
@@ -188,9 +192,13 @@ def _add_step(state: _StrengthState, step: Floats) -> _StrengthState:
 
 
 def _odds(state: _StrengthState) -> tuple[Floats, Floats, Floats]:
-    """Return the probabilities of either preference and of a tie, each of shape (problem, one, other)."""
+    """Return the probabilities of a win, a loss and a tie, each of shape (problem, one, other).
+
+    Proportional to sqrt(a / b), sqrt(b / a) and the tie parameter (Davidson, 1970).
+    """
     half = (state.strength[:, :, None] - state.strength[:, None, :]) / 2
     tie = state.tie[:, None, None]
+    # Subtracting the largest exponent prevents overflow.
     top = np.maximum(np.abs(half), tie)
     win, loss, tied = np.exp(half - top), np.exp(-half - top), np.exp(tie - top)
     total = win + loss + tied
@@ -198,16 +206,21 @@ def _odds(state: _StrengthState) -> tuple[Floats, Floats, Floats]:
 
 
 def _log_likelihood(problem: _Problem, state: _StrengthState) -> Floats:
+    """Return the logarithm of likelihood times prior, (problem,)."""
     win, _, tied = _odds(state)
     pairs = problem.wins * np.log(win)
     tiny = np.finfo(np.float64).tiny
+    # Halved: the symmetric table holds each tie twice.
     ties = np.where(problem.ties > 0, problem.ties * np.log(np.maximum(tied, tiny)), 0.0) / 2
     prior = -problem.prior * (np.logaddexp(0.0, state.strength) + np.logaddexp(0.0, -state.strength)).sum(axis=1)
     return (pairs + ties).sum(axis=(1, 2)) + prior
 
 
 def _newton(problem: _Problem, state: _StrengthState) -> Floats:
-    """Return the step in all strengths and the tie parameter, (problem, author + 1). The mean strength stays 0."""
+    """Return the Newton step: gradient over negative Hessian, in all strengths and the log tie parameter.
+
+    Shape (problem, author + 1). The mean strength stays 0.
+    """
     win, loss, tied = _odds(state)
     number = problem.wins + problem.wins.transpose(0, 2, 1) + problem.ties
     excess = win - loss

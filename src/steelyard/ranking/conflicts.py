@@ -166,6 +166,7 @@ def conflict_tables(sums: GroupedSums) -> ConflictTables:
 
 
 def _is_kept(verdicts: Verdicts, tiers: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return which verdicts' better response is in a higher tier (a lower number). Meaningless unless strict."""
     return tiers[verdicts.graph, verdicts.better] < tiers[verdicts.graph, verdicts.worse]
 
 
@@ -189,6 +190,7 @@ def _sums(graphs: RankedGraphs) -> NDArray[np.float64]:
         "num_prompts_in_conflict": conflicting > 0,
         "num_pairs": is_judged * _choose_two(num_responses),
         "num_pairs_ordered": _num_ordered(graphs.tiers),
+        # A prompt without a readable judgment has no ratio: it adds 0, and is not in the denominator either.
         "conflict_ratios": conflicting / np.maximum(judged, 1),
     }
     return np.array([rows[field] for field in ConflictSums._fields], np.float64)
@@ -198,7 +200,8 @@ def _owner_graphs(
     table: JudgmentTable, code: Integers, num_codes: int, aggregate: Aggregate, *, full: RankedGraphs
 ) -> RankedGraphs:
     """Return for each judge or kind its judgments on graphs without the judgments of others."""
-    if num_codes <= 1:  # the graphs of a single judge or kind are the full graphs
+    # The graphs of a single judge or kind are the full graphs.
+    if num_codes <= 1:
         return full
     owner, graph = distinct_codes(table.verdicts.graph * num_codes + code, len(table.cases) * num_codes)
     verdicts = table.verdicts._replace(graph=graph)
@@ -229,7 +232,7 @@ def _sum_groups(sums: NDArray[np.float64], group: Integers, names: Sequence[str]
 
 
 def _num_ordered(tiers: NDArray[np.int32]) -> Integers:
-    """Count the response pairs of each graph that are in different tiers."""
+    """Count the pairs of ranked responses in different tiers, by graph: all pairs minus those within a tier."""
     num_graphs, width = tiers.shape
     graph, response = np.nonzero(tiers >= 0)
     in_tier = np.bincount(graph * width + tiers[graph, response], minlength=num_graphs * width)
@@ -242,6 +245,8 @@ def _choose_two(number: Integers) -> Integers:
 
 
 def _ratios(sums: ConflictSums) -> Conflicts:
+    """Divide the sums; null for a denominator of 0. Sums are floats of whole numbers, and written as integers."""
+
     def ratio(part: float, whole: float) -> float | None:
         return part / whole if whole else None
 

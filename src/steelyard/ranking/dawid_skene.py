@@ -12,14 +12,17 @@ import numpy as np
 from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import Record
 from steelyard.ranking.judgment_table import NONE, JudgmentTable, NameNumbers, Verdicts
-from steelyard.statistics.agreement import FIRST, NUM_LABELS, SECOND, TIED, count_labels, oriented, vote
+from steelyard.statistics.agreement import FIRST, NUM_LABELS, SECOND, TIED, count_labels, orient_labels, vote
 from steelyard.statistics.distinct import distinct_codes, find_codes
 
 _SWAPPED = np.array([SECOND, FIRST, TIED])
+"""The labels of a pair whose two responses are exchanged."""
 _CLOSE = 1e-7
+"""The largest change of a probability in a step at which the iteration has converged."""
 _TINY = 1e-300
+"""The floor of probabilities: keeps logarithms finite and rows without a count from dividing by 0."""
 _DIGITS = 12
-"""Probabilities that agree to so many digits are equal."""
+"""Probabilities that agree to this many decimals are equal, so that rounding errors do not break a tie."""
 
 
 class Pairs(NamedTuple):
@@ -56,15 +59,17 @@ class DawidSkene(NamedTuple):
     num_steps: int
 
 
-def by_dawid_skene(votes: Votes, queries: Pairs, *, shrinkage: float = 1.0, most_steps: int = 500) -> DawidSkene:
+def fit_dawid_skene(votes: Votes, queries: Pairs, *, shrinkage: float = 1.0, most_steps: int = 500) -> DawidSkene:
     """Estimate the truth of each voted pair and each rater's confusions by expectation maximisation.
 
     A rater's confusions are shrunk towards those of all raters with the weight of ``shrinkage`` verdicts for each
-    truth, so that a rater with one verdict counts as an average one. Dawid and Skene, 1979.
-    Differs from: their model, in which labels have meanings. The order of two responses has none here, so confusions
-    and shares are symmetric in first and second.
+    truth, so that a rater with one verdict counts as an average one. The iteration starts from the share of each label
+    among a pair's votes (Dawid and Skene, 1979). ``answers`` has shape (query, truth); NaN without a vote.
+
+    Differs from: their model, whose labels have fixed meanings and whose confusions are not shrunk. The order of two
+    responses has no meaning here, so confusions and shares are symmetric in first and second.
     """
-    items, place, known = pair_keys(votes.pairs, queries)
+    items, place, query_keys = pair_keys(votes.pairs, queries)
     counts = count_labels(place, votes.label, len(items)).astype(np.float64)
     truth = counts / counts.sum(axis=1, keepdims=True)
     confusion, share, step = np.zeros((votes.num_raters, NUM_LABELS, NUM_LABELS)), np.zeros(NUM_LABELS), 0
@@ -74,15 +79,19 @@ def by_dawid_skene(votes: Votes, queries: Pairs, *, shrinkage: float = 1.0, most
         before, truth = truth, posterior(votes, place, share, confusion)
         if np.abs(truth - before).max(initial=0.0) < _CLOSE:
             break
-    return DawidSkene(answers_at(truth, items, known), confusion, share, step)
+    return DawidSkene(answers_at(truth, items, query_keys), confusion, share, step)
 
 
 def posterior(votes: Votes, place: Integers, share: Floats, confusion: Floats) -> Floats:
-    """Return the probability of each truth, (pair, truth); ``place`` gives for each vote its pair, a row."""
+    """Return the probability of each truth given the votes (Bayes' rule), (pair, truth).
+
+    ``place`` gives for each vote its pair, a row.
+    """
     likelihood = np.log(np.maximum(confusion[votes.rater, :, votes.label], _TINY))
     size = int(place.max(initial=-1)) + 1
     logs = np.stack([np.bincount(place, column, size) for column in likelihood.T], axis=1)
     logs += np.log(np.maximum(share, _TINY))
+    # Minus the largest: many votes on a pair would otherwise underflow.
     odds = np.exp(logs - logs.max(axis=1, keepdims=True))
     return odds / odds.sum(axis=1, keepdims=True)
 
@@ -125,7 +134,7 @@ def vote_columns(table: JudgmentTable) -> VoteColumns:
         np.minimum(verdicts.left, verdicts.right).astype(np.int32),
         np.maximum(verdicts.left, verdicts.right).astype(np.int32),
         table.judge[readable].astype(np.int32),
-        oriented(verdicts.left, verdicts.right, verdicts.verdict).astype(np.int8),
+        orient_labels(verdicts.left, verdicts.right, verdicts.verdict).astype(np.int8),
         table.judges,
     )
 
@@ -190,7 +199,7 @@ class VoteCollector:
         names = tuple(self._numbers)
         votes = Votes(Pairs(case, first, second), rater, label.astype(np.int64))
         empty = np.zeros(0, np.int64)
-        fitted = by_dawid_skene(votes, Pairs(empty, empty, empty))
+        fitted = fit_dawid_skene(votes, Pairs(empty, empty, empty))
         judges = tuple(names[voter] for voter in voters.tolist())
         return RaterFit(judges, fitted.confusion, fitted.share, fitted.num_steps)
 
@@ -216,6 +225,7 @@ def answers_at(rows: Floats, items: Integers, wanted: Integers) -> Floats:
 def _maximize(votes: Votes, truth_of_vote: Floats, truth: Floats, shrinkage: float) -> tuple[Floats, Floats]:
     """Return the share of each truth and each rater's confusions, given the probable truths; both symmetric."""
     share = truth.mean(axis=0)
+    # Every pair counts in both orders, which makes the estimates symmetric.
     share = (share + share[_SWAPPED]) / 2
     cell = votes.rater * NUM_LABELS + votes.label
     size = votes.num_raters * NUM_LABELS
@@ -223,5 +233,6 @@ def _maximize(votes: Votes, truth_of_vote: Floats, truth: Floats, shrinkage: flo
     counts = counts.reshape(votes.num_raters, NUM_LABELS, NUM_LABELS).transpose(0, 2, 1)  # [rater, truth, label]
     counts = counts + counts[:, _SWAPPED][:, :, _SWAPPED]
     pooled = counts.sum(axis=0) + _TINY
+    # Twice the shrinkage, because the counts hold every verdict twice.
     counts = counts + 2 * shrinkage * pooled / pooled.sum(axis=1, keepdims=True) + _TINY
     return share, counts / counts.sum(axis=2, keepdims=True)

@@ -30,10 +30,10 @@ from steelyard.statistics.agreement import (
     TIED,
     Labels,
     coincidences,
-    compared,
     count_labels,
-    labels_of,
-    oriented,
+    orient_labels,
+    pair_raters,
+    unique_labels,
     vote,
 )
 from steelyard.statistics.distinct import distinct_codes
@@ -56,7 +56,7 @@ class _Rows(NamedTuple):
     votes: Integers
 
 
-def standing(graphs: RankedGraphs, tiers: Integers) -> Integers:
+def compare_with_ranking(graphs: RankedGraphs, tiers: Integers) -> Integers:
     """Compare each strict verdict with a ranking of its graph (rows of ``tiers``): agrees, unordered or against.
 
     Undefined for a verdict that is not strict, and where the graph's row ranks no response.
@@ -65,6 +65,7 @@ def standing(graphs: RankedGraphs, tiers: Integers) -> Integers:
     better, worse = tiers[verdicts.graph, verdicts.better], tiers[verdicts.graph, verdicts.worse]
     is_ordered = (better >= 0) & (worse >= 0) & (better != worse)
     order = np.select([~is_ordered, better < worse], [UNORDERED, AGREES], AGAINST)
+    # A judge without colleagues on a case has no ranking of others there: that is no disagreement.
     has_ranking = (tiers.max(axis=1, initial=-1) >= 0)[verdicts.graph]
     return np.where(verdicts.is_strict & has_ranking, order, UNDEFINED)
 
@@ -76,12 +77,13 @@ def tiers_of_others(by_judge: RankedGraphs, num_judges: int, aggregate: Aggregat
     """
     if num_judges <= 1:
         return np.full_like(by_judge.tiers, -1)
-    rows = _rows(by_judge, num_judges)
+    rows = _votes_of_others(by_judge, num_judges)
     first, second, tied = (rows.votes[:, label] for label in (FIRST, SECOND, TIED))
     if aggregate == "majority":
         voted, any_vote = vote(rows.votes), rows.votes.any(axis=1)
         down, up = any_vote & (voted != SECOND), any_vote & (voted != FIRST)
     else:
+        # Every judgment is an edge: a tie in both directions.
         down, up = first + tied > 0, second + tied > 0
     edges = Edges(
         np.concatenate([rows.graph[down], rows.graph[up]]),
@@ -91,12 +93,16 @@ def tiers_of_others(by_judge: RankedGraphs, num_judges: int, aggregate: Aggregat
     return tiers_of(edges, by_judge.num_responses)
 
 
-def _rows(by_judge: RankedGraphs, num_judges: int) -> _Rows:
+def _votes_of_others(by_judge: RankedGraphs, num_judges: int) -> _Rows:
+    """Count the votes of a case's pairs without each judge: all votes minus those of the judge.
+
+    Subtraction makes leave-one-out linear in the judgments; recounting would be quadratic in the judges.
+    """
     verdicts = by_judge.verdicts.where(by_judge.verdicts.verdict != NONE)
     width = max(1, int(by_judge.num_responses.max(initial=1)))
     case_of = by_judge.owner // num_judges
     key = verdicts._replace(graph=case_of[verdicts.graph]).pair_keys(width)
-    label = oriented(verdicts.left, verdicts.right, verdicts.verdict)
+    label = orient_labels(verdicts.left, verdicts.right, verdicts.verdict)
     num_cases = int(case_of.max(initial=-1)) + 1
     keys, cell = distinct_codes(key, num_cases * width**2)
     votes = count_labels(cell, label, len(keys))
@@ -165,8 +171,8 @@ def _raters(
     others = tiers_of_others(graphs.by_judge, len(table.judges), aggregate)
     columns = [
         CONFLICT + conflict_states(graphs.by_judge),
-        _offset(standing(graphs.full, graphs.full.tiers), RANKING),
-        _offset(standing(graphs.by_judge, others), OTHERS),
+        _offset(compare_with_ranking(graphs.full, graphs.full.tiers), RANKING),
+        _offset(compare_with_ranking(graphs.by_judge, others), OTHERS),
         _length(table, traits),
         _position(table, traits),
     ]
@@ -177,6 +183,7 @@ def _raters(
 
 
 def _offset(state: Integers, start: int) -> Integers:
+    """Return the columns of states, counted from ``start``; `UNKNOWN` columns are left out of the table."""
     return np.where(state == UNDEFINED, UNKNOWN, start + state)
 
 
@@ -218,24 +225,26 @@ def _agreement(table: JudgmentTable, traits: Traits) -> Entries:
     is_read = verdicts.verdict != NONE
     again = is_read & (np.bincount(item[is_read], minlength=len(items)) > 1)[item]
     item, judge, kind = item[again], table.judge[again], table.kind[again]
-    label = oriented(verdicts.left, verdicts.right, verdicts.verdict)[again]
+    label = orient_labels(verdicts.left, verdicts.right, verdicts.verdict)[again]
     unit = traits.unit[items // width**2]
-    by_judge = labels_of(item, judge, label)
+    by_judge = unique_labels(item, judge, label)
     everyone = _coincidences(("alpha",), by_judge, unit)
     parts = [_confusions("judges", table.judges, by_judge, unit), everyone]
     if len(table.kinds) > 1:
-        parts.append(_confusions("kinds", table.kinds, labels_of(item, kind, label), unit))
+        parts.append(_confusions("kinds", table.kinds, unique_labels(item, kind, label), unit))
     for index, name in enumerate(table.kinds):
         of_kind = kind == index
         if of_kind.all():  # the same numbers under the kind's name
             parts.append(everyone._replace(groups=tuple(("alpha", name) for _ in everyone.groups)))
         else:
-            parts.append(_coincidences(("alpha", name), labels_of(item[of_kind], judge[of_kind], label[of_kind]), unit))
+            parts.append(
+                _coincidences(("alpha", name), unique_labels(item[of_kind], judge[of_kind], label[of_kind]), unit)
+            )
     return _concatenate(parts, NUM_CELLS)
 
 
 def _confusions(word: str, names: tuple[str, ...], labels: Labels, unit: Integers) -> _EntryPart:
-    both = compared(labels)
+    both = pair_raters(labels)
     codes, group = distinct_codes(both.first * len(names) + both.second, len(names) ** 2)
     groups = [(word, names[code // len(names)], names[code % len(names)]) for code in codes.tolist()]
     return _EntryPart(groups, unit[both.item], group, both.cell)
@@ -257,7 +266,7 @@ def _authors(table: JudgmentTable, traits: Traits, unit: Integers) -> Entries:
     code = np.minimum(left, right) * len(names) + np.maximum(left, right)
     codes, group = distinct_codes(code, len(names) ** 2)
     groups = [("authors", names[code // len(names)], names[code % len(names)]) for code in codes.tolist()]
-    return _concatenate([_EntryPart(groups, unit[known], group, oriented(left, right, verdict))], AUTHOR_WIDTH)
+    return _concatenate([_EntryPart(groups, unit[known], group, orient_labels(left, right, verdict))], AUTHOR_WIDTH)
 
 
 def _concatenate(parts: Sequence[_EntryPart], width: int) -> Entries:

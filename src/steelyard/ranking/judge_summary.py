@@ -15,7 +15,7 @@ from steelyard.ranking.annotation_features import (
     NUM_LENGTH,
     NUM_POSITION,
     POSITION_PAIRS,
-    Chosen,
+    PreferenceCounts,
     count_by_place,
     count_earlier,
     count_equal_length,
@@ -111,10 +111,10 @@ def _beyond_chance(same: Estimate, coefficient: Callable[[Floats], Floats], tota
     return agreement.beyond_chance(same, float(coefficient(totals.point)), totals.point, num_units)
 
 
-def _same_label(cells: Floats) -> Chosen:
+def _same_label(cells: Floats) -> PreferenceCounts:
     """Count items with one label from both, among all items and among those on which neither said tie."""
     below = np.stack([cells.sum(axis=-1), agreement.num_strict(cells)], axis=-1)
-    return Chosen(np.stack([agreement.num_same(cells), agreement.num_same_strict(cells)], axis=-1), below)
+    return PreferenceCounts(np.stack([agreement.num_same(cells), agreement.num_same_strict(cells)], axis=-1), below)
 
 
 def _alpha(totals: UnitSums) -> Estimate:
@@ -129,7 +129,7 @@ _MOST_GRAPHS = 5000
 _SHOWN = tuple(range(2, MOST_SHOWN + 1))
 
 
-class Standing(Record, frozen=True, kw_only=True):
+class RankingAgreement(Record, frozen=True, kw_only=True):
     """Agreement of a judge's strict verdicts with a ranking, and the share of them whose pair the ranking orders."""
 
     agreement: Estimate
@@ -189,8 +189,8 @@ class JudgeQuality(Record, frozen=True, kw_only=True):
     num_strict: int
     conflict_ratio: Estimate
     conflict_ratio_of_strict: Estimate
-    ranking: Standing
-    others: Standing
+    ranking: RankingAgreement
+    others: RankingAgreement
     position: PositionBias
     length: LengthBias
     kinds: tuple[str, ...] | None = None
@@ -303,7 +303,8 @@ def _qualities(draws: Draws, members: Mapping[str, list[Group]]) -> dict[str, Ju
     return {name: _quality(totals) for name, totals in zip(names, each, strict=True)}
 
 
-_MEASURES: Mapping[str, Callable[[Floats], Chosen]] = {
+# Each maps sums to the numerators and denominators of one measure, all of shape (…, value).
+_MEASURES: Mapping[str, Callable[[Floats], PreferenceCounts]] = {
     "conflict": lambda sums: _conflicts(sums, start=CONFLICT),
     "ranking": lambda sums: _standing(sums, start=RANKING),
     "others": lambda sums: _standing(sums, start=OTHERS),
@@ -337,8 +338,8 @@ def _quality(totals: UnitSums) -> JudgeQuality:
         num_strict=int(sums[[CONFLICT + KEPT, CONFLICT + CONFLICTING]].sum()),
         conflict_ratio=conflict_ratio,
         conflict_ratio_of_strict=conflict_ratio_of_strict,
-        ranking=Standing(agreement=estimates["ranking"][0], coverage=estimates["ranking"][1]),
-        others=Standing(agreement=estimates["others"][0], coverage=estimates["others"][1]),
+        ranking=RankingAgreement(agreement=estimates["ranking"][0], coverage=estimates["ranking"][1]),
+        others=RankingAgreement(agreement=estimates["others"][0], coverage=estimates["others"][1]),
         position=PositionBias(
             earlier=estimates["earlier"][0],
             pairs=_shares(PlacedPair, _PLACED_PAIRS, estimates["position"]),
@@ -361,18 +362,18 @@ def _shares(kind: type[Share], places: Sequence[JsonObject], estimates: Sequence
     )
 
 
-def _conflicts(sums: Floats, *, start: int) -> Chosen:
+def _conflicts(sums: Floats, *, start: int) -> PreferenceCounts:
     """Count conflicting judgments, among the readable ones and among the strict ones."""
     conflicting, consistent, tied = (sums[..., start + state] for state in (CONFLICTING, KEPT, UNDECIDED))
     strict = conflicting + consistent
-    return Chosen(np.stack([conflicting, conflicting], axis=-1), np.stack([strict + tied, strict], axis=-1))
+    return PreferenceCounts(np.stack([conflicting, conflicting], axis=-1), np.stack([strict + tied, strict], axis=-1))
 
 
-def _standing(sums: Floats, *, start: int) -> Chosen:
+def _standing(sums: Floats, *, start: int) -> PreferenceCounts:
     """Count strict verdicts that agree, among those whose pair is ordered; and the ordered, among all."""
     agrees, against, unordered = (sums[..., start + state] for state in (AGREES, AGAINST, UNORDERED))
     ordered = agrees + against
-    return Chosen(np.stack([agrees, ordered], axis=-1), np.stack([ordered, ordered + unordered], axis=-1))
+    return PreferenceCounts(np.stack([agrees, ordered], axis=-1), np.stack([ordered, ordered + unordered], axis=-1))
 
 
 def _position(sums: Floats) -> Floats:
@@ -383,5 +384,5 @@ def _length(sums: Floats) -> Floats:
     return sums[..., LENGTH : LENGTH + NUM_LENGTH]
 
 
-def _concatenate(counts: Sequence[Chosen]) -> Chosen:
-    return Chosen(*(np.concatenate(columns, axis=-1) for columns in zip(*counts, strict=True)))
+def _concatenate(counts: Sequence[PreferenceCounts]) -> PreferenceCounts:
+    return PreferenceCounts(*(np.concatenate(columns, axis=-1) for columns in zip(*counts, strict=True)))

@@ -16,7 +16,7 @@ from steelyard.core.errors import ConfigError, EvidenceError, choices, listed
 from steelyard.core.numerics import Integers
 from steelyard.core.types import Case, Judgment, Kind, Ranking
 from steelyard.statistics.aggregation import UNCATEGORISED
-from steelyard.statistics.agreement import count_labels, oriented, vote
+from steelyard.statistics.agreement import count_labels, orient_labels, vote
 
 Aggregate = Literal["none", "majority"]
 """How several verdicts on one pair of a graph are combined: not at all, or by a vote."""
@@ -251,6 +251,7 @@ def edges_of(verdicts: Verdicts, aggregate: Aggregate = "none") -> Edges:
     readable = verdicts.where(verdicts.verdict != NONE)
     if aggregate == "majority":
         readable = majority(readable)
+    # A tie is both: it has an edge down (left over right) and an edge up.
     down, up = readable.verdict != RIGHT, readable.verdict != LEFT
     return Edges(
         np.concatenate([readable.graph[down], readable.graph[up]]),
@@ -280,4 +281,4 @@ def _votes(verdicts: Verdicts) -> tuple[Integers, int, Integers]:
     """Return the keys of the compared pairs, the width of the keys, and the votes (pair, 3) for low, high and tie."""
     width = int(max(verdicts.left.max(initial=0), verdicts.right.max(initial=0))) + 1
     pairs, pair = np.unique(verdicts.pair_keys(width), return_inverse=True)
-    return pairs, width, count_labels(pair, oriented(*verdicts[1:]), len(pairs))
+    return pairs, width, count_labels(pair, orient_labels(*verdicts[1:]), len(pairs))

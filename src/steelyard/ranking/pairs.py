@@ -62,10 +62,12 @@ def num_beyond_listed(case: Case, pairs: Iterable[IndexedPair]) -> int:
 
 
 def _ends(pairs: Iterable[IndexedPair]) -> set[tuple[int, int]]:
+    """Return the pairs without weights and margins, which do not distinguish them."""
     return {(pair.better, pair.worse) for pair in pairs}
 
 
 def _across_tiers(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield the ids of every two responses in different tiers, the better one first, in the order of the ranking."""
     tiers = case.ranking or ()
     for index, tier in enumerate(tiers):
         for better in tier:
@@ -74,7 +76,8 @@ def _across_tiers(case: Case) -> Iterator[tuple[str, str]]:
                     yield better, worse
 
 
-def _directed(case: Case, position: dict[str, int]) -> set[tuple[int, int]]:
+def _judgment_edges(case: Case, position: dict[str, int]) -> set[tuple[int, int]]:
+    """Return the edges of the preference graph, from better to worse; a tie gives one in each direction."""
     edges: set[tuple[int, int]] = set()
     for judgment in case.judgments:
         left, right = position[judgment.left], position[judgment.right]
@@ -86,7 +89,8 @@ def _directed(case: Case, position: dict[str, int]) -> set[tuple[int, int]]:
 
 
 def _reachable(case: Case, position: dict[str, int]) -> set[tuple[int, int]]:
-    edges = _directed(case, position)
+    """Return the transitive closure of the preference graph (Warshall's algorithm)."""
+    edges = _judgment_edges(case, position)
     for middle in position.values():
         into = [start for start, end in edges if end == middle]
         out_of = [end for start, end in edges if start == middle]
@@ -95,5 +99,6 @@ def _reachable(case: Case, position: dict[str, int]) -> set[tuple[int, int]]:
 
 
 def _judged(case: Case, position: dict[str, int]) -> set[tuple[int, int]]:
-    edges = _directed(case, position)
+    """Return the edges of the preference graph without an edge in the other direction."""
+    edges = _judgment_edges(case, position)
     return {(better, worse) for better, worse in edges if (worse, better) not in edges}

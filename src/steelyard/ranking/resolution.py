@@ -128,6 +128,7 @@ def resolve_cases(
 
 
 def _count(table: JudgmentTable, new: Sequence[Ranking | None], has_evidence: Sequence[bool]) -> ResolveCounts:
+    """Count cases by outcome; ``new`` has the ranking of the judgments, null where no judgment is readable."""
     old = [case.ranking for case, counts in zip(table.cases, has_evidence, strict=True) if not counts]
     num_without = old.count(None)
     ranked = [(case, ranking) for case, ranking in zip(table.cases, new, strict=True) if ranking is not None]

@@ -22,7 +22,10 @@ _WIDTHS: tuple[tuple[int, type], ...] = (
     (32, np.uint32),
     (64, np.uint64),
 )
+"""The widths of response sets, each with the narrowest word of as many bits: five responses fill the table of
+`tiers_numba`, eight the smallest word."""
 _CACHED_BYTES = 2**16
+"""The masks processed at a time, so that all passes over them stay in the cache of one core."""
 
 
 def tiers_of(edges: Edges, num_responses: Integers) -> NDArray[np.int32]:
@@ -99,15 +102,18 @@ def _peel_block(above: NDArray) -> NDArray[np.int32]:
     position = np.arange(width).astype(word)[:, None]
     bit = np.array([1 << index for index in range(width)], word)[:, None]
     for middle in range(width):
+        # Whoever `middle` beats is also beaten by all that beat `middle`; the product selects without a branch.
         above |= (above >> middle & 1) * above[middle]
     below = np.zeros_like(above)
     for index in range(width):
         below |= (above[index] >> position & 1) * bit[index]
-    strictly_above = above & ~below  # a response both above and below is in one cycle with it: one merged node
+    # A response both above and below is in one strongly connected component with it: the two are one merged node.
+    strictly_above = above & ~below
     tiers = np.where((above | below) != 0, 0, -1).astype(np.int32)
     remaining = np.full(above.shape[1], (1 << width) - 1, word)
     while remaining.any():
         beaten = (strictly_above & remaining) != 0
         tiers += beaten
+        # The beaten ones remain; each round adds 1 to their tiers, and the unbeaten ones keep theirs.
         remaining = np.bitwise_or.reduce(np.where(beaten, bit, np.zeros_like(bit)), axis=0)
     return tiers

@@ -18,10 +18,10 @@ from steelyard.ranking.judgment_table import Edges
 
 WIDEST = 32
 _TABLED = 5
-_BITS_A_TIER = 3  # a tier in a table entry, 0 to 4, stored plus one: 0 marks a response without edges
-
-
+_BITS_A_TIER = 3
+"""A tier in a table entry, 0 to 4, is stored plus one: 0 marks a response without edges."""
 _WORTH_COMPILING = 100_000_000
+"""The work (graphs times squared width) from which the compiled loops save more than they take to load."""
 
 
 def is_worth_compiling(num_graphs: int, width: int) -> bool:
@@ -95,6 +95,7 @@ def _codes(graph: Any, better: Any, worse: Any, codes: Any) -> None:
 
 
 def _look_up(codes: Any, table: Any, tiers: Any) -> None:
+    """Set the tiers of graphs from the entries of their codes."""
     for graph in range(len(codes)):
         entry = table[codes[graph]]
         for response in range(tiers.shape[1]):

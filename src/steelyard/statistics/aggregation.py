@@ -1,4 +1,4 @@
-"""From totals by cell to reported numbers: shares of groups, means over groups, and the headline of a bench."""
+"""From sums by cell to reported numbers: shares of groups, means over groups, and the headline of a bench."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -62,12 +62,13 @@ def all_cells(cells: Sequence[Cell]) -> Groups:
 
 def shares(totals: Floats, groups: Groups, share: Share) -> Floats:
     """Return the measure of each group: (…, cell, column) to (…, group). NaN for a denominator of 0."""
-    above, below = (totals[..., column] @ groups.members.T for column in (share.numerator, share.denominator))
-    return above / below if below.min(initial=1.0) > 0 else ratio(above, below)
+    numerator, denominator = (totals[..., column] @ groups.members.T for column in (share.numerator, share.denominator))
+    # `ratio` guards against a denominator of 0 and copies all resamples; most benches have no empty group.
+    return numerator / denominator if denominator.min(initial=1.0) > 0 else ratio(numerator, denominator)
 
 
 def mean_over_groups(values: Floats, weights: Floats | None = None) -> Floats:
-    """Return the mean over the last axis, optionally weighted: (…, group) to (…). NaN is ignored."""
+    """Return the mean over the last axis, optionally weighted: (…, group) to (…). NaN is ignored; NaN if all are."""
     if values.shape[-1] == 1 and weights is None:
         return values[..., 0]
     is_known = ~np.isnan(values)
@@ -83,9 +84,10 @@ def macro(totals: Floats, groups: Groups, share: Share) -> Floats:
 def estimate(
     totals: Totals, formula: Callable[[Floats], Floats], n: float, *, groups: Groups | None = None, scale: Scale = SHARE
 ) -> Estimate:
-    """Return a formula's value on the data and its interval over the resamples.
+    """Return a formula's value on the data with its 95% interval.
 
-    ``groups``: the groups whose plain mean it is; None: the strata that its value depends on.
+    ``groups``: the groups whose plain mean it is. None: the effective sample is that of the strata that its value
+    depends on (`_evidence`).
     """
     evidence = _evidence(totals, formula, groups)
     return interval(float(formula(totals.point)), np.asarray(formula(totals.resampled)), n, evidence, scale)
@@ -130,9 +132,12 @@ def means(totals: Totals) -> JsonObject:
 
 
 def _evidence(totals: Totals, formula: Callable[[Floats], Floats], groups: Groups | None) -> Evidence:
+    """Return the effective sample of a formula; without groups, by a numerical test of what it depends on."""
     if groups is not None:
         return totals.evidence(groups.members)
-    # A formula depends on a stratum if its value changes with the stratum's sums, whatever these are.
+    # A formula depends on a stratum if its value changes with the stratum's sums. The shifts are random, so that they
+    # do not cancel in a quotient, and seeded, so that the answer is the same in every run. Adding 1 to all sums keeps
+    # denominators above 0.
     changed = np.repeat(totals.point[None] + 1.0, len(totals.support) + 1, axis=0)
     shifts = generator(0, "what a formula depends on").uniform(1, 2, totals.point.shape)
     for index, support in enumerate(totals.support):

@@ -1,7 +1,7 @@
-"""Agreement of raters who labelled the same items: observed, Cohen's kappa, Krippendorff's alpha, all from counts.
+"""Agreement of raters who labelled the same items: observed agreement, Cohen's kappa and Krippendorff's alpha.
 
 A label is 0 (the first response is better), 1 (the second is) or 2 (a tie); 3 means unlabelled. An *item* is a pair of
-responses of one prompt, in whatever order they were shown: `oriented` gives every label one direction.
+responses of one prompt, in whatever order they were shown: `orient_labels` gives every label one direction.
 Every measure is a function of sums of counts, so that its interval follows from resampling the counts of prompts.
 """
 
@@ -17,6 +17,7 @@ from steelyard.statistics.intervals import CORRELATION, Estimate, needs_prompts
 FIRST, SECOND, TIED, UNLABELLED = range(4)
 NUM_LABELS = 3
 NUM_CELLS = NUM_LABELS**2
+# The cells of a flattened 3 x 3 matrix in which neither label is a tie.
 _STRICT = np.array([0, 1, 3, 4])
 _TURNED = np.array([SECOND, FIRST, TIED, UNLABELLED])
 _FEWEST = 30
@@ -32,7 +33,7 @@ class Labels(NamedTuple):
     label: Integers
 
 
-class Compared(NamedTuple):
+class RaterPairs(NamedTuple):
     """One entry per pair of raters (``first`` < ``second``) and item that both labelled.
 
     ``cell`` is the first rater's label times 3 plus the second's: the position in a flattened confusion matrix.
@@ -44,7 +45,7 @@ class Compared(NamedTuple):
     cell: Integers
 
 
-def oriented(left: Integers, right: Integers, label: Integers) -> Integers:
+def orient_labels(left: Integers, right: Integers, label: Integers) -> Integers:
     """Return the labels as if every pair had its lower position first: (b, a) becomes (a, b)."""
     return np.where(left > right, _TURNED[label], label)
 
@@ -55,13 +56,13 @@ def count_labels(place: Integers, label: Integers, size: int) -> Integers:
 
 
 def vote(counts: Integers | Floats) -> Integers:
-    """Return the label with strictly most votes, else a tie: counts or probabilities of labels (…, 3) to (…)."""
+    """Return the plurality label, a tie if no label has strictly most: counts or probabilities (…, 3) to (…)."""
     first, second, tied = counts[..., FIRST], counts[..., SECOND], counts[..., TIED]
     return np.select([first > np.maximum(second, tied), second > np.maximum(first, tied)], [FIRST, SECOND], TIED)
 
 
-def labels_of(item: Integers, rater: Integers, label: Integers) -> Labels:
-    """Return one label for each rater and item: the `vote` of a rater's repeated labels of one item."""
+def unique_labels(item: Integers, rater: Integers, label: Integers) -> Labels:
+    """Return one label for each rater and item: the `vote` of the rater's repeated labels, without unlabelled ones."""
     is_labelled = label != UNLABELLED
     item, rater, label = item[is_labelled], rater[is_labelled], label[is_labelled]
     num_raters = int(rater.max(initial=0)) + 1
@@ -70,21 +71,23 @@ def labels_of(item: Integers, rater: Integers, label: Integers) -> Labels:
     return Labels(pairs // num_raters, pairs % num_raters, vote(count_labels(place, label, len(pairs))))
 
 
-def compared(labels: Labels) -> Compared:
-    """Return all pairs of raters with a label on the same item, from labels in the order of `labels_of`."""
+def pair_raters(labels: Labels) -> RaterPairs:
+    """Return every pair of raters that labelled the same item, from labels in the order of `unique_labels`."""
     item, rater, label = labels
-    parts: list[Compared] = []
+    parts: list[RaterPairs] = []
+    # Labels are sorted by item: two raters of one item are `shift` entries apart, for some shift below its number of
+    # raters. The loop ends at the largest number of raters of an item.
     for shift in range(1, len(item)):
         same = item[shift:] == item[:-shift]
         if not same.any():
             break
         at = np.flatnonzero(same)
         parts.append(
-            Compared(item[at], rater[at], rater[at + shift], label[at] * NUM_LABELS + label[at + shift]),
+            RaterPairs(item[at], rater[at], rater[at + shift], label[at] * NUM_LABELS + label[at + shift]),
         )
     if not parts:
-        return Compared(*[np.zeros(0, np.int64)] * 4)
-    return Compared(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        return RaterPairs(*[np.zeros(0, np.int64)] * 4)
+    return RaterPairs(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def coincidences(labels: Labels, group: Integers, num_groups: int) -> Floats:
@@ -98,6 +101,7 @@ def coincidences(labels: Labels, group: Integers, num_groups: int) -> Floats:
     counts = count_labels(place, labels.label, len(start))
     several = counts.sum(axis=1) > 1
     counts, item_group = counts[several].astype(np.float64), group[start][several]
+    # Ordered pairs of different labels of an item: n_a n_b, and n_a (n_a - 1) on the diagonal.
     pairs = counts[:, :, None] * (counts[:, None, :] - np.eye(NUM_LABELS))
     pairs = (pairs / (counts.sum(axis=1) - 1)[:, None, None]).reshape(-1, NUM_CELLS)
     return np.stack([np.bincount(item_group, column, num_groups) for column in pairs.T], axis=1).astype(np.float64)
@@ -108,7 +112,7 @@ def kappa(cells: Floats) -> Floats:
 
     NaN if chance alone would always agree (both raters gave only one and the same label).
     """
-    matrix, total = _squares(cells), cells.sum(axis=-1)
+    matrix, total = _matrices(cells), cells.sum(axis=-1)
     by_chance = (matrix.sum(axis=-1) * matrix.sum(axis=-2)).sum(axis=-1)
     return ratio(total * num_same(cells) - by_chance, total**2 - by_chance)
 
@@ -116,32 +120,38 @@ def kappa(cells: Floats) -> Floats:
 def alpha(cells: Floats) -> Floats:
     """Return Krippendorff's nominal alpha of coincidence matrices (…, cell): 1 - observed / expected disagreement.
 
-    For any number of raters, with missing labels. NaN if only one label occurs.
+    For any number of raters, with missing labels (Krippendorff, Content Analysis, 2004, ch. 11). NaN if only one label
+    occurs.
     """
-    each, total = _squares(cells).sum(axis=-1), cells.sum(axis=-1)
+    each, total = _matrices(cells).sum(axis=-1), cells.sum(axis=-1)
     expected = total**2 - (each**2).sum(axis=-1)
+    # The factor is n - 1 and not n: expected disagreement is that of pairs drawn without replacement.
     return 1.0 - ratio((total - 1.0) * (total - num_same(cells)), expected)
 
 
 def beyond_chance(same: Estimate, coefficient: float, cells: Floats, num_units: float) -> Estimate:
-    """Return kappa or alpha of one matrix with the interval of the observed agreement, at a fixed chance agreement.
+    """Return kappa or alpha of one matrix with its interval.
 
-    Both are (observed - chance) / (1 - chance). ``same`` is the observed agreement. Two prompts' worth of items are
-    added to the matrix in equal parts; otherwise few items with one frequent label seem to agree by chance alone.
-    (Percentiles of resamples have half their nominal coverage at 20 prompts, and no width if kappa is 1.)
+    Both coefficients are (observed - chance) / (1 - chance). The interval is that of the observed agreement at a fixed
+    chance agreement. ``same``: the observed agreement. ``cells``: the matrix.
+    ``num_units``: its prompts; fewer than 30 give no interval. Two prompts' worth of items are added to the matrix in
+    equal parts: with few items and one frequent label, the expected agreement is otherwise overestimated.
     """
+    # Differs from: percentiles of the resampled coefficient, which have half their nominal coverage at 20 prompts, and
+    # no width if kappa is 1.
     if np.isnan(coefficient) or same.low is None or same.high is None:
         return Estimate(None, None, None, same.n)
     if num_units < _FEWEST:
         return Estimate(coefficient, None, None, same.n, why=needs_prompts(_FEWEST))
     chance = _by_chance(cells, 2 * cells.sum() / num_units)
     low, high = ((end - chance) / (1 - chance) for end in (same.low, same.high))
+    # The coefficient is computed without the added items, so that it may lie outside the ends.
     return Estimate(coefficient, max(-1.0, min(low, coefficient)), min(1.0, max(high, coefficient)), same.n)
 
 
 def _by_chance(cells: Floats, added: float) -> float:
     """Return the agreement expected from label frequencies, with items added in equal parts to the labels in use."""
-    matrix = _squares(cells)
+    matrix = _matrices(cells)
     used = (matrix.sum(axis=0) + matrix.sum(axis=1)) > 0
     matrix = matrix[used][:, used] + added / used.sum() ** 2
     return float((matrix.sum(axis=0) * matrix.sum(axis=1)).sum() / matrix.sum() ** 2)
@@ -149,7 +159,7 @@ def _by_chance(cells: Floats, added: float) -> float:
 
 def num_same(cells: Floats) -> Floats:
     """Count the items with the same label from both: (…, cell) to (…)."""
-    return np.asarray(np.trace(_squares(cells), axis1=-2, axis2=-1))
+    return np.asarray(np.trace(_matrices(cells), axis1=-2, axis2=-1))
 
 
 def num_same_strict(cells: Floats) -> Floats:
@@ -163,6 +173,7 @@ def num_strict(cells: Floats) -> Floats:
     return cells[..., _STRICT].sum(axis=-1)
 
 
-def _squares(cells: Floats) -> Floats:
+def _matrices(cells: Floats) -> Floats:
+    """Unflatten: (…, size²) to (…, size, size)."""
     size = isqrt(cells.shape[-1])
     return cells.reshape(*cells.shape[:-1], size, size)

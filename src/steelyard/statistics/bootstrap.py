@@ -40,6 +40,7 @@ def draw_counts(
     ``counts`` is the number of units of each kind, shape (kind,). ``width`` bounds the memory: the largest row that the
     caller makes of a resample.
     """
+    # Drawing units with replacement and counting them by kind is one multinomial draw.
     shares = counts / counts.sum()
     step = max(1, _COUNTS_AT_A_TIME // max(len(counts), width))
     for start in range(0, num_resamples, step):
@@ -52,6 +53,7 @@ def draw_weights(
 ) -> NDArray[np.float32]:
     """Draw units with replacement; return how often each is drawn, shape (resample, unit)."""
     drawn = random.integers(max(1, num_units), size=(num_resamples, num_drawn))
+    # Offsets make one count serve all resamples.
     drawn += np.arange(num_resamples)[:, None] * num_units
     counts = np.bincount(drawn.reshape(-1), minlength=num_resamples * num_units)
     return counts.reshape(num_resamples, num_units).astype(np.float32)
@@ -116,9 +118,11 @@ class Totals(NamedTuple):
         """
         if members is None:
             counts = np.diag([float(part.counts[part.patterns.any(axis=1)].sum()) for part in self.support])
+            # A formula that no stratum changes is constant; all strata then stand for the sample.
             counts = counts if used is None or not used.any() else counts[used]
         else:
             counts = np.zeros((len(members), len(self.support)))
+            # Strata of one cell, nearly all of them, are counted in one product; the others by their patterns.
             is_plain = [support.patterns.shape == (1, 1) for support in self.support]
             plain = np.flatnonzero(is_plain).tolist()
             cells = [int(self.support[index].cells[0]) for index in plain]
@@ -144,9 +148,11 @@ def resample(items: Items, *, seed: int) -> Totals:
         distinct = _distinct_units(stratum, statistics, codes)
         point[stratum.cells] += (distinct.counts @ distinct.rows).reshape(len(stratum.cells), -1)
         supports.append(_support(stratum, distinct))
+        # Rao and Wu (1988): n - 1 draws of weight n / (n - 1).
         num_drawn = stratum.num_units - 1
         if not num_drawn:
             continue
+        # A generator for each stratum: adding a category leaves the draws of the others as they are.
         random = generator(seed, "bootstrap", stratum.name)
         rows = distinct.rows * (stratum.num_units / num_drawn)
         for chunk, drawn in draw_counts(
@@ -170,6 +176,7 @@ def difference_items(both: Items, *, shared: Sequence[int], compared: Sequence[i
     and far fewer distinct rows than pairs of rows. Asserts that both models agree in the shared columns.
     """
     first, second = np.split(both.statistics, 2, axis=1)
+    # By column (Fortran order): each is written, and later coded, as a whole.
     table = np.empty((len(first), len(shared) + 2 * len(compared)), np.int64, order="F")
     for place, column in enumerate(shared):
         assert (first[:, column] == second[:, column]).all(), "the same pairs of the same prompts"
@@ -181,7 +188,10 @@ def difference_items(both: Items, *, shared: Sequence[int], compared: Sequence[i
 
 
 def _distinct_units(stratum: Stratum, statistics: Integers, codes: RowCodes | None) -> DistinctRows:
-    """Return what the stratum's units add to its cells. If every unit is one prompt of one cell, codes are counted."""
+    """Return the distinct sums of the stratum's units by cell, and the number of units with each.
+
+    If every unit is one prompt of one cell, codes of rows are counted instead.
+    """
     is_plain = len(stratum.cells) == 1 and stratum.num_units == len(stratum.rows)
     if codes is not None and is_plain:
         return codes.count_rows(stratum.rows)
@@ -218,6 +228,7 @@ def _draw_single_units(items: Items, resampled: Floats, seed: int) -> None:
     for stratum in strata:
         random = generator(seed, "bootstrap", stratum.name)
         sources = pool.draw(random, items.num_resamples, 1)
+        # A source with fewer cells than the stratum is used again from its first cell.
         places = np.arange(len(stratum.cells)) % num_cells[sources]
         resampled[:, stratum.cells] += table[sources, places]
 
@@ -277,6 +288,7 @@ def draw_layout(layout: Layout, names: Sequence[str], *, num_resamples: int, see
             num_singles += 1
         place = _unit_by_name(stratum, names)
         size = min(stratum.num_units, max(_FEWEST_BLOCKS, MOST_BLOCKS * stratum.num_units // len(names)))
+        # Blocks of equal size up to one unit, filled at random.
         folded = np.arange(stratum.num_units) % size
         if size < stratum.num_units:
             random.shuffle(folded)
@@ -353,6 +365,7 @@ def _add_single_units(blocks: Blocks, terms: Terms, resampled: Floats) -> None:
 
 def _unit_by_name(stratum: Stratum, names: Sequence[str]) -> Integers:
     """Return the unit of each row of the stratum, numbered in the order of the units' names."""
+    # By name, so that the draws do not depend on the order of the prompts.
     example = np.empty(stratum.num_units, np.int64)
     example[stratum.unit] = stratum.rows
     unit_names = [names[row] for row in example.tolist()]

@@ -11,7 +11,9 @@ import numpy as np
 from steelyard.core.numerics import Booleans, Integers
 
 _DENSE = 64
+"""Possible codes for each present one, up to which marking beats sorting."""
 _LARGEST_CODE = 2**62
+"""The bound of codes: products beyond it would leave the range of 64 bits."""
 _ROWS_AT_A_TIME = 2**14
 _MOST_CODES = 2**16
 
@@ -53,6 +55,7 @@ def distinct_rows(table: Integers) -> DistinctRows:
         # With few possible codes, counting is faster than sorting.
         counts = np.bincount(code, minlength=bound)
         used = np.flatnonzero(counts)
+        # Any row of a code stands for all: equal codes are equal rows.
         example = np.zeros(bound, dtype=np.int64)
         example[code] = np.arange(len(table))
         return DistinctRows(table[example[used]], counts[used])
@@ -112,6 +115,7 @@ def _codes(table: Integers) -> tuple[Integers, int]:
         least = int(column.min())
         size = int(column.max()) - least + 1
         if bound * size > _LARGEST_CODE:
+            # Renumber the codes so far without gaps, before the product overflows.
             distinct, code = np.unique(code, return_inverse=True)
             bound = len(distinct)
         code = code * size + (column - least)

@@ -23,7 +23,9 @@ from steelyard.core.types import Case
 from steelyard.statistics.intervals import Evidence
 
 _FEWEST = 5
+"""Units across several strata below which they join the largest of these."""
 _FEWEST_SOURCES, _MOST_BORROWED = 20, 64
+"""Units of the pool below which it borrows from other strata, and the number that it borrows."""
 _BETWEEN = "\x1e"
 
 
@@ -93,18 +95,22 @@ class Layout(NamedTuple):
 
 
 def evidence_of_groups(counts: Floats, sizes: Floats, num_sources: int) -> Evidence:
-    """Return the effective sample of the plain mean over groups; ``counts``: units by (group, stratum).
+    """Return the effective sample of the plain mean over groups, assuming equal variances of units.
 
-    ``sizes``: the units of each stratum; ``num_sources``: those of the pool. Empty groups are left out. With equal
-    variances of units, a stratum's part of the variance is its number of units over the square of the group's.
+    ``counts``: units by (group, stratum). ``sizes``: the units of each stratum. ``num_sources``: those of the pool.
+    Empty groups are left out. A stratum's part of the variance is its number of units over the square of the group's.
+    Degrees of freedom combine as in Satterthwaite (1946): the squared total over the sum of squared parts, each over
+    its own degrees of freedom.
     """
     within = counts.sum(axis=1)
     counts, within = counts[within > 0], within[within > 0]
     if not len(within):
         return Evidence(0.0, 0.0)
     parts = (counts / within[:, None] ** 2).sum(axis=0)
+    # All strata of one unit draw from the same pool: together they have its degrees of freedom.
     single, total = float(parts[sizes == 1].sum()), float(parts.sum())
     squares = float((parts[sizes > 1] ** 2 / (sizes[sizes > 1] - 1)).sum()) + single**2 / max(1, num_sources - 1)
+    # Draws from the pool have (m - 1) / m of its variance; Rao and Wu's correction covers the other strata only.
     shortfall = single / (num_sources - 1) if num_sources > 1 else 0.0
     units = len(within) ** 2 / total
     # A group of one prompt has no degree of freedom, however many units of the pool replace it.
@@ -198,6 +204,7 @@ def _units_by_stratum(units: _Units, cell: Integers, names: Sequence[str]) -> di
 
 def _join_few(units_of_stratum: dict[str, Integers]) -> None:
     """Move units across several strata into the largest of these if they are too few to determine a variance."""
+    # Sorted, and ties of size broken by name, so that the strata do not depend on the order of the prompts.
     for name in sorted(name for name in units_of_stratum if _BETWEEN in name):
         hosts = [part for part in name.split(_BETWEEN) if part in units_of_stratum]
         if len(units_of_stratum[name]) < _FEWEST and hosts:
@@ -209,6 +216,7 @@ def _pool(strata: Sequence[Integers], units: _Units, names: Sequence[str], cell:
     """Return the units of all strata of one; if these are few, with some of other strata, in an order by name."""
     sources = [int(members[0]) for members in strata if len(members) == 1]
     if 0 < len(sources) < _FEWEST_SOURCES:
+        # Ordered by a hash of the name: arbitrary, and the same whatever the order of the prompts.
         others = (unit for members in strata if len(members) > 1 for unit in members.tolist())
         sources += nsmallest(_MOST_BORROWED, others, key=lambda unit: _shuffled(names[int(unit)]))
     source_units = np.array(sources, np.int64)
@@ -232,6 +240,7 @@ def _shuffled(name: str) -> tuple[int, str]:
 
 
 def _stratum(name: str, units: _Units, members: Integers, cell: Integers) -> Stratum:
+    """Build the stratum of some units; ``cell`` has shape (prompt,)."""
     rows = units.rows_of(members)
     unit = np.repeat(np.arange(len(members)), units.sizes[members])
     cells, column = np.unique(cell[rows], return_inverse=True)
@@ -243,4 +252,5 @@ def _stratum_name(cell: Cell) -> str:
 
 
 def _sortable(cell: Cell) -> tuple[tuple[bool, str], ...]:
+    """Return a sort key in which a missing part (None) comes before every name."""
     return tuple((part is not None, part or "") for part in cell)

@@ -31,6 +31,7 @@ from steelyard.core.types import JsonObject, Record
 _LEVEL = 0.95
 _TAIL = 0.975
 _PRIOR = 0.5
+"""Prompts, all of whose pairs are wrong together, that are added to the evidence on the variance."""
 _LOST_FREEDOM = 4
 """The power of (prompts - 1) / (degrees of freedom) by which the prior of a difference grows; by simulation."""
 _NOTHING = 1e-13
@@ -147,6 +148,7 @@ def interval(value: float, resampled: Floats, n: float, evidence: Evidence, scal
         width = scale.high - scale.low
         ends = score_interval((value - scale.low) / width, variance / width**2, evidence)
         low, high = (scale.low + width * end for end in ends)
+        # Rounding may put an end on the wrong side of a value at a bound.
         return replace(bare, low=min(low, value), high=max(high, value))
     error = sqrt(variance)
     if why := _refusal(value, error, scale):
@@ -154,6 +156,7 @@ def interval(value: float, resampled: Floats, n: float, evidence: Evidence, scal
     half_width = student(evidence.freedom) * error
     if scale.low is None:
         return replace(bare, low=value - half_width, high=value + half_width)
+    # The delta method: the standard error of log(value) is that of the value over the value.
     factor = exp(half_width / value)
     return replace(bare, low=value / factor, high=value * factor)
 
@@ -182,6 +185,7 @@ def score_interval(value: float, variance: float, evidence: Evidence) -> tuple[f
     value = min(max(value, 0.0), 1.0)
     binomial = value * (1 - value)
     t = student(evidence.freedom)
+    # a = t² / n_effective. The two ends are the roots of (value - p)² = a p (1 - p).
     a = t * t * _design_effect(variance, binomial, min(value, 1 - value), evidence) / max(evidence.units, _NOTHING)
     middle = (value + a / 2) / (1 + a)
     half_width = sqrt(a * binomial + a * a / 4) / (1 + a)
@@ -217,7 +221,9 @@ def difference(
     effect = _design_effect(spread, discordant - mean * mean, discordant, evidence, prior)
     a = student(evidence.freedom) ** 2 * effect / max(evidence.units, _NOTHING)
     low, high = -_upper_end(-mean, discordant, a) * largest, _upper_end(mean, discordant, a) * largest
+    # Under the hypothesis of no difference (mean 0) the variance is the discordance itself: McNemar's test.
     error = sqrt(effect * discordant / max(evidence.units, _NOTHING)) * largest
+    # Without any discordance the test has no error; the interval still has a width, from which one follows.
     floor = high / student(evidence.freedom)
     return Difference(Estimate(value, low, high, int(n)), _p_value(value, error, evidence), error or floor)
 
@@ -230,6 +236,7 @@ def quantile_interval(ordered: Floats, quantile: float, shares_below: Floats, ev
     if not len(ordered):
         return Estimate(None, None, None, 0)
     value = Estimate(float(np.quantile(ordered, quantile)), None, None, len(ordered))
+    # Minus a rounding error: 5 / (1 - 0.9) is slightly above 50 in binary.
     fewest = ceil(_FEWEST_BEYOND / min(quantile, 1 - quantile) - 1e-9)
     if evidence.units < fewest:
         return value.without_interval(needs_prompts(fewest))
@@ -261,6 +268,7 @@ def distance_interval(gaps: Floats, resampled: Floats, n: float, evidence: Evide
 
 def student(freedom: float) -> float:
     """Return the 97.5 % quantile of Student's t; fewer than one degree of freedom count as one."""
+    # Rounded to two digits, so that the cache serves nearly equal degrees of freedom.
     return _student(round(min(max(freedom, 1.0), 1e6), 2))
 
 
@@ -272,6 +280,7 @@ def _student(freedom: float) -> float:
 
 
 def _p_value(value: float, error: float, evidence: Evidence) -> float:
+    """Return the two-sided p-value of Student's t = value / error; 1 for a value of 0."""
     from scipy.special import stdtr
 
     if value == 0:
@@ -287,6 +296,7 @@ def _design_effect(variance: float, binomial: float, rarer: float, evidence: Evi
     if variance <= _NOTHING or binomial <= _NOTHING:
         return 1.0
     effect = variance * evidence.units / binomial
+    # The effective number of prompts with the rarer outcome: the variance of 3 wrong prompts says little.
     events = rarer * evidence.units / effect
     return (events * effect + prior) / (events + prior)
 

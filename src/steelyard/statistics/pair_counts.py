@@ -55,6 +55,7 @@ def prompt_statistics(prompt: Integers, better: Floats, worse: Floats, num_promp
     correct if the better response's score is strictly greater (CHEEMS, eq. 1). NaN means "unscored".
     """
     outcome = np.where(better > worse, _CORRECT, np.where(better == worse, _TIED, _REVERSED))
+    # Comparisons with NaN are false and would count as reversed.
     outcome[np.isnan(better) | np.isnan(worse)] = _UNSCORED
     counts = np.bincount(prompt * 4 + outcome, minlength=num_prompts * 4).reshape(num_prompts, 4)
     return PromptStatistics(counts[:, _CORRECT], counts[:, _TIED], counts[:, _REVERSED], counts[:, _UNSCORED])
@@ -72,6 +73,7 @@ def count_unscored(statistics: PromptStatistics, rule: UnscoredRule) -> PromptSt
 
 def with_policy(statistics: PromptStatistics, policy: TiePolicy) -> PromptStatistics:
     """Return the statistics with every tie and every unscored pair counted as wrong, or as right."""
+    # Ties become unscored pairs, which the same rule then counts.
     without_ties = PromptStatistics(
         statistics.num_correct,
         np.zeros_like(statistics.num_tied),
@@ -86,6 +88,7 @@ def half_credit(statistics: PromptStatistics) -> Integers:
 
     RewardBench and M-RewardBench score generative models by this rule; it does not define exact match.
     """
+    # Twice the credit, because tables hold whole numbers.
     return (2 * statistics.num_correct + statistics.num_tied + statistics.num_unscored)[:, None]
 
 

@@ -1,6 +1,7 @@
-"""Measures that are one sum over another: over all prompts, as the mean over categories, by group, and of two models.
+"""Ratios of sums over prompts: over all prompts, as the mean over categories, by group, and paired between two models.
 
-All intervals use the same drawing of prompts (`bootstrap.draw_blocks`).
+A ratio estimator resamples numerator and denominator together. All intervals use the same drawing of prompts
+(`bootstrap.draw_blocks`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +21,12 @@ UNKNOWN_LANGUAGE = "unknown"
 class Ratio(NamedTuple):
     """Numerator and denominator by prompt, both of shape (prompt,).
 
-    ``scale``: the values that the quotient of one prompt can take. ``is_difference``: of two shares with one
-    denominator.
+    ``scale``: the values that the quotient of one prompt can take. ``is_difference``: whether the quotient is the
+    difference of two shares with one denominator.
     """
 
-    above: Floats
-    below: Floats
+    numerator: Floats
+    denominator: Floats
     scale: Scale = UNBOUNDED
     is_difference: bool = False
 
@@ -49,7 +50,7 @@ class PairedMean(NamedTuple):
 
 
 def mean_of(values: Floats, scale: Scale = UNBOUNDED) -> Ratio:
-    """Return the mean over the prompts that have a value; NaN is none."""
+    """Return the mean over the prompts that have a value (are not NaN), as a ratio."""
     is_known = ~np.isnan(values)
     return Ratio(np.where(is_known, values, 0.0), is_known.astype(np.float64), scale)
 
@@ -88,12 +89,12 @@ def estimate_ratio(sums: Sums, n: float, evidence: Evidence, scale: Scale) -> Es
 
 
 def paired_mean(blocks: Blocks, first: Ratio, second: Ratio) -> PairedMean:
-    """Return the paired difference over the prompts that have a value of both."""
-    both = (first.below > 0) & (second.below > 0)
+    """Return the paired difference over the prompts that have a value of both. Asserts equal denominators there."""
+    both = (first.denominator > 0) & (second.denominator > 0)
     grouping = by_category(blocks)
-    assert (first.below[both] == second.below[both]).all(), "the same things of the same prompts"
-    distance = np.abs(first.above - second.above)
-    columns = [first.above, second.above, distance, first.below]
+    assert (first.denominator[both] == second.denominator[both]).all(), "the same denominators"
+    distance = np.abs(first.numerator - second.numerator)
+    columns = [first.numerator, second.numerator, distance, first.denominator]
     terms = Terms(np.flatnonzero(both), grouping.group[both], [column[both] for column in columns])
     sums = add_up(blocks, terms, len(grouping.names))
     point, drawn = (
@@ -103,10 +104,10 @@ def paired_mean(blocks: Blocks, first: Ratio, second: Ratio) -> PairedMean:
     tested = difference(
         float(point),
         np.asarray(drawn),
-        first.below[both].sum(),
+        first.denominator[both].sum(),
         evidence_of(blocks, grouping.group, both),
         discordance=float(mean_over_groups(ratio(sums.point[:, 2], sums.point[:, 3]))),
-        largest=float((distance[both] / first.below[both]).max(initial=0.0)) or 1.0,
+        largest=float((distance[both] / first.denominator[both]).max(initial=0.0)) or 1.0,
     )
     return PairedMean(tested.estimate, None if tested.estimate.value is None else tested.p)
 
@@ -119,7 +120,9 @@ def _grouping(names: Sequence[str], blocks: Blocks) -> Grouping:
 
 def _summed(blocks: Blocks, ratios: Mapping[str, Ratio], grouping: Grouping) -> list[tuple[str, Ratio, Sums]]:
     """Return the sums of each ratio's numerators, denominators, and absolute numerators."""
-    columns = [column for each in ratios.values() for column in (each.above, each.below, np.abs(each.above))]
+    columns = [
+        column for each in ratios.values() for column in (each.numerator, each.denominator, np.abs(each.numerator))
+    ]
     terms = Terms(np.arange(len(grouping.group)), grouping.group, columns)
     sums = add_up(blocks, terms, len(grouping.names))
     return [
@@ -131,10 +134,11 @@ def _summed(blocks: Blocks, ratios: Mapping[str, Ratio], grouping: Grouping) -> 
 def _estimate(blocks: Blocks, measure: Ratio, sums: Sums, group: Integers) -> Estimate:
     """Return the plain mean over the groups of ``sums`` with its interval; ``group`` has shape (prompt,)."""
     n = sums.point[:, 1].sum()
-    evidence = evidence_of(blocks, group, measure.below > 0)
+    evidence = evidence_of(blocks, group, measure.denominator > 0)
     if not measure.is_difference:
         return estimate_ratio(sums, n, evidence, measure.scale)
     point, drawn = (mean_over_groups(ratio(part[..., 0], part[..., 1])) for part in sums)
+    # A prompt's discordance is the absolute difference; the categories are averaged like the difference itself.
     discordance = float(mean_over_groups(ratio(sums.point[:, 2], sums.point[:, 1])))
     return difference(float(point), np.asarray(drawn), n, evidence, discordance=discordance).estimate
 

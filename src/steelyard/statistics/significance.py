@@ -111,7 +111,8 @@ def compare(layout: Layout, first: Integers, second: Integers, *, num_resamples:
 
 
 def mcnemar_p(only_first: int, only_second: int) -> float:
-    """Return the exact two-sided McNemar test: whether the prompts that one model alone has right split evenly."""
+    """Return the p-value of McNemar's exact two-sided test: Binomial(n, 1/2) over the n discordant prompts."""
+    # Imported on use: scipy.stats takes over a second to load.
     from scipy.stats import binomtest
 
     if only_first + only_second == 0:
@@ -120,11 +121,15 @@ def mcnemar_p(only_first: int, only_second: int) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return the p-values corrected for their number (Holm, 1979), in the same order."""
+    """Return the p-values corrected for multiple testing (Holm's step-down procedure, 1979), in the same order.
+
+    A corrected p-value below the level means significance at that family-wise error rate.
+    """
     order = np.argsort(p_values, kind="stable")
     corrected = np.empty(len(p_values))
     largest = 0.0
     for place, index in enumerate(order):
+        # The running maximum keeps corrected p-values in the order of the plain ones.
         largest = max(largest, min(1.0, (len(p_values) - place) * p_values[index]))
         corrected[index] = largest
     return corrected.tolist()
@@ -166,7 +171,9 @@ def trend(
 
 
 _LEVEL = 0.05
+"""The family-wise significance level of ranks and groups."""
 _NUMBERS_AT_A_TIME = 20_000_000
+"""The numbers of a chunk of resamples in memory: 160 MB."""
 
 
 class Standings(NamedTuple):
@@ -314,7 +321,9 @@ def rank_shares(drawn: Floats) -> Floats:
 
 
 def letter_groups(value: Floats, is_better: Booleans) -> tuple[str, ...]:
-    """Return a compact letter display: models share a letter exactly if none between them differ.
+    """Return a compact letter display: each letter is a longest run of models, by value, without a difference.
+
+    Differs from: Piepho (2004), whose groups may leave out a model between two others.
 
     ``is_better``: shape (model, model), true if the model of the row is significantly better.
     """
@@ -325,6 +334,7 @@ def letter_groups(value: Floats, is_better: Booleans) -> tuple[str, ...]:
         end = start
         while end + 1 < len(order) and not differs[np.ix_(order[start : end + 2], order[start : end + 2])].any():
             end += 1
+        # A run inside the one before adds no information.
         if not runs or end > runs[-1][1]:
             runs.append((start, end))
     letters = [""] * len(order)
@@ -335,4 +345,5 @@ def letter_groups(value: Floats, is_better: Booleans) -> tuple[str, ...]:
 
 
 def _letter(number: int) -> str:
+    # Numbers in brackets beyond z: two letters would read as membership in two groups.
     return chr(ord("a") + number) if number < 26 else f"({number + 1})"

@@ -28,7 +28,9 @@ from steelyard.statistics.intervals import SHARE, Estimate, difference, interval
 
 MOST_UNITS = 2048
 FEWEST_UNITS = 64
+"""Units are folded down to this number at least; below it a variance is hardly known."""
 _MOST_CELLS = 2_000_000
+"""The numbers of a table: 16 MB."""
 _COLUMNS_AT_A_TIME = 512
 _SELECTION_RESAMPLES = 2000
 _SHARE_RESAMPLES = 1000
@@ -37,9 +39,10 @@ Group = tuple[str, ...]
 
 
 class Entries(NamedTuple):
-    """The entries of one batch: each adds 1, or its ``amount``, to ``unit`` (below `MOST_UNITS`) in ``column``.
+    """The entries of one batch; all arrays have shape (entry,).
 
-    ``column`` is the position of the group in ``groups`` times the table's width, plus the column within the group.
+    Each adds 1, or its ``amount``, to the row ``unit`` (below `MOST_UNITS`) in ``column``. That is the position of the
+    group in ``groups`` times the table's width, plus the column within the group.
     """
 
     groups: tuple[Group, ...]
@@ -80,10 +83,12 @@ class Tally:
             self.num_rest += int((~has_place[group]).sum())
         num_units, num_columns = self._cells.shape
         flat = entries.unit.astype(np.int64) % num_units * num_columns + place[group] * self.width + column
+        # `add.at` and not indexing: entries of one cell add up.
         np.add.at(self._cells.reshape(-1), flat, 1.0 if entries.amount is None else entries.amount)
 
     def draw(self, *, seed: int, num_resamples: int = 1000) -> "Draws":
         """Draw the units. One drawing serves all groups, so that their resamples correspond."""
+        # Units without an entry are no observations.
         used = self._cells[self._cells.any(axis=1)]
         return Draws(self._place, used, _unit_weights(seed, num_resamples, len(used)), self.width, self.num_rest)
 
@@ -102,6 +107,7 @@ class Tally:
         room = max(needed, min(2 * room, room + _MOST_CELLS // num_units))
         grown = np.zeros((num_units, room))
         grown[:, : self._cells.shape[1]] = self._cells
+        # Halving keeps `unit % num_units` the row of every unit, for entries to come as for those in the table.
         while grown.size > _MOST_CELLS and len(grown) > FEWEST_UNITS:
             grown = grown[: len(grown) // 2] + grown[len(grown) // 2 :]
         self._cells = grown
@@ -158,7 +164,7 @@ class Draws(NamedTuple):
         return self.cells[:, start[:, None] + np.arange(self.width)]
 
     def _summed(self, table: Floats) -> UnitSums:
-        # Single precision suffices for the sums of a resample.
+        # Single precision suffices for the sums of a resample; those of the data stay in double.
         flat = table.reshape(len(table), prod(table.shape[1:])).astype(np.float32)
         # Most columns of most tables are empty.
         used = np.flatnonzero(flat.any(axis=0))
@@ -243,7 +249,8 @@ def selection_shares(unit: Integers, selected: NDArray, right: NDArray, *, seed:
 def area(unit: Integers, margin: Floats, is_right: Booleans, *, seed: int) -> Estimate:
     """Return the area under the ROC curve: the probability that a right entry has a larger margin than a wrong one.
 
-    A tie counts one half. None if all entries are right, or none. ``margin`` must be finite.
+    It is the Mann-Whitney statistic over the number of pairs of a right and a wrong entry. A tie counts one half. None
+    if all entries are right, or none. ``margin`` must be finite.
     """
     order = np.argsort(margin, kind="stable")
     _, start = np.unique(margin[order], return_index=True)
@@ -254,6 +261,7 @@ def area(unit: Integers, margin: Floats, is_right: Booleans, *, seed: int) -> Es
 
     def areas(counts: Floats) -> Floats:
         weight = counts[:, owner]
+        # Sums over runs of equal margins; ``bad`` below a run counts whole, within it one half.
         good = np.add.reduceat(weight * right, start, axis=1)
         bad = np.add.reduceat(weight * ~right, start, axis=1)
         below = np.cumsum(bad, axis=1) - bad / 2
@@ -264,7 +272,7 @@ def area(unit: Integers, margin: Floats, is_right: Booleans, *, seed: int) -> Es
 
 
 def share_of(unit: Integers, selected: Booleans, right: Booleans, *, seed: int) -> Estimate:
-    """Return the share of the selected entries that are right. Entries of one unit are drawn together."""
+    """Return the share of the selected entries that are right, with its interval. Units are drawn whole."""
     num_units = int(unit.max(initial=-1)) + 1
     num_selected = np.bincount(unit, selected, num_units).astype(np.int64)
     num_right = np.bincount(unit, selected & right, num_units).astype(np.int64)
