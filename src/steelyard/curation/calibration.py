@@ -96,7 +96,7 @@ class TauRow(Record, frozen=True):
 
 
 def survey_margins(batches: Iterable[ScoredBatch], *, human_ties: HumanTies) -> MarginSurvey:
-    """Survey a file in one pass. A prompt is its id: parallel items in several languages are one prompt."""
+    """Collect the margins of a file in one pass. A prompt is its id: parallel items of several languages are one."""
     margins: list[Floats] = []
     prompts: list[str] = []
     labelled_margins: list[Floats] = []
@@ -153,7 +153,10 @@ def rows_by_tau(cases: MarginSurvey, labelled: LabelledVerdicts, taus: Sequence[
 
 
 def check_labelled(held_out: MarginSurvey, *, where: str) -> None:
-    """Raises EvidenceError if people and the supervised judges have no strictly judged pair in common."""
+    """Check that there is a labelled verdict.
+
+    Raises EvidenceError if people and the supervised judges have no strictly judged pair in common.
+    """
     if not len(held_out.labelled.prompt):
         raise EvidenceError(
             "no pair is judged strictly both by people and by the supervised judges",
@@ -163,7 +166,7 @@ def check_labelled(held_out: MarginSurvey, *, where: str) -> None:
 
 
 def check_judged(cases: MarginSurvey, *, where: str) -> None:
-    """Raises EvidenceError if no strict judgment is supervised."""
+    """Check that a strict judgment is supervised. Raises EvidenceError if none is."""
     if not len(cases.margins):
         raise EvidenceError(
             "there is no strict judgment to supervise",
@@ -173,7 +176,7 @@ def check_judged(cases: MarginSurvey, *, where: str) -> None:
 
 
 def check_some_kept(cases: MarginSurvey, tau: float, *, where: str, do: str) -> None:
-    """Raises EvidenceError, with the coverage of smaller taus, if tau keeps no strict judgment."""
+    """Check that tau keeps a strict judgment. Raises EvidenceError, with the coverage of smaller taus, if not."""
     if is_kept(cases.margins, tau).any():
         return
     rows = rows_by_tau(cases, cases.labelled, candidate_taus(cases.margins), seed=0)
@@ -234,14 +237,19 @@ def p_value(labelled: LabelledVerdicts, tau: float, precision: float) -> float:
     at_tau = is_kept(labelled.margin, tau)
     wrong = at_tau & ~labelled.is_right
     num_prompts = len(np.unique(labelled.prompt))
+    # One verdict a prompt: independent draws, for which the binomial is exact.
     if num_prompts == len(labelled.prompt):
+        # Imported on use: scipy.stats takes over a second to load.
         from scipy.stats import binom
 
         return float(binom.cdf(wrong.sum(), at_tau.sum(), 1 - precision)) if at_tau.any() else 1.0
     observed = _by_prompt(labelled, wrong) - (1 - precision) * _by_prompt(labelled, at_tau)
+    # Logarithms, because a product over thousands of prompts overflows. A stake is relative to 1 / precision: the
+    # largest observation is the precision, so that a stake below 1 never loses everything.
     wealth = np.log1p(-np.outer(_STAKES / precision, observed)).sum(1)
     largest = float(wealth.max())
     log_average = largest + float(np.log(_STAKE_WEIGHTS @ np.exp(wealth - largest)))
+    # Markov's inequality: P(average >= 1 / p) <= p. It says nothing above 1.
     return float(np.exp(min(0.0, -log_average)))
 
 
@@ -254,6 +262,7 @@ def candidate_taus(margin: Floats, num_candidates: int = 20) -> tuple[float, ...
     if not len(agreeing):
         return (0.0,)
     shares = np.arange(1, num_candidates) / num_candidates
+    # `higher` gives margins that occur in the data; equal candidates are merged, in ascending order.
     return tuple(dict.fromkeys([0.0, *np.quantile(agreeing, shares, method="higher").tolist()]))
 
 
@@ -264,6 +273,7 @@ def _certified(p_values: Sequence[float], risk: float, num_starts: int) -> set[i
     certified: set[int] = set()
     for start in starts:
         for index in range(start, -1, -1):
+            # Bonferroni over the starts; within a fixed sequence no correction is needed (Maurer et al., 1995).
             if p_values[index] > risk / len(starts):
                 break
             certified.add(index)
@@ -277,6 +287,7 @@ def _by_prompt(labelled: LabelledVerdicts, chosen: Booleans) -> Floats:
 
 
 def _point(labelled: LabelledVerdicts, tau: float, p: float, *, is_certified: bool) -> TauPoint:
+    """Count what tau keeps of the labelled verdicts, by verdict and by prompt."""
     at_tau = is_kept(labelled.margin, tau)
     right = at_tau & labelled.is_right
     num_kept, num_right = int(at_tau.sum()), int(right.sum())

@@ -128,6 +128,7 @@ def survey_pairs(cases: Iterable[tuple[Case, Scores | None]], config: Config, le
 def _sides(
     case: Case, pairs: tuple[IndexedPair, ...], lengths: Sequence[float], config: Config
 ) -> tuple[PairSide, ...]:
+    """Return the side of each pair by the feature that is balanced."""
     if config.by == "author":
         return sides_by_author(case, pairs, config.within)
     if config.by == "markdown":
@@ -137,6 +138,7 @@ def _sides(
 
 
 def _margin(case: Case, pair: IndexedPair, scores: Scores | None) -> float:
+    """Return the better response's score minus the worse one's; NaN without either."""
     if scores is None:
         return np.nan
     better = scores.scores[case.responses[pair.better].id]
@@ -194,10 +196,12 @@ def balance_sides(side: Integers, group: Integers, priorities: NDArray[np.uint64
 
     Of the larger side those of lowest priority number stay, and of equal numbers the earlier.
     """
+    # Three cells a group, in the order of the sides -1, 0 and 1.
     cell = group * 3 + side + 1
     num_cells = 3 * (int(group.max(initial=-1)) + 1)
     sizes = np.bincount(cell, minlength=num_cells)
     quota = np.minimum(sizes[0::3], sizes[2::3])[group]
+    # `lexsort` sorts by its last key first, and is stable: equal priorities stay in the order of the file.
     order = np.lexsort((priorities, cell))
     starts = np.concatenate([[0], np.cumsum(sizes)])[cell[order]]
     place = np.empty(len(side), np.int64)

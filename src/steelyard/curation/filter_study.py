@@ -96,6 +96,7 @@ class Study(NamedTuple):
 
 def read_study(cases: Sequence[Case], config: Config, *, where: str) -> Study:
     """Return the pairs. Raises ConfigError for an unknown judge, EvidenceError without verdicts of people or judge."""
+    # One width for both tables, so that the keys of their pairs are comparable.
     span = max((len(case.responses) for case in cases), default=0) + 1
     people = judgment_table(cases, Only(kind=("human",))).verdicts
     people = people.where(people.verdict != NONE)
@@ -148,6 +149,7 @@ def _verdicts_of(cases: Sequence[Case], config: Config, where: str) -> Verdicts:
         raise EvidenceError(problem, where=where, do="name another --judge")
     if config.most_pairs is None:
         return verdicts
+    # A stable sort of a permutation by prompt: the first entries of each prompt are a simple random sample.
     shuffled = generator(config.seed, "most pairs").permutation(len(verdicts.graph))
     order = shuffled[np.argsort(verdicts.graph[shuffled], kind="stable")]
     _, start, count = np.unique(verdicts.graph[order], return_index=True, return_counts=True)
@@ -157,6 +159,7 @@ def _verdicts_of(cases: Sequence[Case], config: Config, where: str) -> Verdicts:
 
 def _unanimous(people: Verdicts, voted: Verdicts, span: int) -> Booleans:
     """Return which of the pairs have no verdict against the majority."""
+    # One number for a pair and its preferred response; -1 makes a tie differ from either.
     votes = np.where(people.is_strict, people.better, -1) + people.pair_keys(span) * span
     keys = voted.pair_keys(span)
     is_against = np.isin(votes, voted.better + keys * span, invert=True)
@@ -164,6 +167,7 @@ def _unanimous(people: Verdicts, voted: Verdicts, span: int) -> Booleans:
 
 
 def _length_differences(cases: Sequence[Case], judged: PairColumns) -> Floats:
+    """Return by how many characters the better response of each pair is longer."""
     size = [[num_characters(response) for response in case.responses] for case in cases]
     return np.array(
         [size[case][better] - size[case][worse] for case, better, worse in zip(*judged, strict=True)], np.float64
@@ -260,6 +264,7 @@ def draw_random(num_kept: int, num_all: int, *names: str | int) -> Booleans:
 def pick_longest(verdicts: VerdictMargins, num_kept: int) -> Booleans:
     """Return the ``num_kept`` verdicts with the largest difference of lengths: the control of equal coverage."""
     longest = np.zeros(len(verdicts.longer), bool)
+    # Shuffled before the stable sort: ties of length are broken at random, not by their place in the file.
     shuffled = generator(0, "ties in length").permutation(len(verdicts.longer))
     longest[shuffled[np.argsort(-verdicts.longer[shuffled], kind="stable")[:num_kept]]] = True
     return longest
@@ -269,6 +274,7 @@ def precision_of_filters(
     verdicts: VerdictMargins, is_right: Booleans, filters: dict[str, Booleans], *, seed: int
 ) -> tuple[FilterPrecision, ...]:
     """Return a row for each filter; all filters and controls are resampled together."""
+    # Four selections a filter: kept, dropped, and the two controls of equal coverage.
     columns = []
     for name, flags in filters.items():
         number = int(flags.sum())

@@ -105,6 +105,7 @@ def arm_pairs(
         HUMAN: judged.where(np.zeros(len(judged.case), bool)),
         ALL: judged,
         FILTERED: judged.where(agrees),
+        # The control: as many verdicts, so that a difference is not that of the amount of data.
         RANDOM: judged.where(draw_random(int(agrees.sum()), len(agrees), *names)),
         BY_LENGTH: judged.where(filters[LONGER]),
         NOT_CONFIDENT: judged.where(filters[NOT_AGAINST]),
@@ -215,6 +216,7 @@ class _Trial:
     def accuracy(self, repetitions: int, *, seed: int) -> ShareTrial:
         """Return the accuracy of each arm and its differences; intervals over prompts, repetitions averaged."""
         prompt = self.study.prompt[self.study.human.case]
+        # Every pair is tested once in each repetition: right / repetitions is its mean accuracy.
         accuracy = selection_shares(prompt, np.ones_like(self.right), self.right / repetitions, seed=seed)
         human, every, random = (self.arms.index(name) for name in (HUMAN, ALL, RANDOM))
         arms = tuple(

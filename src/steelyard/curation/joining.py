@@ -82,6 +82,7 @@ def _filled(first: Value, second: Value, fields: Sequence[str], warnings: Counte
 
 
 def _meta(first: Meta | None, second: Meta | None, warnings: Counter[str]) -> Meta | None:
+    """Return the union; where values differ the first stays, which is counted in ``warnings``."""
     if first is None or second is None:
         return second if first is None else first
     differing = sum(second[key] != value for key, value in first.items() if key in second)
@@ -94,6 +95,7 @@ def _evidence(
     first: Sequence[Evidence], second: Sequence[Evidence], differing: str, warnings: Counter[str]
 ) -> tuple[Evidence, ...]:
     by_id = {item.id: item for item in first if item.id is not None}
+    # A multiset: two equal judgments without ids are two judgments.
     repeats = Counter(_content(item) for item in first if item.id is None)
     added: list[Evidence] = []
     for item in second:
@@ -110,6 +112,7 @@ def _evidence(
 
 
 def _content(item: Judgment | Rating) -> bytes:
+    """Return the item as bytes that are equal exactly for equal items: their ``meta`` cannot be hashed."""
     return msgspec.json.encode(item, order="deterministic")
 
 
@@ -123,6 +126,7 @@ def _united_ranking(first: Case, second: Case, warnings: Counter[str]) -> Rankin
 
 
 def _is_same_ranking(first: Case, second: Case) -> bool:
+    # The order of ids within a tier carries no information.
     tiers, others = ([set(tier) for tier in case.ranking or ()] for case in (first, second))
     return tiers == others
 
@@ -143,6 +147,7 @@ def _pairs(first: Case, second: Case, warnings: Counter[str]) -> tuple[Pair, ...
 
 
 def _listed(case: Case, warnings: Counter[str]) -> tuple[Pair, ...]:
+    """Return the listed pairs, or those of the ranking where there are none, which is counted in ``warnings``."""
     if case.pairs is not None:
         return case.pairs
     warnings["pairs of a ranking, listed beside curated pairs"] += len(pairs_of(case, "tiers"))
@@ -186,11 +191,11 @@ def join_rows(rows: Sequence[Case], warnings: Counter[str]) -> Case:
         tuple(replace(rating, response=name[rating.response]) for rating in row.ratings)
         for name, row in zip(names, rows, strict=True)
     ]
-    everyone = tuple({_canonical.encode(rating): rating for row_ratings in ratings for rating in row_ratings}.values())
+    distinct_ratings = {_canonical.encode(rating): rating for row_ratings in ratings for rating in row_ratings}
     joined = Case(
         prompt=replace(rows[0].prompt, meta=_shared([row.prompt.meta or {} for row in rows]) or None),
         responses=responses,
-        ratings=everyone,
+        ratings=tuple(distinct_ratings.values()),
         ranking=ranking,
         meta=rows[0].meta if all(row.meta == rows[0].meta for row in rows) else {},
     )
@@ -282,6 +287,7 @@ def _is_pair_row(case: Case) -> bool:
 
 
 def _body(response: Response) -> bytes:
+    """Return the response without its id as bytes, by which equal responses of two rows are found."""
     return _canonical.encode(replace(response, id=""))
 
 
@@ -308,6 +314,7 @@ def _ranking_of_rows(names: Sequence[str], ends: Sequence[tuple[str, str]]) -> t
 
 
 def _shared(metas: Sequence[Meta]) -> Meta:
+    """Return the entries that all have with equal values."""
     return {
         key: value for key, value in metas[0].items() if all(key in other and other[key] == value for other in metas)
     }
@@ -330,6 +337,7 @@ def _entry(row: Case, end: tuple[str, str], ratings: tuple[Rating, ...], joined:
 
 
 def _row(whole: Case, entry: JsonObject, pair: Pair, by_id: dict[str, Response]) -> Case:
+    """Return the row of an entry; ``whole`` is the joined case without ``rows``."""
     ends = (pair.better, pair.worse)
     meta = {**(whole.prompt.meta or {}), **entry.get("meta", {})}
     ratings = tuple(rating for rating in whole.ratings if rating.response in ends)

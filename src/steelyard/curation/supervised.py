@@ -125,6 +125,7 @@ def supervise_cases(batch: ScoredBatch, rule: SupervisionRule) -> Supervised:
 
 
 def _kept_judgments(case: Case, codes: Sequence[int], only: Only) -> tuple[Judgment, ...]:
+    # Codes are those of the admitted judgments, in order; the others stay and consume none.
     code = iter(codes)
     return tuple(judgment for judgment in case.judgments if not only.admits(judgment) or next(code) == KEPT)
 
@@ -219,7 +220,7 @@ class SupervisionCounter:
         self.rule = rule
         self.num_strict = self.num_strict_kept = self.num_prompts = self.num_prompts_kept = 0
         self._by_rule = Counter[str]()
-        self._noted = Counter[str]()
+        self._warnings = Counter[str]()
 
     def add(self, batch: ScoredBatch, supervised: Supervised) -> None:
         """Count a batch and its supervised cases."""
@@ -234,7 +235,7 @@ class SupervisionCounter:
         self.num_prompts_kept += len(np.unique(verdicts.graph[strict_kept]))
         self._by_rule.update({RULES[code]: number for code, number in enumerate(np.bincount(supervised.rule).tolist())})
         num_unscored = int(np.isnan(batch.margin[strict_kept]).sum()) if self.rule.policy != "agree" else 0
-        self._noted.update(
+        self._warnings.update(
             {
                 "cases": num_cases,
                 "cases without a supervised judgment": int((num_judgments == 0).sum()),
@@ -254,5 +255,5 @@ class SupervisionCounter:
         """Return the counts of judgments, with the rules that dropped them."""
         by_rule = self._by_rule.copy()
         num_kept = by_rule.pop(RULES[KEPT], 0)
-        noted = {name: number for name, number in self._noted.items() if number}
+        noted = {name: number for name, number in self._warnings.items() if number}
         return Counts(num_in=num_kept + by_rule.total(), num_used=num_kept, dropped=dict(+by_rule), noted=noted)

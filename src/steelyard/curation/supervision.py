@@ -29,7 +29,7 @@ RULES = (
     "least supported in a cycle",
 )
 KEPT, UNREADABLE, TIED, UNSCORED, DISAGREES, BELOW_TAU, INSIDE_TIE, LEAST_SUPPORTED = range(len(RULES))
-"""The rules' positions in ``RULES``, as a policy returns them for each judgment."""
+"""Positions in ``RULES``, as a policy returns them for each judgment."""
 SUPERVISED = Only(kind=("llm", "model"))
 DEFAULT_CONFIDENCE = 0.95
 HumanTies = Literal["leave_out", "wrong"]
@@ -100,7 +100,10 @@ class Config(BaseConfig, frozen=True):
 
 
 def check_policy(config: Config, *, is_calibrated: bool) -> None:
-    """Raises ConfigError for settings that contradict each other or the policy, or are outside their range."""
+    """Check the settings.
+
+    Raises ConfigError for settings that contradict each other or the policy, or are outside their range.
+    """
     if config.policy != "agree":
         of_agree = {"tau": config.tau is not None, "keep-ties": config.keep_ties, "calibrate": is_calibrated}
         wrong = [f"--{name}" for name, is_set in of_agree.items() if is_set]
@@ -154,6 +157,7 @@ def agree(verdicts: Verdicts, margin: Floats, *, tau: float, keep_ties: bool = F
     resolves like any other.
     """
     rule = np.full(len(verdicts.graph), KEPT)
+    # Later assignments take precedence: NaN compares as false, and ties and unreadable verdicts have no margin.
     rule[margin < tau] = BELOW_TAU
     rule[margin <= 0] = DISAGREES
     rule[np.isnan(margin)] = UNSCORED
@@ -185,6 +189,7 @@ def cut_cycles(verdicts: Verdicts, margin: Floats, num_responses: Integers) -> I
         component = label[merged[better[active]]]
         is_inside = component == label[merged[worse[active]]]
         active, component = active[is_inside], component[is_inside]
+        # The first of each component: least support, then lowest positions. One cut in every component a round.
         order = np.lexsort((pair[active], support[active], component))
         _, leading = np.unique(component[order], return_index=True)
         is_cut = np.isin(pair[active], pair[active][order[leading]])
@@ -201,6 +206,7 @@ def pair_weights(verdicts: Verdicts, margin: Floats, *, scale: float = 1.0) -> W
     """
     chosen = np.flatnonzero(verdicts.is_strict)
     strict = verdicts.where(verdicts.is_strict)
+    # sigmoid(x) = (1 + tanh(x / 2)) / 2, which does not overflow.
     belief = 0.5 + 0.5 * np.tanh(np.nan_to_num(margin[chosen], nan=0.0) / (2 * scale))
     span = int(max(strict.left.max(initial=0), strict.right.max(initial=0))) + 1
     key = (strict.graph.astype(np.int64) * span + strict.better) * span + strict.worse
@@ -210,7 +216,7 @@ def pair_weights(verdicts: Verdicts, margin: Floats, *, scale: float = 1.0) -> W
 
 
 def _components(start: Integers, end: Integers, num_nodes: int, connection: Literal["weak", "strong"]) -> Integers:
-    """Return the component of every node of a graph, as a number."""
+    """Return the number of the weakly or strongly connected component of every node."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
