@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.annotation.simulated_annotators import assign, plan_tasks
+from steelyard.annotation.simulated_annotators import assign_annotators, plan_tasks
 from steelyard.core.comparison import circular_triples
 from steelyard.core.errors import ConfigError
 
@@ -46,7 +46,7 @@ def test_two_responses_make_no_triple():
 
 @given(st.integers(1, 30), st.integers(3, 8), st.integers(0, 5), st.integers(0, 2**32))
 def test_nobody_sees_a_prompt_twice_and_loads_are_even(num_prompts, num_tasks, more, seed):
-    chosen = assign(num_prompts, num_tasks, num_tasks + more, np.random.default_rng(seed))
+    chosen = assign_annotators(num_prompts, num_tasks, num_tasks + more, np.random.default_rng(seed))
     assert chosen.shape == (num_prompts, num_tasks)
     assert all(len(set(row)) == num_tasks for row in chosen.tolist())
     loads = Counter(chosen.ravel().tolist())
@@ -56,7 +56,7 @@ def test_nobody_sees_a_prompt_twice_and_loads_are_even(num_prompts, num_tasks, m
 
 def test_too_few_annotators_are_refused():
     with pytest.raises(ConfigError, match="4 annotators for 5 tasks"):
-        assign(1, 5, 4, np.random.default_rng(0))
+        assign_annotators(1, 5, 4, np.random.default_rng(0))
 
 
 @given(st.integers(3, 9), st.integers(0, 2**32))

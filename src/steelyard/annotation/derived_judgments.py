@@ -15,7 +15,7 @@ NEITHER_IS_BETTER: Meta = {_BETTER: "neither"}
 
 
 class RatingSource(NamedTuple):
-    """What two comparable ratings share: the rater, the dimension with its range, and the better end."""
+    """The scale of comparable ratings: one rater, one dimension with its range, and the better end."""
 
     rater: str
     kind: Kind
@@ -31,6 +31,7 @@ def judgments_from_ratings(case: Case) -> tuple[Judgment, ...]:
     of one dimension from one rater is left out. The order is that of the scales' first ratings, then of the responses.
     ``shown`` is null, the judge is the rater, ``meta`` marks the judgment as derived.
     """
+    # Sets of values, so that a repeated equal rating is one and contradicting ones are found.
     places = {response.id: place for place, response in enumerate(case.responses)}
     scales: dict[RatingSource, dict[str, set[float]]] = {}
     for rating in case.ratings:

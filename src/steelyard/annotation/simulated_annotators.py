@@ -84,7 +84,9 @@ class Task(NamedTuple):
     annotator: int
 
 
-def assign(num_prompts: int, num_tasks: int, num_annotators: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def assign_annotators(
+    num_prompts: int, num_tasks: int, num_annotators: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
     """Assign an annotator to each task, (prompt, task): none sees a prompt twice, and loads differ by at most one.
 
     Raises ConfigError for fewer annotators than a prompt has tasks.
@@ -98,14 +100,16 @@ def assign(num_prompts: int, num_tasks: int, num_annotators: int, rng: np.random
     loads = np.zeros(num_annotators, np.int64)
     chosen = np.empty((num_prompts, num_tasks), np.int64)
     for row in chosen:
+        # The least loaded annotators, ties of load in random order: loads then never differ by more than one.
         row[:] = np.lexsort((rng.random(num_annotators), loads))[:num_tasks]
         loads[row] += 1
+        # Which of them judges which task is random too.
         rng.shuffle(row)
     return chosen
 
 
 def plan_tasks(num_responses: int, annotators: NDArray[np.int64], rng: np.random.Generator) -> tuple[Task, ...]:
-    """Return the tasks of one prompt for a row of `assign`; each triple is shown in its own random order."""
+    """Return the tasks of one prompt for a row of `assign_annotators`; each triple is shown in its own random order."""
     return tuple(
         Task(number, tuple(triple[place] for place in rng.permutation(3)), int(annotator))
         for number, (triple, annotator) in enumerate(
@@ -130,9 +134,9 @@ def human_judgments(
     Raises ConfigError for a prompt with fewer than three responses, or more responses than there are annotators.
     """
     rng = generator(seed, "human annotators")
-    rows = _assigned(np.array([len(prompt.ids) for prompt in prompts]), num_annotators, rng)
+    rows = _annotators_of_prompts(np.array([len(prompt.ids) for prompt in prompts]), num_annotators, rng)
     return tuple(
-        _judged(prompt, plan_tasks(len(prompt.ids), row, rng), "human", noise, rng)
+        _judge_tasks(prompt, plan_tasks(len(prompt.ids), row, rng), "human", noise, rng)
         for prompt, row in zip(prompts, rows, strict=True)
     )
 
@@ -145,23 +149,26 @@ def llm_judgments(prompts: Sequence[Candidates], noise: Noise, *, seed: int) -> 
         pairs = rng.permutation(np.array(list(combinations(range(len(prompt.ids)), 2)), np.int64))
         pairs = rng.permuted(pairs, axis=1)
         tasks = [Task(number, (first, second), 0) for number, (first, second) in enumerate(pairs.tolist(), start=1)]
-        judgments.append(_judged(prompt, tasks, "llm", noise, rng))
+        judgments.append(_judge_tasks(prompt, tasks, "llm", noise, rng))
     return tuple(judgments)
 
 
-def _assigned(sizes: NDArray[np.int64], num_annotators: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Return a row of annotators for each prompt: as many as it has tasks, one a response."""
+def _annotators_of_prompts(
+    sizes: NDArray[np.int64], num_annotators: int, rng: np.random.Generator
+) -> list[NDArray[np.int64]]:
+    """Return a row of annotators for each prompt, one a task; the circular design has as many tasks as responses."""
     rows: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(sizes)
     for size in np.unique(sizes):
         members = np.flatnonzero(sizes == size)
-        for member, row in zip(members, assign(len(members), int(size), num_annotators, rng), strict=True):
+        for member, row in zip(members, assign_annotators(len(members), int(size), num_annotators, rng), strict=True):
             rows[member] = row
     return rows
 
 
-def _judged(
+def _judge_tasks(
     prompt: Candidates, tasks: Sequence[Task], kind: Kind, noise: Noise, rng: np.random.Generator
 ) -> tuple[Judgment, ...]:
+    """Return a judgment for every pair of every task. All tasks must show equally many responses."""
     places = np.array([task.shown for task in tasks])
     qualities, lengths = np.array(prompt.qualities), np.array(prompt.lengths, np.float64)
     verdicts = compare(perceive(qualities[places], lengths[places], noise, rng), noise, rng)

@@ -32,6 +32,7 @@ _LIST_NUMBER = re.compile(r"\s*\d+\.\s+")
 _ITEM_START = re.compile(r"^(\s*)\d+\. ", re.MULTILINE)
 _WORDLESS_END = re.compile(r"[\W_]+$")
 _WINDOW = 12
+"""The words, or characters where words are not spaced, that are shuffled among each other."""
 # The end of a clause: Chinese marks anywhere, Latin ones before a space or at the end ("42.195" has none).
 _CLAUSE_END = re.compile(r"[，。？！；：]|[.?!;:](?=\s|$)|\n")
 _INNER_QUOTES = str.maketrans({"“": "‘", "”": "’", '"': "'"})
@@ -94,6 +95,7 @@ def choose_entries(
         )
     taken: Counter[tuple[str, str]] = Counter()
     ranked: list[tuple[int, int, int]] = []
+    # Sorted by how many of their stratum come before: each round takes one entry of every stratum that has one left.
     for order, place in enumerate(generator(seed, "choice").permutation(len(candidates)).tolist()):
         stratum = (candidates[place].category[0], candidates[place].language)
         ranked.append((taken[stratum], order, place))
@@ -281,6 +283,7 @@ def write_drafts(material: Material, degradations: Sequence[DrawnDegradation], *
     """Return the good answer, then one with each degradation. Texts depend on entry, degradation and seed alone."""
     drafts = [Draft(material.entry.answer, GOOD, GOOD_QUALITY)]
     for drawn in degradations:
+        # A generator for each text: the other degradations of the entry do not change it.
         rng = generator(seed, "worse", material.entry.id, drawn.kind)
         text = DEGRADATIONS[drawn.kind].make(material, drawn.severity, rng)
         drafts.append(Draft(text, drawn.kind, drawn.quality))

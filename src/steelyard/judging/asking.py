@@ -1,4 +1,4 @@
-"""Asking judges through a ledger: every question once, replies stored as they come, early end of futile runs."""
+"""Ask judges through a ledger: every question once, replies stored as they arrive, futile runs ended early."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +18,7 @@ from steelyard.judging.panel import JudgePanel, PanelJudge
 from steelyard.judging.planning import Design
 from steelyard.judging.verdicts import VerdictSummary, panel_answer
 
-_ENOUGH_TO_TELL = 20
+_FEWEST_REPLIES = 20
 """Replies required before failures, or the share that was cut off, can end the run."""
 _MILLION = 1_000_000
 
@@ -68,7 +68,10 @@ def requests_of(member: PanelJudge, comparison: Comparison) -> tuple[Request, ..
 
 
 def as_request(question: Question, chat: Chat) -> Request:
-    """Return the question under the hash of itself and of the chat's protocol."""
+    """Return the question with its id: the hash of the question and of the chat's protocol.
+
+    A setting that changes replies changes the protocol, and so the id: the question is then asked anew.
+    """
     content = {"question": msgspec.to_builtins(question), "chat": chat.protocol()}
     return Request(id=content_id(content), question=question)
 
@@ -103,16 +106,17 @@ class _ReplyStore:
         self._check()
 
     def _check(self) -> None:
-        if not self.num_answered and self.num_failed >= _ENOUGH_TO_TELL:
+        if not self.num_answered and self.num_failed >= _FEWEST_REPLIES:
             problem = f"the first {self.num_failed} requests all failed ({self.first_failure[:200]})"
             raise ModelError(problem, where=self.member.name, do="check the chat's settings, and run the same again")
-        if self.num_answered >= _ENOUGH_TO_TELL and self.num_cut > self.most_cut_off * self.num_answered:
+        if self.num_answered >= _FEWEST_REPLIES and self.num_cut > self.most_cut_off * self.num_answered:
             problem = f"{self.num_cut} of {self.num_answered} replies were cut off before their verdict"
             do = "say --set judge.max_tokens=N with more, or --set judge.form=letter, a form without reasons"
             raise ModelError(problem, where=self.member.name, do=do)
 
 
 def _ask(member: PanelJudge, comparisons: Iterable[Comparison], store: _ReplyStore) -> RequestCounts:
+    """Ask one judge every question without a reply, and store the replies in the order of their arrival."""
     pending: dict[str, Question] = {}
     seen: set[str] = set()
     for reply in member.chat.ask(_unanswered(member, comparisons, store, seen=seen, pending=pending)):
@@ -176,6 +180,7 @@ def tokens_used(
 
 
 def _token_use(member: PanelJudge, comparisons: Iterable[Comparison], ledger: Ledger) -> TokenUse:
+    # A set: comparisons that share a question share its reply, which is paid for once.
     ids = {request.id for comparison in comparisons for request in requests_of(member, comparison)}
     replies = [ledger.reply(id_) for id_ in ids if ledger.has(id_)]
     prompt = sum(reply.prompt_tokens or 0 for reply in replies)

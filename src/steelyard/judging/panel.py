@@ -131,6 +131,7 @@ def build_panel(choice: PanelChoice, *, name: str = "panel") -> JudgePanel:
 
 
 def _choose_judge(design: Design, member: PanelMember) -> JudgeChoice:
+    """Check the settings of one judge, and fill in defaults."""
     settings = dict(member.chat)
     kind = settings.pop("kind", DEFAULT_CHAT)
     chat = msgspec.to_builtins(resolve_config(load("chats", kind).Config, settings, where=f"chat.{kind}"))
@@ -138,9 +139,10 @@ def _choose_judge(design: Design, member: PanelMember) -> JudgeChoice:
     for path in files.values():
         if not path.exists():
             raise FileError("there is no such file or folder", where=str(path), do="check the path")
-    way = JUDGE_OF_DESIGN[design]
-    judge = msgspec.to_builtins(resolve_config(load("judges", way).Config, member.judge, where=f"judge.{way}"))
-    build("judges", way, judge)  # raises for refused settings before anything is written
+    style = JUDGE_OF_DESIGN[design]
+    judge = msgspec.to_builtins(resolve_config(load("judges", style).Config, member.judge, where=f"judge.{style}"))
+    # Built for its checks alone: refused settings must raise before anything is written.
+    build("judges", style, judge)
     return JudgeChoice({"kind": kind, **chat}, judge, files, member.price)
 
 

@@ -16,7 +16,9 @@ from steelyard.judging.reply_parsing import RATING_RANGE
 Design = Literal["pairs", "triples", "best", "ratings"]
 
 MOST_AT_ONCE = 4
+"""The most responses in one comparison of the design ``best``, which has the labels A to D."""
 RATED = "quality"
+"""The dimension of ratings."""
 
 
 def refusal_reason(case: Case, design: Design) -> str | None:
@@ -48,6 +50,7 @@ def plan_comparisons(
         "best": everything,
         "ratings": everything,
     }
+    # A generator for each case: its orders do not depend on the cases before it.
     rng = generator(seed, "order shown", case.prompt.id, case.prompt.language or "")
     chosen = groups[design]
     orders = [rng.permutation(np.array(group)).tolist() if design != "ratings" else list(group) for group in chosen]
@@ -80,6 +83,7 @@ def add_verdicts(case: Case, answers: Sequence[Mapping[str, Answer]], *, by: str
 
 
 def _judgment(verdict: PairVerdict, *, judge: str, task: str, ids: set[str]) -> Judgment:
+    """Return the combined verdict as one judgment; ``meta`` records the verdict in each order and by each member."""
     shown = [showing.shown for showing in verdict.showings]
     meta: JsonObject = {}
     if len(shown) > 1:
@@ -94,7 +98,7 @@ def _judgment(verdict: PairVerdict, *, judge: str, task: str, ids: set[str]) -> 
         verdict=verdict.verdict,
         judge=judge,
         kind="llm",
-        id=_free(ids, content_id({"task": task, "judge": judge, "pair": [verdict.left, verdict.right]})),
+        id=_unused_id(ids, content_id({"task": task, "judge": judge, "pair": [verdict.left, verdict.right]})),
         task=task,
         # A verdict from both orders has no single order shown: either would count as position bias.
         shown=shown[0] if len(shown) == 1 else None,
@@ -109,6 +113,7 @@ def _order(showing: Showing) -> JsonObject:
 
 
 def _replies(verdict: PairVerdict, *, judge: str, task: str, ids: set[str]) -> Iterator[Judgment]:
+    """Yield a judgment for every order in which the pair was shown."""
     for showing in verdict.showings:
         label: Verdict = showing.outcome if showing.outcome in ("left", "right", "tie") else "none"
         pair = [verdict.left, verdict.right]
@@ -119,7 +124,7 @@ def _replies(verdict: PairVerdict, *, judge: str, task: str, ids: set[str]) -> I
             verdict=label,
             judge=judge,
             kind="llm",
-            id=_free(ids, content_id(key)),
+            id=_unused_id(ids, content_id(key)),
             task=task,
             shown=showing.shown,
             reason=_reason(showing.outcome, showing.detail) if label == "none" else None,
@@ -137,12 +142,12 @@ def _ratings(answer: Answer, judge: str, *, task: str, ids: set[str]) -> Iterato
                 dimension=RATED,
                 value=rating.value,
                 range=(float(RATING_RANGE[0]), float(RATING_RANGE[1])),
-                id=_free(ids, content_id({"task": task, "judge": judge, "rated": rating.response})),
+                id=_unused_id(ids, content_id({"task": task, "judge": judge, "rated": rating.response})),
                 task=task,
             )
 
 
-def _free(taken: set[str], wanted: str) -> str:
+def _unused_id(taken: set[str], wanted: str) -> str:
     """Return the wanted id, or its first free variant: a case may be judged several times."""
     variants = (f"{wanted}~{number}" for number in count(2))
     id_ = wanted if wanted not in taken else next(variant for variant in variants if variant not in taken)

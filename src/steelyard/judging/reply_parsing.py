@@ -37,6 +37,7 @@ _LONGEST_VERDICT_LINE = 200
 """A line that is nothing but a verdict is short; a limit keeps nested repetitions of its pattern cheap."""
 _JSON_START = re.compile(r'\{\s*"')
 _WORK_PER_CHARACTER = 20
+"""The decoder's work for each character of a reply, beyond which JSON is no longer sought: it bounds the time."""
 _LONGEST_DETAIL = 80
 _SENTENCE_END = re.compile(r"[.!?。！？;](?:\s|$)|[。！？；\n]")
 _NAMED = (
@@ -241,6 +242,7 @@ def read_ranking(text: str, labels: Sequence[str]) -> tuple[tuple[str, ...], ...
 
 
 def _read_marks(text: str, mark: re.Pattern[str], labels: Sequence[str]) -> ParsedReply:
+    """Return the label that all marks name, if one is in the first or last line and none is negated or reported."""
     lines = _lines(without_quotations(text))
     matches = [match for line in lines for match in mark.findall(line)]
     agreed = _agreed(matches, labels)
@@ -259,6 +261,7 @@ def _read_marks(text: str, mark: re.Pattern[str], labels: Sequence[str]) -> Pars
 
 
 def _read_letter(text: str, labels: Sequence[str]) -> ParsedReply:
+    """Return the label of all lines that are nothing but a verdict if they agree, and one is the first or the last."""
     lines = _lines(text)
     verdicts = [(line, match.group(1)) for line in lines if (match := _verdict_line(_LETTER, line))]
     ends = [label for line, label in verdicts if line in (lines[0], lines[-1])]
@@ -266,6 +269,7 @@ def _read_letter(text: str, labels: Sequence[str]) -> ParsedReply:
 
 
 def _lines(text: str) -> list[str]:
+    """Return the lines without Markdown decoration, without empty ones."""
     bare = (_DECORATION.sub("", line).strip() for line in text.splitlines())
     return [line for line in bare if line]
 
@@ -288,6 +292,7 @@ def _has_spoilt_mark(line: str, mark: re.Pattern[str], is_spoilt: Callable[[str]
 
 
 def _agreed(marks: Sequence[str], labels: Sequence[str]) -> ParsedReply:
+    """Return the one label that all marks name; null for none, several, or one that is not allowed."""
     distinct = {mark.strip().upper() for mark in marks}
     if not distinct:
         return ParsedReply(None, "no verdict")
@@ -322,6 +327,8 @@ def _values(text: str, key: str) -> list[str]:
 
 
 def _label(value: Any) -> str:
+    """Return the label in a JSON value, such as "Answer A"; other values as JSON, for the message."""
+    # bool is a subclass of int: `true` is no rating.
     if isinstance(value, bool) or not isinstance(value, str | int):
         return json.dumps(value)[:20]
     match = _verdict_line(_LETTER, str(value))

@@ -1,4 +1,4 @@
-"""Verdicts from single replies: both orders of a pair, the majority of a panel, shares won, and counts by judge."""
+"""Verdicts from single replies: both orders of a pair, the plurality of a panel, Copeland shares, counts by judge."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,8 +13,8 @@ from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import MOST_UNITS, Entries, Group, Tally, estimate_shares
 
 _FIRST, _INCONSISTENT = "first", "inconsistent"
-# Of two reasons for no verdict the first here is reported: a failed request can be repeated.
-_GRAVER: tuple[Outcome, ...] = ("failed", "refused", "cut off", "unreadable")
+# Of several reasons for no verdict the first in this order is reported: a failed request can be repeated.
+_REASONS: tuple[Outcome, ...] = ("failed", "refused", "cut off", "unreadable")
 
 
 def combine_orders(left: str, right: str, showings: Sequence[Showing]) -> PairVerdict:
@@ -22,7 +22,7 @@ def combine_orders(left: str, right: str, showings: Sequence[Showing]) -> PairVe
 
     Equal verdicts give that verdict, different ones a tie that is marked inconsistent. One unreadable reply gives none.
     """
-    for reason in _GRAVER:
+    for reason in _REASONS:
         for showing in showings:
             if showing.outcome == reason:
                 return PairVerdict(
@@ -38,7 +38,7 @@ def combine_orders(left: str, right: str, showings: Sequence[Showing]) -> PairVe
 
 
 def majority(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return the most frequent verdict of a panel's members; a draw is a tie.
+    """Return the plurality verdict of a panel's members; a draw is a tie.
 
     Where half of the members or more have no verdict, the panel has none: its outcome is the reason that most of them
     have (``failed`` before all others, since the request can be repeated).
@@ -48,7 +48,7 @@ def majority(outcomes: Sequence[Outcome]) -> Outcome:
         return "failed"
     if 2 * votes.total() <= len(outcomes):
         silent = Counter(outcome for outcome in outcomes if outcome not in VERDICTS)
-        return max(_GRAVER, key=lambda reason: silent[reason])
+        return max(_REASONS, key=lambda reason: silent[reason])
     most = max(votes.values())
     leading: list[Outcome] = [outcome for outcome, number in votes.items() if number == most]
     return leading[0] if len(leading) == 1 else "tie"
@@ -154,6 +154,7 @@ class VerdictCounter:
 
     def add(self, prompt: Prompt, answers: Mapping[str, Answer]) -> None:
         """Count every judge's answer to one comparison. Prompts of one id are resampled together."""
+        # Numbered in turn, so that units beyond the bound share a row as evenly as possible.
         unit = self._units.setdefault(prompt.id, len(self._units) % MOST_UNITS)
         for name, answer in answers.items():
             outcomes = Counter(verdict.outcome for verdict in answer.verdicts)
@@ -195,6 +196,7 @@ class VerdictCounter:
 
 
 def _in_order(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the positive counts in the order of `OUTCOMES`."""
     return {outcome: counts[outcome] for outcome in OUTCOMES if counts[outcome]}
 
 
