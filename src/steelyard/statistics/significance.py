@@ -321,7 +321,7 @@ def rank_shares(drawn: Floats) -> Floats:
 
 
 def letter_groups(value: Floats, is_better: Booleans) -> tuple[str, ...]:
-    """Return a compact letter display: each letter is a longest run of models, by value, without a difference.
+    """Return a compact letter display: each letter is a longest run of models, by value, that do not differ.
 
     Differs from: Piepho (2004), whose groups may leave out a model between two others.
 
