@@ -71,6 +71,7 @@ def _linear(network: RewardNetwork) -> str:
 
 
 def _inject(network: RewardNetwork, settings: Any, *, seed: int) -> None:
+    # peft draws the factors from the global generator: forked, so that training's draws do not depend on them.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derived_seed(seed, "adapter"))
         try:
@@ -84,6 +85,7 @@ def _inject(network: RewardNetwork, settings: Any, *, seed: int) -> None:
     adapted = {id(weight) for name, weight in network.backbone.named_parameters() if ".lora_" in name}
     for weight in network.parameters():
         weight.requires_grad_(id(weight) in adapted)
+    # The head is outside the backbone: peft neither adapts it nor marks it as trained.
     for weight in network.head.parameters():
         weight.requires_grad = True
 
@@ -110,6 +112,7 @@ def saved_adapter(network: RewardNetwork, *, base: str, fingerprint: str) -> Sav
     state = peft.get_peft_model_state_dict(backbone)
     weights = {f"{inside}{name}": weight.detach().cpu().contiguous() for name, weight in state.items()}
     settings = peft.LoraConfig(**backbone.peft_config["default"].to_dict())
+    # By these two peft's own loaders restore the head, which `write_adapter` puts into the same file.
     settings.task_type, settings.modules_to_save, settings.inference_mode = "SEQ_CLS", ["score"], True
     settings.base_model_name_or_path = str(Path(base).resolve()) if Path(base).is_dir() else base
     return SavedAdapter(settings, weights, fingerprint)
@@ -128,6 +131,7 @@ def fingerprint_of(network: RewardNetwork) -> str:
     """Return a hash of the backbone's shapes and of a sample of each weight, as loaded in float32."""
     digest = hashlib.sha256()
     for name, weight in network.backbone.named_parameters():
+        # A strided sample: hashing every number would read gigabytes.
         sample = weight.detach().flatten()[:: max(1, weight.numel() // _NUM_SAMPLED)][:_NUM_SAMPLED].float().cpu()
         digest.update(f"{name} {tuple(weight.shape)}".encode() + sample.numpy().tobytes())
     return digest.hexdigest()
@@ -160,6 +164,7 @@ def load_adapter(network: RewardNetwork, folder: Path, *, dtype: str) -> bool:
     if fingerprint not in (None, fingerprint_of(network)):
         raise ModelError("an adapter of another base model", where=str(folder), do=f"check the base in {ADAPTER_FILE}")
     settings = load_pretrained(_peft().PeftConfig, folder)
+    # The head is loaded below: peft would wrap it in a module of its own.
     settings.modules_to_save = settings.task_type = None
     _inject(network, settings, seed=0)
     inside = f"{_INSIDE}{network.classifier.base_model_prefix}."
@@ -172,6 +177,7 @@ def load_adapter(network: RewardNetwork, folder: Path, *, dtype: str) -> bool:
     head = {name.removeprefix(_HEAD): weight for name, weight in weights.items() if name.startswith(_HEAD)}
     if head:
         network.head.load_state_dict(head)
+    # Training fitted the adapter to the rounded base: the merge must begin at the same numbers.
     if dtype == "bfloat16":
         store_frozen(network)
     merge_adapter(network)
@@ -188,6 +194,7 @@ def store_frozen(network: RewardNetwork) -> None:
 def merge_adapter(network: RewardNetwork) -> None:
     """Merge the adapter into the weights, at least in float32, and remove it from the backbone."""
     for weight in network.backbone.parameters():
+        # An adapter's product is small beside its weight: added in bfloat16, most of it would be rounded away.
         if weight.dtype == torch.bfloat16:
             weight.data = weight.data.float()
     for name, layer in _adapted(network):

@@ -14,10 +14,13 @@ from steelyard.networks.rendering import marks_of
 # Two answers without a common character or byte: the tokens that both rows begin with come before the answer.
 UNLIKE = ("\ue000", "\uf8ff")
 _ENDLESS = 10**9
+"""A length limit above any conversation: nothing is cut."""
 # Beginnings of other answers, of several kinds: a tokenizer may merge some of them with the preceding text.
 _UNLIKE = ("a", "Z", "7", ".", '"', "好", "ב", "\ue000")
-_LONGEST_CHARACTER = 16
 _BROKEN = "\ufffd"
+"""The replacement character, which a decoder writes for bytes that are no whole character."""
+_LONGEST_CHARACTER = 16
+"""The most tokens that are joined: a text may itself hold replacement characters, one after another."""
 
 
 class AnswerRow(NamedTuple):
@@ -253,6 +256,7 @@ def _whole_from(tokenizer: Any, ids: Sequence[int], start: int, end: int) -> int
 
 def _text(tokenizer: Any, ids: Sequence[int], start: int, end: int) -> str:
     """Return the text of the tokens after the preceding token, which decides whether a space belongs to them."""
+    # SentencePiece drops the space at the beginning of a decoded text: the preceding token keeps it.
     before = _decoded(tokenizer, ids[max(start - 1, 0) : start])
     together = _decoded(tokenizer, ids[max(start - 1, 0) : end])
     if _BROKEN not in before and together.startswith(before):

@@ -96,7 +96,9 @@ def choose_template(tokenizer: Any, choice: str | None, *, model: str) -> str:
 def choose_special_tokens(tokenizer: Any, template: str) -> Literal["template", "tokenizer"]:
     """Return ``tokenizer`` only where the tokenizer adds a beginning mark that the template does not write."""
     bos = tokenizer.bos_token
+    # Tried and not looked up: many fast tokenizers add the mark in their post-processor, without a setting.
     adds_bos = bool(bos) and tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]
+    # A template writes the mark by its variable or spelt out.
     writes_bos = bool(bos) and ("bos_token" in template or bos in template)
     return "tokenizer" if adds_bos and not writes_bos else "template"
 
@@ -272,6 +274,7 @@ def _cut(ids: list[int], rendering: Rendering, bos: int | None) -> tuple[int, ..
     if len(ids) <= limit:
         return tuple(ids)
     if rendering.over_length == "left":
+        # A cut on the left keeps the beginning mark, with which every row of training begins.
         head = ids[:1] if bos is not None and ids[0] == bos else []
         return tuple(head + ids[len(ids) - limit + len(head) :])
     return tuple(ids[:limit])

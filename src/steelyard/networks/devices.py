@@ -73,6 +73,7 @@ class World(NamedTuple):
     def _reduced(self, values: Sequence[float], dtype: torch.dtype, operation: Any) -> list[Any]:
         if self.is_alone:
             return list(values)
+        # On the CPU, hence through gloo: float64 sums, whatever the device of the network.
         tensor = torch.tensor(values, dtype=dtype)
         dist.all_reduce(tensor, operation)
         return tensor.tolist()
@@ -130,6 +131,7 @@ class Heap:
 def map_large_tensors() -> bool:
     """Let the C library map large tensors to separate pages, against fragmentation; false where it cannot."""
     try:
+        # Neither macOS nor musl has mallopt.
         return bool(ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE))
     except AttributeError:
         return False
@@ -140,6 +142,7 @@ def has_slow_bfloat16(device: torch.device) -> bool:
 
     Measured on a CPU with AVX2 alone: these loops take 8 times as long as products in float32.
     """
+    # A private function: PyTorch has no public one that answers this.
     mkldnn: Any = torch.ops.mkldnn
     return device.type == "cpu" and torch.backends.mkldnn.is_available() and not mkldnn._is_mkldnn_bf16_supported()
 
@@ -160,6 +163,7 @@ def _widened_linear(layer: nn.Linear, inputs: Tensor) -> Tensor:
     if inputs.device.type != "cpu" or dtype != torch.bfloat16:
         return nn.functional.linear(inputs, layer.weight, layer.bias)
     with torch.autocast("cpu", enabled=False):
+        # Operands are rounded to bfloat16 first, as autocast does: only the order of the sum may differ.
         bias = None if layer.bias is None else layer.bias.to(dtype)
         return _WideProduct.apply(inputs.to(dtype), layer.weight.to(dtype), bias)
 

@@ -91,6 +91,7 @@ def feature_cache(scorer: Scorer, prompts: Sequence[Rows]) -> Iterator[bool]:
         return
     rows = [row for prompt in prompts for row in prompt]
     num_states = len(rows) if is_whole else sum(map(num_packed_tokens, prompts))
+    # The head computes in float32: its inputs are not rounded.
     is_half = scorer.is_autocast and not is_whole
     bytes_of_number = next(network.backbone.parameters()).element_size() if is_half else 4
     size = num_states * network.head.weight.shape[1] * bytes_of_number
@@ -114,10 +115,13 @@ def feature_cache(scorer: Scorer, prompts: Sequence[Rows]) -> Iterator[bool]:
 def num_constant_layers(scorer: Scorer) -> int:
     """Return how many first layers give equal outputs for a row in every step: frozen, and without random draws."""
     network: RewardNetwork = scorer.network
+    # A policy scores every token with its output layer. Divided layers gather weights in all processes at once: none
+    # may be left out.
     if isinstance(network, PolicyNetwork) or not scorer.world.is_alone:
         return 0
     settings = network.classifier.config.get_text_config()
     is_random = any(value for name, value in settings.to_dict().items() if name.endswith(_DRAWS))
+    # An adapter's dropout is a module, and in no setting of the decoder.
     if is_random or any(isinstance(module, nn.Dropout) and module.p > 0 for module in network.modules()):
         return 0
     if not any(weight.requires_grad for weight in network.backbone.parameters()):
@@ -147,6 +151,7 @@ def states_after(scorer: Scorer, prompts: Sequence[Rows], num_layers: int) -> di
 def _split_states(states: States, packed: Pack, prompts: Sequence[Rows]) -> Iterator[tuple[Row, RowStates]]:
     """Yield the states of a pack, row by row."""
     for branch, rows in zip(packed.branches, prompts, strict=True):
+        # Cloned: a slice would keep the states of the whole pack in memory.
         shared = states[branch.start : branch.start + branch.num_shared].clone()
         ends = [branch.start + branch.num_shared]
         for tail in branch.tails:
@@ -160,6 +165,7 @@ def begin_at(layers: Sequence[Any], num_layers: int, states: States) -> Iterator
     """Within it the first ``num_layers`` layers compute nothing, and the next one gets ``states`` as its input."""
 
     def cached(hidden: Tensor, *_: Any, **__: Any) -> Tensor:
+        # The pack may end in filler (`fill_up`), whose states are not cached and not read.
         return torch.nn.functional.pad(states, (0, 0, 0, hidden.shape[1] - len(states)))[None]
 
     with _replaced(layers[: num_layers - 1], _identity), _replaced(layers[num_layers - 1 : num_layers], cached):
@@ -169,6 +175,7 @@ def begin_at(layers: Sequence[Any], num_layers: int, states: States) -> Iterator
 @contextmanager
 def end_at(layers: Sequence[Any], num_layers: int, outputs: list[States]) -> Iterator[None]:
     """Within it layers after the first ``num_layers`` compute nothing; the states before them go into ``outputs``."""
+    # `append` returns None, so that the hook leaves the output as it is.
     hook = layers[num_layers - 1].register_forward_hook(lambda _, __, output: outputs.append(output[0].detach()))
     try:
         with _replaced(layers[num_layers:], _identity):

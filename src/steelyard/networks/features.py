@@ -28,6 +28,7 @@ from steelyard.networks.pretrained import load_pretrained
 from steelyard.networks.settings import FeatureSettings, Pooling
 
 _VERSION = 1
+"""Part of the names of stored files: raise it when the same settings give other features."""
 Key = tuple[tuple[Message, ...], tuple[Message, ...] | str]
 _NUM_DEFAULT = 5
 
@@ -42,6 +43,7 @@ class Reader:
         self.seen: dict[int, Tensor] = {}
         self.depth = decoder.config.get_text_config().num_hidden_layers
         stack = _stack(decoder, self.depth)
+        # In place: the layers above the last chosen one would be computed for nothing.
         del stack[max(self.layers) :]
         for layer in self.layers:
             stack[layer - 1].register_forward_hook(self._hook(layer))

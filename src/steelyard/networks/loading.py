@@ -46,6 +46,7 @@ def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
                 num_labels=1,
                 dtype=torch.float32,
                 output_loading_info=True,
+                # Heads of another shape are reported below, by their names.
                 ignore_mismatched_sizes=True,
             )
     except (OSError, ValueError, RuntimeError) as error:
@@ -120,7 +121,8 @@ def load_tokenizer(path: str) -> Any:
 
 
 def initialise_head(network: RewardNetwork, *, seed: int) -> None:
-    """Draw the head from the seed alone: normal with standard deviation 1 / (hidden size + 1)."""
+    """Draw the head from the seed alone: normal with standard deviation 1 / (hidden size + 1), as in OpenRLHF."""
+    # A generator of the CPU: the same head on every device, and no other draw changes.
     draws = torch.Generator().manual_seed(derived_seed(seed, "head"))
     weight = network.head.weight
     with torch.no_grad():
@@ -250,6 +252,7 @@ def _weight_files(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
     for name in _INDEXES:
         if (folder / name).is_file():
             shards = _weight_map(folder / name)
+            # The index is the model's own file: it must not name files outside the folder.
             return [path_inside(folder, file) for file in sorted({shards[key] for key in shards if is_wanted(key)})]
     for name in _WHOLE:
         if (folder / name).is_file():

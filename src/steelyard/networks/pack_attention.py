@@ -59,6 +59,7 @@ def layout_of(packed: Pack, device: torch.device) -> PackLayout:
     prompts = [place for place, branch in enumerate(packed.branches) for _ in (0, *branch.tails)]
     answers = [answer for branch in packed.branches for answer in range(len(branch.tails) + 1)]
     lengths = torch.tensor([*pieces, len(packed.ids) - sum(pieces)])
+    # Filler is one more prompt: no other token attends to it, and its softmax is not empty.
     prompts, answers = [*prompts, len(packed.branches)], [*answers, 0]
     places = {
         "prompt": torch.tensor(prompts).repeat_interleave(lengths).to(device),
@@ -74,6 +75,7 @@ def attend(query: Heads, key: Heads, value: Heads, layout: PackLayout, rule: Att
         with torch.autocast("cpu", enabled=False):
             wide = ragged_attention(query.float(), key.float(), value.float(), layout, rule)
         return wide.to(value.dtype)
+    # FlexAttention supports neither dropout nor float64.
     is_ragged = query.device.type == "cpu" or rule.dropout > 0 or query.dtype == torch.float64
     if is_ragged:
         return ragged_attention(query, key, value, layout, rule)
@@ -129,6 +131,8 @@ def _run(query: Heads, key: Heads, value: Heads, layout: PackLayout, rule: Atten
         mask = _allowed(num_queries, num_keys, rule.window if is_windowed else None, query, layout)
         return _capped(query, key, value, mask, rule)
     is_grouped = query.shape[1] != key.shape[1]
+    # PyTorch aligns is_causal with the first key: it is right for squares alone. One query at the last key sees every
+    # key.
     if is_square or (num_queries == 1 and not is_windowed):
         return scaled_dot_product_attention(
             query, key, value, is_causal=is_square, scale=rule.scale, dropout_p=rule.dropout, enable_gqa=is_grouped
@@ -146,6 +150,7 @@ def _capped(query: Heads, key: Heads, value: Heads, mask: Tensor, rule: Attentio
     if groups > 1:
         key, value = (states.repeat_interleave(groups, dim=1) for states in (key, value))
     logits = torch.tanh(query @ key.transpose(2, 3) * (rule.scale / rule.softcap)) * rule.softcap + mask
+    # Softmax in float32, as the eager attention of transformers computes it.
     wide = torch.float64 if query.dtype == torch.float64 else torch.float32
     return dropout(logits.softmax(dim=-1, dtype=wide).to(query.dtype), rule.dropout) @ value
 
@@ -157,6 +162,7 @@ def _allowed(num_queries: int, num_keys: int, window: int | None, like: Tensor, 
         last = num_keys - num_queries
         ones = torch.ones(num_queries, num_keys, dtype=torch.bool, device=like.device)
         seen = ones.tril(last) if window is None else ones.tril(last) & ones.triu(last - window + 1)
+        # Added to the logits and not boolean: attention with capped logits adds it itself.
         zeros = torch.zeros(num_queries, num_keys, dtype=like.dtype, device=like.device)
         layout.masks[name] = zeros.masked_fill_(~seen, float("-inf"))
     return layout.masks[name]

@@ -90,6 +90,7 @@ def packed_rewards(backbone: Any, head: nn.Linear, packed: Pack, *, is_pruned: b
     packed = fill_up(packed) if _compiles_products(backbone, device) else packed
     layout = layout_of(packed, device)
     hidden = packed_states(backbone, packed, layout, is_pruned=is_pruned)
+    # The answers of `fill_up` come last, and have no reward.
     read = (hidden if is_pruned else hidden[layout.last])[:num_answers]
     # In bfloat16 unequal rewards tie: the head computes in its own type, float32, whatever surrounds it.
     with torch.autocast(device.type, enabled=False):
@@ -162,6 +163,7 @@ def _prune(layer: Any, args: tuple[Any, ...], kwargs: _Keywords) -> _Changed:
     (hidden,), layout = args, packed.layout
     cos, sin = kwargs["position_embeddings"]
     last = _PrunedPass(layout._replace(is_last=True), hidden, (cos, sin), layer.input_layernorm)
+    # Queries are rotated at the positions of their tokens in the row, which pruning must not renumber.
     rotation = (cos[:, layout.last], sin[:, layout.last])
     return (hidden[:, layout.last],), kwargs | {"packed": last, "position_embeddings": rotation}
 
@@ -173,6 +175,7 @@ def _read_all(attention: Any, args: tuple[Any, ...], kwargs: _Keywords) -> _Chan
         return None
     normed = last.norm(last.hidden)
     keys, values = (_heads(attention, name, normed) for name in ("k", "v"))
+    # The family's own rotation takes queries and keys: keys stand for both, and the first result is not used.
     turned = sys.modules[type(attention).__module__].apply_rotary_pos_emb(keys, keys, *last.rotation)[1]
     return args, kwargs | {"packed": last._replace(states=(turned, values))}
 

@@ -60,6 +60,7 @@ def num_shared_tokens(rows: Rows) -> int:
     ordered = sorted(map(tuple, rows))
     ends = zip(ordered[0], ordered[-1], strict=False)  # the common beginning of first and last is that of all
     length = next((place for place, (left, right) in enumerate(ends) if left != right), shortest)
+    # Each answer keeps a token of its own: one that begins another answer still needs a place to be scored at.
     return max(0, min(length, shortest - 1))
 
 
@@ -105,6 +106,7 @@ def fill_up(packed: Pack) -> Pack:
     return packed._replace(
         ids=np.pad(packed.ids, (0, num_tokens)),
         positions=np.pad(packed.positions, (0, num_tokens)),
+        # Answers of filler point at token 0; their rewards are dropped.
         last=np.pad(packed.last, (0, num_answers)),
     )
 
@@ -201,6 +203,7 @@ def process_shares(sizes: Sequence[int], num_processes: int) -> tuple[tuple[int,
     parts: list[list[int]] = [[] for _ in range(num_processes)]
     loads = [(0, rank) for rank in range(num_processes)]
     heapify(loads)
+    # Ties go by position: every process must compute the same division.
     for position in sorted(range(len(sizes)), key=lambda index: (-sizes[index], index)):
         load, rank = loads[0]
         parts[rank].append(position)

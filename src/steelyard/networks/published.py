@@ -113,6 +113,7 @@ def answer_logs(
     """
     positions = (attended.cumsum(1) - 1).clamp(min=0)
     longest = max(counts)
+    # A token is predicted at the place before it: one more logit than answer tokens is kept, and the last is dropped.
     logits = model(
         input_ids=ids, attention_mask=attended.long(), position_ids=positions, use_cache=False,
         logits_to_keep=longest + 1,
@@ -120,6 +121,7 @@ def answer_logs(
     logs = logits.float().log_softmax(dim=-1).gather(2, ids[:, -longest:, None])[..., 0]
     lengths = torch.tensor(counts, device=logs.device)
     is_answer = torch.arange(longest, device=logs.device) >= longest - lengths[:, None]
+    # Selected and not multiplied: 0 times minus infinity is NaN.
     return torch.where(is_answer, logs, 0.0)
 
 

@@ -62,6 +62,7 @@ class RewardNetwork(nn.Module):
         Positions count attended tokens only, so that the side of the padding changes nothing.
         """
         hidden = attended_states(self.backbone, ids, attended)
+        # argmax returns the first of equal values: in the flipped row, the last attended token.
         last = attended.shape[1] - 1 - attended.flip(1).int().argmax(1)
         pooled = hidden[torch.arange(len(ids), device=ids.device), last]
         # In bfloat16 unequal rewards tie: the head computes in its own type, float32, whatever surrounds it.
@@ -135,6 +136,7 @@ def attended_states(
     backbone: Any, ids: Int[Tensor, "row token"], attended: Bool[Tensor, "row token"]
 ) -> Float[Tensor, "row token size"]:
     """Return the last hidden states of a padded batch; positions count attended tokens only."""
+    # Padding on the left would otherwise have position -1.
     positions = (attended.cumsum(1) - 1).clamp(min=0)
     return backbone(
         input_ids=ids, attention_mask=attended.long(), position_ids=positions, use_cache=False
@@ -167,6 +169,7 @@ def _recomputed(function: Any, *arguments: Any) -> Tensor:
 
 def _target_logs(head: nn.Module, hidden: Tensor, targets: Tensor, cap: float | None) -> Tensor:
     logits = head(hidden)
+    # In bfloat16 the log-probabilities of likely tokens would round to 0.
     logits = logits if logits.dtype == torch.float64 else logits.float()
     if cap is not None:
         logits = torch.tanh(logits / cap) * cap

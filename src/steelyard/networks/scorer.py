@@ -129,6 +129,7 @@ class Scorer:
             rows = [row for rows in prompts for row in rows]
             parts: list[Tensor] = []
             for group in self._padded_groups(prompts):
+                # Any token serves as filler: no other token attends to it.
                 ids, attended = padded([rows[index] for index in group], filler=0, side=self.limits.padding)
                 parts.append(self.network(ids.to(self.device), attended.to(self.device)))
         return self._in_row_order(torch.cat(parts), prompts)
@@ -147,6 +148,7 @@ class Scorer:
         share = [prompts[place] for place in places]
         passes = self.passes(share)
         num_runs = len(passes) if self.is_packed else len(self._padded_groups(share))
+        # Divided weights are gathered by all processes at once: each runs as many passes as the busiest.
         num_idle = world.most([num_runs])[0] - num_runs
         with torch.no_grad():
             shown = passes if title is None else track(passes, title, len(passes))

@@ -114,6 +114,7 @@ def _looks_drawn(weights: torch.Tensor, deviation: float) -> bool:
     spread = float(weights.std(correction=0))
     kurtosis = float(((weights - weights.mean()) / spread).pow(4).mean())
     return (
+        # Standard errors of n normal draws: s / sqrt(2n) of s, s / sqrt(n) of the mean, sqrt(24 / n) of the kurtosis.
         abs(spread - deviation) < 3 * deviation / (2 * number) ** 0.5
         and abs(float(weights.mean())) < 3 * deviation / number**0.5
         and abs(kurtosis - _KURTOSIS_OF_NORMAL) < 3 * (24 / number) ** 0.5

@@ -38,6 +38,7 @@ _OF_JINJA = ("_loop_vars", "_block_vars")
 _WITHOUT = ("lipsum", "urlize", "pprint", "striptags")
 
 _left: ContextVar[list[int]] = ContextVar("work left to the template that is rendered")
+"""A list of one number, which charges change in place; by context, since templates are rendered in several threads."""
 
 
 class TooMuchWork(jinja2.TemplateRuntimeError):

@@ -46,6 +46,7 @@ def plan_steps(examples: Sequence[Example], config: Config) -> tuple[PlannedStep
     tokens = [num_packed_tokens(example.rows) for example in examples] if config.batching == "packed" else []
     steps: list[PlannedStep] = []
     for epoch in range(config.epochs):
+        # One generator an epoch: more epochs do not change the order of the earlier ones.
         rng = generator(config.seed, "order", epoch)
         if config.batching == "whole":
             assert config.prompts_per_step is not None, "set by with_defaults"
@@ -136,12 +137,14 @@ class _Pool(NamedTuple):
         self.waiting.discard(prompt)
 
     def oldest(self) -> int:
+        # Prompts that were taken by size stay in the queue until they reach its front.
         while self.in_order[0] not in self.waiting:
             self.in_order.popleft()
         return self.in_order[0]
 
     def largest_within(self, room: int) -> tuple[int, int] | None:
         """Return the largest prompt that fits, as (size, prompt)."""
+        # Behind every prompt of size `room`, and before any that is larger.
         at = bisect_left(self.by_size, (room + 1, -1))
         return self.by_size[at - 1] if at else None
 
@@ -152,6 +155,7 @@ def _fill_step(pool: _Pool, sizes: Sequence[int], budget: int) -> tuple[int, ...
     typical = pool.by_size[len(pool.by_size) // 2][0]
     while pool.waiting:
         oldest = pool.oldest()
+        # Room for two typical prompts is left: `_filling` chooses these by size, to fill the step.
         if room - sizes[oldest] < 2 * typical:
             break
         pool.take(sizes[oldest], oldest)

@@ -173,6 +173,7 @@ class SaveCheckpoint:
         every = trainer.config.checkpoint_every
         if every:
             return record.step % every == 0
+        # Clocks differ, and saving gathers weights from all processes: all follow the first.
         return trainer.world.from_first(time.monotonic() - self._saved > _SECONDS_BETWEEN_CHECKPOINTS)
 
 

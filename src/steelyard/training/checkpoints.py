@@ -119,6 +119,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, world: World = LOCA
     best = None if checkpoint.best is None else checkpoint.best._asdict()
     content = {"state": checkpoint.state._asdict(), "lines": list(checkpoint.lines), "best": best}
     if not world.is_first:
+        # Gathering divided tensors takes every process, although one writes.
         write_stored(content, None)
         return
     with translate_disk_full(folder / CHECKPOINT_FILE), atomic_write(folder / CHECKPOINT_FILE) as file:
@@ -244,6 +245,7 @@ def _write(file: IO[bytes] | None, tensor: Tensor) -> Any:
 
 
 def _bytes(tensor: Tensor) -> memoryview:
+    # As bytes: NumPy has no bfloat16.
     return tensor.flatten().view(torch.uint8).numpy().data
 
 

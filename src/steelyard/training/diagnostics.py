@@ -166,6 +166,7 @@ def _features(scorer: Scorer, slots: Step, examples: Sequence[Example]) -> Tenso
 
 def _check_apart(features: Tensor, pairs: PairBatch) -> None:
     distances = (features[pairs.better] - features[pairs.worse]).norm(dim=1)
+    # Relative to the size of the states: equal rows differ by rounding between passes.
     number = int((distances <= 1e-9 * features.norm(dim=1).mean()).sum())
     if number:
         raise ModelError(
@@ -176,6 +177,7 @@ def _check_apart(features: Tensor, pairs: PairBatch) -> None:
 
 def _fitted_loss(features: Tensor, pairs: PairBatch) -> float:
     """Return the least loss that a linear head reaches on these pairs alone."""
+    # Constant coordinates become 0 and not 0 / 0.
     scale = features.std(dim=0).clamp(min=1e-12)
     inputs = (features - features.mean(dim=0)) / scale
     weight = torch.zeros(features.shape[1], dtype=torch.float64, requires_grad=True)

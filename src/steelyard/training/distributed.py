@@ -210,6 +210,7 @@ def _take_weights(network: RewardNetwork) -> dict[str, Tensor]:
 
 def _divide(weights: dict[str, Tensor], network: RewardNetwork, world: World) -> None:
     """Divide the weights of the first process, one after another, each released as it is divided."""
+    # Each division is a collective call: all processes go through the weights in the same order.
     divided: dict[nn.Parameter, nn.Parameter] = {}
     for name, weight in network.named_parameters():
         if isinstance(weight, DTensor):
@@ -290,6 +291,7 @@ def clip_gradient(weights: list[nn.Parameter], most: float, *, world: World) -> 
     counted = [
         part for gradient, part in zip(gradients, parts, strict=True) if isinstance(gradient, DTensor) or world.is_first
     ]
+    # In float64 and summed over processes: every process clips by the same factor.
     square = sum(float(part.double().square().sum()) for part in counted)
     norm = torch.tensor(world.total([square])[0], dtype=torch.float64).sqrt()
     factor = min(1.0, most / (norm.item() + _CLIP_EPSILON))

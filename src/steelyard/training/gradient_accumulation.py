@@ -58,6 +58,7 @@ class Accumulation:
             derivatives.append(self._first_pass(parts, weights, sums, seed=seed + place) if len(parts) > 1 else None)
         self._idle(num_idle[0], slots, has_gradient=False)
         for place, (parts, derivative) in enumerate(zip(chunks, derivatives, strict=True)):
+            # The second pass of a prompt over the budget draws the dropout of its first, from the same seed.
             torch.manual_seed(seed + place)
             if derivative is not None:
                 self._second_pass(parts, derivative)
@@ -152,6 +153,7 @@ class Accumulation:
         row = self.examples[slots[0].prompt].rows[0]
         for _ in range(num_passes):
             with torch.set_grad_enabled(has_gradient):
+                # Times 0: the pass adds no gradient, and still takes part in exchanging them.
                 nothing = self.scorer.idle(row).sum() * 0
             if has_gradient:
                 nothing.backward()

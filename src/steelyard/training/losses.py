@@ -162,6 +162,7 @@ def plackett_luce_losses(scores: Float[Tensor, " response"], pairs: PairBatch) -
     share = (pairs.weight / weight[choice]).to(scores.dtype)
     ahead = scores[pairs.worse] - scores[pairs.better] + pairs.margin.to(scores.dtype) + share.log()
     # log(1 + sum of exp(ahead)), with the largest term taken out; the chosen response itself is the 1.
+    # From 0 up: the chosen response is a term as well, with exponent 0.
     largest = scores.new_zeros(len(weight)).scatter_reduce(0, choice, ahead.detach(), "amax")
     total = scores.new_zeros(len(weight)).index_add(0, choice, (ahead - largest[choice]).exp())
     return largest + (total + (-largest).exp()).log()
@@ -208,6 +209,7 @@ def centring_sum(scores: Float[Tensor, " response"], pairs: PairBatch) -> Float[
 def weights_of(inputs: LossInputs, objective: Objective) -> StepWeights:
     """Return the divisors of the sums of these inputs, without a score."""
     weight, prompt = LOSSES[objective.loss].weights(inputs)
+    # In float64: the divisor of a step is one number for all its chunks, however many.
     total = reduced_weight(weight.double(), prompt, objective.reduction)
     return StepWeights(float(total), float(inputs.pairs.weight.double().sum()), float(inputs.num_responses))
 
@@ -217,6 +219,7 @@ def sums_of(
 ) -> LossSums:
     """Return the sums of these inputs; ``parameter`` is the learned number of the loss, where it has one."""
     loss = LOSSES[objective.loss]
+    # Without centring a zero with a graph, in the type and on the device of the other sums.
     centring = centring_sum(scores, inputs.pairs) if objective.centring else scores.sum() * 0
     losses = loss.terms(scores, inputs, parameter, objective.smoothing)
     weight, prompt = loss.weights(inputs)

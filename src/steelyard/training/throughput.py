@@ -107,6 +107,7 @@ def _measured(device: torch.device, dtype: str) -> float:
 
 def _now(device: torch.device) -> float:
     if device.type == "cuda":
+        # Kernels run asynchronously: the clock would otherwise measure their launch.
         torch.cuda.synchronize(device)
     return time.perf_counter()
 

@@ -152,6 +152,7 @@ class Trainer:
         raise.
         """
         self._optimiser = make_optimiser(self.network, self.config, world=self.world)
+        # Steps seed the global generator for dropout: the caller's draws stay as they were.
         with torch.random.fork_rng():
             if start is not None:
                 self.restore(start)
@@ -211,6 +212,7 @@ class Trainer:
         held_out = measure(rewards, self.held_out)
         self.curve.append({"step": step, "held_out": msgspec.to_builtins(held_out)})
         value: float = getattr(held_out, self.config.metric)
+        # Strictly: of equal evaluations the earliest is the best, so that patience ends a plateau.
         if self.best is None or value > self.best.value:
             weights = trained_weights(self.network) if self.config.keep == "best" else {}
             self.best = BestWeights(step, value, {name: weight.clone() for name, weight in weights.items()})

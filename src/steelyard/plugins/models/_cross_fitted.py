@@ -97,7 +97,7 @@ class CrossFitted(ABC, Generic[Fitted]):
         scores: list[dict[str, float | None]] = [{} for _ in cases]
         # None for prompts outside the training cases: they need no fold left out.
         left_out = [self.folds.get(normalised(case)) for case in cases]
-        for fold in sorted(set(left_out), key=str):
+        for fold in sorted(set(left_out), key=str):  # by text: None and numbers have no order
             members = [index for index, case_fold in enumerate(left_out) if case_fold == fold]
             group = [cases[index] for index in members]
             values = iter(self.rate(self._model_without(fold), group) if any(case.responses for case in group) else ())

@@ -103,6 +103,7 @@ def fit_ngrams(
     features = TfidfVectorizer(
         analyzer="char",
         ngram_range=(1, config.longest),
+        # scikit-learn refuses a minimum above the number of texts.
         min_df=min(config.min_documents, len(texts)),
         max_features=config.max_features,
         sublinear_tf=True,

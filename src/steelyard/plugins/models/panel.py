@@ -96,6 +96,7 @@ def shares_beaten(scores: Sequence[float]) -> list[float]:
     others = len(scores) - 1
     if others < 1:
         return [0.5] * len(scores)
+    # Each score also ties with itself: that half is taken out.
     beaten = [sum((score > other) + 0.5 * (score == other) for other in scores) - 0.5 for score in scores]
     return [number / others for number in beaten]
 
