@@ -19,7 +19,7 @@ from steelyard.networks.scorer import Scorer
 from steelyard.training.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, state_of
 from steelyard.training.config import Config
 from steelyard.training.distributed import load_on_first, outline_of, process_group, shard, unshard
-from steelyard.training.held_out import measure, remember_reference, rewards_of
+from steelyard.training.held_out import measure, rewards_of, store_reference
 from steelyard.training.memory import compile_layers, set_recompute
 from steelyard.training.optimiser import make_optimiser, prepare_network
 from steelyard.training.trainer import Trainer
@@ -86,7 +86,7 @@ def trained(name, *, start=None, stop_after=None, folder=None, world=LOCAL):
     shard(model, dtype=config.dtype, world=world)
     if config.kind == "implicit":
         starts = {row: len(PROMPT) - index for index, one in enumerate(EXAMPLES) for row in one.rows}
-        remember_reference(trainer.scorer, EXAMPLES, starts, reference_free=config.reference_free)
+        store_reference(trainer.scorer, EXAMPLES, starts, reference_free=config.reference_free)
     curve = [list(line.values()) for line in trainer.run([StopAfter(stop_after, folder)], start=start)]
     rewards = trainer.scorer.rewards([one.rows for one in EXAMPLES])
     measured = msgspec.to_builtins(measure(rewards_of(trainer.scorer, EXAMPLES), EXAMPLES))
@@ -179,12 +179,12 @@ def all_that_one_does(work, processes):
     result = everything(work / "many", processes)
     own, weights = peak_of_loading(work / "large", processes)
     result["loaded"] = {
-        "peaks": processes.everyone(own),
-        "named": processes.everyone(len(weights)),
+        "peaks": processes.all_gather(own),
+        "named": processes.all_gather(len(weights)),
         "weights": weights,
     }
-    result["peaks of saving"] = processes.everyone(peak_of_saving(work / "large", processes))
-    result["refused"] = processes.everyone(refusal(processes))
+    result["peaks of saving"] = processes.all_gather(peak_of_saving(work / "large", processes))
+    result["refused"] = processes.all_gather(refusal(processes))
     result["gone on elsewhere"] = trained(
         "plain", start=load_checkpoint(work / "one", world=processes), world=processes
     )

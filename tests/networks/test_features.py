@@ -5,7 +5,7 @@ import torch
 import tiny
 from steelyard.core.errors import ConfigError, ModelError, OutputError
 from steelyard.core.types import Case, Response
-from steelyard.networks.features import Library, TextTokens, default_layers, located, open_backbone, pooled
+from steelyard.networks.features import FeatureStore, TextTokens, default_layers, locate_answer, open_backbone, pool
 from steelyard.networks.settings import FeatureSettings
 from strategies import case, prompt
 
@@ -50,7 +50,7 @@ def test_default_layers_reach_from_a_third_of_the_depth_to_the_last():
 
 def test_pooling_is_what_its_name_says():
     state = torch.tensor([[1.0], [5.0], [3.0], [-1.0]])
-    assert [pooled(state, name, 1, 3).item() for name in ("last", "response", "all", "max")] == [-1, 4, 2, 5]
+    assert [pool(state, name, 1, 3).item() for name in ("last", "response", "all", "max")] == [-1, 4, 2, 5]
 
 
 def test_layers_that_are_not_there_and_folders_that_hold_no_decoder(folder, tmp_path):
@@ -63,15 +63,15 @@ def test_layers_that_are_not_there_and_folders_that_hold_no_decoder(folder, tmp_
 
 
 def library(folder, cache, **settings):
-    return Library(FeatureSettings(path=folder, cache=str(cache), **settings))
+    return FeatureStore(FeatureSettings(path=folder, cache=str(cache), **settings))
 
 
 def test_the_answer_is_where_the_tokens_differ_from_those_of_an_empty_one():
-    assert located((1, 2, 8, 9, 3), (1, 2, 3)) == TextTokens((1, 2, 8, 9, 3), 2, 4)
-    assert located((1, 2, 3), (1, 2, 3)) == TextTokens((1, 2, 3), 2, 3)
-    assert located((1, 2, 8, 9), (1, 2, 3)) == TextTokens((1, 2, 8, 9), 2, 4)  # cut: the end mark is not there
+    assert locate_answer((1, 2, 8, 9, 3), (1, 2, 3)) == TextTokens((1, 2, 8, 9, 3), 2, 4)
+    assert locate_answer((1, 2, 3), (1, 2, 3)) == TextTokens((1, 2, 3), 2, 3)
+    assert locate_answer((1, 2, 8, 9), (1, 2, 3)) == TextTokens((1, 2, 8, 9), 2, 4)  # cut: the end mark is not there
     # an answer that begins and ends like the marks around it: nothing is counted twice
-    assert located((1, 2, 3, 3), (1, 2, 3)) == TextTokens((1, 2, 3, 3), 3, 4)
+    assert locate_answer((1, 2, 3, 3), (1, 2, 3)) == TextTokens((1, 2, 3, 3), 3, 4)
 
 
 def test_every_text_is_read_once_and_kept_for_other_runs(folder, tmp_path):

@@ -10,7 +10,7 @@ from steelyard.networks.packing import (
     pack,
     pack_groups,
     process_shares,
-    rounded_up,
+    round_up_size,
 )
 
 rows = st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=8), min_size=1, max_size=5)
@@ -96,11 +96,11 @@ def test_a_prompt_that_fits_is_whole_however_small_the_wanted_pack():
 
 
 def test_sizes_are_few_and_not_much_larger():
-    assert [rounded_up(size) for size in (1, 4, 5, 15, 16, 17, 33, 61, 1000, 1024, 1025)] == [
+    assert [round_up_size(size) for size in (1, 4, 5, 15, 16, 17, 33, 61, 1000, 1024, 1025)] == [
         4, 4, 8, 16, 16, 20, 40, 64, 1024, 1024, 1280,
     ]  # fmt: skip
-    assert all(size <= rounded_up(size) <= 1.25 * size for size in range(16, 5000))
-    assert len({rounded_up(size) for size in range(1024, 4097)}) == 9
+    assert all(size <= round_up_size(size) <= 1.25 * size for size in range(16, 5000))
+    assert len({round_up_size(size) for size in range(1024, 4097)}) == 9
 
 
 def test_filler_stands_behind_all_answers_and_in_no_branch():

@@ -9,10 +9,10 @@ from steelyard.training.checkpoints import (
     BestWeights,
     Checkpoint,
     best_in_memory,
-    forget_checkpoint,
     load_checkpoint,
     put_weights,
     read_stored,
+    remove_checkpoint,
     restore,
     save_checkpoint,
     state_of,
@@ -52,7 +52,7 @@ def test_no_checkpoint_and_a_broken_one(tmp_path):
     (tmp_path / CHECKPOINT_FILE).write_bytes(b"cut off")
     with pytest.raises(FileError, match=r"checkpoint\.pt: not a checkpoint of this version"):
         load_checkpoint(tmp_path)
-    forget_checkpoint(tmp_path)
+    remove_checkpoint(tmp_path)
     assert load_checkpoint(tmp_path) is None
 
 

@@ -7,7 +7,7 @@ from steelyard.core.errors import EvidenceError
 from steelyard.networks.scorer import Scorer
 from steelyard.ranking.pairs import IndexedPair
 from steelyard.training.examples import Example
-from steelyard.training.held_out import check_apart, measure, rewards_of
+from steelyard.training.held_out import check_disjoint, measure, rewards_of
 from strategies import case
 
 
@@ -52,8 +52,8 @@ def test_of_many_groups_the_lowest_are_told():
 
 
 def test_held_out_prompts_that_were_trained_on_are_refused_whatever_their_ids():
-    check_apart([case(text="one")], [case(id="q", text="two")], where="h.jsonl")
+    check_disjoint([case(text="one")], [case(id="q", text="two")], where="h.jsonl")
     with pytest.raises(
         EvidenceError, match=r"h\.jsonl: 1 of 2 held-out prompts are in the training data, the first: 'q'"
     ):
-        check_apart([case(text="one")], [case(id="q", text="one"), case(id="r", text="two")], where="h.jsonl")
+        check_disjoint([case(text="one")], [case(id="q", text="one"), case(id="r", text="two")], where="h.jsonl")

@@ -18,8 +18,8 @@ from steelyard.training.memory import (
     choose_modes,
     decoder_of,
     estimate,
+    format_fit,
     heap_size,
-    in_words,
     least_recompute,
     pass_plan,
 )
@@ -156,4 +156,4 @@ def test_auto_works_out_as_little_again_as_fits(decoder, tokens, memory):
     ],
 )
 def test_the_estimate_in_words(needed, memory, said):
-    assert in_words(needed, memory) == said
+    assert format_fit(needed, memory) == said

@@ -17,7 +17,7 @@ from steelyard.training.config import check_settings
 from steelyard.training.memory import (
     compile_layers,
     set_recompute,
-    without_modes,
+    undo_modes,
 )
 from steelyard.training.optimiser import adapter_of
 from strategies import case
@@ -131,7 +131,7 @@ def num_kept(network, mode):
     set_recompute(network, mode)
     with torch.autograd.graph.saved_tensors_hooks(lambda one: kept.setdefault(id(one), one), lambda one: one):
         packed_models.packed_rewards(network, pack(packed_models.prompts()))
-    without_modes(network)
+    undo_modes(network)
     return sum({one.data_ptr(): one.numel() for one in kept.values()}.values())
 
 
@@ -145,7 +145,7 @@ def test_modes_are_taken_off_again():
     network = training_examples.network()
     set_recompute(network, "layers")
     assert "forward" in vars(network.layers[0])
-    without_modes(network)
+    undo_modes(network)
     assert not [module for module in network.modules() if "forward" in vars(module)]
 
 

@@ -21,26 +21,26 @@ work, who_fails = Path(sys.argv[1]), sys.argv[2]
 distributed._FIRST_ERROR_TIMEOUT = timedelta(seconds=1)
 with process_group() as all:
     print("silent unless first")
-    assert all.total([1.5, 2.0 * all.rank]) == [3.0, 2.0]
-    assert all.most([7, 10 - all.rank]) == [7, 10]
-    assert all.from_first({"rank": all.rank}) == {"rank": 0}
-    assert all.everyone(("rank", all.rank)) == [("rank", 0), ("rank", 1)]
+    assert all.all_sum([1.5, 2.0 * all.rank]) == [3.0, 2.0]
+    assert all.all_max([7, 10 - all.rank]) == [7, 10]
+    assert all.broadcast({"rank": all.rank}) == {"rank": 0}
+    assert all.all_gather(("rank", all.rank)) == [("rank", 0), ("rank", 1)]
     with process_group() as inner:
         assert inner == all
     with shared_folder(work / "out", "test", config={}, inputs={}, force=False, world=all) as result:
         assert not result.is_finished
         result.summary = {"written by": all.rank}
-    all.everyone(None)
+    all.all_gather(None)
     with shared_folder(work / "out", "test", config={}, inputs={}, force=False, world=all) as result:
         assert result.is_finished
     if who_fails == "gone":
         if all.rank == 1:
             os._exit(7)
-        all.everyone(None)
+        all.all_gather(None)
     if who_fails in ("both", str(all.rank)):
         raise EvidenceError("no pair", where="cases.jsonl")
     if who_fails != "none":
-        all.from_first(None)
+        all.broadcast(None)
 assert not distributed.dist.is_initialized()
 print("parted")
 """
@@ -56,10 +56,10 @@ def test_one_process_alone_agrees_with_itself(tmp_path):
     with process_group() as processes:
         assert processes == LOCAL == (0, 1)
         assert (processes.is_first, processes.is_alone) == (True, True)
-        assert processes.total([1.5]) == [1.5]
-        assert processes.most([3]) == [3]
-        assert processes.from_first("a") == "a"
-        assert processes.everyone("a") == ["a"]
+        assert processes.all_sum([1.5]) == [1.5]
+        assert processes.all_max([3]) == [3]
+        assert processes.broadcast("a") == "a"
+        assert processes.all_gather("a") == ["a"]
     with shared_folder(tmp_path / "out", "test", config={}, inputs={}, force=False) as result:
         result.path("a.txt").write_text("a")
     assert json.loads((tmp_path / "out" / "run.json").read_text())["outputs"].keys() == {"a.txt"}

@@ -12,12 +12,12 @@ from steelyard.networks.conversation import Encoded, Rendering, encode
 from steelyard.networks.rendering import marks_of
 
 # Two answers without a common character or byte: the tokens that both rows begin with come before the answer.
-UNLIKE = ("\ue000", "\uf8ff")
-_ENDLESS = 10**9
+PROBE_ANSWERS = ("\ue000", "\uf8ff")
+_NO_LIMIT = 10**9
 """A length limit above any conversation: nothing is cut."""
 # Beginnings of other answers, of several kinds: a tokenizer may merge some of them with the preceding text.
-_UNLIKE = ("a", "Z", "7", ".", '"', "好", "ב", "\ue000")
-_BROKEN = "\ufffd"
+_PROBE_STARTS = ("a", "Z", "7", ".", '"', "好", "ב", "\ue000")
+_REPLACEMENT = "\ufffd"
 """The replacement character, which a decoder writes for bytes that are no whole character."""
 _LONGEST_CHARACTER = 16
 """The most tokens that are joined: a text may itself hold replacement characters, one after another."""
@@ -38,7 +38,7 @@ class AnswerTokens:
 
     def __init__(self, tokenizer: Any, rendering: Rendering, *, with_header: bool) -> None:
         self.tokenizer = tokenizer
-        self.rendering = msgspec.structs.replace(rendering, max_length=_ENDLESS)
+        self.rendering = msgspec.structs.replace(rendering, max_length=_NO_LIMIT)
         self.with_header = with_header
 
     def rows(self, case: Case) -> list[AnswerRow | None]:
@@ -58,7 +58,7 @@ class AnswerTokens:
             shorter = msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, messages=tuple(before)))
             return encode(self.tokenizer, self.rendering, shorter, Response(id="prompt", messages=(last,))).ids
         first, second = (
-            encode(self.tokenizer, self.rendering, case, Response(id="unlike", text=text)).ids for text in UNLIKE
+            encode(self.tokenizer, self.rendering, case, Response(id="unlike", text=text)).ids for text in PROBE_ANSWERS
         )
         return first[: num_shared(first, second)]
 
@@ -177,7 +177,7 @@ def shown_answers(tokenizer: Any, rendering: Rendering, case: Case) -> tuple[Sho
 
 
 def _answer(tokenizer: Any, rendering: Rendering, case: Case, response: Response) -> ShownAnswer:
-    whole = msgspec.structs.replace(rendering, max_length=_ENDLESS)
+    whole = msgspec.structs.replace(rendering, max_length=_NO_LIMIT)
     seen, ids = encode(tokenizer, rendering, case, response), encode(tokenizer, whole, case, response).ids
     num_prompt = _num_prompt(tokenizer, whole, case, response, ids)
     cut = _cut_range(tokenizer, rendering, seen, ids)
@@ -214,7 +214,7 @@ def _num_prompt(tokenizer: Any, rendering: Rendering, case: Case, response: Resp
     """
     text = response.messages[0].content if response.messages else response.text or ""
     begins = {part[:1].encode()[:1] for part in (text, text.lstrip())}
-    others = [other for other in _UNLIKE if other.encode()[:1] not in begins]
+    others = [other for other in _PROBE_STARTS if other.encode()[:1] not in begins]
     rows = (encode(tokenizer, rendering, case, _beginning_with(other, response)).ids for other in others)
     return max(num_shared(ids, row) for row in rows)
 
@@ -234,8 +234,8 @@ def _pieces(tokenizer: Any, ids: Sequence[int], num_prompt: int, cut: range, *, 
     start = 0
     for end in range(1, len(ids) + 1):
         text = _text(tokenizer, ids, start, end)
-        goes_on = end < len(ids) and _BROKEN in _decoded(tokenizer, ids[end : end + 1])
-        if text.endswith(_BROKEN) and goes_on and end - start < _LONGEST_CHARACTER and end not in borders:
+        goes_on = end < len(ids) and _REPLACEMENT in _decoded(tokenizer, ids[end : end + 1])
+        if text.endswith(_REPLACEMENT) and goes_on and end - start < _LONGEST_CHARACTER and end not in borders:
             continue
         for first, last in pairwise(sorted({start, _whole_from(tokenizer, ids, start, end), end})):
             yield Piece(
@@ -250,7 +250,7 @@ def _pieces(tokenizer: Any, ids: Sequence[int], num_prompt: int, cut: range, *, 
 
 def _whole_from(tokenizer: Any, ids: Sequence[int], start: int, end: int) -> int:
     """Return where readable text begins, after the rest of a character that was cut in two; the start if nowhere."""
-    places = (place for place in range(start, end) if _BROKEN not in _text(tokenizer, ids, place, end))
+    places = (place for place in range(start, end) if _REPLACEMENT not in _text(tokenizer, ids, place, end))
     return next(places, start)
 
 
@@ -259,7 +259,7 @@ def _text(tokenizer: Any, ids: Sequence[int], start: int, end: int) -> str:
     # SentencePiece drops the space at the beginning of a decoded text: the preceding token keeps it.
     before = _decoded(tokenizer, ids[max(start - 1, 0) : start])
     together = _decoded(tokenizer, ids[max(start - 1, 0) : end])
-    if _BROKEN not in before and together.startswith(before):
+    if _REPLACEMENT not in before and together.startswith(before):
         return together[len(before) :]
     return _decoded(tokenizer, ids[start:end])
 

@@ -46,15 +46,15 @@ class World(NamedTuple):
         """Whether this is the only process."""
         return self.size == 1
 
-    def total(self, values: Sequence[float]) -> list[float]:
+    def all_sum(self, values: Sequence[float]) -> list[float]:
         """Return the sum of each value over all processes, in float64."""
-        return self._reduced(values, torch.float64, dist.ReduceOp.SUM)
+        return self._all_reduce(values, torch.float64, dist.ReduceOp.SUM)
 
-    def most(self, values: Sequence[int]) -> list[int]:
+    def all_max(self, values: Sequence[int]) -> list[int]:
         """Return the largest of each value over all processes."""
-        return [int(value) for value in self._reduced(values, torch.int64, dist.ReduceOp.MAX)]
+        return [int(value) for value in self._all_reduce(values, torch.int64, dist.ReduceOp.MAX)]
 
-    def from_first(self, value: Value) -> Value:
+    def broadcast(self, value: Value) -> Value:
         """Return the first process's value on every process."""
         if self.is_alone:
             return value
@@ -62,7 +62,7 @@ class World(NamedTuple):
         dist.broadcast_object_list(values, src=0)
         return values[0]
 
-    def everyone(self, value: Value) -> list[Value]:
+    def all_gather(self, value: Value) -> list[Value]:
         """Return the value of each process, in the order of their ranks."""
         if self.is_alone:
             return [value]
@@ -70,7 +70,7 @@ class World(NamedTuple):
         dist.all_gather_object(values, value)
         return values
 
-    def _reduced(self, values: Sequence[float], dtype: torch.dtype, operation: Any) -> list[Any]:
+    def _all_reduce(self, values: Sequence[float], dtype: torch.dtype, operation: Any) -> list[Any]:
         if self.is_alone:
             return list(values)
         # On the CPU, hence through gloo: float64 sums, whatever the device of the network.

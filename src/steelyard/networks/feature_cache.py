@@ -16,7 +16,7 @@ from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork, Row
 from steelyard.networks.scorer import Rows, Scorer
 
 States = Float[Tensor, "token size"]
-_DRAWS = ("dropout", "pdrop", "dropout_prob", "dropout_rate", "jitter_noise")
+_RANDOM_SETTINGS = ("dropout", "pdrop", "dropout_prob", "dropout_rate", "jitter_noise")
 """Endings of decoder settings that draw at random while training."""
 _PART_OF_MEMORY = 4
 """The cache may take a quarter of main memory."""
@@ -120,7 +120,7 @@ def num_constant_layers(scorer: Scorer) -> int:
     if isinstance(network, PolicyNetwork) or not scorer.world.is_alone:
         return 0
     settings = network.classifier.config.get_text_config()
-    is_random = any(value for name, value in settings.to_dict().items() if name.endswith(_DRAWS))
+    is_random = any(value for name, value in settings.to_dict().items() if name.endswith(_RANDOM_SETTINGS))
     # An adapter's dropout is a module, and in no setting of the decoder.
     if is_random or any(isinstance(module, nn.Dropout) and module.p > 0 for module in network.modules()):
         return 0

@@ -33,14 +33,14 @@ Key = tuple[tuple[Message, ...], tuple[Message, ...] | str]
 _NUM_DEFAULT = 5
 
 
-class Reader:
+class StateReader:
     """Reads one text at a time and unpadded: its features depend on no other text."""
 
     def __init__(self, decoder: Any, layers: Sequence[int], poolings: Sequence[Pooling]) -> None:
         self.decoder = decoder
         self.layers = tuple(layers)
         self.poolings = tuple(poolings)
-        self.seen: dict[int, Tensor] = {}
+        self.layer_states: dict[int, Tensor] = {}
         self.depth = decoder.config.get_text_config().num_hidden_layers
         stack = _stack(decoder, self.depth)
         # In place: the layers above the last chosen one would be computed for nothing.
@@ -56,18 +56,18 @@ class Reader:
         rows = []
         for layer in self.layers:
             # The last layer is taken after the final norm, as heads take it; the others before any norm.
-            state = (final if layer == self.depth else self.seen[layer])[0].float()
-            rows += [pooled(state, pooling, start, end) for pooling in self.poolings]
+            state = (final if layer == self.depth else self.layer_states[layer])[0].float()
+            rows += [pool(state, pooling, start, end) for pooling in self.poolings]
         return torch.stack(rows).cpu().numpy()
 
     def _hook(self, layer: int) -> Callable[[nn.Module, Any, Any], None]:
         def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
-            self.seen[layer] = output[0] if isinstance(output, tuple) else output
+            self.layer_states[layer] = output[0] if isinstance(output, tuple) else output
 
         return keep
 
 
-def pooled(state: Float[Tensor, "token hidden"], pooling: Pooling, start: int, end: int) -> Float[Tensor, " hidden"]:
+def pool(state: Float[Tensor, "token hidden"], pooling: Pooling, start: int, end: int) -> Float[Tensor, " hidden"]:
     """Return one vector for a text."""
     if pooling == "last":
         return state[-1]
@@ -83,7 +83,7 @@ def default_layers(depth: int) -> tuple[int, ...]:
     return tuple(sorted({max(1, round(depth * step / steps)) for step in range(2, steps + 1)}))
 
 
-def open_backbone(reading: FeatureSettings) -> Reader:
+def open_backbone(reading: FeatureSettings) -> StateReader:
     """Return a reader of the truncated backbone.
 
     Raises ModelError for a folder without a decoder, ConfigError for layers that it lacks.
@@ -105,7 +105,7 @@ def open_backbone(reading: FeatureSettings) -> Reader:
         raise ConfigError(f"layers={list(layers)}", where="model.layers", allowed=f"1 to {depth}, each once")
     if has_slow_bfloat16(best_device()):
         widen_products(decoder)
-    return Reader(decoder.eval().to(best_device()), layers, reading.poolings)
+    return StateReader(decoder.eval().to(best_device()), layers, reading.poolings)
 
 
 def _stack(decoder: nn.Module, depth: int) -> nn.ModuleList:
@@ -124,12 +124,12 @@ class TextTokens(NamedTuple):
     end: int
 
 
-class Library:
+class FeatureStore:
     """Features of shape (layer x pooling, coordinate) for each text, poolings changing fastest."""
 
     def __init__(self, reading: FeatureSettings) -> None:
         self.reading = reading
-        self.known: dict[Key, NDArray[np.float32]] = {}
+        self.by_key: dict[Key, NDArray[np.float32]] = {}
         self.cut: set[Key] = set()
         self.folder = Path(reading.cache) if reading.cache else Path.home() / ".cache" / "steelyard" / "features"
 
@@ -151,7 +151,7 @@ class Library:
         )
 
     @cached_property
-    def reader(self) -> Reader:
+    def reader(self) -> StateReader:
         """The backbone without the layers above the deepest chosen one; loaded only for texts without features."""
         return open_backbone(self.reading)
 
@@ -182,11 +182,11 @@ class Library:
             (case, response)
             for case in cases
             for response in case.responses
-            if _key(case, response) not in self.known
+            if _key(case, response) not in self.by_key
         ]  # fmt: skip
         if missing:
             self._read(missing)
-        return np.stack([self.known[_key(case, response)] for case in cases for response in case.responses])
+        return np.stack([self.by_key[_key(case, response)] for case in cases for response in case.responses])
 
     def is_cut(self, case: Case, response: Response) -> bool:
         """Return whether a response with computed features is longer than the limit, and was cut there."""
@@ -202,17 +202,17 @@ class Library:
             encoded = encode(self.tokenizer, self.rendering, case, response)
             if encoded.is_over_length:
                 self.cut.add(key)
-            tokens = located(encoded.ids, empty[prompt])
-            place = self._place(tokens)
+            tokens = locate_answer(encoded.ids, empty[prompt])
+            place = self._path(tokens)
             if place.is_file():
-                self.known[key] = np.load(place, allow_pickle=False)
+                self.by_key[key] = np.load(place, allow_pickle=False)
             else:
                 unread.append((key, tokens, place))
         for key, tokens, place in track(unread, "reading texts", len(unread)) if unread else ():
             # Two cases may hold one text, or two texts equal tokens: the second then finds the file of the first.
-            self.known[key] = np.load(place, allow_pickle=False) if place.is_file() else self._made(tokens, place)
+            self.by_key[key] = np.load(place, allow_pickle=False) if place.is_file() else self._compute(tokens, place)
 
-    def _made(self, tokens: TextTokens, place: Path) -> NDArray[np.float32]:
+    def _compute(self, tokens: TextTokens, place: Path) -> NDArray[np.float32]:
         made = self.reader.states(tokens.ids, tokens.start, tokens.end)
         try:
             with atomic_write(place) as file:
@@ -225,7 +225,7 @@ class Library:
             ) from error
         return made
 
-    def _place(self, tokens: TextTokens) -> Path:
+    def _path(self, tokens: TextTokens) -> Path:
         """Return the file of a text's features, whose name is a hash of all that they depend on."""
         reading = self.reading
         parts = (_VERSION, self.backbone_hash, reading.layers, reading.poolings, reading.dtype, *tokens)
@@ -233,7 +233,7 @@ class Library:
         return self.folder / name[:2] / f"{name}.npy"
 
 
-def located(ids: tuple[int, ...], empty: tuple[int, ...]) -> TextTokens:
+def locate_answer(ids: tuple[int, ...], empty: tuple[int, ...]) -> TextTokens:
     """Return the range of the answer: the tokens between those shared with the row of an empty answer.
 
     The range of an empty answer is the last token, which heads read.

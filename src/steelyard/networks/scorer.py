@@ -81,7 +81,7 @@ class Scorer:
                 f"packing is not exact for this model ({self.layout_reason})", do="leave kernel=packed out"
             )
 
-    def on(self, network: Any, *, is_autocast: bool | None = None, world: World | None = None) -> "Scorer":
+    def with_network(self, network: Any, *, is_autocast: bool | None = None, world: World | None = None) -> "Scorer":
         """Return a scorer of another network, precision or world, with the same limits and layout."""
         autocast = self.is_autocast if is_autocast is None else is_autocast
         kernel: Kernel = "packed" if self.is_packed else "padded"
@@ -149,7 +149,7 @@ class Scorer:
         passes = self.passes(share)
         num_runs = len(passes) if self.is_packed else len(self._padded_groups(share))
         # Divided weights are gathered by all processes at once: each runs as many passes as the busiest.
-        num_idle = world.most([num_runs])[0] - num_runs
+        num_idle = world.all_max([num_runs])[0] - num_runs
         with torch.no_grad():
             shown = passes if title is None else track(passes, title, len(passes))
             rewards = [self.forward(rows) for rows in shown]
@@ -158,7 +158,7 @@ class Scorer:
         if world.is_alone:
             return torch.cat(rewards)
         by_prompt = torch.cat(rewards).cpu().split([len(rows) for rows in share]) if rewards else ()
-        shares = world.everyone(list(zip(places, by_prompt, strict=True)))
+        shares = world.all_gather(list(zip(places, by_prompt, strict=True)))
         ordered = sorted((pair for share in shares for pair in share), key=lambda pair: pair[0])
         return torch.cat([scores for _, scores in ordered])
 

@@ -9,13 +9,13 @@ import torch
 
 from steelyard.core.protocols import SelfTest
 from steelyard.core.types import Case, Response
-from steelyard.networks.answer_tokens import UNLIKE, num_shared
+from steelyard.networks.answer_tokens import PROBE_ANSWERS, num_shared
 from steelyard.networks.conversation import Rendering, encode
 from steelyard.networks.reward_network import Side
 from steelyard.networks.scorer import Rows, Scorer
 from steelyard.statistics.tolerance import compare_scores
 
-_ENDLESS = 10**9
+_NO_LIMIT = 10**9
 _FEWEST_WEIGHTS = 256
 _KURTOSIS_OF_NORMAL = 3.0
 
@@ -49,8 +49,10 @@ def beginning_mark(tokenizer: Any, rows: Sequence[ReadRow]) -> SelfTest:
 
 def template_end(tokenizer: Any, rendering: Rendering, case: Case) -> tuple[int, ...]:
     """Return the template's tokens after an answer: the common end of two answers without common bytes."""
-    endless = msgspec.structs.replace(rendering, max_length=_ENDLESS)
-    first, second = (encode(tokenizer, endless, case, Response(id="unlike", text=text)).ids[::-1] for text in UNLIKE)
+    endless = msgspec.structs.replace(rendering, max_length=_NO_LIMIT)
+    first, second = (
+        encode(tokenizer, endless, case, Response(id="unlike", text=text)).ids[::-1] for text in PROBE_ANSWERS
+    )
     return first[: num_shared(first, second)][::-1]
 
 

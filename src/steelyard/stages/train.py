@@ -56,7 +56,7 @@ def train(
             if not result.is_finished:
                 read = read_inputs(cases, held_out, model, config, reference=reference, world=world)
                 _train(result, read, config, world)
-        run = world.from_first(read_run(out, Run[TrainingSummary]) if world.is_first else None)
+        run = world.broadcast(read_run(out, Run[TrainingSummary]) if world.is_first else None)
     assert run is not None, "the first process has it"
     return run
 
@@ -64,10 +64,10 @@ def train(
 def _train(result: Result, inputs: "TrainingInputs", config: Config, world: "World") -> None:
     from steelyard.networks.reward_network import PolicyNetwork
     from steelyard.training.callbacks import run_callbacks
-    from steelyard.training.checkpoints import forget_checkpoint, load_checkpoint
+    from steelyard.training.checkpoints import load_checkpoint, remove_checkpoint
     from steelyard.training.diagnostics import first_tokens
     from steelyard.training.export import export
-    from steelyard.training.held_out import remember_reference
+    from steelyard.training.held_out import store_reference
     from steelyard.training.trainer import Trainer
 
     examples, held_out = inputs.train.examples, inputs.held_out.examples if inputs.held_out else ()
@@ -80,7 +80,7 @@ def _train(result: Result, inputs: "TrainingInputs", config: Config, world: "Wor
     log(f"each answer is a padded row of its own ({reason})" if reason else "a prompt is computed once for all answers")
     if isinstance(inputs.network, PolicyNetwork):
         scored = (*examples, *held_out, *inputs.reference.examples)
-        remember_reference(trainer.scorer, scored, inputs.starts, reference_free=config.reference_free)
+        store_reference(trainer.scorer, scored, inputs.starts, reference_free=config.reference_free)
     if config.preflight and checkpoint is None:
         log(trainer.check())
         log(first_tokens(examples[trainer.plan[0].slots[0].prompt], inputs.tokenizer))
@@ -92,7 +92,7 @@ def _train(result: Result, inputs: "TrainingInputs", config: Config, world: "Wor
         trainer.run(callbacks, start=checkpoint)
     trainer.keep_best()
     export(trainer, inputs, result)
-    forget_checkpoint(result.folder, world=world)
+    remove_checkpoint(result.folder, world=world)
     if world.is_first:
         write_trained_on(result.path(TRAINED_ON_FILE), read_cases(inputs.cases), base=Path(inputs.model))
 
@@ -113,7 +113,7 @@ def read_inputs(
     from steelyard.training.distributed import load_on_first
     from steelyard.training.examples import check_template, make_examples
     from steelyard.training.export import TrainingInputs
-    from steelyard.training.held_out import ReferenceSet, all_answers, answer_starts, check_apart, first_prompts
+    from steelyard.training.held_out import ReferenceSet, all_answers, answer_starts, check_disjoint, first_prompts
     from steelyard.training.optimiser import prepare_network
 
     world = world or LOCAL
@@ -122,7 +122,7 @@ def read_inputs(
     train_cases = list(read_cases(cases))
     held_out_cases = [] if held_out is None else list(read_cases(held_out))
     if not config.allow_overlap:
-        check_apart(train_cases, held_out_cases, where=str(held_out))
+        check_disjoint(train_cases, held_out_cases, where=str(held_out))
     check_template([*train_cases, *held_out_cases], tokenizer, rendering)
     encoded = partial(make_examples, tokenizer=tokenizer, rendering=rendering)
     train_examples = encoded(train_cases, choice=config.pairs, loss=config.loss, where=str(cases))

@@ -13,7 +13,7 @@ from steelyard.core.plugins import build
 from steelyard.io.progress import InterruptedRun, bar, deferred, log
 from steelyard.training.checkpoints import Checkpoint, translate_disk_full
 from steelyard.training.config import Config
-from steelyard.training.diagnostics import STEPS_JUDGED, has_diverged, has_not_begun, usual_loss
+from steelyard.training.diagnostics import STEPS_JUDGED, has_diverged, has_learned_nothing, median_loss
 from steelyard.training.losses import LOSSES
 from steelyard.training.throughput import Pace, peak_of, reached_part
 from steelyard.training.trainer import Callback, StepRecord, Trainer
@@ -102,7 +102,7 @@ class DetectDivergence:
             saved = f"that of step {trainer.saved_step} is kept" if trainer.saved_step else "none was written yet"
             raise ModelError(
                 f"the training has diverged: {steps} losses in a row over {factor:g} times the usual "
-                f"{usual_loss(self._losses, steps):.3f}, the last {record.loss:.3f} at step {record.step} "
+                f"{median_loss(self._losses, steps):.3f}, the last {record.loss:.3f} at step {record.step} "
                 f"(of checkpoints, {saved})",
                 where=str(self._folder),
                 do=f"lower --learning-rate (now {config.learning_rate}) or raise --set warm_up=SHARE, in a new --out; "
@@ -111,7 +111,7 @@ class DetectDivergence:
 
     def _check_start(self, trainer: Trainer) -> None:
         equal, losses = self._equal, self._pair_losses
-        if equal is None or not has_not_begun(losses, len(trainer.plan), equal=equal):
+        if equal is None or not has_learned_nothing(losses, len(trainer.plan), equal=equal):
             return
         log(
             f"after {len(losses):,} of {len(trainer.plan):,} steps a pair costs {median(losses[-STEPS_JUDGED:]):.3f}, "
@@ -174,7 +174,7 @@ class SaveCheckpoint:
         if every:
             return record.step % every == 0
         # Clocks differ, and saving gathers weights from all processes: all follow the first.
-        return trainer.world.from_first(time.monotonic() - self._saved > _SECONDS_BETWEEN_CHECKPOINTS)
+        return trainer.world.broadcast(time.monotonic() - self._saved > _SECONDS_BETWEEN_CHECKPOINTS)
 
 
 class Interrupt:
@@ -187,7 +187,7 @@ class Interrupt:
     def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
         """Raise InterruptedRun after a signal."""
         # Any process may have received it; all stop at the same step.
-        (number,) = trainer.world.most([self._signal_number()])
+        (number,) = trainer.world.all_max([self._signal_number()])
         if number:
             trainer.save(self._folder, record.step)
             log(f"stopped after step {record.step:,} of {len(trainer.plan):,}; a checkpoint is saved")
@@ -228,7 +228,7 @@ def run_callbacks(
             SaveCheckpoint(folder),
             Interrupt(folder, signal_number),
         )
-    (number,) = world.most([signal_number()])
+    (number,) = world.all_max([signal_number()])
     if number:  # the signal came after the last step
         raise InterruptedRun(number)
     log(f"trained at {pace.note()}")

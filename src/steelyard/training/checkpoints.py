@@ -131,10 +131,10 @@ def load_checkpoint(folder: Path, *, world: World = LOCAL) -> Checkpoint | None:
 
     Its tensors stay in the file until the first process needs them.
     """
-    return world.from_first(_read(folder / CHECKPOINT_FILE) if world.is_first else None)
+    return world.broadcast(_read(folder / CHECKPOINT_FILE) if world.is_first else None)
 
 
-def forget_checkpoint(folder: Path, *, world: World = LOCAL) -> None:
+def remove_checkpoint(folder: Path, *, world: World = LOCAL) -> None:
     """Remove the checkpoint of a finished run."""
     if world.is_first:
         (folder / CHECKPOINT_FILE).unlink(missing_ok=True)

@@ -29,7 +29,7 @@ _NEARLY_ZERO = {False: 1e-4, True: 0.05}
 """How far rounding may move the log-probability of a token, in float32 and under autocast in bfloat16."""
 _WINDOW = 100
 STEPS_JUDGED = 10
-"""The last steps that `has_not_begun` judges."""
+"""The last steps that `has_learned_nothing` judges."""
 _SHARE_JUDGED = 4
 _FEWEST_STEPS = 20
 _LEARNED = 0.98
@@ -60,7 +60,7 @@ def check_classifier(scorer: Scorer, slots: Step, examples: Sequence[Example], r
         raise ModelError(f"the loss of equal scores is {equal_loss:.4f}, not {expected:.4f}", do="report this")
     if not torch.isfinite(features).all():
         raise ModelError("the model's last layer is not finite on the first step", do="use --set dtype=float32")
-    _check_apart(features, pairs)
+    _check_distinct(features, pairs)
     fitted = _fitted_loss(features, pairs)
     if fitted > _OVERFITTED * equal_loss:
         raise ModelError(
@@ -99,7 +99,7 @@ def first_tokens(example: Example, tokenizer: Any) -> str:
     return f"the first prompt shares {shared} tokens, its answers have {tails} of their own; the first ends in {ends}"
 
 
-def usual_loss(losses: Sequence[float], num_steps: int) -> float:
+def median_loss(losses: Sequence[float], num_steps: int) -> float:
     """Return the median of the hundred losses before the last ``num_steps``, and at least ln 2, that of equal scores.
 
     Once training loss is near zero, its ratio to the usual loss carries no information.
@@ -115,11 +115,11 @@ def has_diverged(losses: Sequence[float], *, factor: float, num_steps: int) -> b
     """
     if num_steps == 0 or len(losses) < 2 * num_steps:
         return False
-    bound = factor * usual_loss(losses, num_steps)
+    bound = factor * median_loss(losses, num_steps)
     return all(loss > bound for loss in losses[-num_steps:])
 
 
-def has_not_begun(losses: Sequence[float], num_steps: int, *, equal: float) -> bool:
+def has_learned_nothing(losses: Sequence[float], num_steps: int, *, equal: float) -> bool:
     """Return whether the last ten losses are still those of equal scores, once, after a quarter of all steps.
 
     That is after 20 steps at least, so that the rate has risen; a shorter run is judged at its end.
@@ -155,7 +155,7 @@ def unscorable_prompts(scorer: Scorer, slots: Step, examples: Sequence[Example])
 def _features(scorer: Scorer, slots: Step, examples: Sequence[Example]) -> Tensor:
     """Return the head's inputs for each answer of the step, prompt by prompt: shape (answer, hidden), in float64."""
     # Every process computes all rows, since each fits its own head.
-    alone = scorer.on(scorer.network, world=LOCAL)
+    alone = scorer.with_network(scorer.network, world=LOCAL)
     inputs: list[Tensor] = []
     for group in slots_by_prompt(slots):
         rows = rows_of(group, examples)
@@ -164,7 +164,7 @@ def _features(scorer: Scorer, slots: Step, examples: Sequence[Example]) -> Tenso
     return torch.cat(inputs).double().cpu()
 
 
-def _check_apart(features: Tensor, pairs: PairBatch) -> None:
+def _check_distinct(features: Tensor, pairs: PairBatch) -> None:
     distances = (features[pairs.better] - features[pairs.worse]).norm(dim=1)
     # Relative to the size of the states: equal rows differ by rounding between passes.
     number = int((distances <= 1e-9 * features.norm(dim=1).mean()).sum())

@@ -73,9 +73,9 @@ def process_group() -> Iterator[World]:
             yield World(rank, size)
     except (UserError, RuntimeError) as error:
         _log_once(_user_error(error), PrefixStore("steelyard", store), rank)
-        _leave()
+        _leave_group()
         raise SystemExit(2) from error
-    _leave()
+    _leave_group()
 
 
 def _user_error(error: UserError | RuntimeError) -> UserError:
@@ -90,7 +90,7 @@ def _user_error(error: UserError | RuntimeError) -> UserError:
     )
 
 
-def _leave() -> None:
+def _leave_group() -> None:
     """Leave the group, after a moment in which the threads of gloo release the last tensors."""
     # They need Python's lock for that: a thread that still waits for it when Python ends would abort the process.
     time.sleep(_SECONDS_TO_RELEASE)
@@ -131,24 +131,24 @@ def shared_folder(
     """
     if not world.is_first:
         result = Result(folder, RunRequest(stage=stage, config={}, inputs={}))
-        result.is_finished = _received(world)
+        result.is_finished = _receive(world)
         yield result
         return
     is_sent = False
     try:
         with result_folder(folder, stage, config=config, inputs=inputs, force=force) as result:
-            world.from_first(result.is_finished)
+            world.broadcast(result.is_finished)
             is_sent = True
             yield result
     except UserError:
         if not is_sent:
-            world.from_first(None)
+            world.broadcast(None)
         raise
 
 
-def _received(world: World) -> Any:
+def _receive(world: World) -> Any:
     """Return what the first process sends. Raises UserError where it sends nothing, since it was refused."""
-    value = world.from_first(None)
+    value = world.broadcast(None)
     if value is None:
         raise UserError("the first process has ended with an error, and reports it")
     return value
@@ -172,13 +172,13 @@ def shard(network: RewardNetwork, *, dtype: str, world: World) -> RewardNetwork:
     computed = torch.bfloat16 if dtype == "bfloat16" else None
     in_layers = MixedPrecisionPolicy(computed, torch.float32 if computed else None, cast_forward_inputs=False)
     for layer in network.layers:
-        _sum_up(fully_shard(layer, mesh=mesh, mp_policy=in_layers))
+        _reduce_by_sum(fully_shard(layer, mesh=mesh, mp_policy=in_layers))
     ignored = {network.tie} if network.tie is not None else set()
     # A policy gathers its other weights together: its head may be the embedding, and recomputes chunks backwards.
     outside = (network,) if isinstance(network, PolicyNetwork) else (network.backbone, network.head)
     for module in outside:
         # Weights are released after each pass: else an evaluation would leave some that the next step makes stale.
-        _sum_up(fully_shard(module, mesh=mesh, reshard_after_forward=True, ignored_params=ignored))
+        _reduce_by_sum(fully_shard(module, mesh=mesh, reshard_after_forward=True, ignored_params=ignored))
     register_fsdp_forward_method(network, "packed_rewards")
     _divide(weights, network, world)
     return network.to(best_device())
@@ -190,20 +190,20 @@ def load_on_first(load: Callable[[], RewardNetwork], *, world: World) -> RewardN
     Raises UserError in the others where the first is refused.
     """
     if not world.is_first:
-        return _received(world)
+        return _receive(world)
     try:
         network = load()
     except UserError:
-        world.from_first(None)
+        world.broadcast(None)
         raise
-    world.from_first(outline_of(network, world=world))
+    world.broadcast(outline_of(network, world=world))
     return network
 
 
 def _take_weights(network: RewardNetwork) -> dict[str, Tensor]:
     """Return the weights by name, and leave the network without them."""
     weights = {name: weight.data for name, weight in network.named_parameters() if weight is not network.tie}
-    empty = {weight: _empty(weight) for weight in network.parameters() if weight is not network.tie}
+    empty = {weight: _without_data(weight) for weight in network.parameters() if weight is not network.tie}
     _put_weights(empty, network, network)
     return weights
 
@@ -228,7 +228,7 @@ def _put_weights(weights: Mapping[nn.Parameter, nn.Parameter], source: RewardNet
     target.load_state_dict(values, strict=False, assign=True)
 
 
-def _sum_up(module: Any) -> None:
+def _reduce_by_sum(module: Any) -> None:
     """Sum gradients over the processes; the default is their mean."""
     module.set_gradient_divide_factor(1.0)
     module.set_force_sum_reduction_for_comms(True)  # FSDP's default is a reduction that gloo lacks
@@ -241,13 +241,13 @@ def outline_of(network: RewardNetwork, *, world: World) -> RewardNetwork | None:
     """
     if world.is_alone:
         return None
-    copied: dict[int, Any] = {id(weight): _empty(weight) for weight in network.parameters()}
+    copied: dict[int, Any] = {id(weight): _without_data(weight) for weight in network.parameters()}
     if isinstance(network, PolicyNetwork):
         copied[id(network.references)] = network.references
     return copy.deepcopy(network, copied)
 
 
-def _empty(weight: nn.Parameter) -> nn.Parameter:
+def _without_data(weight: nn.Parameter) -> nn.Parameter:
     return nn.Parameter(weight.to("meta"), weight.requires_grad)
 
 
@@ -293,7 +293,7 @@ def clip_gradient(weights: list[nn.Parameter], most: float, *, world: World) -> 
     ]
     # In float64 and summed over processes: every process clips by the same factor.
     square = sum(float(part.double().square().sum()) for part in counted)
-    norm = torch.tensor(world.total([square])[0], dtype=torch.float64).sqrt()
+    norm = torch.tensor(world.all_sum([square])[0], dtype=torch.float64).sqrt()
     factor = min(1.0, most / (norm.item() + _CLIP_EPSILON))
     for part in parts:
         part.mul_(factor)

@@ -42,7 +42,7 @@ from steelyard.training.held_out import (
     rounding_of,
     standardise,
 )
-from steelyard.training.memory import without_modes
+from steelyard.training.memory import undo_modes
 from steelyard.training.optimiser import loss_parameter
 from steelyard.training.trainer import Trainer
 
@@ -92,7 +92,7 @@ def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
     """
     config, world = trainer.config, trainer.world
     network = trainer.gather()
-    without_modes(network)
+    undo_modes(network)
     is_separate = config.save_adapter == "adapter" and world.is_first
     adapter = saved_adapter(network, base=inputs.model, fingerprint=inputs.fingerprint) if is_separate else None
     if config.adapter is not None:
@@ -117,7 +117,7 @@ def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
 
 
 def _measure(trainer: Trainer, network: RewardNetwork, inputs: TrainingInputs) -> _Measured:
-    config, scorer = trainer.config, trainer.scorer.on(network)
+    config, scorer = trainer.config, trainer.scorer.with_network(network)
     rewards: list[Floats] | None = None
     if inputs.held_out is not None:
         is_stored_as_trained = config.dtype == "float32" and config.adapter is None

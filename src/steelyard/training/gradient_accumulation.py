@@ -51,7 +51,7 @@ class Accumulation:
         assert weights.loss > 0, "steps without a pair are left out of the plan"
         chunks = [self._parts(chunk) for chunk in self._chunks(self._share(slots))]
         num_passes = [sum(len(parts) for parts in chunks if len(parts) > 1), sum(map(len, chunks))]
-        num_idle = [most - number for most, number in zip(self.world.most(num_passes), num_passes, strict=True)]
+        num_idle = [most - number for most, number in zip(self.world.all_max(num_passes), num_passes, strict=True)]
         sums = [0.0, 0.0, 0.0]
         derivatives: list[Tensor | None] = []
         for place, parts in enumerate(chunks):
@@ -66,7 +66,7 @@ class Accumulation:
                 self._loss(self._scores(parts[0]), parts[0], weights, sums).backward()
         self._idle(num_idle[1], slots, has_gradient=True)
         self._sum_parameter_gradient()
-        pair_loss, centring, squares = self.world.total(sums)
+        pair_loss, centring, squares = self.world.all_sum(sums)
         sizes = [self.scorer.size(self._rows(group)) for group in slots_by_prompt(slots)]
         return StepLosses(pair_loss, squares, len(inputs.tied), centring, sum(sizes))
 
@@ -163,7 +163,7 @@ class Accumulation:
         tie = self.network.tie
         if tie is not None and not self.world.is_alone:
             gradient = [0.0] if tie.grad is None else tie.grad.tolist()
-            tie.grad = torch.tensor(self.world.total(gradient), dtype=tie.dtype, device=tie.device)
+            tie.grad = torch.tensor(self.world.all_sum(gradient), dtype=tie.dtype, device=tie.device)
 
 
 def objective_of(config: Config) -> Objective:

@@ -69,7 +69,7 @@ def _accuracy(statistics: PromptStatistics, chosen: Booleans) -> GroupAccuracy:
     )
 
 
-def check_apart(train: Sequence[Case], held_out: Sequence[Case], *, where: str) -> None:
+def check_disjoint(train: Sequence[Case], held_out: Sequence[Case], *, where: str) -> None:
     """Raise EvidenceError where a held-out conversation is also in the training data."""
     trained = {case.prompt.messages for case in train}
     shared = [case.prompt.id for case in held_out if case.prompt.messages in trained]
@@ -158,7 +158,7 @@ def rounding_of(scorer: Scorer, reference: ReferenceSet) -> Rounding | None:
     rounded = np.concatenate(rewards_of(scorer, examples))
     network.backbone.float()
     try:
-        exact = np.concatenate(rewards_of(scorer.on(network, is_autocast=False), examples))
+        exact = np.concatenate(rewards_of(scorer.with_network(network, is_autocast=False), examples))
     finally:
         network.backbone.to(torch.bfloat16)  # exact: these values came from bfloat16
     spread = float(exact.std())
@@ -197,7 +197,7 @@ def answer_starts(cases: Iterable[Case], tokenizer: Any, rendering: Rendering) -
     return {row.ids: max(row.start, 1) for row in rows if row is not None and row.start < len(row.ids)}
 
 
-def remember_reference(
+def store_reference(
     scorer: Scorer, examples: Sequence[Example], starts: dict[Row, int], *, reference_free: bool
 ) -> None:
     """Store in a policy where answers begin, and their log-probabilities under its untrained weights.

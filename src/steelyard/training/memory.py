@@ -151,7 +151,7 @@ def least_recompute(decoder: Decoder, passes: PassPlan, memory: int) -> Recomput
     return "layers"
 
 
-def in_words(num_bytes: int, memory: int) -> str:
+def format_fit(num_bytes: int, memory: int) -> str:
     """Return a line such as ``fits: 61 of 139 GiB``; small sizes have a decimal."""
     word = "fits" if fits(num_bytes, memory) else "does not fit"
     sizes = [
@@ -176,13 +176,13 @@ def choose_modes(
     passes = passes._replace(recompute=mode)
     needed = heap_size(estimate(decoder, passes).total, memory)
     parts = {"none": "nothing", "mlp": "norms and feed-forward parts", "layers": "whole layers"}[mode]
-    log(f"memory {in_words(needed, memory)} ({passes.tokens:,} tokens in a pass, {parts} recomputed)")
+    log(f"memory {format_fit(needed, memory)} ({passes.tokens:,} tokens in a pass, {parts} recomputed)")
     if not fits(needed, memory):
         settings = _settings(decoder, passes, config)
         setting = next((name for name, run, plan in settings if fits(estimate(run, plan).total, memory)), None)
         advice = f"--set {setting}" if setting else "train a smaller model, or on more devices"
         if needed > _TOLERANCE * memory:
-            raise ModelError(f"the training {in_words(needed, memory)}", where="memory", do=advice)
+            raise ModelError(f"the training {format_fit(needed, memory)}", where="memory", do=advice)
         log(f"it may run out of memory: {advice} would fit" if setting else f"it may run out of memory: {advice}")
     if config.compile:
         compile_layers(network)
@@ -330,7 +330,7 @@ def _exclude_attention() -> None:
         AttentionInterface.register(name, torch.compiler.disable(registered[name]))
 
 
-def without_modes(network: RewardNetwork) -> None:
+def undo_modes(network: RewardNetwork) -> None:
     """Undo `set_recompute` and `compile_layers`: every module runs the forward of its class."""
     for module in network.modules():
         vars(module).pop("forward", None)

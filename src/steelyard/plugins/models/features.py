@@ -80,9 +80,9 @@ class FeatureModel(CrossFitted[Heads]):
     def __init__(self, config: Config) -> None:
         super().__init__(config.train, config.folds, config.pairs)
         self.config = config
-        from steelyard.networks.features import Library
+        from steelyard.networks.features import FeatureStore
 
-        self.library = Library(config)
+        self.library = FeatureStore(config)
 
     def protocol(self) -> JsonObject:
         """Return the hash of the backbone, its reading of text, the heads, and the hash of the training cases."""
