@@ -21,7 +21,7 @@ def llama3_tokenizer(*, adds_bos=False):
 
 
 def adding_bos(tokenizer):
-    """Return a tokenizer that adds the beginning mark itself, as most do."""
+    """Return a tokenizer that adds the BOS token itself, as most do."""
     from tokenizers.processors import TemplateProcessing
 
     bos = tokenizer.bos_token

@@ -160,7 +160,7 @@ def test_a_head_of_zeros_is_found(tmp_path):
 
 
 def test_a_template_that_doubles_the_beginning_is_stopped(tmp_path):
-    with pytest.raises(ModelError, match="two beginning-of-text marks"):
+    with pytest.raises(ModelError, match="two BOS tokens"):
         self_tested(built(tiny.save_classifier(tmp_path / "model", template=DOUBLED)), CASES, name="doubled")
 
 

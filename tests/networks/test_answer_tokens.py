@@ -173,7 +173,7 @@ def test_what_is_cut_is_what_the_scorer_cuts(path, over_length):
 
 
 def test_a_character_that_is_cut_in_two_is_shown_as_broken_on_both_sides(path):
-    """The beginning mark, and then the last 25 tokens: the seventh emoji from the end loses its first byte or more."""
+    """The BOS token, and then the last 25 tokens: the seventh emoji from the end loses its first byte or more."""
     case = ask("🦄" * 8)
     (found,) = shown(Config(path=path, max_length=25, over_length="left"), case)
     answer = [piece for piece in found.pieces if not piece.is_prompt and not piece.is_special and piece.text != "\n"]

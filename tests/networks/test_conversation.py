@@ -61,7 +61,7 @@ def test_the_ids_are_exactly_what_the_template_gives(template):
 
 def test_a_doubled_beginning_mark_is_refused():
     template = "{{ bos_token }}" + tiny.WITH_BOS
-    with pytest.raises(ModelError, match="two beginning-of-text marks"):
+    with pytest.raises(ModelError, match="two BOS tokens"):
         ids(ask("x"), template=template)
 
 

@@ -69,7 +69,7 @@ def library(folder, cache, **settings):
 def test_the_answer_is_where_the_tokens_differ_from_those_of_an_empty_one():
     assert locate_answer((1, 2, 8, 9, 3), (1, 2, 3)) == TextTokens((1, 2, 8, 9, 3), 2, 4)
     assert locate_answer((1, 2, 3), (1, 2, 3)) == TextTokens((1, 2, 3), 2, 3)
-    assert locate_answer((1, 2, 8, 9), (1, 2, 3)) == TextTokens((1, 2, 8, 9), 2, 4)  # cut: the end mark is not there
+    assert locate_answer((1, 2, 8, 9), (1, 2, 3)) == TextTokens((1, 2, 8, 9), 2, 4)  # cut: the EOS token is not there
     # an answer that begins and ends like the marks around it: nothing is counted twice
     assert locate_answer((1, 2, 3, 3), (1, 2, 3)) == TextTokens((1, 2, 3, 3), 3, 4)
 

@@ -72,7 +72,7 @@ def num_shared(first: Sequence[int], second: Sequence[int]) -> int:
 
 
 def with_published_marks(row: AnswerRow, *, bos: int | None, eos: int) -> AnswerRow:
-    """Return the row with one more beginning mark (or the end mark) and the end mark, as in RewardBench."""
+    """Return the row with one more BOS token (or the EOS token) and the EOS token, as in RewardBench."""
     return AnswerRow((eos if bos is None else bos, *row.ids, eos), row.start + 1)
 
 
@@ -131,12 +131,12 @@ class ShownAnswer(NamedTuple):
 
     @property
     def begins_with_bos(self) -> bool:
-        """Whether the first token is the tokenizer's mark of a beginning."""
+        """Whether the first token is the tokenizer's BOS token."""
         return bool(self.pieces) and self.pieces[0].is_special and self.pieces[0].text == self.bos
 
     @property
     def ends_with_eos(self) -> bool:
-        """Whether the last token that is not cut is the tokenizer's mark of an end."""
+        """Whether the last token that is not cut is the tokenizer's EOS token."""
         last = self._last
         return last is not None and last.is_special and last.text == self.eos
 
@@ -193,7 +193,7 @@ def _answer(tokenizer: Any, rendering: Rendering, case: Case, response: Response
 
 
 def _cut_range(tokenizer: Any, rendering: Rendering, seen: Encoded, ids: Sequence[int]) -> range:
-    """Return the positions that the scorer's cut removes; a cut on the left spares the beginning mark."""
+    """Return the positions that the scorer's cut removes; a cut on the left spares the BOS token."""
     num_cut = len(ids) - len(seen.ids)
     if rendering.over_length == "left":
         start = int(seen.ids[:1] == (tokenizer.bos_token_id,) and ids[0] == tokenizer.bos_token_id)

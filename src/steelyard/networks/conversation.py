@@ -12,7 +12,7 @@ from steelyard.core.types import Case, Message, OverLength, Response
 from steelyard.io.lines import check_readable, check_utf8
 from steelyard.networks.rendering import TODAY, TemplateFailure, Written, hidden, tokenise, write
 
-# Our own plain template, for base models that have none: roles as words, the tokenizer's end-of-text mark at the end.
+# Our own plain template, for base models that have none: roles as words, the tokenizer's EOS token at the end.
 PLAIN_TEMPLATE = (
     "{% for message in messages %}"
     "{% if not loop.first %}\n\n{% endif %}{{ message.role | capitalize }}:\n{{ message.content }}"
@@ -30,7 +30,7 @@ class Rendering(Config, frozen=True):
     """How text becomes tokens: stored with the model, and equal in training, evaluation and serving.
 
     ``special_tokens``: ``template`` adds nothing to the template's text; ``tokenizer`` adds the tokenizer's marks, for
-    templates that write no beginning-of-text mark. ``max_length`` is in tokens.
+    templates that write no BOS token. ``max_length`` is in tokens.
     """
 
     template: str
@@ -94,7 +94,7 @@ def choose_template(tokenizer: Any, choice: str | None, *, model: str) -> str:
 
 
 def choose_special_tokens(tokenizer: Any, template: str) -> Literal["template", "tokenizer"]:
-    """Return ``tokenizer`` only where the tokenizer adds a beginning mark that the template does not write."""
+    """Return ``tokenizer`` only where the tokenizer adds a BOS token that the template does not write."""
     bos = tokenizer.bos_token
     # Tried and not looked up: many fast tokenizers add the mark in their post-processor, without a setting.
     adds_bos = bool(bos) and tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]
@@ -129,7 +129,7 @@ def choose_rendering(
 
 
 def complete_template(tokenizer: Any, template: str, *, strip: bool) -> str:
-    """Return a template that writes the whole text: with the beginning mark that the tokenizer would add, and stripped.
+    """Return a template that writes the whole text: with the BOS token that the tokenizer would add, and stripped.
 
     Any program that applies it, without further marks or stripping, then gets the token ids of training.
     """
@@ -170,7 +170,7 @@ def render(tokenizer: Any, rendering: Rendering, case: Case, response: Response)
 def encode(tokenizer: Any, rendering: Rendering, case: Case, response: Response) -> Encoded:
     """Return the token ids of one answer to the case's prompt. Neither the case nor its messages are changed.
 
-    Raises ModelError when the template refuses the roles, changes or drops a text, or doubles the beginning mark.
+    Raises ModelError when the template refuses the roles, changes or drops a text, or doubles the BOS token.
     """
     written = render(tokenizer, rendering, case, response)
     add = rendering.special_tokens == "tokenizer"
@@ -183,7 +183,7 @@ def encode(tokenizer: Any, rendering: Rendering, case: Case, response: Response)
         raise ModelError("the conversation has no tokens", where=case.prompt.id, do="name another: --chat-template")
     if bos is not None and ids[:2] == [bos, bos]:
         raise ModelError(
-            "two beginning-of-text marks", where=case.prompt.id, do="name one that writes it once: --chat-template FILE"
+            "two BOS tokens", where=case.prompt.id, do="name one that writes it once: --chat-template FILE"
         )
     return Encoded(_cut(ids, rendering, bos), len(ids), is_repaired)
 
@@ -203,7 +203,7 @@ class Encoder(Protocol):
     """Turns cases into rows of token ids for one network."""
 
     def encode(self, case: Case) -> Sequence[EncodedAnswer]:
-        """Return one entry a response. Raises EvidenceError for an answer over the limit where that is refused."""
+        """Return one entry per response. Raises EvidenceError for an answer over the limit where that is refused."""
         ...
 
     def check(self, rows: Sequence[tuple[int, ...]]) -> None:
@@ -221,7 +221,7 @@ class ConversationEncoder:
         self._where = where
 
     def encode(self, case: Case) -> list[EncodedAnswer]:
-        """Return one entry a response, `TOO_LONG` over the limit unless the rendering cuts."""
+        """Return one entry per response, `TOO_LONG` over the limit unless the rendering cuts."""
         answers = [encode(self._tokenizer, self._rendering, case, response) for response in case.responses]
         check_length(answers, self._rendering, case)
         reason = None if self._rendering.cuts else TOO_LONG
@@ -274,7 +274,7 @@ def _cut(ids: list[int], rendering: Rendering, bos: int | None) -> tuple[int, ..
     if len(ids) <= limit:
         return tuple(ids)
     if rendering.over_length == "left":
-        # A cut on the left keeps the beginning mark, with which every row of training begins.
+        # A cut on the left keeps the BOS token, with which every row of training begins.
         head = ids[:1] if bos is not None and ids[0] == bos else []
         return tuple(head + ids[len(ids) - limit + len(head) :])
     return tuple(ids[:limit])

@@ -70,7 +70,7 @@ def layout_of(packed: Pack, device: torch.device) -> PackLayout:
 
 
 def attend(query: Heads, key: Heads, value: Heads, layout: PackLayout, rule: AttentionRule) -> Heads:
-    """Return the attention output. Keys may have fewer heads than queries; the last layer has a query an answer."""
+    """Return the attention output. Keys may have fewer heads than queries; the last layer has one query per answer."""
     if _is_widened(value, layout):
         with torch.autocast("cpu", enabled=False):
             wide = ragged_attention(query.float(), key.float(), value.float(), layout, rule)

@@ -61,7 +61,7 @@ class HeadedNetwork(nn.Module):
         self.eval()
 
     def forward(self, ids: Int[Tensor, "row token"], attended: Bool[Tensor, "row token"]) -> Float[Tensor, " row"]:
-        """Return one reward a row of a padded batch; the head computes in float32."""
+        """Return one reward per row of a padded batch; the head computes in float32."""
         hidden = attended_states(self.backbone, ids, attended)
         starts = attended.int().argmax(1).tolist()
         rows = attended_rows(ids, attended)
@@ -88,7 +88,7 @@ class PolicyPair(nn.Module):
         self.eval()
 
     def forward(self, ids: Int[Tensor, "row token"], attended: Bool[Tensor, "row token"]) -> Float[Tensor, " row"]:
-        """Return one implied reward a row."""
+        """Return one implied reward per row."""
         counts = [len(row) - self.starts[row] for row in attended_rows(ids, attended)]
         rewards = self._reduced(self.policy, ids, attended, counts)
         if self.reference is not None:
@@ -143,7 +143,7 @@ class HeadedModel:
         self.scorer = Scorer(self.network, encoder=self, limits=limits, kernel="padded")
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
-        """Return one Scores a case, in order."""
+        """Return one Scores per case, in order."""
         yield from self.scorer.score(cases)
 
     def protocol(self) -> JsonObject:
@@ -152,7 +152,7 @@ class HeadedModel:
         return rendering | {"family": self.family.name} | dict(self.family.protocol)
 
     def self_tests(self, cases: Sequence[Case]) -> Iterator[SelfTest]:
-        """Test the beginning mark, the last token, the head, and both sides of padding."""
+        """Test the BOS token, the last token, the head, and both sides of padding."""
         answers = [answer for case in cases for answer in self._answers(case)]
         rows = tuple(answer.row for answer in answers if answer.unscored is None and not answer.is_over_length)
         self.check(rows)
@@ -181,7 +181,7 @@ class HeadedModel:
         return self.rendering.over_length
 
     def encode(self, case: Case) -> list[EncodedAnswer]:
-        """Return one entry a response. Raises EvidenceError for an answer over the limit where that is refused."""
+        """Return one entry per response. Raises EvidenceError for an answer over the limit where that is refused."""
         encoded = [encode(self.tokenizer, self.rendering, case, response) for response in case.responses]
         check_length(encoded, self.rendering, case)
         return [self._answer(answer) for answer in encoded]

@@ -57,7 +57,7 @@ class RewardNetwork(nn.Module):
         return packing_obstacle(self.classifier.config.get_text_config())
 
     def forward(self, ids: Int[Tensor, "row token"], attended: Bool[Tensor, "row token"]) -> Float[Tensor, " row"]:
-        """Return one reward a row, in the head's number type: the raw logit at the row's last attended token.
+        """Return one reward per row, in the head's number type: the raw logit at the row's last attended token.
 
         Positions count attended tokens only, so that the side of the padding changes nothing.
         """
@@ -70,7 +70,7 @@ class RewardNetwork(nn.Module):
             return self.head(pooled.to(self.head.weight.dtype))[:, 0]
 
     def packed_rewards(self, prompts: Sequence[Sequence[Row]], *, is_pruned: bool = True) -> Float[Tensor, " answer"]:
-        """Return one reward an answer, prompt by prompt, with the shared tokens of each prompt computed once."""
+        """Return one reward per answer, prompt by prompt, with the shared tokens of each prompt computed once."""
         return packed_rewards(self.backbone, self.head, pack(prompts), is_pruned=is_pruned)
 
 
@@ -99,13 +99,13 @@ class PolicyNetwork(RewardNetwork):
         self.references: dict[Row, AnswerReference] = {}
 
     def forward(self, ids: Int[Tensor, "row token"], attended: Bool[Tensor, "row token"]) -> Float[Tensor, " row"]:
-        """Return one implied reward a row of a padded batch; positions count attended tokens only."""
+        """Return one implied reward per row of a padded batch; positions count attended tokens only."""
         hidden = attended_states(self.backbone, ids, attended)
         places = [np.flatnonzero(there.cpu().numpy()) + index * ids.shape[1] for index, there in enumerate(attended)]
         return self._rewards(hidden.flatten(0, 1), attended_rows(ids, attended), places)
 
     def packed_rewards(self, prompts: Sequence[Sequence[Row]], *, is_pruned: bool = False) -> Float[Tensor, " answer"]:
-        """Return one implied reward an answer, prompt by prompt. Every token is scored, so that nothing is pruned."""
+        """Return one implied reward per answer, prompt by prompt. Every token is scored, so that nothing is pruned."""
         packed = pack(prompts)
         layout = layout_of(packed, self.head.weight.device)
         hidden = packed_states(self.backbone, packed, layout, is_pruned=False)

@@ -202,7 +202,7 @@ class Scorer:
             self.network.train(was_training)
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
-        """Return one Scores a case, in order. Raises what encoding and checking the cases raise."""
+        """Return one Scores per case, in order. Raises what encoding and checking the cases raise."""
         encoder = self.encoder
         assert encoder is not None, "a scorer of cases has an encoder"
         heap = Heap()

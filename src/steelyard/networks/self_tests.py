@@ -1,4 +1,4 @@
-"""Self-tests of models with tokens and a head: beginning mark, last token, head, padding and packing."""
+"""Self-tests of models with tokens and a head: BOS token, last token, head, padding and packing."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
@@ -28,10 +28,10 @@ class ReadRow(NamedTuple):
 
 
 def beginning_mark(tokenizer: Any, rows: Sequence[ReadRow]) -> SelfTest:
-    """Test that each row begins with one beginning mark, or with none where the tokenizer adds none."""
+    """Test that each row begins with one BOS token, or with none where the tokenizer adds none."""
     name, bos = "beginning_mark", tokenizer.bos_token_id
     if bos is None:
-        return SelfTest(name=name, state="not applicable", remark="the tokenizer has no beginning-of-text mark")
+        return SelfTest(name=name, state="not applicable", remark="the tokenizer has no BOS token")
     counts = sorted({len(list(takewhile(lambda token: token == bos, row.ids))) for row in rows})
     figures = {"mark": tokenizer.bos_token, "num_at_start": counts}
     is_added = tokenizer("a").input_ids[:1] == [bos]
@@ -42,7 +42,7 @@ def beginning_mark(tokenizer: Any, rows: Sequence[ReadRow]) -> SelfTest:
         return SelfTest(name=name, state="passed", figures=figures)
     return SelfTest(
         name=name, state="failed", figures=figures,
-        remark=f"conversations begin with {' or '.join(map(str, counts))} beginning-of-text marks, not with one",
+        remark=f"conversations begin with {' or '.join(map(str, counts))} BOS tokens, not with one",
         do="let either the template or the tokenizer write the mark; --chat-template FILE names another template",
     )  # fmt: skip
 
@@ -137,7 +137,7 @@ def same_by(name: str, first: Sequence[float], second: Sequence[float], *, dtype
 
 
 def text_tests(tokenizer: Any, rendering: Rendering, prompts: Sequence[Rows], case: Case) -> Iterator[SelfTest]:
-    """Test the beginning mark and the last token of rows that a head reads at their ends."""
+    """Test the BOS token and the last token of rows that a head reads at their ends."""
     rows = [ReadRow(row, len(row) - 1) for rows in prompts for row in rows]
     yield beginning_mark(tokenizer, rows)
     yield last_token(tokenizer, rows, template_end(tokenizer, rendering, case))
@@ -150,11 +150,11 @@ def padding_test(scorer: Scorer, prompts: Sequence[Rows], *, dtype: str) -> Self
 
 
 def packing_test(scorer: Scorer, prompts: Sequence[Rows], *, dtype: str) -> SelfTest:
-    """Test that packed prompts and one row an answer give the same rewards, where packing is used."""
+    """Test that packed prompts and one row per answer give the same rewards, where packing is used."""
     if not scorer.is_packed:
-        return SelfTest(name="packing", state="not applicable", remark="one row an answer is computed")
+        return SelfTest(name="packing", state="not applicable", remark="one row per answer is computed")
     packed, rows = scorer.rewards(prompts).tolist(), _padded(scorer, "right").rewards(prompts).tolist()
-    return same_by("packing", packed, rows, dtype=dtype, ways="packed prompts and one row an answer")
+    return same_by("packing", packed, rows, dtype=dtype, ways="packed prompts and one row per answer")
 
 
 def _padded(scorer: Scorer, side: Side) -> Scorer:

@@ -15,7 +15,7 @@ from steelyard.io.run_folder import Result, run_stage
 
 _END, _PAD = "<|endoftext|>", "<|pad|>"
 _ROLES = ("system", "user", "assistant")
-# Each turn is its role's mark, its text, and the end mark: 2 tokens of frame per turn.
+# Each turn is its role's mark, its text, and the EOS token: 2 tokens of frame per turn.
 TEMPLATE = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}" + _END + "{% endfor %}"
 
 

@@ -46,7 +46,7 @@ def plan_steps(examples: Sequence[Example], config: Config) -> tuple[PlannedStep
     tokens = [num_packed_tokens(example.rows) for example in examples] if config.batching == "packed" else []
     steps: list[PlannedStep] = []
     for epoch in range(config.epochs):
-        # One generator an epoch: more epochs do not change the order of the earlier ones.
+        # One generator per epoch: more epochs do not change the order of the earlier ones.
         rng = generator(config.seed, "order", epoch)
         if config.batching == "whole":
             assert config.prompts_per_step is not None, "set by with_defaults"

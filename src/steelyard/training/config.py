@@ -75,7 +75,7 @@ class Config(BaseConfig, frozen=True):
     tokens_per_step: int = 16_384
     """The size of a step in tokens with batching=packed."""
     kernel: Literal["packed", "padded"] | None = None
-    """packed computes a prompt once for all its answers, padded one row an answer. Default: packed where exact."""
+    """packed computes a prompt once for all its answers, padded one row per answer. Default: packed where exact."""
     slots: int = 16
     """The size of a step in answers with batching=greedy."""
     pairs: PairChoice | None = None

@@ -1,4 +1,4 @@
-"""Speed of a training: pairs and tokens a second, model FLOPs utilisation (MFU), and the time left.
+"""Speed of a training: pairs and tokens per second, model FLOPs utilisation (MFU), and the time left.
 
 MFU gives no credit for padding, repeated prompts or recomputation.
 """
@@ -69,13 +69,13 @@ _PEAKS = {
     "L40S": 362e12,
     "L4": 121e12,
 }
-"""Dense bfloat16 operations a second, by a part of the device's name; more specific names come first."""
+"""Dense bfloat16 operations per second, by a part of the device's name; more specific names come first."""
 _MATRIX_SIZE = {"cpu": 512, "cuda": 4096}
 _NUM_PRODUCTS = 5
 
 
 class Peak(NamedTuple):
-    """Operations a second, and whether they were measured here rather than taken from a data sheet."""
+    """Operations per second, and whether they were measured here rather than taken from a data sheet."""
 
     flops: float
     is_measured: bool
@@ -139,7 +139,7 @@ class Pace:
         self._flops += sum(training_flops(rows_of(group, self._examples), self._shape) for group in groups)
 
     def figures(self) -> dict[str, float]:
-        """Return pairs and tokens a second, MFU as a share, and the seconds that the remaining steps will take."""
+        """Return pairs and tokens per second, MFU as a share, and the seconds that the remaining steps will take."""
         seconds = max(self._seconds, 1e-9)
         return {
             "pairs_per_second": self._num_pairs / seconds,

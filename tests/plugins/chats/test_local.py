@@ -51,7 +51,7 @@ def test_a_reply_that_does_not_end_is_cut_off(folder):
 
 def test_a_reply_that_ends_is_whole(folder):
     own = chat(folder)
-    # Whatever the random weights say first is made an end mark: then the reply ends there.
+    # Whatever the random weights say first is made an EOS token: then the reply ends there.
     own.ends.add(int(own._first_logs([own._encoded(request())])[0].argmax()))
     (reply,) = own.ask([request(max_tokens=5)])
     assert (reply.failure, reply.reply_tokens) == (None, 1)

@@ -128,7 +128,7 @@ def test_answers_that_cannot_be_scored_say_why(folders):
         responses=(Response(id="t", messages=turns), Response(id="e", text=""), Response(id="x", text="x")),
     )
     (line,) = build("models", "implicit", {"path": folders[0]}).score([one])
-    assert line.unscored == {"t": "turns"}  # an empty answer still has its end mark
+    assert line.unscored == {"t": "turns"}  # an empty answer still has its EOS token
     (bare,) = build("models", "implicit", {"path": folders[0], "chat_template": bare_template(folders)}).score([one])
     assert bare.unscored == {"t": "turns", "e": "empty"}
 

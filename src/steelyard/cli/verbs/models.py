@@ -100,7 +100,7 @@ SCORE = StageVerb(
     """Score every response of a case file with a reward model.
 
     OUT/scores.jsonl has one line for each case: the score of each response id, or null and the reason. Before it
-    scores, a model is tested on a few of the cases: batches, packing, beginning mark, last token, head, length.
+    scores, a model is tested on a few of the cases: batches, packing, BOS token, last token, head, length.
 
     Example: `steelyard score cases.jsonl --model my-model --out scored`
     """,
@@ -258,7 +258,7 @@ EVALUATE = StageVerb(
 
     A pair is right when the better response has the strictly greater score; a prompt is an exact match when all of its
     pairs are right. The headline is the mean over the top categories; intervals are over prompts. Before it
-    scores, a model is tested on a few of the cases: batches, packing, beginning mark, last token, head, length.
+    scores, a model is tested on a few of the cases: batches, packing, BOS token, last token, head, length.
 
     Example: `steelyard evaluate --bench test.jsonl --model my-model --out result`
 

@@ -127,7 +127,7 @@ class Local:
             return logits[:, -1].float().log_softmax(dim=-1)
 
     def _written(self, rows: Sequence[list[int]], longest: int) -> list[list[int]]:
-        """Return the tokens that the model generates after each row, up to its first end mark."""
+        """Return the tokens that the model generates after each row, up to its first EOS token."""
         import torch
         from transformers import GenerationConfig
 
@@ -167,12 +167,12 @@ def _up_to_end(row: list[int], ends: set[int]) -> list[int]:
 
 
 def _end_ids(model: Any, tokenizer: Any) -> set[int]:
-    """Return the end marks of the model and the tokenizer. Raises ModelError where there is none."""
+    """Return the EOS tokens of the model and the tokenizer. Raises ModelError where there is none."""
     configured = model.generation_config.eos_token_id
     marks = [tokenizer.eos_token_id, *(configured if isinstance(configured, list) else [configured])]
     ends: set[int] = {mark for mark in marks if mark is not None}
     if not ends:
-        raise ModelError("has no end mark: its replies would never end", where=tokenizer.name_or_path)
+        raise ModelError("has no EOS token: its replies would never end", where=tokenizer.name_or_path)
     return ends
 
 

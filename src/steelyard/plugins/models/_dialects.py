@@ -1,6 +1,6 @@
 """Dialects of reward servers: the body of a question about some answers, and the numbers in its reply.
 
-Every reader returns one list of numbers an item, in the order of the items, or raises Malformed. None picks a number
+Every reader returns one list of numbers per item, in the order of the items, or raises Malformed. None picks a number
 where there are several, and none changes one.
 """
 

@@ -95,7 +95,7 @@ class Classifier:
         return protocol | {"kernel": self.scorer.layout} | differing
 
     def self_tests(self, cases: Sequence[Case]) -> Iterator[SelfTest]:
-        """Test the beginning mark, the last token, the head, both sides of padding, and packing where it is used."""
+        """Test the BOS token, the last token, the head, both sides of padding, and packing where it is used."""
         from steelyard.networks.self_tests import packing_test, padding_test, text_tests, trained_head
 
         encoder = self.scorer.encoder

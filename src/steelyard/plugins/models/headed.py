@@ -37,7 +37,7 @@ class CheemsrmConfig(DecoderConfig, frozen=True):
     strip: bool = True
     """Whether white space at the end of the text is removed."""
     as_published: bool = False
-    """Also write the beginning mark twice where the official code does: when both template and tokenizer write it."""
+    """Also write the BOS token twice where the official code does: when both template and tokenizer write it."""
 
 
 class EurusConfig(DecoderConfig, frozen=True):
@@ -178,7 +178,7 @@ def _cheemsrm(config: CheemsrmConfig) -> "HeadedModel":
     ``cheems/eval/rm_predictor.py`` of AlignRM/CheemsRM.
 
     Differs from: the published code, whose head computes in bfloat16, so that unequal rewards tie; which writes the
-    beginning mark twice (``as_published`` keeps that); and which replaces ids beyond the vocabulary by padding.
+    BOS token twice (``as_published`` keeps that); and which replaces ids beyond the vocabulary by padding.
     """
     return _model(
         config,
@@ -191,7 +191,7 @@ def _cheemsrm(config: CheemsrmConfig) -> "HeadedModel":
 
 
 def _second_mark(tokenizer: Any, rendering: "Rendering") -> tuple[int, ...]:
-    """Return the beginning mark that the published code writes once more: the tokenizer's, before the template's."""
+    """Return the BOS token that the published code writes once more: the tokenizer's, before the template's."""
     bos = tokenizer.bos_token_id
     if bos is None or rendering.special_tokens != "template":
         return ()

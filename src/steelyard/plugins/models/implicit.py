@@ -38,7 +38,7 @@ class Config(BaseConfig, frozen=True):
     """The factor of the reward, as in the DPO loss; it changes no order."""
     protocol: Literal["template", "rewardbench"] = "template"
     """template: an answer's tokens are its text with the marks that the template puts behind it. rewardbench: one more
-    beginning mark in front, the end mark behind, the template's words between prompt and answer counted as answer, and
+    BOS token in front, the EOS token behind, the template's words between prompt and answer counted as answer, and
     over-long text cut, the prompt to its last 128 tokens and then the answer."""
     chat_template: str | None = None
     """A built-in template (plain) or a Jinja file. Default: the model's own."""
@@ -79,7 +79,7 @@ class Implicit:
         self.reduction = config.reduction or trained or ("norm" if reference is None else "sum")
         _check_manifest(manifest, config, self.reduction)
         if self.is_published and self.tokenizer.eos_token_id is None:
-            raise ModelError("its tokenizer has no end mark", where=config.path, do="leave protocol at 'template'")
+            raise ModelError("its tokenizer has no EOS token", where=config.path, do="leave protocol at 'template'")
         pair = PolicyPair(policy, reference, reduction=self.reduction, beta=config.beta)
         self.network = pair.to(best_device())
         limits = Limits(config.tokens_per_forward, config.batch_size, "left")
@@ -104,7 +104,7 @@ class Implicit:
         }
 
     def self_tests(self, cases: Sequence[Case]) -> Iterator[SelfTest]:
-        """Test the beginning mark, that the end of the template is scored, and that policy and reference differ."""
+        """Test the BOS token, that the end of the template is scored, and that policy and reference differ."""
         from steelyard.networks.self_tests import text_tests
 
         answers = [self._answer(row) for case in cases for row in self.answers.rows(case)]

@@ -44,7 +44,7 @@ class FittedNgrams(NamedTuple):
     weights: Any
 
     def score(self, texts: Sequence[str]) -> list[float]:
-        """Return one score a text, in order."""
+        """Return one score per text, in order."""
         return (self.features.transform(texts) @ self.weights).tolist()
 
 

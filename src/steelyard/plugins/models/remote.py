@@ -160,7 +160,7 @@ class Renderer:
         return self._with_one_mark(text.rstrip() if self.rendering.strip else text)
 
     def _with_one_mark(self, text: str) -> str:
-        """Return the text for which the server's tokens have one beginning mark: the template's or the tokenizer's."""
+        """Return the text for which the server's tokens have one BOS token: the template's or the tokenizer's."""
         bos = self.tokenizer.bos_token
         adds_bos = bool(bos) and self.tokenizer("a").input_ids[:1] == [self.tokenizer.bos_token_id]
         assert self.rendering is not None
