@@ -63,7 +63,7 @@ def test_what_cannot_be_a_reward_model_is_refused(tmp_path):
 
 def test_an_id_beyond_the_vocabulary_is_refused(network):
     check_rows(ROWS, network, where="m")
-    with pytest.raises(ModelError, match="m: token id 400, but the model knows ids below 400"):
+    with pytest.raises(ModelError, match=r"m: token id 400, and the model has 400 embeddings.*ids below 400"):
         check_rows([[1, 400]], network, where="m")
 
 
@@ -75,7 +75,9 @@ def test_a_row_longer_than_a_table_of_positions_is_refused():
     )
     model = RewardNetwork(GPT2ForSequenceClassification(settings))
     check_rows([[1] * 64], model, where="m")
-    with pytest.raises(ModelError, match="m: a conversation of 65 tokens, but the model knows 64 positions"):
+    with pytest.raises(
+        ModelError, match="m: a conversation has 65 tokens, and the model has embeddings for 64 positions"
+    ):
         check_rows([[1] * 65], model, where="m")
 
 

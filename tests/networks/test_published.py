@@ -69,7 +69,7 @@ def test_an_answer_over_the_limit_is_cut_only_by_name(tmp_path):
 
 def test_an_id_without_an_embedding_is_refused(tmp_path):
     folder = tiny_families.save_internlm2_reward(tmp_path, reward_token_id=5000)
-    with pytest.raises(ModelError, match="token id 5000, but the model knows ids below 420"):
+    with pytest.raises(ModelError, match=r"token id 5000, and the model has 420 embeddings"):
         list(build("models", "internlm2_reward", {"path": folder}).score(many(1)))
 
 

@@ -109,7 +109,7 @@ def test_a_training_that_diverges_stops_and_keeps_the_checkpoint_before(tmp_path
     config = Config(prompts_per_step=6, learning_rate=5e-6, checkpoint_every=4, divergence_steps=3)
     trainer, detect = watched(config, 9), DetectDivergence(tmp_path)
     follow(detect, trainer, [0.7, 0.6, 0.7, 0.7, 9.0, 9.0], save=SaveCheckpoint(tmp_path))
-    message = r"diverged: 3 losses in a row over 3 times the usual 0\.7.*step 4 is kept"
+    message = r"diverged: 3 losses in a row over 3 times the earlier median 0\.7.*step 4 is kept"
     with pytest.raises(ModelError, match=message) as caught:
         follow(detect, trainer, [9.5], 7)
     assert "the last 9.500 at step 7" in caught.value.problem

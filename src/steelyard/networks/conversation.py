@@ -180,7 +180,9 @@ def encode(tokenizer: Any, rendering: Rendering, case: Case, response: Response)
         raise ModelError(error.problem, where=f"{error.where}, prompt {case.prompt.id}", do=error.do) from error
     bos = tokenizer.bos_token_id
     if not ids:
-        raise ModelError("the conversation has no tokens", where=case.prompt.id, do="name another: --chat-template")
+        raise ModelError(
+            "the conversation has no tokens", where=case.prompt.id, do="name another template: --chat-template"
+        )
     if bos is not None and ids[:2] == [bos, bos]:
         raise ModelError(
             "two BOS tokens", where=case.prompt.id, do="name one that writes it once: --chat-template FILE"

@@ -132,18 +132,25 @@ def initialise_head(network: RewardNetwork, *, seed: int) -> None:
 
 
 def check_rows(rows: Sequence[Sequence[int]], network: RewardNetwork, *, where: str) -> None:
-    """Raise ModelError for a token id or a position that the model has no embedding for.
-
-    Such an id means that tokenizer and weights belong to different models.
-    """
-    size = network.classifier.get_input_embeddings().num_embeddings
-    largest = max((max(row) for row in rows if row), default=0)
-    if largest >= size:
-        raise ModelError(f"token id {largest}, but the model knows ids below {size}", where=where)
+    """Raise ModelError for a token id or a position that the model has no embedding for."""
+    check_token_ids(rows, network.classifier, where=where)
     longest, limit = max(map(len, rows), default=0), _num_learned_positions(network)
     if limit is not None and longest > limit:
-        problem = f"a conversation of {longest} tokens, but the model knows {limit} positions"
+        problem = f"a conversation has {longest:,} tokens, and the model has embeddings for {limit:,} positions"
         raise ModelError(problem, where=where, do=f"use --max-length {limit}")
+
+
+def check_token_ids(rows: Sequence[Sequence[int]], model: Any, *, where: str) -> None:
+    """Raise ModelError for a token id without an embedding: tokenizer and weights belong to different models."""
+    size = model.get_input_embeddings().num_embeddings
+    largest = max((max(row) for row in rows if row), default=0)
+    if largest >= size:
+        raise ModelError(
+            f"token id {largest}, and the model has {size} embeddings: tokenizer and weights do not belong together",
+            where=where,
+            allowed=f"ids below {size}",
+            do="put the model's own tokenizer into its folder",
+        )
 
 
 def _num_learned_positions(network: RewardNetwork) -> int | None:

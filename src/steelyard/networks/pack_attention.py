@@ -54,7 +54,10 @@ class PackLayout(NamedTuple):
 
 
 def layout_of(packed: Pack, device: torch.device) -> PackLayout:
-    """Return the prompt, the answer (0 for shared tokens) and the position of every token; shapes (token,)."""
+    """Return the layout of a pack on a device.
+
+    ``places`` has the prompt, the answer (from 1; 0 for shared tokens) and the position of each token: shapes (token,).
+    """
     pieces = [piece for branch in packed.branches for piece in (branch.num_shared, *branch.tails)]
     prompts = [place for place, branch in enumerate(packed.branches) for _ in (0, *branch.tails)]
     answers = [answer for branch in packed.branches for answer in range(len(branch.tails) + 1)]

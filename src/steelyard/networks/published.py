@@ -10,11 +10,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from steelyard.core.checks import TOO_LONG
-from steelyard.core.errors import ModelError
 from steelyard.core.protocols import SelfTest
 from steelyard.core.types import Case, JsonObject, OverLength, Scores
 from steelyard.networks.conversation import Encoded, EncodedAnswer, Rendering, check_length, encode
 from steelyard.networks.devices import best_device
+from steelyard.networks.loading import check_token_ids
 from steelyard.networks.reward_network import Row, attended_rows, attended_states
 from steelyard.networks.scorer import Limits, Scorer
 from steelyard.networks.self_tests import (
@@ -153,7 +153,8 @@ class HeadedModel:
 
     def self_tests(self, cases: Sequence[Case]) -> Iterator[SelfTest]:
         """Test the BOS token, the last token, the head, and both sides of padding."""
-        answers = [answer for case in cases for answer in self._answers(case)]
+        encoded = [encode(self.tokenizer, self.rendering, case, answer) for case in cases for answer in case.responses]
+        answers = [self._answer(answer) for answer in encoded]
         rows = tuple(answer.row for answer in answers if answer.unscored is None and not answer.is_over_length)
         self.check(rows)
         read = [ReadRow(row, max(self.family.read(row) or (0,))) for row in rows]
@@ -188,13 +189,7 @@ class HeadedModel:
 
     def check(self, rows: Sequence[tuple[int, ...]]) -> None:
         """Raise ModelError for a token id that the decoder has no embedding for."""
-        size = self.network.backbone.get_input_embeddings().num_embeddings  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
-        largest = max((max(row) for row in rows), default=0)
-        if largest >= size:
-            raise ModelError(f"token id {largest}, but the model knows ids below {size}", where=self.config.path)
-
-    def _answers(self, case: Case) -> list[EncodedAnswer]:
-        return [self._answer(encode(self.tokenizer, self.rendering, case, response)) for response in case.responses]
+        check_token_ids(rows, self.network.backbone, where=self.config.path)
 
     def _answer(self, encoded: Encoded) -> EncodedAnswer:
         """Return the ids of a row with the family's tokens, or why it is not scored."""

@@ -121,7 +121,11 @@ def tokenise(tokenizer: Any, written: Written, *, add: bool, strip: bool = False
             return Tokens(ids, is_repaired=False)
     twin = _twin(tokenizer, tuple(sorted(marks.ids.items())))
     if any(spelling in base for spelling in twin.spelling.values()):
-        raise ModelError("a text holds the secret spelling of a mark", where=tokenizer.name_or_path)
+        raise ModelError(
+            "a text contains the secret spelling of a mark",
+            where=tokenizer.name_or_path,
+            do="run it again: the spelling is drawn anew",
+        )
     frame = marks.pattern.sub(lambda mark: twin.spelling[mark.group()], base) if marks.pattern else base
     for mark, character in written.stand_ins.items():
         frame = frame.replace(character, mark)

@@ -16,7 +16,7 @@ from torch.utils.checkpoint import checkpoint
 from steelyard.core.errors import ModelError
 from steelyard.networks.pack_attention import layout_of
 from steelyard.networks.packed_forward import packed_rewards, packed_states, packing_obstacle
-from steelyard.networks.packing import Pack, pack
+from steelyard.networks.packing import pack
 
 Row = tuple[int, ...]
 Side = Literal["left", "right"]
@@ -109,7 +109,8 @@ class PolicyNetwork(RewardNetwork):
         packed = pack(prompts)
         layout = layout_of(packed, self.head.weight.device)
         hidden = packed_states(self.backbone, packed, layout, is_pruned=False)
-        return self._rewards(hidden, [row for rows in prompts for row in rows], _places(packed))
+        places = [branch.places(answer) for branch in packed.branches for answer in range(len(branch.tails))]
+        return self._rewards(hidden, [row for rows in prompts for row in rows], places)
 
     def _rewards(
         self, hidden: Float[Tensor, "token size"], rows: Sequence[Row], places: Sequence[np.ndarray]
@@ -174,8 +175,3 @@ def _target_logs(head: nn.Module, hidden: Tensor, targets: Tensor, cap: float | 
     if cap is not None:
         logits = torch.tanh(logits / cap) * cap
     return logits.log_softmax(dim=-1).gather(1, targets[:, None])[:, 0]
-
-
-def _places(packed: Pack) -> list[np.ndarray]:
-    """Return the places of each row's tokens in the pack, prompt by prompt."""
-    return [branch.places(answer) for branch in packed.branches for answer in range(len(branch.tails))]

@@ -82,7 +82,7 @@ class DetectDivergence:
         self._equal: float | None = None
 
     def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
-        """Compare the last losses with the usual loss. Raises ModelError for a training that has diverged."""
+        """Compare the last losses with the earlier median. Raises ModelError for a training that has diverged."""
         if not self._losses:  # the steps of an earlier run count too
             steps = [line for line in trainer.curve if "loss" in line]
             self._losses = [line["loss"] for line in steps]
@@ -101,7 +101,7 @@ class DetectDivergence:
         if has_diverged(self._losses, factor=factor, num_steps=steps):
             saved = f"that of step {trainer.saved_step} is kept" if trainer.saved_step else "none was written yet"
             raise ModelError(
-                f"the training has diverged: {steps} losses in a row over {factor:g} times the usual "
+                f"the training has diverged: {steps} losses in a row over {factor:g} times the earlier median "
                 f"{median_loss(self._losses, steps):.3f}, the last {record.loss:.3f} at step {record.step} "
                 f"(of checkpoints, {saved})",
                 where=str(self._folder),

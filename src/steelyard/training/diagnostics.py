@@ -64,7 +64,8 @@ def check_classifier(scorer: Scorer, slots: Step, examples: Sequence[Example], r
     fitted = _fitted_loss(features, pairs)
     if fitted > _OVERFITTED * equal_loss:
         raise ModelError(
-            f"no head can tell the pairs of the first step: the loss falls from {equal_loss:.3f} to {fitted:.3f} only",
+            f"no linear head separates the pairs of the first step: the loss falls only from {equal_loss:.3f} to "
+            f"{fitted:.3f}",
             do="look at what the model reads: steelyard inspect CASES --model MODEL --tokens; or --set preflight=false",
         )
     return Preflight(equal_loss, fitted)
@@ -86,7 +87,11 @@ def check_policy(scorer: Scorer, slots: Step, examples: Sequence[Example], *, ha
     largest = float(rewards.abs().max())
     bound = _NEARLY_ZERO[scorer.is_autocast] * network.beta * max(len(row) for group in rows for row in group)
     if has_reference and largest > bound:
-        raise ModelError(f"a policy that is its own reference rewards an answer by {largest:.4f}", do="report this")
+        raise ModelError(
+            f"before training a policy is its own reference, and rewards an answer by {largest:.4f} instead of 0",
+            allowed=f"up to {bound:.4f}, for rounding",
+            do="report this",
+        )
     behind = rewards[pairs.worse] - rewards[pairs.better] + pairs.margin
     return float((softplus(behind) * pairs.weight).sum() / pairs.weight.sum())
 
@@ -102,16 +107,16 @@ def first_tokens(example: Example, tokenizer: Any) -> str:
 def median_loss(losses: Sequence[float], num_steps: int) -> float:
     """Return the median of the hundred losses before the last ``num_steps``, and at least ln 2, that of equal scores.
 
-    Once training loss is near zero, its ratio to the usual loss carries no information.
+    Once training loss is near zero, its ratio to the median carries no information.
     """
     before = losses[max(0, len(losses) - num_steps - _WINDOW) : len(losses) - num_steps]
     return max(log(2), median(before)) if before else log(2)
 
 
 def has_diverged(losses: Sequence[float], *, factor: float, num_steps: int) -> bool:
-    """Return whether each of the last ``num_steps`` losses is over ``factor`` times the usual one; never for 0 steps.
+    """Return whether each of the last ``num_steps`` losses exceeds ``factor`` times the earlier median.
 
-    The losses before them must be at least as many: a training may begin badly.
+    For 0 steps none does. The losses before them must be at least as many: a training may begin badly.
     """
     if num_steps == 0 or len(losses) < 2 * num_steps:
         return False
@@ -170,8 +175,8 @@ def _check_distinct(features: Tensor, pairs: PairBatch) -> None:
     number = int((distances <= 1e-9 * features.norm(dim=1).mean()).sum())
     if number:
         raise ModelError(
-            f"the model sees no difference between the answers of {number} of {len(distances)} pairs of the first step",
-            do="check the template: does the answer stand in it, and is its end not cut off?",
+            f"the last hidden states of both answers are equal in {number} of {len(distances)} pairs of the first step",
+            do="check that the template writes the answer, and that --max-length does not cut off where it differs",
         )
 
 

@@ -293,7 +293,7 @@ def check_template(cases: Iterable[Case], tokenizer: Any, rendering: Rendering) 
         if changed:
             raise ModelError(
                 f"the chat template changes the prompt with the answer: its {changed[0].role} text "
-                f"{changed[0].content[:40]!r} does not stand alike before two answers",
+                f"{changed[0].content[:40]!r} differs before two answers",
                 where=case.prompt.id,
-                do="name a template that writes the prompt first and alike: --chat-template",
+                do="name a template that writes the prompt first, the same for every answer: --chat-template",
             )

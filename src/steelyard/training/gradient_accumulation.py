@@ -31,7 +31,7 @@ class StepLosses(NamedTuple):
 
 
 class Accumulation:
-    """Adds the gradients of steps to those of the scorer's network, within the scorer's limits."""
+    """Gradient accumulation within the scorer's limits: each step adds its gradients to those of the network."""
 
     def __init__(self, scorer: Scorer, examples: Sequence[Example], objective: Objective) -> None:
         self.scorer = scorer

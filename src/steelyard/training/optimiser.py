@@ -93,7 +93,7 @@ def loss_parameter(network: RewardNetwork, config: Config) -> dict[str, float]:
 def parameter_groups(network: RewardNetwork, config: Config) -> list[Group]:
     """Return the optimiser's groups, each with its ``peak`` rate: the weights, and the parameter of the loss.
 
-    A rate that is right for weights would hardly move a single number in a whole training.
+    The parameter has its own rate: at a rate for weights it would hardly change during a whole training.
     """
     tie, rate = network.tie, config.learning_rate
     weights = [weight for weight in network.parameters() if weight.requires_grad and weight is not tie]

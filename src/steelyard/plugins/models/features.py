@@ -145,22 +145,17 @@ def _check_regularisation(values: Sequence[float], head: str) -> None:
 
 def fit_heads(labelled: Labelled, settings: HeadSettings) -> Heads:
     """Return the heads of the pairs. An ensemble's scores are in standard deviations of the training margins."""
-    if settings.head == "nested":
-        place, strength = _best(labelled, settings)
-        return Heads(_alone(labelled, place, _head(labelled, place, strength)))
     num_places = labelled.features.shape[1]
     weights = np.zeros(labelled.features.shape[1:])
+    if settings.head == "nested":
+        place, strength = _best(labelled, settings)
+        weights[place] = _head(labelled, place, strength)
+        return Heads(weights)
     for place in range(num_places):
         head = _head(labelled, place, settings.inverse_regularisation[0])
         deviation = float((_differences(labelled, place) @ head).std())
         weights[place] = head / (deviation * num_places) if deviation > 0 else head / num_places
     return Heads(weights)
-
-
-def _alone(labelled: Labelled, place: int, weights: Floats) -> Floats:
-    table = np.zeros(labelled.features.shape[1:])
-    table[place] = weights
-    return table
 
 
 def _best(labelled: Labelled, settings: HeadSettings) -> tuple[int, float]:
