@@ -54,7 +54,7 @@ def test_a_model_that_cannot_tell_the_answers_apart_is_stopped():
         layer.self_attn.o_proj.weight.data.zero_()
     # Nothing is mixed between tokens any more: answers that end in the same token look the same.
     same_end = tuple(answers((7,), (20 + index, 9), (40 + index, 9), pairs=[(0, 1)]) for index in range(4))
-    with pytest.raises(ModelError, match="no difference between the answers of 4 of 4 pairs"):
+    with pytest.raises(ModelError, match="hidden states of both answers are equal in 4 of 4 pairs"):
         flight(model, same_end)
 
 
