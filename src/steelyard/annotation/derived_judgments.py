@@ -14,7 +14,7 @@ NEITHER_IS_BETTER: Meta = {_BETTER: "neither"}
 """The ``meta`` of ratings whose low end is the good one, and of those that only describe; else higher is better."""
 
 
-class RatingSource(NamedTuple):
+class RaterScale(NamedTuple):
     """The scale of comparable ratings: one rater, one dimension with its range, and the better end."""
 
     rater: str
@@ -31,9 +31,9 @@ def judgments_from_ratings(case: Case) -> tuple[Judgment, ...]:
     of one dimension from one rater is left out. The order is that of the scales' first ratings, then of the responses.
     ``shown`` is null, the judge is the rater, ``meta`` marks the judgment as derived.
     """
-    # Sets of values, so that a repeated equal rating is one and contradicting ones are found.
     places = {response.id: place for place, response in enumerate(case.responses)}
-    scales: dict[RatingSource, dict[str, set[float]]] = {}
+    # Sets of values, so that a repeated equal rating is one and contradicting ones are found.
+    scales: dict[RaterScale, dict[str, set[float]]] = {}
     for rating in case.ratings:
         scales.setdefault(_scale(rating), {}).setdefault(rating.response, set()).add(rating.value)
     return tuple(
@@ -50,12 +50,12 @@ def with_derived(case: Case) -> Case:
     return replace(case, judgments=case.judgments + new)
 
 
-def _scale(rating: Rating) -> RatingSource:
+def _scale(rating: Rating) -> RaterScale:
     better = str((rating.meta or {}).get(_BETTER, "higher"))
-    return RatingSource(rating.rater, rating.kind, rating.dimension, rating.range, better)
+    return RaterScale(rating.rater, rating.kind, rating.dimension, rating.range, better)
 
 
-def _judgments(scale: RatingSource, values: dict[str, set[float]]) -> Iterator[Judgment]:
+def _judgments(scale: RaterScale, values: dict[str, set[float]]) -> Iterator[Judgment]:
     single = [(name, *ratings) for name, ratings in values.items() if len(ratings) == 1]
     for (left, left_value), (right, right_value) in combinations(single, 2):
         if left_value == right_value:

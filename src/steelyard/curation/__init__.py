@@ -2,6 +2,6 @@
 
 - Distant supervision: `supervision` (policies), `supervised` (whole cases), `calibration` (the threshold tau).
 - Its study: `filter_study` (pairs, and precision by coverage), `filter_trials` (models trained on it).
-- Other steps: `debiasing`, `splits`.
+- Other steps: `debiasing`, `splits` (with near-duplicates).
 - Cases and formats: `joining` (cases of one key, rows of one prompt), `format_support` (parts that a format loses).
 """

@@ -17,7 +17,7 @@ Design = Literal["pairs", "triples", "best", "ratings"]
 
 MOST_AT_ONCE = 4
 """The most responses in one comparison of the design ``best``, which has the labels A to D."""
-RATED = "quality"
+RATING_DIMENSION = "quality"
 """The dimension of ratings."""
 
 
@@ -139,7 +139,7 @@ def _ratings(answer: Answer, judge: str, *, task: str, ids: set[str]) -> Iterato
                 response=rating.response,
                 rater=judge,
                 kind="llm",
-                dimension=RATED,
+                dimension=RATING_DIMENSION,
                 value=rating.value,
                 range=(float(RATING_RANGE[0]), float(RATING_RANGE[1])),
                 id=_unused_id(ids, content_id({"task": task, "judge": judge, "rated": rating.response})),

@@ -39,7 +39,7 @@ class ConflictSums(NamedTuple):
     conflict_ratios: float = 0
 
 
-Sums = TypeVar("Sums", bound=tuple[Any, ...])
+Additive = TypeVar("Additive", bound=tuple[Any, ...])
 """A named tuple of numbers that add up over prompts, or of tables of such tuples by name."""
 SumTable = dict[str, ConflictSums]
 
@@ -121,7 +121,7 @@ class ConflictGraphs(NamedTuple):
     by_kind: RankedGraphs
 
 
-def add_sums(mine: Sums, theirs: Sums) -> Sums:
+def add_sums(mine: Additive, theirs: Additive) -> Additive:
     """Return the sums of both, field by field, and tables by name. The two must share no prompt."""
     return type(mine)(*map(_add, mine, theirs))
 

@@ -47,7 +47,7 @@ RATER_WIDTH = POSITION + NUM_POSITION
 GRAPH_WIDTH, AUTHOR_WIDTH = 4, NUM_LABELS
 
 
-class _Rows(NamedTuple):
+class _OtherVotes(NamedTuple):
     """A row for each graph of a judge and each compared pair of its case, without the votes of that judge."""
 
     graph: Integers
@@ -93,7 +93,7 @@ def tiers_of_others(by_judge: RankedGraphs, num_judges: int, aggregate: Aggregat
     return tiers_of(edges, by_judge.num_responses)
 
 
-def _votes_of_others(by_judge: RankedGraphs, num_judges: int) -> _Rows:
+def _votes_of_others(by_judge: RankedGraphs, num_judges: int) -> _OtherVotes:
     """Count the votes of a case's pairs without each judge: all votes minus those of the judge.
 
     Subtraction makes leave-one-out linear in the judgments; recounting would be quadratic in the judges.
@@ -114,7 +114,7 @@ def _votes_of_others(by_judge: RankedGraphs, num_judges: int) -> _Rows:
     cell_of_row = np.arange(len(graph)) - start[graph]
     of_judge = count_labels(start[verdicts.graph] + cell, label, len(graph))
     pair = keys[cell_of_row]
-    return _Rows(graph, pair // width % width, pair % width, votes[cell_of_row] - of_judge)
+    return _OtherVotes(graph, pair // width % width, pair % width, votes[cell_of_row] - of_judge)
 
 
 class JudgeQualityCounts(NamedTuple):

@@ -316,7 +316,7 @@ _MEASURES: Mapping[str, Callable[[Floats], PreferenceCounts]] = {
 }
 
 
-Share = TypeVar("Share", bound=Estimate)
+ShareRecord = TypeVar("ShareRecord", bound=Estimate)
 _PLACED_PAIRS = (
     *({"num_shown": size, "earlier": low + 1, "later": high + 1} for size, low, high in POSITION_PAIRS),
     {"num_shown": None, "earlier": None, "later": None},
@@ -353,7 +353,9 @@ def _quality(totals: UnitSums) -> JudgeQuality:
     )
 
 
-def _shares(kind: type[Share], places: Sequence[JsonObject], estimates: Sequence[Estimate]) -> tuple[Share, ...]:
+def _shares(
+    kind: type[ShareRecord], places: Sequence[JsonObject], estimates: Sequence[Estimate]
+) -> tuple[ShareRecord, ...]:
     """Return the shares that have a verdict; ``places`` are the fields that tell them apart."""
     return tuple(
         kind(**place, **msgspec.structs.asdict(estimate))
