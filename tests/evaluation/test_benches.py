@@ -31,7 +31,7 @@ def test_two_files_are_one_bench(tmp_path):
 def test_a_key_in_two_files_is_refused(tmp_path):
     for name in ("one.jsonl", "two.jsonl"):
         write_cases(tmp_path / name, [case("p", language="zh")])
-    with pytest.raises(RecordError, match=r"two\.jsonl.*'p', language 'zh', stands in .*one\.jsonl too"):
+    with pytest.raises(RecordError, match=r"two\.jsonl.*'p', language 'zh', is also in .*one\.jsonl"):
         list(BenchCases([tmp_path / "one.jsonl", tmp_path / "two.jsonl"], build("benches", "cases")))
 
 

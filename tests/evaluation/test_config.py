@@ -23,7 +23,7 @@ def test_the_random_baseline_has_the_runs_seed():
 def test_what_cannot_be_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="needs training cases"):
         choose_baselines(Config(baselines=("ngram",)), None)
-    with pytest.raises(ConfigError, match="two baselines of one name"):
+    with pytest.raises(ConfigError, match="a baseline is listed twice"):
         choose_baselines(Config(baselines=("longer", "longer")), None)
     with pytest.raises(KindError, match="did you mean 'longer'"):
         choose_baselines(Config(baselines=("longr",)), None)

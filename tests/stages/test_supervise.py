@@ -128,7 +128,7 @@ def test_calibration_scores_go_with_scores(tmp_path):
     assert (
         run.summary == supervise(llm, tmp_path / "m", config, **Files("longer", calibrate=held_out)._asdict()).summary
     )
-    with pytest.raises(ModelError, match="not scored by one model"):
+    with pytest.raises(ModelError, match="scored under different protocols"):
         supervise(
             llm, tmp_path / "x", config, **given._replace(calibrate_scores=tmp_path / "c" / "scores.jsonl")._asdict()
         )
@@ -228,7 +228,7 @@ def test_a_trained_model_refuses_the_prompts_it_was_trained_on(tmp_path):
     with pytest.raises(EvidenceError, match="trained on 1 of 4 prompts"):
         supervise(seen, tmp_path / "x", **model._asdict())
     (tmp_path / "rm" / TRAINED_ON_FILE).unlink()
-    with pytest.raises(ModelError, match="its training cases are not where they were"):
+    with pytest.raises(ModelError, match="the training cases of the supervisor are no longer at their recorded place"):
         supervise(fresh, tmp_path / "x", **model._asdict())
     with pytest.raises(ModelError, match="was not trained on"):
         supervise(fresh, tmp_path / "x", **model._replace(train_cases=fresh)._asdict())
@@ -250,7 +250,7 @@ def test_a_cross_fitted_model_may_judge_its_training_prompts(tmp_path):
     run = supervise(write(tmp_path / "llm.jsonl", llm), tmp_path / "out", config, **Files("ngram")._asdict())
     assert run.summary.supervisor.is_cross_fitted
     assert run.counts.num_used == 20  # "answer a" beats "answer b" in every fold
-    with pytest.raises(ModelError, match="learns from"):
+    with pytest.raises(ModelError, match="the model is trained on"):
         supervise(
             tmp_path / "llm.jsonl",
             tmp_path / "x",

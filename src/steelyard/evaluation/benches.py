@@ -1,4 +1,4 @@
-"""Benchmark files: cases of any format, each in its subset, and prompts that a model was trained on."""
+"""Benchmark files: cases of any format, each in its subset, and their overlap with a model's training prompts."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,9 +19,9 @@ from steelyard.plugins.reward_models import ModelChoice
 
 
 class BenchCases:
-    """The cases of a bench's files, placed in their subsets by the bench; read anew whenever they are gone through.
+    """The cases of a bench's files, normalised by the bench. Every iteration reads the files again.
 
-    ``warnings`` holds what the last reading of foreign rows counted. Raises RecordError for a key in two files.
+    ``warnings`` has the counts of the last reading of foreign rows. Raises RecordError for a key that occurs twice.
     """
 
     def __init__(self, files: Sequence[Path], bench: Any) -> None:
@@ -32,7 +32,7 @@ class BenchCases:
 
     def __iter__(self) -> Iterator[Case]:
         warnings: Counter[str] = Counter()
-        # A digest a case: a table of all keys would outgrow the columns that the measures need.
+        # Digests of fixed size: a table of all keys would need more memory than the columns of the measures.
         seen: set[bytes] = set()
         for path in self._files:
             for read in _cases_of(path, self._bench, warnings):
@@ -53,7 +53,7 @@ class BenchCases:
 
     @property
     def line_files(self) -> tuple[Path, ...] | None:
-        """The files, where every line of each is a case as it stands; None where some hold foreign rows or Parquet."""
+        """The files if every line of each is one case; None if some hold foreign rows or Parquet."""
         are_lines = all(not is_parquet(path) and _is_case_file(path) and not is_array(path) for path in self._files)
         return self._files if are_lines else None
 
@@ -62,9 +62,9 @@ class BenchCases:
             file for file in self._files for other in _cases_of(file, self._bench, Counter()) if other.key == case.key
         )
         return RecordError(
-            f"prompt id {case.prompt.id!r}, language {case.prompt.language!r}, stands in {earlier} too",
+            f"prompt id {case.prompt.id!r}, language {case.prompt.language!r}, is also in {earlier}",
             where=str(path),
-            do="give each case its own id: a line of scores could not tell the two apart",
+            do="give each case its own id: scores are joined to cases by id and language",
         )
 
 
@@ -78,9 +78,9 @@ def _cases_of(path: Path, bench: Any, warnings: Counter[str]) -> Iterator[Case]:
         return read_cases(path)
     if bench.source_format is None:
         raise KindError(
-            "not a case file",
+            "the file is not a case file, and the kind of benchmark `cases` reads no other format",
             where=str(path),
-            do="name the benchmark (--bench cheemsbench=FILE), or make a case file with `steelyard convert`",
+            do="name the kind of benchmark (--bench cheemsbench=FILE), or make a case file with `steelyard convert`",
         )
     return build("formats", bench.source_format).read(read_rows(path), warnings)
 
@@ -88,16 +88,17 @@ def _cases_of(path: Path, bench: Any, warnings: Counter[str]) -> Iterator[Case]:
 def _is_case_file(path: Path) -> bool:
     first = next(iter(read_rows(path)), None)
     if first is None:
-        raise FileError("the file holds no record", where=str(path))
+        raise FileError("the file is empty", where=str(path), allowed="a file with at least one record")
     return "format" in first.value or isinstance(first.value.get("prompt"), dict)
 
 
 def check_overlap(
     cases: Iterable[Case], *, choice: ModelChoice | None, scores: Path | None, is_allowed: bool
 ) -> dict[str, int]:
-    """What is to be noted: how many prompts begin as one that the model, or the one behind the scores, was trained on.
+    """Count the prompts with the first turn of a training prompt of the model, or of the model behind the scores.
 
-    Raises EvidenceError for such prompts unless they are allowed. Ids are not compared: benches count from 0 too.
+    Raises EvidenceError for such prompts unless they are allowed. Ids are not compared, since many benches number
+    their prompts from 0.
     """
     folders = _folders(choice) if choice else _folders_behind(scores)
     known = [hashes for folder in folders if (hashes := read_trained_on(folder)) is not None]
@@ -107,7 +108,7 @@ def check_overlap(
 def refuse_overlap(
     cases: Iterable[Case], known: Sequence[TrainedOn], *, is_allowed: bool, where: str | None = None
 ) -> dict[str, int]:
-    """The number of cases that begin as a ``known`` prompt does, to be noted. Raises EvidenceError unless allowed."""
+    """Count the cases whose first turn is that of a ``known`` prompt. Raises EvidenceError unless they are allowed."""
     if not known:
         return {}
     num_cases, seen = 0, list[str]()
@@ -120,9 +121,9 @@ def refuse_overlap(
     problem = f"the model was trained on {len(seen)} of {num_cases} prompts, the first: {seen[0]!r}"
     if not is_allowed:
         raise EvidenceError(
-            f"{problem}; what it learnt by heart says nothing of other prompts",
+            f"{problem}; results on memorised prompts do not generalise",
             where=where,
-            do="take them out (steelyard split keeps prompts apart), or say --set allow_overlap=true",
+            do="remove them (`steelyard split` separates prompts), or permit them: --set allow_overlap=true",
         )
     log(f"warning: {problem}")
     return {"prompts that the model was trained on": len(seen)}
@@ -136,7 +137,7 @@ def _folders(choice: ModelChoice) -> Iterator[Path]:
 
 
 def _folders_behind(scores: Path | None) -> Iterator[Path]:
-    """The folders of the models that the run beside the scores records, as far as they are still there."""
+    """Yield the folders of the models that the run next to the scores records, if they still exist."""
     if scores is None or not (scores.parent / RUN_FILE).is_file():
         return
     for role, file in read_run(scores.parent).inputs.items():

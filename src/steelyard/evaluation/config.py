@@ -1,4 +1,4 @@
-"""The settings of `evaluate` that change its results, and which baselines they ask for."""
+"""The settings of `evaluate` that affect its results, and the baselines that they select."""
 
 from math import inf
 from pathlib import Path
@@ -22,12 +22,12 @@ TRAINED_BASELINE = "ngram"
 class Config(BaseConfig, frozen=True):
     """``bench`` and ``model`` are settings of the bench's and the model's own Config.
 
-    ``baselines``: null takes all that need no training cases, and the n-gram model where training cases are given.
-    ``self_test``: the model is tested on a few of the cases before it scores them all. A response that is too long for
-    the model has no score and its pairs count as wrong, beside bounds; ``allow_unscored`` takes other reasons too.
-    ``pairs``: null takes a case's listed pairs where it has them, else every pair across tiers. ``allow_overlap`` takes
-    prompts that the model was trained on, and counts them. ``matched_ratio``: two answers are of like length where the
-    longer one has at most this multiple of the code points of the shorter.
+    ``baselines``: null selects all that need no training cases, and the n-gram model if training cases are given.
+    ``self_test``: test the model on a few of the cases before it scores all of them. A response that is too long for
+    the model has no score; its pairs count as wrong, with bounds. ``allow_unscored`` permits other reasons too.
+    ``pairs``: null selects the listed pairs of a case, or every pair across tiers if it lists none. ``allow_overlap``
+    permits prompts that the model was trained on, and counts them. ``matched_ratio``: two answers are length-matched if
+    the longer one has at most this multiple of the code points of the shorter.
     """
 
     bench_kind: str = "cases"
@@ -49,7 +49,7 @@ class Config(BaseConfig, frozen=True):
     self_test: bool = True
     """Test the model on a few of the cases before it scores them all."""
     matched_ratio: float = MATCHED_RATIO
-    """The largest ratio of lengths of two answers that count as equally long."""
+    """The largest ratio of the lengths of two length-matched answers."""
     num_resamples: Positive = 1000
     """The number of bootstrap resamples of prompts; differences to baselines have as many as `compare`."""
     seed: int = 0
@@ -57,31 +57,33 @@ class Config(BaseConfig, frozen=True):
 
     @property
     def exact_rule(self) -> ExactRule:
-        """The rule of exact match."""
+        """The rule for exact match."""
         return self.metric_compat or "strict"
 
 
 def check_settings(config: Config) -> None:
-    """Raises ConfigError for a setting that asks for nothing."""
+    """Raise ConfigError for a value outside the range of its setting."""
     if not 1 <= config.matched_ratio < inf:
         raise ConfigError(
-            f"matched_ratio is {config.matched_ratio:g}: the longer answer over the shorter one",
+            f"matched_ratio must be at least 1, got {config.matched_ratio:g}: it is the longer length over the shorter",
             where="evaluate",
-            allowed="1 (equal lengths alone) or more",
+            allowed="1 (equal lengths only) or more",
         )
 
 
 def choose_baselines(config: Config, train_cases: Path | None) -> tuple[ModelChoice, ...]:
-    """The baselines to set beside the model. Raises ConfigError for the n-gram model without training cases."""
+    """Return the selected baselines. Raises ConfigError for the n-gram model without training cases, or a repeat."""
     names = config.baselines
     if names is None:
         names = UNTRAINED_BASELINES + (() if train_cases is None else (TRAINED_BASELINE,))
     if TRAINED_BASELINE in names and train_cases is None:
         raise ConfigError(
-            "the ngram baseline needs training cases", where="baselines", do="give --train-cases FILE, or leave it out"
+            "the ngram baseline needs training cases",
+            where="baselines",
+            do="add --train-cases FILE, or remove ngram from --set baselines",
         )
     settings = {TRAINED_BASELINE: {"train": str(train_cases)}, "random": {"seed": config.seed}}
     chosen = tuple(choose_kind(name, settings.get(name)) for name in names)
     if len({choice.name for choice in chosen}) < len(chosen):
-        raise ConfigError(f"two baselines of one name: {', '.join(names)}", where="baselines")
+        raise ConfigError(f"a baseline is listed twice: {', '.join(names)}", where="baselines", do="list each once")
     return chosen

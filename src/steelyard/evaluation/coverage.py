@@ -1,6 +1,6 @@
-"""Coverage: how many responses a model read whole, cut at its limit, or not at all; by language, and among models.
+"""Coverage: responses that a model read whole, cut at its length limit, or did not score, by language and model.
 
-Two models that cut or left out different shares of the same responses were not measured on the same texts.
+Two models that cut or omitted different shares of the responses were not evaluated on the same texts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ _MOST_LANGUAGES = 6
 
 
 class LanguageCoverage(Record, frozen=True, kw_only=True):
-    """Responses of one language, those scored in part, and those without a score."""
+    """The responses of one language, those that were cut, and those without a score."""
 
     num_responses: int
     num_cut: int
@@ -25,13 +25,13 @@ class LanguageCoverage(Record, frozen=True, kw_only=True):
 
 
 class Coverage(LanguageCoverage, frozen=True, kw_only=True):
-    """The same of all languages, and of each."""
+    """The counts over all languages, and of each."""
 
     by_language: dict[str, LanguageCoverage]
 
 
 class CoverageCounter:
-    """Counts the responses of lines of scores, by language."""
+    """A counter of whole, cut and unscored responses, by language."""
 
     def __init__(self) -> None:
         self._by_language: dict[str, list[int]] = {}
@@ -48,7 +48,7 @@ class CoverageCounter:
 
     @property
     def num_responses(self) -> int:
-        """All responses."""
+        """The number of all responses."""
         return sum(counts[0] for counts in self._by_language.values())
 
     def report(self) -> Coverage:
@@ -66,7 +66,7 @@ class CoverageCounter:
         )
 
     def notes(self) -> dict[str, int]:
-        """Return the counts for a run's record: cut and unscored responses, of all and by language; those above 0."""
+        """Return the nonzero counts of cut and unscored responses for a run's record, overall and by language."""
         notes: dict[str, int] = {}
         for place, title in ((1, "cut responses"), (2, "unscored responses")):
             numbers = {language: counts[place] for language, counts in sorted(self._by_language.items())}
@@ -78,7 +78,7 @@ class CoverageCounter:
 
 
 def coverage_lines(coverage: Coverage) -> Iterator[str]:
-    """Yield a sentence on cut and one on unscored responses, with the languages most affected first."""
+    """Yield a sentence on cut and one on unscored responses, each with the most affected languages first."""
     for place, title in enumerate(("cut to fit the limit", "without a score")):
         number, total = (coverage.num_cut, coverage.num_unscored)[place], coverage.num_responses
         if number:
@@ -96,10 +96,9 @@ def _languages(shares: Mapping[str, float]) -> str:
 
 
 def unequal_coverage(coverages: Mapping[str, Coverage | None]) -> list[str]:
-    """Return what each model read, a sentence a model, where two did not read equal shares; empty where all did.
+    """Return one sentence per model on its coverage if two models read different shares; else an empty list.
 
-    Shares are compared by language. Null is a model without coverage (one that compares pairs): such models are left
-    out.
+    Shares are compared by language. Models without coverage (null: they compare pairs) are ignored.
     """
     known = {name: coverage for name, coverage in coverages.items() if coverage is not None}
     if len({tuple(sorted(_shares(coverage).items())) for coverage in known.values()}) < 2:
@@ -111,7 +110,7 @@ def unequal_coverage(coverages: Mapping[str, Coverage | None]) -> list[str]:
 
 
 def has_equal_shares(coverage: Coverage, languages: Iterable[str]) -> bool:
-    """Return whether a model read equal shares of the responses of these languages."""
+    """Return whether a model read equal shares of the responses in all of these languages."""
     shares = _shares(coverage)
     return len({shares[language] for language in languages if language in shares}) < 2
 

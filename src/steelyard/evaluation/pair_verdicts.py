@@ -15,7 +15,7 @@ from steelyard.evaluation.columns import BenchColumns
 from steelyard.judging.verdicts import VerdictCounter, VerdictSummary, shares_won
 
 MOST_UNREAD = 0.5
-"""Beyond this share of pairs without a verdict a headline would tell of the policy, not of the judge."""
+"""Above this share of pairs without a verdict, a headline would reflect the policy for them, not the judge."""
 
 _TURNED: dict[Outcome, Outcome] = {"left": "right", "right": "left"}
 _NAMES = {"left": "win", "right": "loss"}
@@ -34,22 +34,22 @@ class OutcomeCounts(Record, frozen=True, kw_only=True):
 
 
 class PairOutcomes(OutcomeCounts, frozen=True, kw_only=True):
-    """The same over all pairs, and by language."""
+    """The counts over all pairs, and by language."""
 
     num_pairs: int
     by_language: dict[str, OutcomeCounts]
 
 
 class Judged(NamedTuple):
-    """The outcomes of the pairs of a bench, of a model that was asked about them.
+    """The outcomes of the pairs of a bench under a judge.
 
-    ``by_pair``: it gave verdicts on pairs and nothing else.
+    ``by_pair``: the judge gives verdicts on pairs only, and no score per response.
     """
 
     outcomes: tuple[Outcome, ...]
-    """Of each pair; ``left`` is the better response; shape (pair,)."""
+    """The outcome of each pair, where ``left`` is the better response; shape (pair,)."""
     judges: Mapping[str, VerdictSummary]
-    """By judge: outcomes, inconsistency between orders, and the pull of the first place."""
+    """The summary of each judge: outcomes, inconsistency between orders, and position bias."""
     by_pair: bool = True
 
     @property
@@ -64,7 +64,7 @@ class Judged(NamedTuple):
 
     @property
     def num_failed(self) -> int:
-        """How many pairs have no verdict because a request failed: they can be asked again."""
+        """The number of pairs without a verdict because a request failed; these can be asked again."""
         return self.outcomes.count("failed")
 
     @property
@@ -79,24 +79,24 @@ class Judged(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The score lines of a judge, and the outcomes of the pairs."""
+    """The score lines of a judge, and the outcomes of the pairs of the bench."""
 
     lines: tuple[Scores, ...]
     judged: Judged
 
 
 def check_bench(bench: Bench, model: JudgeModel) -> None:
-    """Raises EvidenceError for a bench that needs a number for each response, where the model gives verdicts only."""
+    """Raise EvidenceError if the bench needs a score per response and the judge gives verdicts on pairs only."""
     num_columns = bench.columns((), (), unscored_is_right=False).shape[1]
     if num_columns and model.compares_pairs and bench.pair_columns is None:
-        problem = "this benchmark's headline needs a number for each response, and verdicts on pairs give none"
-        raise EvidenceError(problem, where="bench", do="say --set model.compare=best, or --set model.compare=ratings")
+        problem = "the headline of this benchmark needs a score for each response, and the judge compares pairs"
+        raise EvidenceError(problem, where="bench", do="use --set model.compare=best, or --set model.compare=ratings")
 
 
 def pair_columns(
     bench: Bench, cases: Sequence[Case], columns: BenchColumns, judged: Judged, *, open_is_right: bool
 ) -> Any:
-    """The bench's own columns from verdicts; ``open_is_right`` counts ties and missing verdicts as right."""
+    """Return the bench's own columns from verdicts; ``open_is_right`` counts ties and missing verdicts as right."""
     if bench.pair_columns is None:
         return np.zeros((len(cases), 0), dtype=np.int64)
     right = [
@@ -110,7 +110,7 @@ def pair_columns(
 
 
 def ask(model: JudgeModel, cases: Sequence[Case], columns: BenchColumns, *, seed: int) -> Answered:
-    """Ask the model about the pairs of the bench, or about the cases where it does not compare pairs."""
+    """Ask the judge about the pairs of the bench, or about whole cases if it does not compare pairs."""
     counter = VerdictCounter()
     pairs = local_pairs(columns)
     answered = list(model.answers(cases, pairs if model.compares_pairs else None))
@@ -127,7 +127,7 @@ def ask(model: JudgeModel, cases: Sequence[Case], columns: BenchColumns, *, seed
         )
         lines = tuple(_won(case, answers) for case, answers in zip(cases, together, strict=True))
     else:
-        # Every reply is in the ledger already: nothing is asked a second time.
+        # Every reply is in the ledger by now, so no request is sent again.
         lines = tuple(model.score(cases))
         outcomes = tuple(
             outcome
@@ -148,7 +148,7 @@ def local_pairs(columns: BenchColumns) -> list[list[tuple[int, int]]]:
 
 
 def outcome_report(columns: BenchColumns, judged: Judged) -> PairOutcomes:
-    """Count how many pairs won, lost, tied, and had no verdict for which reason: over all, and by language."""
+    """Count the pairs by outcome or reason for no verdict, overall and by language."""
     languages: dict[str, Counter[str]] = {}
     for case, outcome in zip(columns.prompt.tolist(), judged.outcomes, strict=True):
         language = columns.cells[case].language or "unknown"
@@ -161,7 +161,7 @@ def outcome_report(columns: BenchColumns, judged: Judged) -> PairOutcomes:
 
 
 def outcomes_by_case(cases: Sequence[Case], columns: BenchColumns, judged: Judged) -> list[list[dict[str, str]]]:
-    """For each case its pairs, ``better`` and ``worse`` by id, with the ``outcome``."""
+    """Return the pairs of each case: the ids of ``better`` and ``worse``, and the ``outcome``."""
     outcomes = iter(judged.outcomes)
     return [
         [
@@ -177,7 +177,7 @@ def outcomes_by_case(cases: Sequence[Case], columns: BenchColumns, judged: Judge
 
 
 def _counts(counts: Mapping[str, int]) -> dict[str, int]:
-    """Counts by the outcomes' names in an evaluation, every one of them, also those that never came."""
+    """Return the counts by the name of each outcome in ``run.json``, with 0 for outcomes that did not occur."""
     return {_name_of(outcome): counts.get(outcome, 0) for outcome in OUTCOMES}
 
 
@@ -188,6 +188,7 @@ def _name_of(outcome: Outcome) -> str:
 def _of_verdicts(case: Case, pairs: Sequence[tuple[int, int]], answers: Sequence[Answer]) -> Iterator[Outcome]:
     for (better, _), answer in zip(pairs, answers, strict=True):
         (verdict,) = answer.verdicts
+        # The judge may see a pair in the opposite order.
         is_turned = verdict.left != case.responses[better].id
         yield _TURNED.get(verdict.outcome, verdict.outcome) if is_turned else verdict.outcome
 
@@ -200,8 +201,8 @@ def _of_scores(case: Case, pairs: Sequence[tuple[int, int]], line: Scores) -> It
             reasons = [line.unscored[name] for name in names if name in line.unscored]
             reason: Outcome | None = next((known for known in OUTCOMES if known in reasons), None)
             if reason is None:
-                do = "ask in another way: --set model.compare=pairs"
-                raise EvidenceError(f"prompt id {case.prompt.id!r} cannot be judged: {reasons[0]}", do=do)
+                do = "compare pairs instead: --set model.compare=pairs"
+                raise EvidenceError(f"the judge gave no score for prompt id {case.prompt.id!r}: {reasons[0]}", do=do)
             yield reason
         else:
             yield "tie" if better_score == worse_score else ("left" if better_score > worse_score else "right")
@@ -214,9 +215,9 @@ def _won(case: Case, answers: Sequence[Answer]) -> Scores:
 
 
 def refuse_failed(judged: Judged) -> None:
-    """Raise EvidenceError where requests failed: what a judge leaves without a verdict is counted by policy."""
+    """Raise EvidenceError if requests failed; other missing verdicts are outcomes, which a policy counts."""
     if judged.num_failed:
         raise EvidenceError(
             f"{judged.num_failed} of {len(judged.outcomes)} pairs have no verdict because requests failed",
-            do="run the same command again: what was answered is kept; or say --allow-unscored for no headline",
+            do="run the same command again: finished requests are kept. Or accept no headline: --allow-unscored",
         )

@@ -1,6 +1,6 @@
-"""The supervisor of other judges: the model behind its scores, its training prompts, and the prompts it may judge.
+"""The supervisor of other judges: its model, its training prompts, and a check of the prompts that it judges.
 
-A model has memorized the prompts that it was trained on, so it may not judge the verdicts on them.
+A model memorises its training prompts, so its scores of them are no evidence about the verdicts of others.
 """
 
 from collections import deque
@@ -18,9 +18,8 @@ from steelyard.plugins.reward_models import ModelChoice
 class Supervisor(Record, frozen=True, kw_only=True):
     """The model behind the scores.
 
-    ``trained_on`` is the case file that it was trained on, or its folder where that keeps hashes of the prompts; null
-    if it is unknown or untrained. ``is_cross_fitted``: a prompt of its training is scored by a model that has not seen
-    the prompt.
+    ``trained_on`` is its training case file, or its folder if that has hashes of the prompts; null if it is unknown or
+    untrained. ``is_cross_fitted``: a training prompt is scored by a model whose folds exclude the prompt.
     """
 
     name: str
@@ -29,7 +28,7 @@ class Supervisor(Record, frozen=True, kw_only=True):
     is_cross_fitted: bool
 
     def prompts(self) -> TrainedOn | None:
-        """Return the prompts that it was trained on, null if they are unknown."""
+        """Return the training prompts; null if they are unknown."""
         if self.trained_on is None:
             return None
         path = Path(self.trained_on)
@@ -41,7 +40,9 @@ def supervisor_of_model(choice: ModelChoice, protocol: Meta, train_cases: Path |
     folder, recorded = choice.files.get("path"), choice.files.get("train")
     if recorded is not None and train_cases is not None and file_hash(recorded) != file_hash(train_cases):
         raise ModelError(
-            f"learns from {recorded}, not from {train_cases}", where=choice.name, do="leave --train-cases out"
+            f"the model is trained on {recorded}, but --train-cases is {train_cases}",
+            where=choice.name,
+            do="remove --train-cases",
         )
     path = recorded or (_training_prompts(folder, train_cases) if folder else train_cases)
     # A protocol with folds leaves out the fold of each prompt that it scores.
@@ -49,23 +50,23 @@ def supervisor_of_model(choice: ModelChoice, protocol: Meta, train_cases: Path |
 
 
 def supervisor_of_scores(scores: Path, calibrate_scores: Path | None, train_cases: Path | None) -> Supervisor:
-    """Return the supervisor that the runs beside the scores record. Raises ModelError if their protocols differ."""
+    """Return the supervisor recorded next to the scores. Raises ModelError for two different protocols."""
     run = _run_beside(scores)
     other = _run_beside(calibrate_scores) if calibrate_scores else None
     protocol = run.summary.get("protocol") if run else None
     if run and other and protocol != other.summary.get("protocol"):
         raise ModelError(
-            "the cases and the calibration cases were not scored by one model in one way: their margins cannot be "
-            f"compared ({protocol} and {other.summary.get('protocol')})",
+            "the cases and the calibration cases were scored under different protocols, so their margins are not "
+            f"comparable ({protocol} and {other.summary.get('protocol')})",
             where=str(calibrate_scores),
-            do="score both files by the same call of steelyard score",
+            do="score both files with the same model and settings of `steelyard score`",
         )
     folder = Path(run.inputs["model.path"].path) if run and "model.path" in run.inputs else None
     path = _training_prompts(folder, train_cases) if folder is not None and folder.is_dir() else train_cases
     if path is None and run and "model.train" in run.inputs and Path(run.inputs["model.train"].path).is_file():
         path = Path(run.inputs["model.train"].path)
     if path is None:
-        log(f"the training cases of the model behind {scores} are unknown: name them by --train-cases FILE")
+        log(f"the training cases of the model behind {scores} are unknown: name them with --train-cases FILE")
     return _supervisor(str(run.summary.get("model", scores)) if run else str(scores), protocol, path)
 
 
@@ -79,13 +80,13 @@ def _supervisor(name: str, protocol: Meta | None, path: Path | None) -> Supervis
 
 
 def check_may_judge(supervisor: Supervisor, cases: Path, *, compare_ids: bool, any_language: bool) -> None:
-    """Raises EvidenceError if the model was trained on a prompt of the file, or on none of its languages.
+    """Raise EvidenceError if the model was trained on a prompt of the file, or not on a language of the file.
 
-    A prompt is known by its first turn, ignoring case, width and spacing, and by its id with ``compare_ids``.
+    Prompts are compared by their first turn, ignoring case, width and spacing, and with ``compare_ids`` by id.
     """
     training = supervisor.prompts()
     if training is None:
-        # All cases are read: a broken one is refused before any is scored.
+        # Read all cases, so that an invalid one is reported before any is scored.
         deque(read_cases(cases), maxlen=0)
         return
     languages = training.languages
@@ -105,7 +106,7 @@ def check_may_judge(supervisor: Supervisor, cases: Path, *, compare_ids: bool, a
             f"not trained on: {', '.join(sorted({str(case.prompt.language) for case in other_languages}))}",
             where=str(cases),
             allowed=", ".join(sorted(languages)),
-            do="train one on these languages, or --set any_language=true if it is known to judge them",
+            do="use a supervisor trained on these languages, or permit this one: --set any_language=true",
         )
 
 
@@ -113,19 +114,19 @@ def _refuse_seen(supervisor: Supervisor, cases: Path, seen: list[Case], training
     by_text = [case for case in seen if training.has_text(case)]
     num_by_id = len(seen) - len(by_text)
     how = f"{len(by_text)} by their text" + (f", {num_by_id} by their id alone" if num_by_id else "")
-    hint = ", or --set compare_ids=false if equal ids are chance" if num_by_id else ""
+    hint = "; or use --set compare_ids=false if equal ids are a coincidence" if num_by_id else ""
     raise EvidenceError(
         f"the supervisor {supervisor.name} was trained on {len(seen)} of {num_cases} prompts ({how}), "
-        f"the first: {seen[0].prompt.id!r}; its scores of memorized prompts are no evidence",
+        f"the first: {seen[0].prompt.id!r}; its scores of memorised prompts are no evidence",
         where=str(cases),
-        do=f"take them out, or train on other prompts (steelyard split keeps prompts apart){hint}",
+        do=f"remove them, or train on other prompts (`steelyard split` separates prompts){hint}",
     )
 
 
 def _training_prompts(folder: Path, train_cases: Path | None) -> Path | None:
-    """Return the folder of a model that keeps hashes of its prompts, else its training cases if they match.
+    """Return the folder of a model with hashes of its training prompts, else its training cases.
 
-    Raises ModelError where the manifest records other training cases, or they cannot be located.
+    Raises ModelError if the manifest records other training cases, or if they cannot be located.
     """
     from steelyard.networks.settings import read_manifest
 
@@ -136,7 +137,7 @@ def _training_prompts(folder: Path, train_cases: Path | None) -> Path | None:
         return train_cases
     if train_cases is not None and file_hash(train_cases) != manifest.data_hash:
         raise ModelError(
-            f"was not trained on {train_cases}", where=str(folder), do="name the file that it was trained on"
+            f"the model was not trained on {train_cases}", where=str(folder), do="name the file that it was trained on"
         )
     if (folder / TRAINED_ON_FILE).is_file():
         return folder
@@ -146,7 +147,7 @@ def _training_prompts(folder: Path, train_cases: Path | None) -> Path | None:
     if recorded and Path(recorded.path).is_file() and file_hash(Path(recorded.path)) == manifest.data_hash:
         return Path(recorded.path)
     raise ModelError(
-        "a supervisor may not judge prompts that it was trained on, and its training cases are not where they were",
+        "the training cases of the supervisor are no longer at their recorded place, so overlap cannot be checked",
         where=str(folder),
         do="name them: --train-cases FILE",
     )

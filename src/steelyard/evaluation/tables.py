@@ -1,4 +1,4 @@
-"""Tables, figures and panels as values: words with translations, formatted numbers, columns and rows."""
+"""Tables, figures and panels as values: translated words, formatted numbers, columns and rows."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,14 +13,14 @@ WORD = "@@"
 
 
 class Table(NamedTuple):
-    """A table: words for its columns, and rows of cells that are text already. The first column names the row."""
+    """A table: words for its columns, and rows of formatted cells. The first column names the row."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
 class Mark(NamedTuple):
-    """How one series is drawn: its name, a CSS colour and a symbol (``circle``, ``square``, …)."""
+    """The drawing of one series: its name, a CSS colour and a symbol (``circle``, ``square``, …)."""
 
     name: str
     colour: str
@@ -28,7 +28,7 @@ class Mark(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A Vega-Lite specification, the series that its legend names, and the word for what it shows."""
+    """A Vega-Lite specification with the series of its legend; ``about`` is the word for its description."""
 
     about: str
     spec: dict[str, Any]
@@ -36,14 +36,14 @@ class Figure(NamedTuple):
 
 
 class Grouped(NamedTuple):
-    """A table of one division of the data: ``by`` is its word (``judge``, ``language``), empty for the whole."""
+    """A table of one grouping of the data: ``by`` is its word (``judge``, ``language``), empty for all data."""
 
     by: str
     table: Table
 
 
 class Panel(NamedTuple):
-    """A figure with its numbers: tables of the same columns, each under its own name. ``note`` is a word."""
+    """A figure with its tables, which have the same columns. ``note`` is a word."""
 
     title: str
     figure: Figure | None
@@ -52,19 +52,19 @@ class Panel(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence in every language of the interface: its key, and what goes into its gaps."""
+    """A sentence of the interface: its key, and the values of its placeholders."""
 
     key: str
     values: Mapping[str, str] = MappingProxyType({})
 
 
 def word(key: str, otherwise: str = "") -> str:
-    """A text that the page replaces by its translation, or by ``otherwise`` where there is none for the key."""
+    """Return a placeholder that the page replaces by the translation of the key, or by ``otherwise`` without one."""
     return f"{WORD}{key}|{otherwise or key}{WORD}"
 
 
 def percent(value: float | None) -> str:
-    """``0.7123`` as ``71.2%``; a dash for null."""
+    """Format a share: ``0.7123`` as ``71.2%``; a dash for null."""
     return DASH if value is None else f"{value * 100:.1f}%"
 
 
@@ -78,29 +78,30 @@ def reason(estimate: Estimate) -> str:
 
 
 def spread(estimate: Estimate) -> str:
-    """The interval as ``68.4–73.9%``; a dash where there is none."""
+    """Format the interval of a share as ``68.4–73.9%``; the reason if there is none."""
     if estimate.low is None or estimate.high is None:
         return reason(estimate)
     return f"{estimate.low * 100:.1f}{DASH}{estimate.high * 100:.1f}%"
 
 
 def points(value: float | None) -> str:
-    """A difference of shares in percentage points: ``0.131`` as ``+13.1``."""
+    """Format a difference of shares in percentage points: ``0.131`` as ``+13.1``."""
     if value is None:
         return DASH
     shown = f"{abs(value) * 100:.1f}"
+    # A difference that rounds to 0 has no sign.
     return shown if float(shown) == 0 else f"{'+' if value > 0 else MINUS}{shown}"
 
 
 def points_spread(estimate: Estimate) -> str:
-    """The interval of a difference in percentage points: ``+9.0 … +17.2``."""
+    """Format the interval of a difference in percentage points: ``+9.0 … +17.2``."""
     if estimate.low is None or estimate.high is None:
         return reason(estimate)
     return f"{points(estimate.low)} \N{HORIZONTAL ELLIPSIS} {points(estimate.high)}"
 
 
 def count(number: int | None) -> str:
-    """``12345`` as ``12,345``; a dash for null."""
+    """Format a count: ``12345`` as ``12,345``; a dash for null."""
     return DASH if number is None else f"{number:,}"
 
 
@@ -110,14 +111,14 @@ def decimal(value: float | None, places: int = 3) -> str:
 
 
 def decimal_interval(estimate: Estimate) -> str:
-    """The interval as ``0.412 … 0.633``; the reason where there is none."""
+    """Format the interval as ``0.412 … 0.633``; the reason if there is none."""
     if estimate.low is None or estimate.high is None:
         return reason(estimate)
     return f"{decimal(estimate.low)} \N{HORIZONTAL ELLIPSIS} {decimal(estimate.high)}"
 
 
 class Form(NamedTuple):
-    """How the values of a measure are written in a table, and how their intervals are."""
+    """The formats of the values of a measure and of their intervals in a table."""
 
     value: Callable[[float | None], str]
     interval: Callable[[Estimate], str]
@@ -132,12 +133,12 @@ DECIMAL = Form(decimal, decimal_interval)
 
 
 def plain_value(value: float | None) -> str:
-    """Return a value for the terminal: ``0.712``, or ``none``."""
+    """Format a value for the terminal: ``0.712``, or ``none``."""
     return "none" if value is None else f"{value:.3f}"
 
 
 def plain_estimate(estimate: Estimate) -> str:
-    """Return a value with its interval for the terminal: ``0.712 [0.684, 0.739]``, or with the reason for none."""
+    """Format a value with its interval for the terminal: ``0.712 [0.684, 0.739]``, or with the reason for none."""
     if estimate.value is None or estimate.low is None:
         why = "" if estimate.value is None or estimate.why is None else f" [{estimate.why}]"
         return plain_value(estimate.value) + why
@@ -145,11 +146,11 @@ def plain_estimate(estimate: Estimate) -> str:
 
 
 def plain_row(title: str, estimate: Estimate, remark: str = "") -> str:
-    """Return a line of the terminal: the title in 26 columns, the estimate, and a remark."""
+    """Format a terminal line: the title in 26 columns, the estimate, and a remark."""
     return f"{title:26} {plain_estimate(estimate)}{remark}"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table from any sequences. Every row must have as many cells as there are columns."""
-    assert all(len(row) == len(columns) for row in rows), "a row has more or fewer cells than there are columns"
+    """Build a table from sequences. Every row must have one cell per column."""
+    assert all(len(row) == len(columns) for row in rows), "every row has one cell per column"
     return Table(tuple(word(name) for name in columns), tuple(tuple(row) for row in rows))

@@ -1,4 +1,4 @@
-"""Three policies for tied scores side by side, and what each category weighs in the two kinds of mean."""
+"""The headline under three policies for tied scores, and the weight of each category in macro and micro means."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ _WEIGHTS = ("macro", "accuracy_micro", "exact_match_micro")
 
 
 class Policy(BenchAccuracy[Estimate], frozen=True, kw_only=True):
-    """The headline with ties counted in one way; ``weights`` names the bench's published weight set."""
+    """The headline under one tie policy; ``weights`` names the bench's published weight set."""
 
     weights: str | None = None
 
@@ -34,10 +34,10 @@ CategoryWeights = dict[str, dict[str, float]]
 def tie_policies(
     bench_pairs: BenchPairs, statistics: PromptStatistics, measured: JsonObject, config: Config, bench: Any
 ) -> Policies:
-    """Compute accuracy with a tied score wrong, half and right, and exact match with it wrong and right.
+    """Compute accuracy with a tied score wrong, half and right, and exact match with a tied score wrong and right.
 
-    ``measured`` has the means and the bench's own part as they are, which stand for every policy where no score is
-    tied. ``half`` has the bench's own part too, where the bench counts so.
+    ``measured`` has the means and the bench's own part, which equal those of every policy if no score is tied. ``half``
+    includes the bench's own part if its published scores count half points.
     """
     strict = _policy_of(measured, bench)
     if not statistics.num_tied.any():
@@ -51,23 +51,23 @@ def tie_policies(
 
 
 def policy(measured: JsonObject) -> Policy:
-    """Return means and a bench's part as a policy."""
+    """Convert means and a bench's own part to a policy."""
     return msgspec.convert(measured, Policy)
 
 
 def half_points(bench_pairs: BenchPairs, statistics: PromptStatistics, config: Config, bench: Any) -> JsonObject:
     """Compute the means with half a point for a tie and for a missing score or verdict.
 
-    Half a point goes through the sections and weights of a bench whose published scores count so.
+    It includes the sections and weights of a bench whose published scores count half points.
     """
     totals = half_totals(bench_pairs, statistics, num_resamples=config.num_resamples, seed=config.seed)
     return without_exact_match(_measured(totals, bench_pairs, bench))
 
 
 def half_totals(bench_pairs: BenchPairs, statistics: PromptStatistics, *, num_resamples: int, seed: int) -> Totals:
-    """Compute totals in which a tie and a missing verdict are half a correct pair; they define no exact match."""
+    """Compute totals that count a tie or a missing verdict as half a correct pair; exact match is undefined."""
     items = items_of(bench_pairs, with_policy(statistics, "wrong"), num_resamples=num_resamples)
-    # Resampling draws whole numbers: twice the credit first, and half of its sums afterwards.
+    # Resampling adds integers: the credit is doubled before, and its sums are halved after.
     items.statistics[:, CORRECT] = half_credit(statistics)[bench_pairs.columns.included, 0]
     totals = resample(items, seed=seed)
     for sums in (totals.point, totals.resampled):
@@ -76,7 +76,7 @@ def half_totals(bench_pairs: BenchPairs, statistics: PromptStatistics, *, num_re
 
 
 def without_exact_match(tree: JsonObject) -> JsonObject:
-    """Return a summary without exact match, which half credits do not define."""
+    """Return a summary without exact match, which is undefined with half credits."""
     return {
         name: without_exact_match(inner) if isinstance(inner, dict) else inner
         for name, inner in tree.items()
@@ -85,20 +85,20 @@ def without_exact_match(tree: JsonObject) -> JsonObject:
 
 
 def _measured(totals: Totals, bench_pairs: BenchPairs, bench: Any) -> JsonObject:
-    # Other benches have columns of their own, which no tie policy is defined for.
+    # The own columns of other benches have no definition under a tie policy.
     part = bench.summarise(totals, bench_pairs.left_out) if bench.counts_halves else {}
     return means(totals) | part
 
 
 def _policy_of(measured: JsonObject, bench: Any) -> JsonObject:
-    """The part of a summary that every policy has: the means, and the bench's own part where it counts half points."""
+    """Return the part of a summary that every policy has: means, and the bench's part if it counts half points."""
     names = ("accuracy", "exact_match", "accuracy_micro", "exact_match_micro", "by_category")
     is_whole = bench.counts_halves
     return {name: value for name, value in measured.items() if name in names or (is_whole and name != "by_language")}
 
 
 def category_weights(bench_pairs: BenchPairs, statistics: PromptStatistics) -> CategoryWeights:
-    """Compute what each category weighs: in ``macro`` alike, in ``micro`` by its pairs, or by its prompts."""
+    """Compute the weight of each category: equal in ``macro``; by pairs or prompts in ``micro``."""
     layout = bench_pairs.layout
     names = sorted({cell.category for cell in layout.cells})
     place = np.array([names.index(cell.category) for cell in layout.cells], np.int64)[layout.cell]
@@ -134,7 +134,7 @@ def policy_table(policies: Mapping[str, Policy]) -> Table | None:
 
 
 def weight_table(weights: CategoryWeights) -> Table | None:
-    """Return what each category weighs in each kind of mean; null where there is one category."""
+    """Return the weight of each category in each kind of mean; null for a single category."""
     kinds = [name for name in _WEIGHTS if name in weights]
     rows = [(name, *(percent(weights[kind].get(name)) for kind in kinds)) for name in weights.get("macro", {})]
     columns = ("category", *(f"weight_{kind}" for kind in kinds))

@@ -1,6 +1,6 @@
-"""What the figures share: colours by name, symbols, axes, and the one drawing of values with their intervals.
+"""Parts of Vega-Lite figures: colours, symbols, axes, tooltips, and rows of estimates with intervals.
 
-Colours are CSS variables of the page, so that a figure follows light and dark without being drawn again.
+Colours are CSS variables of the page, so that a figure follows its light or dark theme without a redraw.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ Spec = dict[str, Any]
 
 
 class Dot(NamedTuple):
-    """One value of a figure: its row, its series, the estimate, and what ``n`` counts (a word)."""
+    """One value of a figure: its row, its series, and the estimate."""
 
     row: str
     series: str
@@ -27,18 +27,18 @@ class Dot(NamedTuple):
 
 
 def model_marks(names: Sequence[str]) -> tuple[Mark, ...]:
-    """The marks of the models, strong and filled."""
+    """Return the marks of the models: one colour each, filled circles."""
     return tuple(Mark(name, MODEL_COLOURS[index % len(MODEL_COLOURS)], "circle") for index, name in enumerate(names))
 
 
 def baseline_marks(names: Sequence[str]) -> tuple[Mark, ...]:
-    """The marks of the baselines: quiet, told apart by shape."""
+    """Return the marks of the baselines: one muted colour, one symbol each."""
     symbols = BASELINE_SYMBOLS
     return tuple(Mark(name, BASELINE_COLOUR, symbols[index % len(symbols)]) for index, name in enumerate(names))
 
 
 def records(dots: Iterable[Dot]) -> list[Spec]:
-    """The dots that have a value, as Vega-Lite's rows."""
+    """Return the dots that have a value as Vega-Lite data rows."""
     return [
         {
             "row": dot.row,
@@ -54,19 +54,19 @@ def records(dots: Iterable[Dot]) -> list[Spec]:
 
 
 def share_axis(title: str) -> Spec:
-    """An axis of shares in percent."""
+    """Return an axis of shares in percent."""
     return {"format": ".0%", "title": word(title), "tickCount": 6}
 
 
 def row_axis(*, num_lines: int = 2) -> Spec:
-    """The axis of named rows: no line, no ticks, a label of one line or two."""
+    """Return the axis of named rows: no line, no ticks, and labels of one or two lines."""
     plain: Spec = {"title": None, "labelLimit": 150, "domain": False, "ticks": False}
-    # A label of two lines hangs from its row: half a line up puts its middle there.
+    # Vega aligns the first line of a label with its row: half a line up centres two lines.
     return plain if num_lines == 1 else {**plain, "labelExpr": "split(datum.label, '\\n')", "labelOffset": -7}
 
 
 def tooltip(row: str, *, has_interval: bool = True, form: str = ".1%") -> list[Spec]:
-    """What is shown under the pointer."""
+    """Return the tooltip of a value in a named row; ``row`` is the word for a row."""
     shown: list[Spec] = [
         {"field": "row", "title": word(row)},
         {"field": "series", "title": word("series")},
@@ -79,7 +79,7 @@ def tooltip(row: str, *, has_interval: bool = True, form: str = ".1%") -> list[S
 
 
 def value_tips(field: str, title: str, field_form: str, form: str) -> list[Spec]:
-    """What is shown under the pointer of a point that lies at a number; ``title`` is that number's word."""
+    """Return the tooltip of a value at a number on the x axis; ``title`` is the word for that number."""
     return [
         {"field": "series", "title": word("series")},
         {"field": field, "title": word(title), "format": field_form},
@@ -90,19 +90,19 @@ def value_tips(field: str, title: str, field_form: str, form: str) -> list[Spec]
 
 
 def colour_of(marks: Sequence[Mark]) -> Spec:
-    """Return the colour of each series; the page has the legend, not the figure."""
+    """Return the colour encoding of the series; the page draws the legend."""
     scale = {"domain": [mark.name for mark in marks], "range": [mark.colour for mark in marks]}
     return {"field": "series", "type": "nominal", "scale": scale, "legend": None}
 
 
 def symbol_of(marks: Sequence[Mark]) -> Spec:
-    """The symbol of each series."""
+    """Return the symbol encoding of the series."""
     scale = {"domain": [mark.name for mark in marks], "range": [mark.symbol for mark in marks]}
     return {"field": "series", "type": "nominal", "scale": scale, "legend": None}
 
 
 def vertical_line(value: float) -> Spec:
-    """A dashed line that marks one value of the x axis."""
+    """Return a dashed line at one value of the x axis."""
     mark = {"type": "rule", "strokeDash": [4, 4], "color": "var(--muted)", "aria": False}
     return {
         "data": {"values": [{"at": value}]},
@@ -112,7 +112,7 @@ def vertical_line(value: float) -> Spec:
 
 
 def framed(layers: list[Spec], height: int) -> Spec:
-    """Layers as one figure as wide as the page lets it be."""
+    """Return the layers as one figure of the width of its container."""
     return {
         "width": "container",
         "height": height,

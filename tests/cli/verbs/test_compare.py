@@ -22,7 +22,7 @@ def test_help_example_runs(tmp_path, monkeypatch):
     lines = result.stdout.splitlines()
     assert lines[0] == "2 models on cases, ranked by accuracy (95% intervals)"
     assert any(line.startswith("longer minus random: accuracy -") for line in lines)
-    for measure in ("Kendall's tau-b", "first choice", "tiers lost", "accuracy at like length"):
+    for measure in ("Kendall's tau-b", "first choice", "regret in tiers", "length-matched accuracy"):
         # the model that likes the longer answer gives equal scores here, and has no correlation at all
         is_told = any(line.startswith(f"  {measure} ") for line in lines)
         assert is_told == (measure != "Kendall's tau-b")

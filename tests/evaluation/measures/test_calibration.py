@@ -156,7 +156,7 @@ def summary(first, second, temperature=NOTHING):
 
 def test_the_table_before_and_after():
     first, second = calibration_table(summary(reliability(around(0.2)), reliability(around(0.1)), around(3.0))).rows
-    assert (first[0], first[1]) == (word("rewards_as_they_are"), "0.200")
+    assert (first[0], first[1]) == (word("raw_rewards"), "0.200")
     assert (second[0], second[1]) == (f"{word('with_temperature')} 3.000 (2.900 … 3.100)", "0.100")
 
 
@@ -167,7 +167,7 @@ def test_confidence_is_drawn_before_and_after():
     figure = reliability_figure(
         summary(reliability(curve=bins((0.6, 0.5), (0.9, 0.7))), reliability(curve=bins((0.55, 0.5))))
     )
-    drawn = [row for row in rows(accepted(figure)) if row.get("series") == word("rewards_as_they_are")]
+    drawn = [row for row in rows(accepted(figure)) if row.get("series") == word("raw_rewards")]
     assert (drawn[0]["confidence"], drawn[0]["value"]) == (0.6, 0.5)
     assert {row["confidence"] for row in rows(figure.spec) if row.get("series") == word("with_temperature")} == {0.55}
     assert reliability_figure(summary(reliability(), reliability())) is None

@@ -172,13 +172,13 @@ def test_every_reason_of_the_regression_has_its_words():
     found = report(blocks_of(3), outcomes([(0, 1, 110, 100), (1, 0, 150, 100), (2, 1, 151, 100)]))
     for why in get_args(WhyNot):
         without = replace(found, adjusted=estimate(n=4, why=why))
-        assert list(lines(without))[-1].startswith("  at no length difference  not told: ")
+        assert list(lines(without))[-1].startswith("length-adjusted accuracy   not estimated: ")
         assert set(MEASURE.text[f"why_{why.replace(' ', '_')}"]) == {"en", "zh"}
 
 
 def test_the_rows_of_the_table():
     found = replace(report(blocks_of(3), outcomes([(0, 1, 110, 100), (1, 0, 90, 100)])), adjusted=around(0.62))
     shown = list(rows(found))
-    assert [row.title for row in shown][1:3] == [f"{word('like_length')} (1:1.1)", word("no_difference")]
+    assert [row.title for row in shown][1:3] == [f"{word('matched_accuracy')} (1:1.1)", word("adjusted_accuracy")]
     assert shown[2].form.cells(shown[2].micro) == ("62.0%", "52.0–72.0%")
     assert shown[2].form.cells(shown[2].macro) == (DASH, DASH)

@@ -1,6 +1,6 @@
-"""Accuracy and exact match, the headline: of a model, its bench's parts and its baselines, in tables and figures.
+"""Accuracy and exact match: the types of the headline, and its tables and figures with parts and baselines.
 
-An evaluation's summary has it at the top, not among its measures, and every bench adds numbers of its own.
+The headline is at the top of an evaluation's summary, not among its measures. Benches add values of their own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ ValueT = TypeVar("ValueT")
 
 
 class Range(Record, frozen=True, kw_only=True):
-    """The lowest and the highest that a value can be: with every unscored pair wrong, and right."""
+    """The bounds of a value: with every unscored pair wrong, and right."""
 
     low: float | None
     high: float | None
@@ -57,13 +57,13 @@ class GroupResult(Record, Generic[ValueT], frozen=True, kw_only=True):
 
 
 class SubsetAccuracy(GroupResult[ValueT], Generic[ValueT], frozen=True, kw_only=True):
-    """One subset of a bench; ``by_category`` where it has categories of its own."""
+    """One subset of a bench; ``by_category`` if it has categories of its own."""
 
     by_category: dict[str, GroupResult[ValueT]] | None = None
 
 
 class Accuracy(GroupResult[ValueT], Generic[ValueT], frozen=True, kw_only=True):
-    """Accuracy and exact match as the mean over first-tier categories, over everything (``micro``), and by group."""
+    """Accuracy and exact match: mean over first-tier categories, over everything (``micro``), and by group."""
 
     accuracy_micro: ValueT
     exact_match_micro: ValueT | None = None
@@ -72,7 +72,7 @@ class Accuracy(GroupResult[ValueT], Generic[ValueT], frozen=True, kw_only=True):
 
 
 class LanguageResult(Record, Generic[ValueT], frozen=True, kw_only=True):
-    """One language of a bench: its sections, and its overall value or the subsets that it lacks."""
+    """One language of a bench: its sections, and its overall value or the ``missing`` subsets."""
 
     sections: dict[str, ValueT]
     overall: ValueT | None = None
@@ -80,21 +80,21 @@ class LanguageResult(Record, Generic[ValueT], frozen=True, kw_only=True):
 
 
 class SectionDrop(Record, Generic[ValueT], frozen=True, kw_only=True):
-    """How far a mean over languages lies below English, absolute and relative to it."""
+    """The drop of a mean over languages from English, absolute and relative."""
 
     absolute: ValueT
     relative: ValueT | None = None
 
 
 class EnglishDrop(SectionDrop[ValueT], Generic[ValueT], frozen=True, kw_only=True):
-    """The same, by section too; ``why`` the drop is undefined."""
+    """The drop from English, overall and by section; ``why`` states the reason if it is undefined."""
 
     sections: dict[str, SectionDrop[ValueT]] | None = None
     why: str | None = None
 
 
 class BenchAccuracy(Accuracy[ValueT], Generic[ValueT], frozen=True, kw_only=True):
-    """Accuracy with the numbers that benches add to it, each present on some benches alone.
+    """Accuracy with the values that some benches add.
 
     ``headline`` names the value by which models are ranked, null where parts of the bench are ``missing``.
     """
@@ -113,7 +113,7 @@ class BenchAccuracy(Accuracy[ValueT], Generic[ValueT], frozen=True, kw_only=True
 
 
 class Baseline(Accuracy[Estimate], frozen=True, kw_only=True):
-    """A baseline beside the model; ``difference`` is the model's accuracy minus the baseline's."""
+    """The accuracy of a baseline; ``difference`` is the model's accuracy minus the baseline's."""
 
     difference: Estimate
 
@@ -125,19 +125,19 @@ class HeadlineSummary(BenchAccuracy[Estimate], frozen=True, kw_only=True):
 
 
 class Named(NamedTuple):
-    """A headline and the name by which the page knows its model."""
+    """A headline with the name of its model on the page."""
 
     name: str
     headline: HeadlineSummary
 
 
 def baseline_word(name: str) -> str:
-    """The name of a baseline as people say it; an unknown one keeps its own."""
+    """Return the translated name of a baseline; an unknown one keeps its own name."""
     return word(f"baseline_{name}", name)
 
 
 def overview_table(model: Named) -> Table:
-    """The model and its baselines: accuracy, exact match, and the model's lead with its interval."""
+    """Return accuracy and exact match of the model and its baselines, and the model's lead with its interval."""
     headline = model.headline
     rows = [_overview_row(model.name, headline, "", "")]
     for name, baseline in _sorted_baselines(headline):
@@ -148,7 +148,7 @@ def overview_table(model: Named) -> Table:
 
 
 def overview_figure(model: Named) -> Figure:
-    """Accuracy of the model and of every baseline with their intervals, the chance level marked."""
+    """Draw the accuracy of the model and of every baseline with intervals and the chance level."""
     headline = model.headline
     baselines = _sorted_baselines(headline)
     dots = [Dot(model.name, model.name, headline.accuracy)]
@@ -161,7 +161,7 @@ def overview_figure(model: Named) -> Figure:
 def group_table(
     groups: Mapping[str, GroupResult[Estimate]], baselines: Mapping[str, Mapping[str, GroupResult[Estimate]]]
 ) -> Table:
-    """Each group's accuracy and exact match with n and intervals; one more column for every baseline."""
+    """Return accuracy and exact match of each group with n and intervals, and one column for every baseline."""
     names = list(baselines)
     rows = [
         (
@@ -187,7 +187,7 @@ def _value_in(groups: Mapping[str, GroupResult[Estimate]], name: str) -> str:
 
 
 def bench_table(headline: HeadlineSummary) -> Table | None:
-    """The bench's own sections (n counts prompts), subsets and their categories (n counts pairs); None without any."""
+    """Return the bench's sections (n counts prompts), subsets and their categories (n counts pairs); None if empty."""
     rows: list[tuple[str, ...]] = [
         (name, word("section"), count(section.n), *PERCENT.cells(section), "", "")
         for name, section in (headline.sections or {}).items()
@@ -206,9 +206,9 @@ def _part_row(name: str, part: str, group: GroupResult[Estimate]) -> tuple[str, 
 
 
 def group_figure(compared: Sequence[Named], group: str) -> Figure:
-    """Accuracy by category or language: the models with intervals, the first one's baselines as quiet symbols.
+    """Draw accuracy by ``group`` (``category`` or ``language``): models with intervals, baselines as symbols.
 
-    ``group`` is ``category`` or ``language``; n stands under each name.
+    The label of a group has its n.
     """
     first = compared[0].headline
     groups = {name: result for model in reversed(compared) for name, result in groups_of(model.headline, group).items()}

@@ -1,8 +1,8 @@
-"""Whether the sigmoid of a difference of rewards is a probability: reliability, Brier score, log-loss, temperature.
+"""Calibration of rewards as Bradley-Terry probabilities: calibration error, Brier score, log-loss, temperature.
 
-Under Bradley and Terry, P(better answer wins) = sigmoid(d), d its reward minus the other's. *Confidence* is the larger
-of the two probabilities, sigmoid(|d|); it is calibrated if of the pairs with confidence c a share c is right (half of
-those with d = 0). All is over pairs, each counted once.
+Under Bradley and Terry, P(better answer wins) = sigmoid(d), where d is its reward minus the other's. *Confidence* is
+the larger of the two probabilities, sigmoid(|d|). It is calibrated if a share c of the pairs with confidence c is right
+(half of the pairs with d = 0). Every pair has equal weight.
 """
 
 from collections.abc import Iterator
@@ -32,29 +32,29 @@ from steelyard.statistics.intervals import POSITIVE, SHARE, Estimate, Evidence, 
 from steelyard.statistics.prompt_means import estimate_ratio
 
 TEXT = {
-    "calibration": {"en": "Are rewards probabilities?", "zh": "奖励的校准"},
-    "rewards_as_they_are": {"en": "rewards as they are", "zh": "原始奖励"},
+    "calibration": {"en": "Calibration of rewards", "zh": "奖励的校准"},
+    "raw_rewards": {"en": "raw rewards", "zh": "原始奖励"},
     "with_temperature": {"en": "cross-fitted temperature", "zh": "交叉拟合温度"},
     "rewards_column": {"en": "Rewards", "zh": "奖励"},
     "calibration_error": {"en": "Calibration error", "zh": "校准误差"},
     "brier": {"en": "Brier score", "zh": "Brier 分数"},
     "log_loss": {"en": "Log-loss", "zh": "对数损失"},
     "confidence": {"en": "Confidence: sigmoid of the difference", "zh": "置信度：分差的 sigmoid"},
-    "share_right": {"en": "Share of pairs right", "zh": "排序正确的比例"},
+    "share_right": {"en": "Share of right pairs", "zh": "排序正确的比例"},
     "why_all_pairs_are_tied": {"en": "no interval: all pairs are tied", "zh": "无区间：所有偏好对都同分"},
     "why_some_resamples_have_no_temperature": {
         "en": "no interval: some resamples have no temperature",
         "zh": "无区间：部分重抽样没有最优温度",
     },
     "note_calibration": {
-        "en": "Pairs in ten bins of equal size by confidence. On the dashed line a confidence of 80% is right in 80% "
-        "of pairs; below it the model is too sure.",
+        "en": "Pairs in ten bins of equal size by confidence. On the dashed line, 80% of the pairs with a confidence "
+        "of 80% are right. Below it the model is overconfident.",
         "zh": "按置信度把偏好对等分为十组。落在虚线上表示置信度 80% 的偏好对有 80% 排序正确；低于虚线说明模型过于自信"
         "。",
     },
-    "figure_reliability": {"en": "Share of pairs right by confidence", "zh": "各置信度下排序正确的比例"},
+    "figure_reliability": {"en": "Share of right pairs by confidence", "zh": "各置信度下排序正确的比例"},
     "define_calibration_error": {
-        "en": "The mean distance between confidence and the share of pairs that is right, over ten bins of equal size.",
+        "en": "The mean distance between confidence and the share of right pairs, over ten bins of equal size.",
         "zh": "十个等量分组上，置信度与排序正确的比例之间的平均距离。",
     },
 }
@@ -63,12 +63,12 @@ NUM_FOLDS = 5
 _STEPS = 50
 _MANY, _STRIDE = 20_000, 16
 _STEEPEST = 100.0
-"""The largest factor that is looked at, in units of 1 / mean size of a margin."""
+"""The largest factor of the search, in units of 1 / mean absolute margin."""
 _ENOUGH = 1e-7
 _FEWEST_CALIBRATED = 60
-"""Prompts below which losses, temperatures and calibration errors are too skewed for an interval."""
+"""With fewer prompts, losses, temperatures and calibration errors are too skewed for an interval."""
 _BRIER_OF_FITTED = SHARE._replace(fewest=_FEWEST_CALIBRATED)
-"""A fitted temperature adds a variance that resamples of the prompts do not have."""
+"""A fitted temperature adds variance that resamples at a fixed temperature lack, so more prompts are required."""
 _MOST_WITHOUT_TEMPERATURE = 0.025
 """The share of resamples above which the upper end of the temperature is infinite."""
 _LOSS = POSITIVE._replace(fewest=_FEWEST_CALIBRATED)
@@ -82,21 +82,21 @@ class Margins(NamedTuple):
 
 
 class Steepness(NamedTuple):
-    """By what margins are to be multiplied (1 / temperature), and whether the search ended inside its bounds."""
+    """The factor of the margins (1 / temperature), and whether the search ended inside its bounds."""
 
     value: float
     is_inside: bool
 
 
 class Bin(Record, frozen=True, kw_only=True):
-    """Pairs of like confidence, and the share of them that is right."""
+    """A bin of pairs of similar confidence, and the share of right pairs among them."""
 
     confidence: float
     accuracy: Estimate
 
 
 class Reliability(Record, frozen=True, kw_only=True):
-    """How far the sigmoid of a difference of rewards is a probability."""
+    """The calibration of the sigmoid of a reward difference as a probability."""
 
     brier: Estimate
     log_loss: Estimate
@@ -105,7 +105,7 @@ class Reliability(Record, frozen=True, kw_only=True):
 
 
 class Calibration(Reliability, frozen=True, kw_only=True):
-    """The same of the rewards as they are, and ``cross_validated``: at a temperature that other prompts have fitted."""
+    """The reliability of the raw rewards, and ``cross_validated`` with the temperature fitted on other prompts."""
 
     temperature: Estimate
     cross_validated: Reliability
@@ -119,10 +119,11 @@ def estimate(resampled: ResampledBench) -> Calibration:
 
 
 def calibration(blocks: Blocks, margins: Margins, *, seed: int) -> Calibration:
-    """Estimate the reliability of the rewards as they are, and with each pair at a temperature of other prompts.
+    """Estimate the reliability of the raw rewards, and of the rewards with a cross-fitted temperature.
 
-    That temperature is fitted on the four fifths of the prompts that the pair is not of.
+    The temperature of a pair is fitted on the four fifths of the prompts that do not contain the pair.
     """
+    # A warm start from every 16th pair saves most of the steps over all pairs.
     start = fit_steepness(margins.margin[::_STRIDE]).value if len(margins.margin) > _MANY else None
     steepness = fit_steepness(margins.margin, start)
     fitted = out_of_fold(blocks, margins, steepness.value, seed=seed)
@@ -138,9 +139,9 @@ def calibration(blocks: Blocks, margins: Margins, *, seed: int) -> Calibration:
 
 
 def fit_steepness(margin: Floats, start: float | None = None) -> Steepness:
-    """The factor a >= 0 that minimises the mean of -ln sigmoid(a * margin), found by Newton's method on a convex sum.
+    """Find the factor a >= 0 that minimises the mean of -ln sigmoid(a * margin), a convex function, by Newton's method.
 
-    It is 0 where the better answer has on average no greater reward, and at its bound where all pairs are right.
+    It is 0 if the mean margin is not positive, and at its bound if all pairs are right.
     """
     scale = float(np.abs(margin).mean())
     if scale == 0 or margin.sum() <= 0:
@@ -155,6 +156,7 @@ def fit_steepness(margin: Floats, start: float | None = None) -> Steepness:
         slope, curvature = float(miss @ scaled), float((miss * (1 - miss)) @ scaled**2)
         low, high = (value, high) if slope > 0 else (low, value)
         step = slope / curvature if curvature > 0 else np.inf
+        # The bracket keeps the step safe where the curvature vanishes: bisect if Newton leaves it.
         following = value + step if low < value + step < high else (low + high) / 2
         has_converged = abs(following - value) <= _ENOUGH
         value = following
@@ -164,7 +166,7 @@ def fit_steepness(margin: Floats, start: float | None = None) -> Steepness:
 
 
 def out_of_fold(blocks: Blocks, margins: Margins, start: float, *, seed: int) -> Floats:
-    """Each margin times the factor that the pairs of the other folds give; parallel items are of one fold."""
+    """Return each margin times the factor fitted on the other folds; parallel items are in the same fold."""
     num_units = int(blocks.unit.max()) + 1
     fold = np.arange(num_units) % NUM_FOLDS
     generator(seed, "folds of calibration").shuffle(fold)
@@ -197,14 +199,15 @@ def reliability(blocks: Blocks, margins: Margins, brier: Scale) -> Reliability:
 
 
 def _evidence(blocks: Blocks, prompt: Integers) -> Evidence:
-    """What stands behind a mean over pairs, of these prompts."""
+    """Return the evidence behind a mean over the pairs of these prompts."""
     counted = np.bincount(prompt, minlength=len(blocks.block)) > 0
     return evidence_of(blocks, one_group(len(counted)), counted)
 
 
 def _reliability_curve(blocks: Blocks, margins: Margins) -> tuple[Estimate, tuple[Bin, ...]]:
-    """The mean distance between confidence and accuracy over bins of equally many pairs, and the bins."""
+    """Return the expected calibration error over bins of equally many pairs, and the bins."""
     confidence = sigmoid(np.abs(margins.margin))
+    # A tie has confidence 0.5: half right makes an uninformative model calibrated.
     right = np.where(margins.margin > 0, 1.0, np.where(margins.margin == 0, 0.5, 0.0))
     place, num_bins = equal_mass_bins(confidence)
     sums = add_up(blocks, Terms(margins.prompt, place, [confidence, right, np.ones(len(place))]), num_bins)
@@ -222,7 +225,10 @@ def _reliability_curve(blocks: Blocks, margins: Margins) -> tuple[Estimate, tupl
 
 
 def equal_mass_bins(values: Floats) -> tuple[Integers, int]:
-    """Bins of about equally many values, at most `NUM_BINS`, and how many there are; equal values share one."""
+    """Return the bin of each value and the number of bins, at most `NUM_BINS` of about equal size.
+
+    Equal values share a bin, so bins can be fewer and of unequal size.
+    """
     if not len(values):
         return np.zeros(0, np.int64), 0
     edges = np.quantile(values, np.arange(1, NUM_BINS) / NUM_BINS)
@@ -232,9 +238,10 @@ def equal_mass_bins(values: Floats) -> tuple[Integers, int]:
 
 
 def _temperature(blocks: Blocks, margins: Margins, steepness: Steepness) -> Estimate:
-    """1 / steepness on all pairs; in each resample by one Newton step from there. Null without a minimum.
+    """Return 1 / steepness on all pairs; null without a finite minimum.
 
-    Without an interval, and with the reason, where the rewards hardly separate the better answers from the worse.
+    Each resample takes one Newton step from the fit. The estimate has no interval where the rewards hardly separate
+    better from worse answers.
     """
     size = len(margins.margin)
     if not steepness.is_inside or steepness.value <= 0:
@@ -246,14 +253,14 @@ def _temperature(blocks: Blocks, margins: Margins, steepness: Steepness) -> Esti
     factor = 1 + ratio(slope, curvature)
     drawn = ratio(np.ones_like(factor), factor) / steepness.value
     temperature = interval(1 / steepness.value, drawn, size, _evidence(blocks, margins.prompt), _LOSS)
-    # A resample whose best steepness is 0 or less has an infinite temperature: so has the interval's upper end.
+    # A resample with a steepness of 0 or less has an infinite temperature, so the upper end would be infinite too.
     if temperature.low is not None and (factor <= 0).mean() > _MOST_WITHOUT_TEMPERATURE:
         return temperature.without_interval("some resamples have no temperature")
     return temperature
 
 
 def lines(summary: Calibration) -> Iterator[str]:
-    """Yield the line of the terminal."""
+    """Yield the terminal line: calibration error and temperature."""
     remark = f"; temperature {plain_estimate(summary.temperature)}"
     yield plain_row("calibration error", summary.expected_calibration_error, remark)
 
@@ -265,10 +272,10 @@ def calibration_panel(summary: Calibration) -> Panel:
 
 
 def calibration_table(summary: Calibration) -> Table:
-    """Return calibration error, Brier score and log-loss, as the rewards are and with a fitted temperature."""
+    """Return calibration error, Brier score and log-loss of the raw rewards and with a cross-fitted temperature."""
     temperature = summary.temperature
     ends = "" if temperature.value is None else f" ({DECIMAL.interval(temperature)})"
-    titles = (word("rewards_as_they_are"), f"{word('with_temperature')} {decimal(temperature.value)}{ends}")
+    titles = (word("raw_rewards"), f"{word('with_temperature')} {decimal(temperature.value)}{ends}")
     rows = [
         (
             title,
@@ -297,9 +304,9 @@ _SHARE_RIGHT: Spec = {
 
 
 def reliability_figure(summary: Calibration) -> Figure | None:
-    """Draw the share of right pairs by confidence, with intervals; on the dashed line confidence is that share."""
+    """Draw the share of right pairs by confidence with intervals; the dashed line is perfect calibration."""
     marks = (
-        Mark(word("rewards_as_they_are"), "var(--series-1)", "circle"),
+        Mark(word("raw_rewards"), "var(--series-1)", "circle"),
         Mark(word("with_temperature"), "var(--series-2)", "circle"),
     )
     values = [

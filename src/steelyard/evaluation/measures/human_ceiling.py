@@ -1,8 +1,8 @@
-"""The human ceiling: each annotator against the ranking of all others, and the model on exactly the same pairs.
+"""The human ceiling: agreement of each annotator with the ranking of all others, and of the model on the same pairs.
 
-No model can be asked to agree with people more than people agree with each other. An annotator's verdict on a pair that
-the others' ranking orders is right, wrong or a tie, by the rule of accuracy; so are the model's two scores on that
-pair, against that same ranking.
+Leave-one-out agreement of people is a reference point for a model's accuracy, not an upper limit. An annotator's
+verdict on a pair that the others' ranking orders is right, wrong or a tie. The model's two scores on that pair are
+judged by the same ranking.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,25 +41,25 @@ from steelyard.statistics.intervals import SHARE, needs_prompts
 from steelyard.statistics.prompt_means import Ratio
 
 TEXT = {
-    "people_resolved": {"en": "People against the other people", "zh": "单个标注员与其余标注员排序的一致率"},
-    "model_resolved": {"en": "The model on the same pairs", "zh": "模型在相同偏好对上的准确率"},
-    "people_majority": {"en": "People against the others' majority", "zh": "人与其他人的多数意见"},
-    "model_majority": {"en": "The model on these pairs", "zh": "模型在这些偏好对上的准确率"},
+    "people_resolved": {"en": "Annotators vs. the others' ranking", "zh": "单个标注员与其余标注员排序的一致率"},
+    "model_resolved": {"en": "Model on the same pairs", "zh": "模型在相同偏好对上的准确率"},
+    "people_majority": {"en": "Annotators vs. the others' majority", "zh": "单个标注员与其余标注员多数判断的一致率"},
+    "model_majority": {"en": "Model on the same pairs (majority)", "zh": "模型在相同偏好对上的准确率（多数判断）"},
     "define_people_resolved": {
-        "en": "Each annotator's verdicts against the ranking that all others make, on pairs that it orders: a "
-        "reference point for a model's accuracy, not an upper limit.",
+        "en": "Agreement of each annotator's verdicts with the ranking of all others, on pairs that it orders: "
+        "a reference point for a model's accuracy, not an upper limit.",
         "zh": "每位标注员的判断与其余标注员所成排序的一致率，只计该排序分出先后的偏好对。它是模型准确率的参照，不是上"
         "限。",
     },
 }
 _FEWEST_PROMPTS_PER_CATEGORY = 6
-"""Below it the interval of people's mean over categories is too short: it covers the truth in 77 % at two prompts."""
+"""With fewer, the interval of the mean over categories is too short: with two it covers 77% (docs/measures.md)."""
 
 
 class PeopleAndModel(Record, frozen=True, kw_only=True):
-    """Agreement of people with the others' rankings, that of the model on the same pairs, and the model's minus theirs.
+    """Agreement of annotators with the others' rankings, of the model on the same pairs, and the model's minus theirs.
 
-    ``num_left_out`` verdicts are on pairs that the model was never asked about: they count for neither side.
+    ``num_left_out`` verdicts are on pairs that the model did not judge: they count for neither side.
     """
 
     human: GroupedMeans
@@ -73,9 +73,9 @@ class PeopleAndModel(Record, frozen=True, kw_only=True):
 
 
 class HumanCeiling(Record, frozen=True, kw_only=True):
-    """The same by how the others make one ranking.
+    """The agreement by the rule that makes one ranking of the others' verdicts.
 
-    ``resolved``: CHEEMS, algorithm 1, on all their verdicts; ``majority``: on the majority of each pair's.
+    ``resolved``: CHEEMS, Algorithm 1, on all verdicts. ``majority``: the same on the majority verdict of each pair.
     """
 
     num_annotators: int
@@ -84,9 +84,9 @@ class HumanCeiling(Record, frozen=True, kw_only=True):
 
 
 class HeldOutVerdicts(NamedTuple):
-    """Verdicts of one annotator on pairs that the others order; ``better`` and ``worse`` are theirs; shape (verdict,).
+    """Verdicts of one annotator on pairs that the others' ranking orders into ``better`` and ``worse``; (verdict,).
 
-    ``human`` is 1 where the annotator agrees, 0 for a tie, and -1 where not. Integers are those in the case.
+    ``human`` is 1 for agreement, 0 for a tie, and -1 for disagreement. Responses are positions in their case.
     """
 
     case: Integers
@@ -96,7 +96,7 @@ class HeldOutVerdicts(NamedTuple):
 
 
 def leave_one_out(evidence: JudgmentTable, aggregate: Aggregate) -> HeldOutVerdicts:
-    """Every verdict that was read, of annotators who are not alone, on a pair that the others' ranking orders."""
+    """Return every readable verdict on a pair that the ranking of the other annotators orders."""
     num_judges = len(evidence.judges)
     tiers = tiers_of(edges_of(evidence.verdicts, aggregate), evidence.num_responses)
     graphs = compare_with_tiers(evidence, tiers, aggregate).by_judge
@@ -133,10 +133,10 @@ def estimate(resampled: ResampledBench) -> HumanCeiling | None:
 def human_ceiling(
     blocks: Blocks, table: JudgmentTable, outcomes: Callable[[HeldOutVerdicts], Floats]
 ) -> HumanCeiling | None:
-    """Estimate the same from the judgments of the blocks' prompts.
+    """Estimate the agreement from the judgments of the blocks' prompts; null without two annotators.
 
-    ``outcomes`` of the model on pairs are above 0 if right, 0 for a tie, below 0 if wrong, NaN if the model has
-    nothing: such pairs count for neither. A tie is wrong, on both sides.
+    ``outcomes`` of the model are above 0 if right, 0 for a tie, below 0 if wrong, and NaN for a pair without a value,
+    which counts for neither side. A tie is wrong on both sides.
     """
     if len(table.judges) < 2:
         return None
@@ -183,7 +183,7 @@ def _score_outcomes(bench: ScoredBench) -> Callable[[Integers, Integers], Floats
 
 
 def _verdict_outcomes(bench: ScoredBench) -> Callable[[Integers, Integers], Floats]:
-    """Return the outcomes by verdicts: a missing one is wrong, as in the headline; a pair never asked about is NaN."""
+    """Return the outcomes by verdicts: a missing one is wrong, as in the headline; NaN for a pair never asked."""
     columns, verdicts = bench.columns, dict[tuple[int, int], float]()
     differences = (bench.values.better - bench.values.worse).tolist()
     for better, worse, difference in zip(columns.better.tolist(), columns.worse.tolist(), differences, strict=True):
@@ -196,9 +196,9 @@ def _verdict_outcomes(bench: ScoredBench) -> Callable[[Integers, Integers], Floa
 
 
 def lines(summary: HumanCeiling) -> Iterator[str]:
-    """Yield the line of the terminal, beside the model on the same pairs."""
-    remark = f"; the model on the same pairs {plain_estimate(summary.resolved.model.macro)}"
-    yield plain_row("people with the others", summary.resolved.human.macro, remark)
+    """Yield the terminal line: leave-one-out agreement, with the model on the same pairs."""
+    remark = f"; model on the same pairs {plain_estimate(summary.resolved.model.macro)}"
+    yield plain_row("human ceiling", summary.resolved.human.macro, remark)
 
 
 def rows(summary: HumanCeiling) -> Iterator[MeasureRow]:

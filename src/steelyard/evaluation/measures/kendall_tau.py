@@ -27,18 +27,18 @@ from steelyard.statistics.prompt_means import mean_of
 TEXT = {
     "kendall_tau": {"en": "Kendall's tau-b", "zh": "Kendall τ-b"},
     "define_kendall_tau": {
-        "en": "Agreement of the scores with the ranking of a prompt: 1 in the same order, -1 in the opposite one, "
-        "ties on either side corrected for.",
+        "en": "Rank correlation of the scores with the ranking of a prompt: 1 for the same order, -1 for the opposite "
+        "order, corrected for ties on either side.",
         "zh": "得分与一个提示词的排序的一致程度：1 为同序，-1 为反序，并对两边的并列做了校正。",
     },
 }
 
 
 class RankCorrelation(GroupedMeans, frozen=True, kw_only=True):
-    """The mean of tau-b over the prompts that have one.
+    """The mean of tau-b over the prompts where it is defined.
 
-    A prompt whose scores are all equal has none: ``constant_as_zero`` counts it as 0, ``num_constant`` is their number.
-    ``num_without_order`` prompts are ranked in one tier.
+    It is undefined for the ``num_constant`` prompts whose scores are all equal; ``constant_as_zero`` counts them as 0.
+    ``num_without_order`` prompts are ranked in a single tier.
     """
 
     constant_as_zero: GroupedMeans
@@ -47,7 +47,7 @@ class RankCorrelation(GroupedMeans, frozen=True, kw_only=True):
 
 
 class Correlations(NamedTuple):
-    """Of each prompt: tau-b, NaN where it is not defined, and whether all its scores are equal; shape (prompt,)."""
+    """Tau-b of each prompt, NaN where undefined, and whether all its scores are equal; shape (prompt,)."""
 
     tau: Floats
     is_constant: Booleans
@@ -102,9 +102,11 @@ def columns(bench: ScoredBench) -> dict[str, list[float | None]]:
 
 
 def lines(summary: RankCorrelation) -> Iterator[str]:
-    """Yield the line of the terminal, with the number of prompts that have no correlation."""
+    """Yield the terminal line, with the number of prompts whose scores are all equal."""
     if summary.macro.value is not None or summary.num_constant:
-        constant = f"; {summary.num_constant:,} prompts have equal scores alone" if summary.num_constant else ""
+        constant = (
+            f"; undefined for {summary.num_constant:,} prompts, whose scores are equal" if summary.num_constant else ""
+        )
         yield plain_row("Kendall's tau-b", summary.macro, constant)
 
 

@@ -1,10 +1,11 @@
-"""Accuracy that length cannot explain: pairs of like length, pairs whose better answer is not longer, and a regression.
+"""Accuracy that length does not explain: length-matched pairs, pairs by the longer answer, and a regression on length.
 
 The regression is a logistic one of "the pair is right" on the logarithm of the ratio of the two lengths,
 
     logit P(right) = intercept + slope * ln(better length / worse length),
 
-over all pairs alike; at ratio 1 what it expects is the sigmoid of the intercept: accuracy if no answer were longer.
+over all pairs with equal weight. Length-adjusted accuracy is its prediction at equal length: the sigmoid of the
+intercept.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,27 +30,32 @@ from steelyard.statistics.intervals import SHARE, UNBOUNDED, Estimate, interval
 from steelyard.statistics.prompt_means import Ratio
 
 TEXT = {
-    "as_it_is": {"en": "Accuracy as it is", "zh": "原始准确率"},
-    "like_length": {"en": "Accuracy at like length", "zh": "长度相近时的准确率"},
-    "no_difference": {"en": "Accuracy at no length difference", "zh": "长度差为零时的准确率"},
-    "better_not_longer": {"en": "Accuracy, better one not longer", "zh": "更好者不更长时的准确率"},
-    "better_longer": {"en": "Accuracy, better one longer", "zh": "更好者更长时的准确率"},
-    "why_length_alone": {"en": "not told: the model is length alone", "zh": "无法给出：该模型只看长度"},
-    "why_one_length_ratio": {
-        "en": "not told: all pairs have one ratio of lengths",
-        "zh": "无法给出：所有偏好对的长度比相同",
+    "unadjusted_accuracy": {"en": "Accuracy, all pairs", "zh": "全部偏好对的准确率"},
+    "matched_accuracy": {"en": "Length-matched accuracy", "zh": "长度相近时的准确率"},
+    "adjusted_accuracy": {"en": "Length-adjusted accuracy", "zh": "长度校正后的准确率"},
+    "better_not_longer": {"en": "Accuracy, better answer not longer", "zh": "更好者不更长时的准确率"},
+    "better_longer": {"en": "Accuracy, better answer longer", "zh": "更好者更长时的准确率"},
+    "why_length_alone": {
+        "en": "not estimated: length alone separates right and wrong pairs",
+        "zh": "无法估计：仅凭长度即可区分对错",
     },
-    "why_all_right": {"en": "not told: all pairs are right", "zh": "无法给出：全部排序正确"},
-    "why_all_wrong": {"en": "not told: all pairs are wrong", "zh": "无法给出：全部排序错误"},
-    "define_no_difference": {
-        "en": "What a logistic regression of “right” on the logarithm of the two lengths' ratio expects where both "
-        "are equally long.",
-        "zh": "以两段长度之比的对数对“排序正确”做逻辑回归，在两者等长处的预期值。",
+    "why_one_length_ratio": {
+        "en": "not estimated: all pairs have the same ratio of lengths",
+        "zh": "无法估计：所有偏好对的长度比相同",
+    },
+    "why_all_right": {"en": "not estimated: all pairs are right", "zh": "无法估计：全部排序正确"},
+    "why_all_wrong": {"en": "not estimated: all pairs are wrong", "zh": "无法估计：全部排序错误"},
+    "define_adjusted_accuracy": {
+        "en": "The prediction, at equal length, of a logistic regression of “right” on the logarithm of the ratio of "
+        "the two lengths.",
+        "zh": "以两段长度之比的对数对“排序正确”做逻辑回归，在两者等长处的预测值。",
     },
 }
 _FEWEST, _SHARE, _GLANCE = 5, 0.25, 2000
+"""Length alone: fewer misplaced pairs than both bounds; and the number of pairs of the first, cheap look."""
 _FEWEST_PROMPTS = 60
 _PENALTY = 1e-3
+"""The ridge penalty: far below the information of one pair, so it matters only where the fit has no finite optimum."""
 _STEPS = 60
 _MANY, _STRIDE = 20_000, 16
 _ENOUGH, _NEAR = 1e-10, 1e-6
@@ -57,11 +63,11 @@ _WIDTH = 26
 
 
 class LengthAccuracy(Record, frozen=True, kw_only=True):
-    """Accuracy as it is and beside it: of matched pairs, by which answer is longer, and at no difference in length.
+    """Accuracy of all pairs (``raw``), of length-matched pairs, by the longer answer, and adjusted for length.
 
     Two lengths match where the longer one is at most ``matched_ratio`` times the shorter. ``adjusted`` and ``slope``
-    are the regression's, over all pairs alike; a slope above 0: the model is right more often where the better answer
-    is the longer one.
+    are of the regression over all pairs. A slope above 0 means that the model is right more often where the better
+    answer is longer.
     """
 
     matched_ratio: float
@@ -83,7 +89,7 @@ class PairLengths(NamedTuple):
 
     @property
     def log_ratio(self) -> Floats:
-        """ln((better + 1) / (worse + 1)): an empty answer has a length too."""
+        """ln((better + 1) / (worse + 1)); the added 1 keeps it finite for an empty answer."""
         return np.log((self.better + 1) / (self.worse + 1))
 
     def is_matched(self, ratio: float) -> Booleans:
@@ -116,7 +122,7 @@ def estimate(resampled: ResampledBench) -> LengthAccuracy:
 
 
 def length_summary(blocks: Blocks, pairs: PairLengths, matched_ratio: float, raw: GroupedMeans) -> LengthAccuracy:
-    """Return the same for pairs by their prompt among the resampled ones."""
+    """Return the same summary for pairs whose ``prompt`` is a row of the resampled prompts."""
     longer = pairs.better > pairs.worse
     chosen = {"matched": pairs.is_matched(matched_ratio), "better_not_longer": ~longer, "better_longer": longer}
     means = grouped_means(blocks, {name: _accuracy(blocks, pairs, selected) for name, selected in chosen.items()})
@@ -125,15 +131,17 @@ def length_summary(blocks: Blocks, pairs: PairLengths, matched_ratio: float, raw
 
 
 def fit_logistic(ratio: Floats, is_right: Booleans) -> Fit:
-    """The regression by Newton's method, with a penalty of 0.0005 x (intercept² + slope²) that keeps it finite."""
+    """Fit the regression by Newton's method, with a penalty of 0.0005 x (intercept² + slope²) that keeps it finite."""
     beta = np.zeros(2)
-    if len(ratio) > _MANY:  # a part of the pairs leads close to the end at little cost
+    if len(ratio) > _MANY:
+        # A warm start from every 16th pair saves most of the steps over all pairs.
         beta = np.array([*fit_logistic(ratio[::_STRIDE], is_right[::_STRIDE])], np.float64)
     best = _loss(beta, ratio, is_right)
     for _ in range(_STEPS):
         gradient, hessian = _slopes(beta, ratio, is_right)
         step: Floats = np.linalg.solve(hessian, gradient).astype(np.float64)
         loss = _loss(beta + step, ratio, is_right)
+        # A full Newton step can overshoot where nearly all pairs are right; halving restores descent.
         while loss > best + _ENOUGH and np.abs(step).max() > _ENOUGH:
             step = step / 2
             loss = _loss(beta + step, ratio, is_right)
@@ -144,11 +152,11 @@ def fit_logistic(ratio: Floats, is_right: Booleans) -> Fit:
 
 
 def why_not(ratio: Floats, is_right: Booleans) -> WhyNot | None:
-    """What keeps the regression from telling anything: one length ratio, one outcome, or length alone; else null.
+    """Return why the regression is not identified: one length ratio, one outcome, or length alone; null if it is.
 
-    Length alone: some cut of the length ratio has all right pairs on one side and all wrong ones on the other, but for
-    a few (fewer than `_FEWEST`, and than `_SHARE` of the rarer outcome). Then the slope that fits best is without
-    bound, or rests on those few pairs, and the accuracy at ratio 1 is the penalty's and not the model's.
+    Length alone: some cut of the length ratio separates right from wrong pairs, except for a few (fewer than `_FEWEST`,
+    and than `_SHARE` of the rarer outcome). The best slope is then unbounded or depends on those few pairs, and the
+    accuracy at ratio 1 is determined by the penalty.
     """
     num_right = int(is_right.sum())
     if not len(ratio) or np.ptp(ratio) == 0:
@@ -156,7 +164,8 @@ def why_not(ratio: Floats, is_right: Booleans) -> WhyNot | None:
     if num_right in (0, len(ratio)):
         return "all right" if num_right else "all wrong"
     part = slice(None, None, max(1, len(ratio) // _GLANCE))
-    if num_misplaced(ratio[part], is_right[part]) >= _FEWEST:  # of all pairs no cut misplaces fewer than of a part
+    # A cut misplaces at least as many of all pairs as of a part of them, so a part can settle the question.
+    if num_misplaced(ratio[part], is_right[part]) >= _FEWEST:
         return None
     rarer = min(num_right, len(ratio) - num_right)
     num_beyond = num_misplaced(ratio, is_right)
@@ -164,13 +173,13 @@ def why_not(ratio: Floats, is_right: Booleans) -> WhyNot | None:
 
 
 def num_misplaced(ratio: Floats, is_right: Booleans) -> int:
-    """How many pairs the best cut of the length ratio has on the wrong side, whichever side is the right pairs'.
+    """Count the pairs on the wrong side of the best cut of the length ratio, in whichever direction it separates.
 
-    A pair at the cut itself may stand on either side, as in quasi-complete separation (Albert and Anderson, 1984).
+    A pair at the cut itself may count on either side, as in quasi-complete separation (Albert and Anderson, 1984).
     """
     fewest = len(ratio)
     for above in (is_right, ~is_right):
-        # Of equal ratios those that belong below come first, so that a cut among them leaves each on its own side.
+        # Among equal ratios, pairs that belong below come first: a cut among them misplaces none of them.
         right = above[np.lexsort((above, ratio))]
         right_below = np.concatenate([[0], np.cumsum(right)])
         wrong_above = (~right).sum() - np.concatenate([[0], np.cumsum(~right)])
@@ -186,9 +195,9 @@ def _accuracy(blocks: Blocks, pairs: PairLengths, chosen: Booleans) -> Ratio:
 
 
 def _regression(blocks: Blocks, pairs: PairLengths) -> tuple[Estimate, Estimate]:
-    """Return accuracy at no difference in length, and the slope; null, with ``why``, where nothing can be estimated.
+    """Return length-adjusted accuracy and the slope; null with ``why`` where the regression is not identified.
 
-    In each resample one Newton step is taken from the fit, which is exact to the order of 1 / n.
+    Each resample takes one Newton step from the fit, whose error is of order 1 / n.
     """
     ratio, size = pairs.log_ratio, len(pairs.prompt)
     why = why_not(ratio, pairs.is_right)
@@ -203,14 +212,14 @@ def _regression(blocks: Blocks, pairs: PairLengths) -> tuple[Estimate, Estimate]
     counted = np.bincount(pairs.prompt, minlength=len(blocks.block)) > 0
     evidence = evidence_of(blocks, one_group(len(counted)), counted)
     scale = UNBOUNDED._replace(fewest=_FEWEST_PROMPTS)
-    # The interval is formed on the logit, where the intercept is nearly normal, and read off the sigmoid.
+    # The interval is formed on the logit, where the intercept is nearly normal, and transformed by the sigmoid.
     intercept = interval(fit.intercept, drawn[:, 0], size, evidence, scale)
     adjusted = intercept.transformed(lambda logit: float(sigmoid(np.array(logit))))
     return adjusted, interval(fit.slope, drawn[:, 1], size, evidence, scale)
 
 
 def _one_step(fit: Fit, sums: Sums) -> Floats:
-    """Intercept and slope in each resample, shape (resample, 2)."""
+    """Return intercept and slope in each resample: one step by the inverse of the 2 x 2 Hessian; (resample, 2)."""
     first, second, flat, mixed, square = np.moveaxis(sums.resampled[:, 0], -1, 0)
     first, second = first - _PENALTY * fit.intercept, second - _PENALTY * fit.slope
     flat, square = flat + _PENALTY, square + _PENALTY
@@ -220,7 +229,7 @@ def _one_step(fit: Fit, sums: Sums) -> Floats:
 
 
 def _slopes(beta: Floats, ratio: Floats, is_right: Booleans) -> tuple[Floats, Floats]:
-    """The gradient of the penalised log-likelihood, and its negative second derivatives."""
+    """Return the gradient of the penalised log-likelihood, and its negative second derivatives."""
     expected = sigmoid(beta[0] + beta[1] * ratio)
     left, weight = is_right - expected, expected * (1 - expected)
     gradient = np.array([left.sum(), left @ ratio]) - _PENALTY * beta
@@ -234,7 +243,7 @@ def _loss(beta: Floats, ratio: Floats, is_right: Booleans) -> float:
 
 
 def columns(bench: ScoredBench) -> dict[str, list[float | None]]:
-    """Return how many pairs of each case match in length, and how many of these are right."""
+    """Return the number of length-matched pairs of each case, and of those that are right."""
     pairs, num_cases = pair_lengths(bench), len(bench.columns.start)
     matched = pairs.is_matched(bench.matched_ratio)
     chosen = {"num_matched": matched, "num_matched_correct": matched & pairs.is_right}
@@ -249,31 +258,32 @@ def paired(columns: Mapping[str, Floats]) -> dict[str, Ratio]:
 
 
 _WHY_NOT: dict[str | None, str] = {
-    "length alone": "the model is length alone, which says which pairs are right",
-    "one length ratio": "all pairs have one ratio of lengths",
+    "length alone": "length alone separates right and wrong pairs",
+    "one length ratio": "all pairs have the same ratio of lengths",
     "all right": "all pairs are right",
     "all wrong": "all pairs are wrong",
 }
 
 
 def lines(summary: LengthAccuracy) -> Iterator[str]:
-    """Yield the lines of the terminal: accuracy on matched pairs, and at no difference in length."""
+    """Yield the terminal lines: length-matched and length-adjusted accuracy."""
     matched, adjusted = summary.matched.macro, summary.adjusted
     if matched.value is not None:
-        yield plain_row(f"accuracy, lengths 1:{summary.matched_ratio:g}", matched, f"  n={matched.n:,}")
+        ratio = f"; ratio up to {summary.matched_ratio:g}"
+        yield plain_row("length-matched accuracy", matched, f"  n={matched.n:,}{ratio}")
     if adjusted.value is not None:
-        remark = f"; as it is {plain_value(summary.raw.micro.value)} over all pairs"
-        yield plain_row("  at no length difference", adjusted, remark)
+        remark = f"; unadjusted {plain_value(summary.raw.micro.value)} over all pairs"
+        yield plain_row("length-adjusted accuracy", adjusted, remark)
     else:
-        yield f"{'  at no length difference':{_WIDTH}} not told: {_WHY_NOT[adjusted.why]}"
+        yield f"{'length-adjusted accuracy':{_WIDTH}} not estimated: {_WHY_NOT[adjusted.why]}"
 
 
 def rows(summary: LengthAccuracy) -> tuple[MeasureRow, ...]:
     """Return the rows of the table of measures."""
     return (
-        means_row(word("as_it_is"), summary.raw),
-        means_row(f"{word('like_length')} (1:{summary.matched_ratio:g})", summary.matched),
-        MeasureRow(word("no_difference"), None, summary.adjusted),
+        means_row(word("unadjusted_accuracy"), summary.raw),
+        means_row(f"{word('matched_accuracy')} (1:{summary.matched_ratio:g})", summary.matched),
+        MeasureRow(word("adjusted_accuracy"), None, summary.adjusted),
         means_row(word("better_not_longer"), summary.better_not_longer),
         means_row(word("better_longer"), summary.better_longer),
     )
@@ -289,5 +299,5 @@ MEASURE = Measure(
     columns=columns,
     column_names=("num_matched", "num_matched_correct"),
     paired=paired,
-    paired_titles=(("accuracy_length_matched", "accuracy at like length"),),
+    paired_titles=(("accuracy_length_matched", "length-matched accuracy"),),
 )

@@ -1,9 +1,9 @@
-"""Best-of-N regret: what is lost by taking, of N responses, the one with the highest score and not the best.
+"""Best-of-N regret: the loss of the response with the highest score minus the smallest loss, among N responses.
 
-N responses of a prompt are drawn without replacement, all choices alike, and the model takes the one with its highest
-score (of several such, one at random). Regret is the loss of what it takes minus the smallest loss among the N. Both
-expectations are exact: of k responses in order, the one at place i (from 0) is the last of N drawn with probability
-C(i, N - 1) / C(k, N). A loss is the response's tier, or minus its mean rating in one dimension.
+N responses of a prompt are drawn without replacement, all subsets with equal probability, and the model selects the one
+with its highest score (at random among equal scores). Both expectations are exact: of k sorted responses, the one at
+place i (from 0) is the last of the N drawn with probability C(i, N - 1) / C(k, N). A loss is the response's tier, or
+minus its mean rating in one dimension.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,19 +36,20 @@ from steelyard.statistics.intervals import Scale
 from steelyard.statistics.prompt_means import mean_of
 
 TEXT = {
-    "tiers_lost": {"en": "Tiers lost by the choice", "zh": "首选与最优层级之差"},
-    "lost_of": {"en": "Lost in", "zh": "损失："},
-    "best_of_n": {"en": "Best of N: what is lost", "zh": "Best-of-N 遗憾值"},
-    "budget": {"en": "N answers to choose from", "zh": "可选回答数 N"},
+    "regret_in_tiers": {"en": "Regret in tiers", "zh": "首选与最优层级之差"},
+    "regret_in": {"en": "Regret in", "zh": "遗憾值："},
+    "best_of_n": {"en": "Best-of-N regret", "zh": "Best-of-N 遗憾值"},
+    "budget": {"en": "Number of answers N", "zh": "可选回答数 N"},
     "note_regret": {
-        "en": "N answers of a prompt are drawn, the model takes the one with its highest score: how many tiers below "
-        "the best of the N that is. Bands are 95% intervals. Prompts with fewer answers end earlier.",
+        "en": "N answers of a prompt are drawn, and the model selects the one with its highest score. Regret is the "
+        "number of tiers between it and the best of the N. Bands are 95% intervals. Prompts with fewer answers "
+        "contribute to smaller N only.",
         "zh": "从一个提示词的回答中抽 N 个，模型取得分最高者：它比这 N 个里最优的低几个层级。色带为 95% 置信区间。回"
         "答较少的提示词较早结束。",
     },
-    "figure_regret": {"en": "Tiers lost by the choice among N answers", "zh": "Best-of-N 遗憾值（层级数）"},
-    "define_tiers_lost": {
-        "en": "The tier of the answer with the highest score minus the best tier there was.",
+    "figure_regret": {"en": "Best-of-N regret in tiers", "zh": "Best-of-N 遗憾值（层级数）"},
+    "define_regret_in_tiers": {
+        "en": "The tier of the answer with the highest score minus the best tier among the answers.",
         "zh": "得分最高的回答所在的层级与当时可选的最优层级之差。",
     },
 }
@@ -57,14 +58,14 @@ _FEWEST_BUDGETS = 2
 
 
 class RegretOfAll(Record, frozen=True, kw_only=True):
-    """The regret of a choice among all responses, by the model and at random."""
+    """The regret of a selection among all responses, by the model and at random."""
 
     model: GroupedMeans
     chance: GroupedMeans
 
 
 class RegretOfN(Record, frozen=True, kw_only=True):
-    """The regret of a choice among ``budget`` responses, by the model and at random."""
+    """The regret of a selection among ``budget`` responses, by the model and at random."""
 
     budget: int
     model: Means
@@ -72,7 +73,7 @@ class RegretOfN(Record, frozen=True, kw_only=True):
 
 
 class RegretCurve(Record, frozen=True, kw_only=True):
-    """Regret by N, and of a choice among all responses."""
+    """Regret by N, and of a selection among all responses."""
 
     curve: tuple[RegretOfN, ...]
     of_all: RegretOfAll
@@ -86,9 +87,9 @@ class RegretSummary(Record, frozen=True, kw_only=True):
 
 
 class Regret(NamedTuple):
-    """By prompt and N, shape (prompt, budget): the model's regret and that of a choice at random; NaN beyond k.
+    """The regret of the model and of a random selection, shape (prompt, budget); NaN where N exceeds the responses.
 
-    ``largest``: the distance between the greatest loss of any response and the smallest.
+    ``largest`` is the range of the losses, which bounds every regret.
     """
 
     budgets: tuple[int, ...]
@@ -98,13 +99,13 @@ class Regret(NamedTuple):
 
 
 def budgets_up_to(largest: int) -> tuple[int, ...]:
-    """Return the N of the curve: each from 2 to 8, then powers of two, and the largest."""
+    """Return the values of N of the curve: 2 to 8, then powers of two, and the largest."""
     doubled = [2**power for power in range(4, 31)]
     return tuple(sorted({size for size in (*range(2, _EVERY + 1), *doubled, largest) if 2 <= size <= largest}))
 
 
 def regret(prompt: Integers, score: Floats, loss: Floats, num_prompts: int) -> Regret:
-    """Compute the regret of each prompt at each N; ``prompt`` is sorted, all three are by response."""
+    """Compute the regret of each prompt at each N from arrays of shape (response,); ``prompt`` is sorted."""
     budgets = budgets_up_to(int(np.bincount(prompt, minlength=1).max()))
     model, chance = (np.full((num_prompts, len(budgets)), np.nan) for _ in range(2))
     for prompts, rows in prompts_by_size(prompt, num_prompts):
@@ -112,6 +113,7 @@ def regret(prompt: Integers, score: Floats, loss: Floats, num_prompts: int) -> R
         places = [place for place, budget in enumerate(budgets) if budget <= size]
         last = np.array([_last_drawn(size, budgets[place]) for place in places]).reshape(len(places), size)
         losses = loss[rows]
+        # Descending losses put the best response last, where `_last_drawn` has the one that is selected.
         best = -np.sort(-losses, axis=1) @ last.T
         taken = _mean_of_ties(score[rows], losses) @ last.T
         model[prompts[:, None], places] = taken - best
@@ -120,11 +122,12 @@ def regret(prompt: Integers, score: Floats, loss: Floats, num_prompts: int) -> R
 
 
 def _last_drawn(size: int, budget: int) -> list[float]:
+    """Return the probability of each place to be the last of ``budget`` responses drawn from ``size``."""
     return [comb(place, budget - 1) / comb(size, budget) for place in range(size)]
 
 
 def _mean_of_ties(score: Floats, loss: Floats) -> Floats:
-    """The losses in ascending order of score, each the mean over those of equal score; shape (prompt, response)."""
+    """Return the losses in ascending order of score, averaged over equal scores; shape (prompt, response)."""
     order = np.argsort(score, axis=1, kind="stable")
     scores, losses = np.take_along_axis(score, order, 1), np.take_along_axis(loss, order, 1)
     is_new = np.ones(scores.shape, np.bool_)
@@ -139,16 +142,16 @@ def tiers_lost(bench: ScoredBench) -> Regret:
     num_cases = len(bench.columns.start)
     ranked = ranked_responses(bench.columns, bench.scores.score)
     lost = regret(ranked.prompt, ranked.score, ranked.tier.astype(np.float64), num_cases)
-    # Of one tier nothing can be lost: that is no merit of the model.
+    # With a single tier the regret is 0 for every model: such prompts would only dilute the mean.
     has_order = ranked.has_order(num_cases)
     lost.model[~has_order] = lost.chance[~has_order] = np.nan
     return lost
 
 
 def ratings_lost(columns: BenchColumns, score: Floats) -> dict[str, Regret]:
-    """Return by dimension the regret in units of the rating, over cases with every response rated and scored.
+    """Return the regret in units of the rating, by dimension, over cases with every response rated and scored.
 
-    A response's rating is the mean of those of its raters; more is better.
+    A response's rating is the mean over its raters; higher is better.
     """
     case_of, num_cases = columns.case_of, len(columns.start)
     sizes = np.bincount(case_of, minlength=num_cases)
@@ -203,30 +206,30 @@ def _curve(resampled: ResampledBench, lost: Regret) -> RegretCurve:
 
 
 def lines(summary: RegretSummary) -> Iterator[str]:
-    """Yield the line of the terminal, beside a choice at random."""
+    """Yield the terminal line: the regret of the first choice, with that of a random choice."""
     model, chance = summary.tiers.of_all.model.macro, summary.tiers.of_all.chance.macro
     if model.value is not None:
-        yield plain_row("tiers lost by first choice", model, f"; at random {plain_value(chance.value)}")
+        yield plain_row("regret in tiers", model, f"; at random {plain_value(chance.value)}")
 
 
 def rows(summary: RegretSummary) -> Iterator[MeasureRow]:
     """Yield the rows of the table of measures: tiers, then every rated dimension."""
-    curves = {word("tiers_lost"): summary.tiers}
-    curves |= {f"{word('lost_of')} {dimension}": curve for dimension, curve in summary.ratings.items()}
+    curves = {word("regret_in_tiers"): summary.tiers}
+    curves |= {f"{word('regret_in')} {dimension}": curve for dimension, curve in summary.ratings.items()}
     for title, curve in curves.items():
         yield means_row(title, curve.of_all.model, DECIMAL, curve.of_all.chance)
 
 
 def regret_panel(summaries: Mapping[str, RegretSummary]) -> Panel | None:
-    """Return the curves of all models in one figure; null where none has two N."""
+    """Return the curves of all models in one figure; null where none has two values of N."""
     figure = regret_figure({name: summary.tiers.curve for name, summary in summaries.items()})
     return None if figure is None else Panel(word("best_of_n"), figure, (), "note_regret")
 
 
 def regret_figure(curves: Mapping[str, Sequence[RegretOfN]]) -> Figure | None:
-    """Draw the tiers lost by N, of each model, with intervals; null where no model has two N.
+    """Draw the regret of each model by N with intervals; null where no model has two values of N.
 
-    A choice at random is dashed; it is that of the first model's prompts.
+    The dashed line is a random selection on the prompts of the first model.
     """
     curves = {name: curve for name, curve in curves.items() if len(curve) >= _FEWEST_BUDGETS}
     if not curves:
@@ -258,7 +261,7 @@ def regret_figure(curves: Mapping[str, Sequence[RegretOfN]]) -> Figure | None:
 _VALUE_AXIS: Spec = {
     "field": "value",
     "type": "quantitative",
-    "axis": {"title": word("tiers_lost"), "tickCount": 5},
+    "axis": {"title": word("regret_in_tiers"), "tickCount": 5},
 }
 
 
@@ -289,9 +292,9 @@ MEASURE = Measure(
     needs=Needs(scores=True),
     lines=lines,
     rows=rows,
-    group_column=lambda summary: GroupColumn("tiers_lost", summary.tiers.of_all.model, DECIMAL),
+    group_column=lambda summary: GroupColumn("regret_in_tiers", summary.tiers.of_all.model, DECIMAL),
     shared_panel=regret_panel,
     columns=lambda bench: {"regret": null_where_nan(last_known(tiers_lost(bench).model))},
     column_names=("regret",),
-    paired_titles=(("regret", "tiers lost"),),
+    paired_titles=(("regret", "regret in tiers"),),
 )

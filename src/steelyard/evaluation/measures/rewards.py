@@ -1,7 +1,7 @@
-"""How rewards are distributed in each category and language: mean, spread, quantiles, and the share without a score.
+"""Reward distributions by category and language: mean, standard deviation, quantiles, and the share without a score.
 
-A model that gives one language lower rewards, or spreads them less, is of no use where languages compete; and a share
-without a score says whose answers a length limit cuts.
+Lower or narrower rewards in one language bias every selection across languages. The share without a score shows which
+answers a length limit excludes.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ TEXT = {
     "deviation": {"en": "Standard deviation", "zh": "标准差"},
     "without_score": {"en": "Without a score", "zh": "无得分"},
     "why_the_values_around_it_are_equal": {
-        "en": "no interval: the values around it are equal",
+        "en": "no interval: the scores around the quantile are equal",
         "zh": "无区间：其附近的分数都相同",
     },
 }
@@ -41,7 +41,7 @@ _QUANTILE_WORDS = ("quantile_5", "quantile_25", "median", "quantile_75", "quanti
 _NUM_MOMENTS = 4
 """Columns of the sums before those of the quantiles: responses, scored ones, centred scores, their squares."""
 _SPREAD = POSITIVE._replace(fewest=200)
-"""Below so many prompts the interval of a standard deviation holds the truth in fewer than 93 of 100 simulations."""
+"""With fewer prompts, the interval of a standard deviation covers the true value in under 93% of simulations."""
 
 
 class RewardDistribution(Record, frozen=True, kw_only=True):
@@ -63,9 +63,9 @@ class RewardDistributions(Record, frozen=True, kw_only=True):
 
 
 class Rewards(NamedTuple):
-    """The responses of all prompts: ``prompt`` and ``score`` (NaN: none) have shape (response,).
+    """The responses of all prompts: ``prompt`` and ``score`` (NaN if missing) have shape (response,).
 
-    ``reasons`` has the reason for each missing score, by the response's position.
+    ``reasons`` maps the position of a response to the reason for its missing score.
     """
 
     prompt: Integers
@@ -120,7 +120,7 @@ def _distributions(blocks: Blocks, rewards: Rewards, grouping: Grouping) -> dict
 
 
 def _sums(blocks: Blocks, rewards: Rewards, group: Integers, ordered: Sequence[Floats]) -> Sums:
-    """Columns: responses, scored ones, their scores and squares around the group's mean, below quantiles; that mean."""
+    """Return sums by group: responses, scored ones, centred scores, their squares, counts below quantiles; the mean."""
     is_scored = ~np.isnan(rewards.score)
     middle = np.array([scores.mean() if len(scores) else 0.0 for scores in ordered])
     marks = np.array(
@@ -130,12 +130,12 @@ def _sums(blocks: Blocks, rewards: Rewards, group: Integers, ordered: Sequence[F
     below: list[Booleans] = [is_scored & (rewards.score <= mark[group]) for mark in marks.T]
     columns: list[npt.NDArray] = [np.ones(len(group)), is_scored, centred, centred**2, *below]
     sums = add_up(blocks, Terms(rewards.prompt, group, columns), len(ordered))
-    # Squares around the mean keep their digits where it is large; it is put back when they are used.
+    # Centring avoids cancellation in the squares where the mean is large; the mean is added back when they are used.
     return Sums(*(np.concatenate([part, np.broadcast_to(middle[:, None], (*part.shape[:-1], 1))], -1) for part in sums))
 
 
 def _moments(point: Floats, drawn: Floats, evidence: Evidence, freedom: float) -> tuple[Estimate, Estimate]:
-    """Mean and standard deviation; ``freedom`` bounds the degrees of freedom of the latter."""
+    """Return mean and standard deviation; ``freedom`` bounds the degrees of freedom of the latter."""
     mean, deviation = zip(*(_mean_and_spread(part) for part in (point, drawn)), strict=True)
     of_spread = evidence._replace(freedom=min(evidence.freedom, freedom))
     return (
@@ -147,8 +147,8 @@ def _moments(point: Floats, drawn: Floats, evidence: Evidence, freedom: float) -
 def _freedom_of_spread(rewards: Rewards, chosen: Booleans) -> float:
     """Return the degrees of freedom of the variance of a standard deviation: 2 n / (kurtosis - 1).
 
-    The kurtosis is that of the prompts' sums of squares around the mean: where a few prompts have most of them, that
-    variance is known from these few.
+    The kurtosis is of the prompts' sums of squares around the mean: if a few prompts contribute most of them, only
+    these determine the variance.
     """
     score, prompt = rewards.score[chosen], rewards.prompt[chosen]
     squares = np.bincount(prompt, (score - score.mean()) ** 2 - score.var()) if len(score) else np.zeros(0)
@@ -161,10 +161,11 @@ def _freedom_of_spread(rewards: Rewards, chosen: Booleans) -> float:
 
 
 def _mean_and_spread(sums: Floats) -> tuple[Floats, Floats]:
-    """The mean, and the standard deviation with n - 1."""
+    """Return the mean, and the standard deviation with n - 1."""
     scored, middle = sums[..., 1], sums[..., -1]
     shift = ratio(sums[..., 2], scored)
     squares = sums[..., 3] - scored * shift**2
+    # Rounding can leave a sum of squares slightly below 0.
     return middle + shift, np.sqrt(np.maximum(ratio(squares, scored - 1), 0.0))
 
 
@@ -189,7 +190,7 @@ def _reasons(rewards: Rewards, group: Integers) -> Mapping[int, Counter[str]]:
 
 
 def reward_panel(summary: RewardDistributions) -> Panel:
-    """Return the tables of the rewards of all prompts, and by language and category where there are several."""
+    """Return the tables of the rewards of all prompts, and by language and category if there are several."""
     groups = {
         "": {} if summary.overall is None else {word("everything"): summary.overall},
         "language": summary.by_language if len(summary.by_language) > 1 else {},
@@ -200,7 +201,7 @@ def reward_panel(summary: RewardDistributions) -> Panel:
 
 
 def reward_table(groups: Mapping[str, RewardDistribution]) -> Table:
-    """Return mean, spread and quantiles of the rewards of each group, and the share without a score."""
+    """Return mean, standard deviation and quantiles of the rewards by group, and the share without a score."""
     rows = [
         (
             name,

@@ -1,4 +1,4 @@
-"""First choice: whether the response with the highest score is in the best tier, and how often a random one is."""
+"""First choice: the share of prompts whose highest-scored response is in the best tier, and of a random response."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -28,16 +28,17 @@ from steelyard.statistics.prompt_means import mean_of
 TEXT = {
     "top_1": {"en": "First choice in the best tier", "zh": "首选位于最优层级"},
     "define_top_1": {
-        "en": "The answer with the highest score is in the best tier; of several with that score, the share that is.",
+        "en": "The share of prompts whose highest-scored answer is in the best tier. Of several such answers, the "
+        "share in the best tier counts.",
         "zh": "得分最高的回答位于最优层级的比例；若有多个同为最高分，取其中位于最优层级的比例。",
     },
 }
 
 
 class TopOne(Record, frozen=True, kw_only=True):
-    """The share of prompts whose highest score is in the best tier, by how equal highest scores count.
+    """The share of prompts whose highest-scored response is in the best tier, by the rule for equal highest scores.
 
-    ``wrong`` requires that all of them are in the best tier, ``right`` that one is; ``half`` takes their share in it.
+    ``wrong`` requires all of them to be in the best tier, ``right`` requires one, ``half`` counts their share in it.
     ``chance`` is the share of the best tier among all responses.
     """
 
@@ -48,7 +49,7 @@ class TopOne(Record, frozen=True, kw_only=True):
 
 
 class FirstChoice(NamedTuple):
-    """The same of each prompt with two tiers or more, else NaN; shape (prompt,)."""
+    """The shares of each prompt with at least two tiers, else NaN; shape (prompt,)."""
 
     wrong: Floats
     half: Floats
@@ -57,7 +58,7 @@ class FirstChoice(NamedTuple):
 
 
 def first_choice(ranked: Ranked, num_prompts: int) -> FirstChoice:
-    """Compute the tier of the response with the highest score, of each prompt."""
+    """Compute for each prompt whether its highest-scored responses are in the best tier."""
     shares = np.full((4, num_prompts), np.nan)
     for prompts, rows in prompts_by_size(ranked.prompt, num_prompts):
         score, tier = ranked.score[rows], ranked.tier[rows]
@@ -84,7 +85,7 @@ def estimate(resampled: ResampledBench) -> TopOne:
 
 
 def lines(summary: TopOne) -> Iterator[str]:
-    """Yield the line of the terminal, beside a choice at random."""
+    """Yield the terminal line, with the share of a random response."""
     if summary.half.macro.value is not None:
         chance = f"; at random {plain_value(summary.chance.macro.value)}"
         yield plain_row("first choice in best tier", summary.half.macro, chance)

@@ -1,4 +1,4 @@
-"""First two choices: whether a response of the best tier is among the two with the highest scores, and at random."""
+"""First two choices: the share of prompts with a best-tier response among the two highest scores, and at random."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from steelyard.statistics.prompt_means import mean_of
 TEXT = {
     "top_2": {"en": "Best tier among the first two choices", "zh": "前两选中含最优层级的回答"},
     "define_top_2": {
-        "en": "A response of the best tier is among the two responses with the highest scores; equal scores are "
+        "en": "The share of prompts with a response of the best tier among the two highest scores; equal scores are "
         "ordered at random. Prompts with at least three scored responses.",
         "zh": "得分最高的两个回答中至少有一个位于最优层级的比例；同分者随机排序。仅统计至少有三个得分回答的提示词。",
     },
@@ -43,16 +43,16 @@ class TopTwo(Record, frozen=True, kw_only=True):
 
 
 class FirstTwo(NamedTuple):
-    """The same of each prompt with three responses and two tiers or more, else NaN; shape (prompt,)."""
+    """The probability for each prompt with at least three responses and two tiers, else NaN; shape (prompt,)."""
 
     model: Floats
     chance: Floats
 
 
 def first_two(ranked: Ranked, num_prompts: int) -> FirstTwo:
-    """Compute the probability that the first two responses, equal scores in random order, include one of the best tier.
+    """Compute the probability that the first two responses include one of the best tier; equal scores are shuffled.
 
-    Above the second-highest score are none or one response; the other places are drawn among those that have it.
+    At most one response is above the second-highest score. The remaining places are drawn among the responses with it.
     """
     model, chance = (np.full(num_prompts, np.nan) for _ in range(2))
     for prompts, rows in prompts_by_size(ranked.prompt, num_prompts):
@@ -74,7 +74,7 @@ def first_two(ranked: Ranked, num_prompts: int) -> FirstTwo:
 
 
 def _miss(size: Integers, num_best: Integers, places: Integers) -> Floats:
-    """The probability that one or two places, drawn among ``size`` responses, hold none of the best."""
+    """Return the probability that one or two places, drawn among ``size`` responses, contain none of the best."""
     others = size - num_best
     second = np.where(places > 1, (others - 1) / np.maximum(size - 1, 1), 1.0)
     return np.maximum(others / size * second, 0.0)
@@ -95,7 +95,7 @@ def estimate(resampled: ResampledBench) -> TopTwo | None:
 
 
 def lines(summary: TopTwo) -> Iterator[str]:
-    """Yield the line of the terminal, beside two responses at random, with the number of prompts."""
+    """Yield the terminal line, with the share of two random responses and the number of prompts."""
     macro = summary.model.macro
     remark = f"; at random {plain_value(summary.chance.macro.value)}  n={macro.n:,}"
     yield plain_row("best tier in first two", macro, remark)
