@@ -66,7 +66,7 @@ MISTAKES = {
     "split sim/cases.jsonl --out out --part train": ["--part 'train' has no key", "do: write --part KEY=VALUE"],
     "split sim/cases.jsonl --out out --part a=0.9 --part b=0.9": ["shares {'a': 0.9, 'b': 0.9}", "that sum to 1"],
     "split sim/cases.jsonl --out out --part a=most": ["split: parts is {'a': 'most'}", "each value: a number"],
-    "evaluate --bench sim/test.jsonl --out out": ["either a model or scores", "do: say --model M"],
+    "evaluate --bench sim/test.jsonl --out out": ["exactly one of model and scores", "do: use --model M"],
     "evaluate --bench sim/test.jsonl --model longr --out out": ["no 'longr' in models", "did you mean 'longer'?"],
     "evaluate --bench cheembench=sim/test.jsonl --model first --out out": ["did you mean 'cheemsbench'?"],
     "evaluate --bench sim/cases.jsonl --model longer --out out": ["has a comparable pair", "do: ", "steelyard resolve"],

@@ -125,5 +125,5 @@ def test_what_a_prompt_is_drawn_with_and_the_benchs_own_columns_are_read(tmp_pat
 
 def test_what_is_no_item_is_named_with_its_line(tmp_path):
     (tmp_path / "items.jsonl").write_text(LINE + '{"prompt":"q"}\n', encoding="utf-8")
-    with pytest.raises(RecordError, match=r"items\.jsonl:2: not an item of an evaluation"):
+    with pytest.raises(RecordError, match=r"items\.jsonl:2: the line is not an item of an evaluation"):
         list(read_items(tmp_path))

@@ -62,7 +62,7 @@ def test_a_difference_to_a_baseline_has_the_interval_of_the_comparison_with_it(f
 
 
 def test_one_evaluation_alone_is_refused(folders, tmp_path):
-    with pytest.raises(EvidenceError, match="one evaluation alone"):
+    with pytest.raises(EvidenceError, match="at least two evaluations"):
         compare(folders[:1], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -165,9 +165,9 @@ def test_a_model_that_cannot_be_built_is_refused_before_anything_is_read_or_scor
 
 def test_what_cannot_be_is_refused(bench, tmp_path):
     out = tmp_path / "out"
-    with pytest.raises(ConfigError, match="either a model or scores"):
+    with pytest.raises(ConfigError, match="exactly one of model and scores"):
         evaluate([bench], out, CONFIG)
-    with pytest.raises(ConfigError, match="either a model or scores"):
+    with pytest.raises(ConfigError, match="exactly one of model and scores"):
         evaluate([bench], out, CONFIG, model="first", scores=bench)
     with pytest.raises(ConfigError, match="no benchmark"):
         evaluate([], out, CONFIG, model="first")

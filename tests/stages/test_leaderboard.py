@@ -74,7 +74,7 @@ def test_a_run_without_a_headline_is_listed_apart(folders, tmp_path):
     run = leaderboard([*folders.values(), tmp_path / "half"], tmp_path / "out", CONFIG)
     assert run.summary.partial == (Unranked(name="half", why="most pairs have no score or verdict"),)
     assert (run.counts.num_in, run.counts.num_used, run.counts.dropped) == (4, 3, {"no headline": 1})
-    with pytest.raises(EvidenceError, match=r"1 of 2 evaluations have a headline \(half: most pairs"):
+    with pytest.raises(EvidenceError, match=r"two evaluations with a headline, got 1 of 2 \(half: most pairs"):
         leaderboard([folders["coin"], tmp_path / "half"], tmp_path / "two", CONFIG)
 
 
@@ -91,7 +91,7 @@ def test_unlike_evaluations_leave_nothing_behind(folders, tmp_path):
 
 
 def test_what_is_no_evaluation_is_named(folders, tmp_path):
-    with pytest.raises(EvidenceError, match="one folder is named twice"):
+    with pytest.raises(EvidenceError, match="a folder is named twice"):
         leaderboard([folders["coin"], folders["coin"]], tmp_path / "out")
     with pytest.raises(FileError):
         leaderboard([folders["coin"], tmp_path / "nothing"], tmp_path / "out")

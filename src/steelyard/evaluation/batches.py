@@ -1,4 +1,4 @@
-"""Evaluate scored cases batch by batch, here or in workers: write their lines, keep their columns, join these."""
+"""Evaluate scored cases in batches, also in worker processes: write their lines, and join their columns."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -43,7 +43,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class Source(NamedTuple):
-    """What is evaluated: the cases of a bench, and the baselines that are scored beside the model."""
+    """The input of an evaluation: the cases of a bench, its settings, and the baselines."""
 
     cases: BenchCases
     bench: Any
@@ -55,10 +55,10 @@ class Source(NamedTuple):
         return bench_columns(cases, self.config.pairs, self.config.exact_rule, self.bench.resample_ids)
 
     def check(self) -> None:
-        """Raise what would end the evaluation after the model has scored for an hour.
+        """Raise the errors that would otherwise end the evaluation only after the model has scored all cases.
 
-        That is EvidenceError where no case has a comparable pair, and whatever keeps a baseline from scoring: some
-        read files and learn when they score their first case.
+        These are EvidenceError if no case has a comparable pair, and errors of the baselines, some of which read files
+        and train when they score their first case.
         """
         num_cases = 0
         for batch in _batched(self.cases, lambda case: case):
@@ -71,7 +71,7 @@ class Source(NamedTuple):
 
 
 class BatchResult(NamedTuple):
-    """What is kept of one batch: the columns of its cases, scores, headline and baselines, and its lines as written."""
+    """The result of one batch: columns of its cases, scores, headline and baselines, and its encoded lines."""
 
     columns: BenchColumns
     scores: ScoreColumns
@@ -80,13 +80,13 @@ class BatchResult(NamedTuple):
     score_lines: bytes
     item_lines: bytes
     keys: tuple[tuple[str, str | None], ...] = ()
-    """Of lines that were read side by side."""
+    """The key of each case, for lines that are read side by side."""
     num_without_language: int = 0
-    """How many of these scores leave out a language that their case has."""
+    """The number of score lines that omit the language of their case."""
 
 
 def evaluate_batch(source: Source, scored_cases: Sequence[ScoredCase], judged: Judged | None = None) -> BatchResult:
-    """Evaluate one batch of scored cases. ``judged``: what a judge said of all its pairs."""
+    """Evaluate one batch of scored cases. ``judged`` has the outcomes of all its pairs under a judge."""
     cases, lines = [scored.case for scored in scored_cases], [scored.scores for scored in scored_cases]
     columns = source.columns(cases)
     headline = headline_columns(source.bench, cases, lines, columns, judged)
@@ -105,7 +105,7 @@ def evaluate_batch(source: Source, scored_cases: Sequence[ScoredCase], judged: J
 
 
 def evaluate_lines(config: bytes, train_cases: Path | None, lines: SideBySide) -> BatchResult:
-    """Decode one batch of lines, check it and evaluate it: the work of a worker. ``config`` is encoded."""
+    """Decode, check and evaluate one batch of lines in a worker. ``config`` is encoded as JSON."""
     source = _built(config, train_cases)
     checked = lines.checked(source.bench)
     part = evaluate_batch(source, checked.scored)
@@ -115,7 +115,7 @@ def evaluate_lines(config: bytes, train_cases: Path | None, lines: SideBySide) -
 
 @lru_cache(maxsize=1)
 def _built(config: bytes, train_cases: Path | None) -> Source:
-    """The bench and the baselines, built once a process."""
+    """Build the bench and the baselines, once per process."""
     settings = msgspec.json.decode(config, type=Config)
     bench = build("benches", settings.bench_kind, settings.bench)
     baselines = {choice.name: build_model(choice) for choice in choose_baselines(settings, train_cases)}
@@ -123,16 +123,16 @@ def _built(config: bytes, train_cases: Path | None) -> Source:
 
 
 def evaluate_scored(source: Source, scored_cases: Iterable[ScoredCase]) -> Iterator[BatchResult]:
-    """Evaluate scored cases batch by batch, as they come."""
+    """Evaluate scored cases lazily, batch by batch."""
     return (evaluate_batch(source, batch) for batch in _batched(scored_cases, attrgetter("case")))
 
 
 def join_parts(
     source: Source, result: Result, parts: Iterable[BatchResult], judged: Judged | None = None
 ) -> Evaluation:
-    """Write ``scores.jsonl`` and ``items.jsonl`` as the parts come, and return the columns of the whole bench.
+    """Write ``scores.jsonl`` and ``items.jsonl`` while the parts arrive, and return the evaluation of the whole bench.
 
-    Raises EvidenceError where a response has no score for another reason than its length, unless ``allow_unscored``.
+    Raises EvidenceError if a response has no score for a reason other than its length, unless ``allow_unscored``.
     """
     stripped: list[BatchResult] = []
     scores_path, items_path = result.path("scores.jsonl"), result.path("items.jsonl")
@@ -141,6 +141,7 @@ def join_parts(
         for part in parts:
             score_file.write(part.score_lines)
             item_file.write(part.item_lines)
+            # The lines are on disk: keeping them would hold all texts in memory.
             stripped.append(part._replace(score_lines=b"", item_lines=b"", keys=()))
         columns = join_bench([part.columns for part in stripped])
         scores = join_scores([part.scores for part in stripped])
@@ -156,28 +157,28 @@ def join_parts(
 
 
 def _scores_of(model: RewardModel, cases: Sequence[Case], name: str) -> Floats:
-    """The score of every response by a baseline; shape (response,)."""
+    """Return the score of every response by a baseline; shape (response,)."""
     if isinstance(model, FormulaModel):
         return np.array([value for case in cases for value in model.values(case)], np.float64)
     return score_columns(scored(model, cases, name=name, quietly=True)).score
 
 
 def refuse_unscored(columns: BenchColumns, scores: ScoreColumns) -> None:
-    """Raise EvidenceError where a response has no score for another reason than its length."""
-    # What is too long for a model stays unscored by its own protocol; any other reason may be a mistake.
+    """Raise EvidenceError if a response has no score for a reason other than its length."""
+    # A length limit is part of the model's protocol; any other reason may be a mistake of the user.
     reasons = unscored_report(columns, scores).by_reason.items()
     others = {reason: number for reason, number in reasons if not is_too_long(reason)}
     if others:
         listed = ", ".join(f"{reason} {number}" for reason, number in others.items())
         raise EvidenceError(
             f"{sum(others.values())} responses have no score ({listed})",
-            do="score them, or say --allow-unscored (allow_unscored=True in Python): they count as wrong, "
-            "with bounds if they were all right",
+            do="score them, or use --allow-unscored (allow_unscored=True in Python), which counts their pairs as wrong "
+            "and reports bounds",
         )
 
 
 def _batched(items: Iterable[Any], case_of: Callable[[Any], Case]) -> Iterator[list[Any]]:
-    """Yield lists of items of bounded number and text length: what is in memory at a time."""
+    """Yield lists of items of bounded number and text length, which bounds the memory."""
     batch: list[Any] = []
     num_in_batch = 0
     for item in items:

@@ -88,7 +88,7 @@ def _cases_of(path: Path, bench: Any, warnings: Counter[str]) -> Iterator[Case]:
 def _is_case_file(path: Path) -> bool:
     first = next(iter(read_rows(path)), None)
     if first is None:
-        raise FileError("the file is empty", where=str(path), allowed="a file with at least one record")
+        raise FileError("the file holds no record", where=str(path), allowed="a file with at least one case")
     return "format" in first.value or isinstance(first.value.get("prompt"), dict)
 
 

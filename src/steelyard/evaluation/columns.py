@@ -1,7 +1,7 @@
-"""A bench and its scores as columns: what every measure needs of a case, without its texts.
+"""A bench and its scores as columns: the arrays that measures need, without texts.
 
-A batch of cases becomes columns and is forgotten; the columns of all batches are joined at the end. Memory therefore
-grows by a few numbers a response and one name a prompt, however long the answers are.
+Each batch of cases is reduced to columns, which are joined at the end. Memory grows by a few numbers per response and
+one name per prompt, whatever the length of the answers.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ class BenchColumns(NamedTuple):
     """Cases as columns, in order. Responses are numbered through the whole bench; ``start`` is each case's first."""
 
     names: tuple[tuple[str, ...], ...]
-    """What each case's prompt is known by: prompts that share a name are resampled together."""
+    """The names of each case's prompt: prompts that share a name are resampled together."""
     cells: tuple[Cell, ...]
     """Category, subset and language of each case."""
     start: Integers
@@ -40,15 +40,15 @@ class BenchColumns(NamedTuple):
     better: Integers
     worse: Integers
     tier: Integers
-    """0 is the best tier, `UNRANKED` none; shape (response,)."""
+    """The tier of each response, 0 the best, or `UNRANKED`; shape (response,)."""
     length: Integers
     """Unicode code points; shape (response,)."""
     ratings: Mapping[str, Floats]
     """Mean rating by dimension, NaN for none; shape (response,) each."""
     judged: Mapping[int, Case]
-    """The cases that people or models judged, without their texts, by position."""
+    """The cases with judgments, without texts, by position."""
     num_unlisted: int
-    """How many pairs the choice adds to those that the cases list."""
+    """The number of pairs that the choice adds to those that the cases list."""
 
     @property
     def case_of(self) -> Integers:
@@ -57,14 +57,14 @@ class BenchColumns(NamedTuple):
         return np.repeat(np.arange(len(self.start)), sizes)
 
     def judged_cases(self, chosen: Booleans) -> list[Case]:
-        """The chosen cases in order, an empty one in place of each that nobody judged."""
+        """Return the chosen cases in order, with an empty case for each without judgments."""
         return [self.judged.get(index, _NOBODY) for index in np.flatnonzero(chosen).tolist()]
 
 
 class ScoreColumns(NamedTuple):
-    """A model's scores of every response, NaN where there is none; shape (response,).
+    """A model's scores of all responses, NaN if missing; shape (response,).
 
-    ``reasons`` has the reason for each score that is missing, ``cut`` the responses that the model read in part.
+    ``reasons`` has the reason for each missing score, ``cut`` the responses that were cut at the length limit.
     """
 
     score: Floats
@@ -99,7 +99,8 @@ def bench_columns(
 ) -> BenchColumns:
     """Return the columns of one batch of cases.
 
-    A case without a comparable pair does not count; under the rule ``cheems`` only one without any ranking does not.
+    A case without a comparable pair is excluded.
+    Differs from: the published CHEEMS code (rule ``cheems``), which includes it if it has a ranking.
     """
     sizes = [len(case.responses) for case in cases]
     start = np.cumsum([0, *sizes])[:-1]
@@ -189,7 +190,7 @@ def join_scores(parts: Sequence[ScoreColumns]) -> ScoreColumns:
 
 
 def cell_of(case: Case) -> Cell:
-    """Return where a case counts: its first-tier category, subset and language."""
+    """Return the cell of a case: its first-tier category, subset and language."""
     category = case.prompt.category[0] if case.prompt.category else UNCATEGORISED
     return Cell(category, case.prompt.subset, case.prompt.language)
 
@@ -199,9 +200,9 @@ def _joined(parts: Sequence[Integers]) -> Integers:
 
 
 def _tiers(cases: Sequence[Case]) -> Integers:
-    """Return the tier of each response and its place in the ranking read from best to worst: shape (2, response).
+    """Return the tier of each response and its position in the ranking from best to worst: shape (2, response).
 
-    The place of a response that is not ranked means nothing.
+    The position of an unranked response is arbitrary.
     """
     codes: list[int] = []
     for case in cases:
@@ -225,6 +226,7 @@ def _pairs_across_tiers(tiers: Integers, sizes: Integers) -> Integers:
         row, better, worse = np.nonzero(is_better)
         parts.append(np.stack([prompts[row], rows[row, better], rows[row, worse]]).astype(np.int64, copy=False))
     pairs = np.concatenate(parts, axis=1)
+    # Sort by case and ranking: the loop above groups cases by size.
     return pairs[:, np.lexsort((place[pairs[2]], place[pairs[1]], pairs[0]))]
 
 
@@ -239,7 +241,7 @@ def _chosen_pairs(case: Case, choice: PairChoice | None, index: int, first: int)
 
 
 def _ratings(cases: Sequence[Case], start: Integers, size: int) -> dict[str, Floats]:
-    """Return the mean rating of each response by dimension; a response's raters weigh alike."""
+    """Return the mean rating of each response by dimension; all raters of a response have equal weight."""
     by_dimension: dict[str, dict[int, list[float]]] = {}
     for case, first in zip(cases, start.tolist(), strict=True):
         if not case.ratings:

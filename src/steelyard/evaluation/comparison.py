@@ -1,4 +1,4 @@
-"""Models compared on the same prompts: the difference of every two, corrected for their number, and possible ranks."""
+"""Compare models on the same prompts: all pairwise differences, corrected for their number, and possible ranks."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -18,7 +18,7 @@ from steelyard.statistics.prompt_means import paired_mean
 from steelyard.statistics.significance import HeadlineBootstrap, compare, holm, significant_ranks
 
 LEVEL = 0.05
-"""Differences with a corrected p-value below it are significant."""
+"""The significance level of corrected p-values."""
 
 
 class HeadlineDifference(Estimate, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class HeadlineDifference(Estimate, frozen=True, kw_only=True):
 
 
 class MeasureDifference(Record, frozen=True, kw_only=True):
-    """One measure beside accuracy: the first model minus the second; p-values are null without a difference."""
+    """The difference in another measure, the first model minus the second; p-values are null without a difference."""
 
     difference: Estimate
     p: float | None
@@ -37,13 +37,13 @@ class MeasureDifference(Record, frozen=True, kw_only=True):
 
 
 class ModelDifference(Record, frozen=True, kw_only=True):
-    """The first model minus the second; corrected p-values are Holm's over all comparisons of one measure.
+    """The first model minus the second; p-values are corrected by Holm over all comparisons of one measure.
 
     ``p_accuracy``: two-sided, of the test whose interval is given. ``p_exact_match``: McNemar's exact test on the
-    prompts that one model alone has right, ``only_first`` and ``only_second``. ``detectable``: the smallest true
-    difference in accuracy that this many prompts would show in four cases out of five. ``headline`` is null where
-    models are ranked by accuracy. ``p_bounded``: of what ranks the models, at least as large as the corrected one, with
-    the pairs counted right that the worse model alone has no score for.
+    prompts that only one model has right, ``only_first`` and ``only_second``. ``detectable``: the smallest true
+    difference in accuracy that this sample detects with a power of 80%. ``headline`` is null if models are ranked by
+    accuracy. ``p_bounded``: the corrected p-value of the ranking measure if the pairs without a score of the worse
+    model alone count as right for it; never below the other.
     """
 
     first: str
@@ -63,19 +63,19 @@ class ModelDifference(Record, frozen=True, kw_only=True):
 
     @property
     def ranked(self) -> Estimate:
-        """The difference in what ranks the models."""
+        """The difference in the ranking measure."""
         return self.accuracy if self.headline is None else self.headline
 
     @property
     def p_ranked(self) -> float:
-        """The corrected p-value of the difference in what ranks the models."""
+        """The corrected p-value of the difference in the ranking measure."""
         return self.p_accuracy_corrected if self.headline is None else self.headline.p_corrected
 
 
 class ComparedModel(Record, frozen=True, kw_only=True):
-    """One model: ``value`` is what ranks it; its rank lies between ``best_rank`` and ``worst_rank``.
+    """One model: ``value`` of the ranking measure, and a rank between ``best_rank`` and ``worst_rank``.
 
-    ``bounds``: the ends of accuracy with every unscored pair counted wrong, and right; null where all have a score.
+    ``bounds``: accuracy with every unscored pair counted wrong, and right; null if all pairs have a score.
     """
 
     name: str
@@ -90,11 +90,11 @@ class ComparedModel(Record, frozen=True, kw_only=True):
 
 
 class ComparisonSummary(Record, frozen=True, kw_only=True):
-    """The summary of a run of ``compare``: the models, the best first, and every two of them.
+    """The summary of a run of ``compare``: the models, best first, and all pairwise differences.
 
-    ``headline`` names what ranks the models, and ``about`` says what it is the mean of. It is null for a part of a
-    bench, which lacks what is ``missing``: models are then ranked by accuracy. ``unlike_coverage``: what each model
-    read, where two did not read equal shares of the responses.
+    ``headline`` names the ranking measure, and ``about`` describes it. It is null if parts of the bench are
+    ``missing``: models are then ranked by accuracy. ``unlike_coverage``: the coverage of each model, if two of
+    them read different shares of the responses.
     """
 
     bench: str
@@ -113,7 +113,7 @@ class ComparisonSummary(Record, frozen=True, kw_only=True):
 
 
 class _Headline(NamedTuple):
-    """The bench's headline in a comparison; ``differences`` is null where accuracy itself ranks the models."""
+    """The bench's headline in a comparison; ``differences`` is null if the headline is accuracy or is missing."""
 
     name: str | None
     about: str
@@ -122,7 +122,7 @@ class _Headline(NamedTuple):
 
 
 def compare_models(evaluations: EvaluationSet, *, num_resamples: int, seed: int) -> ComparisonSummary:
-    """Compare every two evaluations and rank all of them as far as the data allow."""
+    """Compare all pairs of evaluations, and compute the possible ranks of each."""
     pairs = list(combinations(range(len(evaluations.evaluated)), 2))
     headline = _compare_headlines(evaluations, pairs, num_resamples=num_resamples, seed=seed)
     differences = _differences(evaluations, pairs, headline, num_resamples=num_resamples, seed=seed)
@@ -144,7 +144,7 @@ def compare_models(evaluations: EvaluationSet, *, num_resamples: int, seed: int)
 def _compare_headlines(
     evaluations: EvaluationSet, pairs: Sequence[tuple[int, int]], *, num_resamples: int, seed: int
 ) -> _Headline:
-    """Compute the bench's headline for each pair: the first model's minus the second's in resamples of the prompts."""
+    """Compute the difference in the bench's headline for each pair, from the same resamples of the prompts."""
     headline = headline_of(evaluations)
     if headline.missing:
         return _Headline(None, "", dict(headline.missing), None)
@@ -164,7 +164,7 @@ def _compare_headlines(
 def _differences(
     evaluations: EvaluationSet, pairs: Sequence[tuple[int, int]], headline: _Headline, *, num_resamples: int, seed: int
 ) -> tuple[ModelDifference, ...]:
-    """Compare every pair by accuracy, exact match and the other measures."""
+    """Compare each pair by accuracy, exact match and the other measures."""
     tables = [model.statistics for model in evaluations.evaluated]
     results = [
         compare(evaluations.layout, tables[first], tables[second], num_resamples=num_resamples, seed=seed)
@@ -195,12 +195,13 @@ def _differences(
 def _measures(
     evaluations: EvaluationSet, pairs: Sequence[tuple[int, int]], *, num_resamples: int, seed: int
 ) -> list[dict[str, MeasureDifference]]:
-    """Compute the other measures by name for each pair; p-values are corrected over all pairs of the measure."""
+    """Compute the differences in the other measures for each pair, with p-values corrected within each measure."""
     blocks = draw_blocks(evaluations.labels, num_resamples=num_resamples, seed=seed)
     by_pair: list[dict[str, MeasureDifference]] = [{} for _ in pairs]
     for name in evaluations.evaluated[0].measures:
         sides = [[evaluations.evaluated[index].measures[name] for index in pair] for pair in pairs]
         means = [paired_mean(blocks, first, second) for first, second in sides]
+        # Pairs without a difference are no tests, so they do not count in the correction.
         corrected = iter(holm([mean.p for mean in means if mean.p is not None]))
         for measures, mean in zip(by_pair, means, strict=True):
             p_corrected = None if mean.p is None else next(corrected)
@@ -216,13 +217,14 @@ def _bounded(
     num_resamples: int,
     seed: int,
 ) -> list[float]:
-    """Return corrected p-values with the pairs counted right that the worse model alone has no score for."""
+    """Return corrected p-values if the pairs that only the worse model has no score for count as right for it."""
     unscored = [model.unscored for model in evaluations.evaluated]
     if any(table.pairs for table in unscored):
         bootstrap = HeadlineBootstrap(evaluations.layout, ranking_of(evaluations).formula, num_resamples, seed)
         tables = [model.statistics for model in evaluations.evaluated]
         headlines = bootstrap.draw(tables)
         bounds = [bootstrap.bounded_p(tables, unscored, pair, headlines) for pair in pairs]
+        # A bound may not make a difference more significant than the test itself.
         p_values = [max(both) for both in zip(p_values, bounds, strict=True)]
     return holm(p_values)
 
@@ -230,7 +232,7 @@ def _bounded(
 def _models(
     evaluations: EvaluationSet, pairs: Sequence[tuple[int, int]], differences: Sequence[ModelDifference], ranked_by: str
 ) -> tuple[ComparedModel, ...]:
-    """Return the models with their possible ranks, the best first."""
+    """Return the models with their possible ranks, best first."""
     is_better = np.zeros((len(evaluations.evaluated),) * 2, dtype=bool)
     for (first, second), difference in zip(pairs, differences, strict=True):
         if difference.p_bounded < LEVEL and difference.ranked.value:
@@ -244,7 +246,7 @@ def _models(
 
 def _compared_model(evaluated: Evaluated, ranks: tuple[int, int], ranked_by: str) -> ComparedModel:
     summary = evaluated.run.summary
-    assert summary.exact_match is not None, "only a part of a benchmark has none"
+    assert summary.exact_match is not None, "an evaluation with a headline has exact match"
     return ComparedModel(
         name=evaluated.name,
         folder=str(evaluated.folder),

@@ -1,7 +1,7 @@
-"""Scores made elsewhere: a line a case, joined to the bench by ids, and refused where the two do not fit.
+"""Scores from a file, one line per case, joined to the cases of a bench by id and language.
 
-Two files whose lines go side by side are read so, a batch of lines at a time, by any number of workers. Wherever that
-is in doubt, one process joins them by key, which says what is wrong.
+Two files with the same order of lines are read in parallel batches by worker processes. Otherwise a single process
+joins them by key and reports the first error.
 """
 
 from collections import defaultdict
@@ -19,26 +19,26 @@ _Key = tuple[str, str | None]
 
 
 class AlignmentError(Exception):
-    """The lines of the scores are not those of the cases, one by one."""
+    """The lines of the scores are not in the order of the cases."""
 
 
 class CheckedScores(NamedTuple):
-    """Cases with their scores, and how many of the lines left out a language that their case has."""
+    """Cases with their scores, and the number of lines that omit the language of their case."""
 
     scored: list[ScoredCase]
     num_without_language: int
 
 
 class SideBySide(NamedTuple):
-    """Lines of a bench file and as many lines of a file of scores: what a worker is sent."""
+    """A range of lines of a bench file and the same range of a scores file: the task of a worker."""
 
     cases: LineRange
     scores: LineRange
 
     def checked(self, bench: Any) -> CheckedScores:
-        """Read and decode the cases, which the bench prepares, and check their scores.
+        """Read, decode and normalise the cases, and check their scores.
 
-        Raises AlignmentError for another key.
+        Raises AlignmentError if the keys of a case and its line differ.
         """
         name = Path(self.cases.file).name
         scored: list[ScoredCase] = []
@@ -56,7 +56,7 @@ class SideBySide(NamedTuple):
 
 
 def side_by_side(files: Sequence[Path], scores: Path) -> Iterator[SideBySide]:
-    """Yield the lines of the bench's files with those of the scores. Raises AlignmentError for unequal numbers."""
+    """Yield ranges of lines of the bench's files and the scores. Raises AlignmentError for unequal numbers of lines."""
     score_ranges = LineRanges(scores)
     for path in files:
         case_ranges = LineRanges(path)
@@ -72,10 +72,9 @@ def side_by_side(files: Sequence[Path], scores: Path) -> Iterator[SideBySide]:
 def join_external_scores(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:
     """Yield each case with its line of the scores file, in the order of the cases.
 
-    Lines in the order of the cases are not kept; others wait until their case comes. A line's language may be left out
-    where the prompt's id is unique among the cases. ``cases`` are gone through a second time where something does not
-    fit. Raises RecordError, with file and line, for an id that is unknown, given twice or missing, and for a score that
-    is not a finite number.
+    Lines in another order are held in memory until their case. A line may omit the language if the prompt id is unique
+    among the cases. An error reads ``cases`` a second time. Raises RecordError, with file and line, for an id that is
+    unknown, repeated or missing, and for a score that is not a finite number.
     """
     lines = placed_lines(path, Scores)
     waiting: dict[_Key, tuple[Place, Scores]] = {}
@@ -99,7 +98,7 @@ def join_external_scores(cases: Iterable[Case], path: Path) -> Iterator[ScoredCa
 
 
 def _refuse(path: Path, cases: Iterable[Case]) -> NoReturn:
-    """Raise the error of the first line that does not fit, or of the first case without a line."""
+    """Raise the error of the first invalid line, or of the first case without a line."""
     keys = [_without_texts(case) for case in cases]
     places_of_id: dict[str, list[int]] = defaultdict(list)
     for index, case in enumerate(keys):
@@ -117,7 +116,7 @@ def _refuse(path: Path, cases: Iterable[Case]) -> NoReturn:
         f"no line for prompt id {missing[0].prompt.id!r}, language {missing[0].prompt.language!r} "
         f"({len(missing)} of {len(keys)} cases have none)",
         where=Place(str(path)),
-        do="score every case of the bench; what could not be scored is null with its reason",
+        do="add a line for every case; a missing score is null, with its reason under `unscored`",
     )
 
 

@@ -1,6 +1,6 @@
-"""Per-item results of an evaluation, ``items.jsonl``: a line a case with the outcome of its pairs, written and read.
+"""Per-item results of an evaluation: write and read ``items.jsonl``, one line per case with the outcome of its pairs.
 
-Every number of the summary can be traced to these lines and computed again from them.
+Every value of the summary can be recomputed from these lines.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,11 +24,11 @@ from steelyard.statistics.pair_counts import ExactRule, count_unscored, exact_ma
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """One case of an evaluation; ``exact_match`` is null where it is not counted.
+    """One case of an evaluation; ``exact_match`` is null if the case is not counted.
 
-    ``unit``: the name under which the prompt is resampled, null for its id. ``bench_columns``: the columns that the
-    bench adds. ``unscored``: the pairs without a score or verdict; ``exact_if_right`` and ``own_if_right`` are the
-    columns with all of these right.
+    ``unit``: the name of the prompt's resampling unit, null for its id. ``bench_columns``: the bench's own columns.
+    ``unscored``: the pairs without a score or verdict; ``exact_if_right`` and ``own_if_right`` count all of them as
+    right.
     """
 
     prompt: str
@@ -47,17 +47,17 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cell(self) -> Cell:
-        """The groups that the prompt belongs to."""
+        """The groups of the prompt."""
         return Cell(self.category, self.subset, self.language)
 
     @property
     def key(self) -> tuple[str, str | None]:
-        """The key of its case."""
+        """The key of the case: prompt id and language."""
         return (self.prompt, self.language)
 
 
 class ScoredItem(Item, frozen=True, kw_only=True):
-    """The same with its scores and ranking."""
+    """An item with its scores and ranking."""
 
     scores: dict[str, float | None] = {}
     ranking: tuple[tuple[str, ...], ...] | None = None
@@ -74,18 +74,19 @@ MeasuredItem: Any = msgspec.defstruct(
 
 
 def read_items(folder: Path, kind: type[Item] = Item) -> Iterator[Any]:
-    """Yield the items of an evaluation's folder, in order. Raises RecordError with file and line for a broken one."""
+    """Yield the items of an evaluation's folder, in order. Raises RecordError with file and line for an invalid one."""
     path = folder / "items.jsonl"
     decoder = msgspec.json.Decoder(kind)
     for place, line in read_lines(path):
         try:
             yield decoder.decode(line)
         except msgspec.DecodeError as error:
-            raise RecordError(f"not an item of an evaluation ({error})", where=place) from error
+            do = "evaluate again: the file was changed after the run"
+            raise RecordError(f"the line is not an item of an evaluation ({error})", where=place, do=do) from error
 
 
 def measure_columns(items: Sequence[Any]) -> dict[str, dict[str, Floats]]:
-    """Return the columns of each measure that has some, NaN for null, of `MeasuredItem` values."""
+    """Return the columns of each measure that has columns, from `MeasuredItem` values, with NaN for null."""
     return {
         name: {
             column: np.array([getattr(item, column) for item in items], np.float64) for column in measure.column_names
@@ -108,11 +109,11 @@ def item_rows(
 ) -> Iterator[JsonObject]:
     """Yield a row for each case of a batch, in order.
 
-    ``exact_match`` is null where it is not counted; a pair without a score counts as wrong. Columns of measures are
-    null where these are not defined. Other columns are present only where they apply: ``own``, the columns that the
-    bench's headline needs beyond accuracy and exact match; ``unscored``, the pairs without a score or verdict, better
-    response first, with ``exact_if_right`` and ``own_if_right``, the same columns if all of them were right; and of a
-    model that was asked ``outcomes``, the outcome of each pair, by its responses.
+    ``exact_match`` is null if the case is not counted; a pair without a score counts as wrong. Columns of measures are
+    null where these are undefined. Other columns are present only if they apply: ``own``, the columns that the bench's
+    headline needs beyond accuracy and exact match; ``unscored``, the pairs without a score or verdict, better response
+    first, with ``exact_if_right`` and ``own_if_right``, which count all of them as right; and for a judge ``outcomes``,
+    the outcome of each pair.
     """
     scores = score_columns(lines)
     values = values_of(columns, scores.score) if judged is None else judged.values
@@ -165,9 +166,9 @@ def _open_pairs(cases: Sequence[Case], columns: BenchColumns, values: PairValues
 
 
 def add_units(path: Path, bench_pairs: BenchPairs) -> None:
-    """Write ``unit`` into the rows of prompts that are resampled under another name than their id.
+    """Add ``unit`` to the rows of prompts whose resampling unit has another name than their id.
 
-    Which prompts share a name is known only when all have been read. A file in which none does is left as it is.
+    The units are known only after all prompts are read. A file without such prompts is not rewritten.
     """
     names = zip(bench_pairs.units, bench_pairs.columns.names, strict=True)
     units = [None if unit == names_of_prompt[0] else unit for unit, names_of_prompt in names]
@@ -175,4 +176,5 @@ def add_units(path: Path, bench_pairs: BenchPairs) -> None:
         return
     with path.open("rb") as rows, atomic_write(path) as file:
         for row, unit in zip(rows, units, strict=True):
+            # A row ends with "}" and a line feed: the field is inserted before them without decoding the row.
             file.write(row if unit is None else row[:-2] + b',"unit":' + msgspec.json.encode(unit) + b"}\n")

@@ -1,7 +1,7 @@
-"""One model in many languages by its bench's arithmetic: drops from English, agreement with it, and group means.
+"""One model by language: drops from English, agreement with English, and means of language groups.
 
-Every number is over the items that all compared languages share. Parallel items share a prompt id and are resampled
-together, so that every interval is clustered by item.
+Every value uses the arithmetic of the bench on the items that all compared languages share. Parallel items share a
+prompt id and are resampled together, so every interval is clustered by item.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,9 +30,9 @@ from steelyard.statistics.intervals import Estimate
 
 
 class Kin(NamedTuple):
-    """The groups of a language: family, script, resource level, and class after Joshi et al. (2020); null is unknown.
+    """The groups of a language: family, script, resource level, and class of Joshi et al. (2020); null if unknown.
 
-    ``column``: languages that name the same one are averaged first (Chinese in two scripts; M-RewardBench, Table 9).
+    Languages of the same ``column`` are averaged first (Chinese in two scripts; M-RewardBench, Table 9).
     """
 
     family: str | None = None
@@ -46,13 +46,13 @@ _GROUPED_BY = ("family", "script", "resource", "resource_class")
 
 
 class LanguageDrop(Drop, frozen=True, kw_only=True):
-    """The drop of the number over all sections, and of each section."""
+    """The drop in the overall value, and in each section."""
 
     sections: dict[str, Drop]
 
 
 class LanguageValues(Record, frozen=True, kw_only=True):
-    """The values of one language; English has neither drop nor kappa."""
+    """The values of one language; the drop and kappa of English are null."""
 
     overall: Estimate
     sections: dict[str, Estimate]
@@ -63,7 +63,7 @@ class LanguageValues(Record, frozen=True, kw_only=True):
 class LanguageMean(Record, frozen=True, kw_only=True):
     """The mean over the languages of one family, script, resource level or class.
 
-    The standard deviation over the languages, of two or more, has no interval: a resample adds its own noise to it.
+    The standard deviation is over at least two languages. It has no interval, since resampling noise inflates it.
     """
 
     languages: tuple[str, ...]
@@ -74,10 +74,10 @@ class LanguageMean(Record, frozen=True, kw_only=True):
 class LanguagesSummary(Record, frozen=True, kw_only=True):
     """The summary of a run of ``languages`` (M-RewardBench, sections 5.1 and 6.2).
 
-    Numbers are over the ``num_shared`` items that all languages have; ``left_out`` counts the other items of each
-    language. ``mean``, ``standard_deviation`` and ``drop`` are over the languages without English, those of one column
-    averaged first; so are the means of ``kin``, by group. ``kappa`` is the mean agreement with English. ``missing``:
-    subsets that the shared items lack. ``are_read_alike``: the model read equal shares of all languages' responses.
+    Values are over the ``num_shared`` items that all languages have; ``left_out`` counts the other items of each
+    language. ``mean``, ``standard_deviation`` and ``drop`` are over languages except English, after averaging within
+    columns; so are the means of ``kin``, by group. ``kappa`` is the mean agreement with English. ``missing``: subsets
+    that the shared items lack. ``are_read_alike``: the model read equal shares of the responses in all languages.
     """
 
     model: str
@@ -110,18 +110,18 @@ class ParallelEvaluation(NamedTuple):
 
 
 class _LanguagePart(NamedTuple):
-    """One language: its totals, and how its bench sums them."""
+    """One language: its totals, and the breakdown of the bench into sections."""
 
     totals: LanguageTotals
     breakdown: Breakdown
 
     @property
     def overall(self) -> Part:
-        """The number over all sections."""
+        """The value over all sections."""
         return self._lift(self.breakdown.overall)
 
     def part(self, section: str | None) -> Part | None:
-        """Return the number over all sections or of one, null where the language has none of it."""
+        """Return the overall value, or that of one section; null if the language lacks the section."""
         if section is None:
             return self.overall
         return self._lift(self.breakdown.sections[section]) if section in self.breakdown.sections else None
@@ -139,7 +139,7 @@ def compare_languages(
     num_resamples: int,
     seed: int,
 ) -> LanguagesSummary:
-    """Compare the languages of an evaluation with ``english``, by the arithmetic of its bench (``breakdown``)."""
+    """Compare the languages of an evaluation with ``english``; ``breakdown`` is the arithmetic of its bench."""
     items, coverage = evaluation.items, evaluation.coverage
     labels = [Label(item.unit or item.prompt, item.cell) for item in items]
     rows = [(item.num_pairs, item.num_correct, 1, bool(item.exact_match), *item.bench_columns) for item in items]
@@ -171,7 +171,7 @@ def compare_languages(
 
 
 def _confusions(items: Sequence[Item], english: str) -> Integers:
-    """Return each item's place in the confusion matrix of its language with English: one-hot, shape (item, 9)."""
+    """Return the cell of each item in the confusion matrix of its language with English: one-hot, shape (item, 9)."""
     outcomes = [_outcome(item) for item in items]
     in_english = {
         item.prompt: outcome for item, outcome in zip(items, outcomes, strict=True) if item.language == english
@@ -184,7 +184,7 @@ def _confusions(items: Sequence[Item], english: str) -> Integers:
 
 
 def _outcome(item: Item) -> int:
-    """Return which answer of a single pair the model prefers; of several pairs, whether all are right."""
+    """Return the preferred answer of a single pair; for several pairs, whether all are right."""
     if item.exact_match:
         return FIRST
     return TIED if item.num_pairs == 1 and item.num_tied > 0 else SECOND
@@ -208,7 +208,7 @@ def _values(totals: Totals, confusions: Totals, part: _LanguagePart, reference: 
 def _language_drop(
     totals: Totals, english: _LanguagePart, overall: Part, part: Callable[[str], Part | None]
 ) -> LanguageDrop:
-    """Return the drops from English, overall and in each section that both have."""
+    """Return the drops from English, overall and in each section that both languages have."""
     whole = drop(totals, english.overall, overall)
     sections: dict[str, Drop] = {}
     for name in english.breakdown.sections:
@@ -221,7 +221,7 @@ def _language_drop(
 def _mean_drop(
     totals: Totals, english: _LanguagePart, others: Mapping[str, _LanguagePart], kin: Mapping[str, Kin]
 ) -> LanguageDrop:
-    """Return how far the mean over languages lies below English; a section that one of them lacks has no drop."""
+    """Return the drop of the mean over languages from English; a section that a language lacks has no drop."""
 
     def mean(section: str | None) -> Part | None:
         parts = {name: part for name, other in others.items() if (part := other.part(section)) is not None}
@@ -231,12 +231,12 @@ def _mean_drop(
         return Part(lambda sums: columns(sums).mean(axis=-1), min(part.n for part in parts.values()))
 
     overall = mean(None)
-    assert overall is not None, "every language has a number over its sections"
+    assert overall is not None, "every language has an overall value"
     return _language_drop(totals, english, overall, mean)
 
 
 def _columns(parts: Mapping[str, Part], kin: Mapping[str, Kin]) -> Formula:
-    """Return the value of each column, (…, cell, column) to (…, column): one language, or the mean of those in it."""
+    """Return the formula of the columns, each a language or the mean of its languages: shape (…, column)."""
     members: dict[str, list[Formula]] = {}
     for name, part in parts.items():
         members.setdefault(kin.get(name, Kin()).column or name, []).append(part.formula)
@@ -248,18 +248,18 @@ def _columns(parts: Mapping[str, Part], kin: Mapping[str, Kin]) -> Formula:
 def _mean(
     totals: Totals, languages: Mapping[str, _LanguagePart], kin: Mapping[str, Kin]
 ) -> tuple[Estimate, Estimate | None]:
-    """Return mean and standard deviation over columns, counted by n; one column has no deviation."""
+    """Return mean and standard deviation over columns; n counts columns, and one column has no deviation."""
     columns = _columns({name: part.overall for name, part in languages.items()}, kin)
     values: Floats = columns(totals.point)
     mean = estimate(totals, lambda sums: columns(sums).mean(axis=-1), len(values))
     if len(values) < 2:
         return mean, None
-    # Without an interval: a resample adds its own noise to a spread, and its percentiles would lie above it.
+    # No interval: resampling noise inflates a standard deviation, so its percentiles would lie above the estimate.
     return mean, Estimate(float(values.std(ddof=1)), None, None, len(values))
 
 
 def _kappa(confusions: Totals, languages: Sequence[_LanguagePart]) -> Estimate:
-    """Return the agreement with English or its mean over languages; n counts items, or languages if several."""
+    """Return kappa with English, or its mean over languages; n counts items, or languages if several."""
     places = [part.totals.place for part in languages]
 
     def mean(sums: Floats) -> Floats:
@@ -280,7 +280,7 @@ def _kappa(confusions: Totals, languages: Sequence[_LanguagePart]) -> Estimate:
 def _by_kin(
     totals: Totals, languages: Mapping[str, _LanguagePart], kin: Mapping[str, Kin]
 ) -> dict[str, dict[str, LanguageMean]]:
-    """Return the means of each family, script, level and class. Class 0 is left out, as in the paper."""
+    """Return the means of each family, script, level and class. Class 0 is omitted, as in the paper."""
     by_field: dict[str, dict[str, LanguageMean]] = {}
     for field in _GROUPED_BY:
         members: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""A leaderboard: evaluations of one bench in one table, their possible ranks, and the numbers of each in columns."""
+"""A leaderboard: evaluations of one bench in one table, with possible ranks and columns of values."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,20 +13,20 @@ from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.significance import HeadlineBootstrap, Standings, standings
 
 HALF_POINTS = "half_points"
-"""The group of values in which a tie or a failure is half a point."""
+"""The group of values that count a tie or a failure as half a point."""
 _HEADLINES = ("overall", "overall_with_prior_sets", "accuracy", "exact_match")
 _MOST_PARTS = 3
 
 
 class NumberColumn(Record, frozen=True, kw_only=True):
-    """A column of numbers: its group (``headline``, ``sections`` …) and its name within it."""
+    """A column of values: its group (``headline``, ``sections`` …) and its name within the group."""
 
     group: str
     name: str
 
 
 class Number(NumberColumn, frozen=True, kw_only=True):
-    """A model's value in one column, with its 95% interval and the prompts or pairs behind it."""
+    """A model's value in one column, with its 95% interval and its number of prompts or pairs."""
 
     value: float | None
     low: float | None
@@ -35,7 +35,7 @@ class Number(NumberColumn, frozen=True, kw_only=True):
 
 
 class ShownProtocol(Record, frozen=True, kw_only=True):
-    """What the table shows of how a model read the responses; null where it does not apply."""
+    """The settings of a model's protocol in the table; null if one does not apply."""
 
     dtype: str | None
     max_length: int | None
@@ -44,9 +44,9 @@ class ShownProtocol(Record, frozen=True, kw_only=True):
 
 
 class LeaderboardRow(Record, frozen=True, kw_only=True):
-    """One model. ``rank_shares``: the share of resamples in which it has each rank, from the first.
+    """One model. ``rank_shares``: the share of resamples in which it has each rank, from rank 1.
 
-    Its rank lies between ``best_rank`` and ``worst_rank``. Models with a letter of ``group`` in common do not differ
+    Its rank is between ``best_rank`` and ``worst_rank``. Models that share a letter in ``group`` do not differ
     significantly. ``self_test`` is the state of the evaluation's self-test.
     """
 
@@ -65,18 +65,18 @@ class LeaderboardRow(Record, frozen=True, kw_only=True):
 
     @property
     def by_column(self) -> dict[tuple[str, str], Number]:
-        """The numbers by group and name."""
+        """The values by group and name."""
         return {(number.group, number.name): number for number in self.numbers}
 
     def share_read(self, name: str) -> float | None:
-        """Return the share of responses that were cut (``num_cut``) or got no score (``num_unscored``), if known."""
+        """Return the share of responses that were cut (``num_cut``) or not scored (``num_unscored``), if known."""
         return None if self.coverage is None else getattr(self.coverage, name) / max(self.coverage.num_responses, 1)
 
 
 class RankedPair(Record, frozen=True, kw_only=True):
     """Two models with the corrected p-value of their difference.
 
-    ``p_bounded``: the same with the pairs counted right that the worse model alone has no score for, if it is larger.
+    ``p_bounded``: the larger of it and the p-value if pairs that only the worse model has no score for count as right.
     """
 
     first: str
@@ -86,18 +86,18 @@ class RankedPair(Record, frozen=True, kw_only=True):
 
 
 class Unranked(Record, frozen=True, kw_only=True):
-    """An evaluation without a headline, and what it lacks."""
+    """An evaluation without a headline, and the reason."""
 
     name: str
     why: str
 
 
 class LeaderboardSummary(Record, frozen=True, kw_only=True):
-    """The summary of a run of ``leaderboard``; ``rows`` begin with the best model.
+    """The summary of a run of ``leaderboard``; ``rows`` are sorted, best model first.
 
-    ``missing``: the parts that all evaluations lack of their bench, which are then ranked by accuracy. ``differing``:
-    what differs with permission, its values, and the models with each. ``unlike_coverage``: what each model read, where
-    two did not read equal shares of the responses. ``partial``: evaluations that are not ranked.
+    ``missing``: the parts of the bench that all evaluations lack, which are then ranked by accuracy. ``differing``: the
+    facts that differ with permission, their values, and the models with each value. ``unlike_coverage``: the coverage
+    of each model, if two of them read different shares of the responses. ``partial``: evaluations that are not ranked.
     """
 
     bench: str
@@ -124,7 +124,7 @@ def rank_models(
     num_resamples: int,
     seed: int,
 ) -> LeaderboardSummary:
-    """Rank evaluations by the headline of their bench. ``partial``: by name, why an evaluation is not among them."""
+    """Rank evaluations by the headline of their bench. ``partial``: the reason for each evaluation without a rank."""
     headline = ranking_of(evaluations)
     ranks = standings(
         HeadlineBootstrap(evaluations.layout, headline.formula, num_resamples, seed),
@@ -159,11 +159,11 @@ def rank_models(
 
 
 def what_lacks(run: Run[EvaluationSummary]) -> str | None:
-    """Return why the evaluation has no headline, or null where it has one."""
+    """Return the reason why the evaluation has no headline, or null if it has one."""
     if not has_headline(run):
         return "most pairs have no score or verdict"
     if run.summary.headline is UNSET:
-        return "an earlier version evaluated it: evaluate it again"
+        return "evaluated by an earlier version; evaluate it again"
     parts = [f"{name} ({why})" for name, why in (run.summary.missing or {}).items()]
     more = f" and {len(parts) - _MOST_PARTS} more" if len(parts) > _MOST_PARTS else ""
     return ", ".join(parts[:_MOST_PARTS]) + more or None
@@ -199,7 +199,7 @@ def _row(evaluations: EvaluationSet, ranks: Standings, index: int, name: str) ->
 
 
 def _columns(runs: Sequence[Run[EvaluationSummary]]) -> tuple[NumberColumn, ...]:
-    """Return the columns in which a model has a value."""
+    """Return the columns in which at least one model has a value."""
     columns = dict.fromkeys(
         key for run in runs for key, estimate in columns_of(run.summary).items() if estimate.value is not None
     )
@@ -215,8 +215,8 @@ Columns = dict[tuple[str, str], Estimate]
 def columns_of(summary: EvaluationSummary) -> Columns:
     """Return the estimates by (group, name); the group of a headline is ``headline``.
 
-    A group of one name repeats the headline and is left out; ``languages`` replaces ``by_language`` where both are.
-    Where subsets have categories of their own (CheemsBench), these replace ``by_category``, which pools them.
+    A group with a single name repeats the headline and is omitted. ``languages`` replaces ``by_language`` if both are
+    present. Categories within subsets (CheemsBench) replace ``by_category``, which pools them over subsets.
     """
     headlines = {("headline", name): getattr(summary, name) for name in _HEADLINES}
     columns: Columns = {key: estimate for key, estimate in headlines.items() if estimate is not None}
@@ -248,7 +248,7 @@ def _accuracies(groups: Mapping[str, GroupResult[Estimate]]) -> dict[str, Estima
 
 
 def _exact_matches(subsets: Mapping[str, GroupResult[Estimate]]) -> Columns:
-    """Return exact match of each subset, unless every prompt has one pair: it would repeat the accuracy."""
+    """Return exact match of each subset; none if every prompt has one pair, since it would equal accuracy."""
     if all(subset.exact_match is None or subset.exact_match.n == subset.accuracy.n for subset in subsets.values()):
         return {}
     return {
@@ -259,12 +259,12 @@ def _exact_matches(subsets: Mapping[str, GroupResult[Estimate]]) -> Columns:
 
 
 def _has_half_points(summary: EvaluationSummary) -> bool:
-    """Return whether half a point for a tie or a failure can differ from the strict headline."""
+    """Return whether a headline with half points can differ from the strict one."""
     return summary.outcomes is not None or summary.unscored is not None or summary.tied.num_pairs > 0
 
 
 def _half_points(summary: EvaluationSummary) -> Columns:
-    """Return the values with half a point for a tie or a failure, on benches that count so."""
+    """Return the values with half a point for a tie or a failure, on benches whose published scores count so."""
     half = (summary.policies or {}).get("half")
     if half is None or not half.headline:
         return {}

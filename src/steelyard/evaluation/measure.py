@@ -1,4 +1,4 @@
-"""What a measure is: an estimate from a model's scores, its place in tables and figures, and its words.
+"""The type of a measure: an estimate from a model's scores, its rows, figures and terminal lines, and its words.
 
 Each file of `measures/` that defines ``MEASURE`` is one measure, and the name of the file is its name in ``run.json``.
 No table lists them: an evaluation's summary, its report, the comparison of two models and the terminal iterate over
@@ -25,29 +25,29 @@ from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.prompt_means import Ratio, mean_of, summarise
 
 MATCHED_RATIO = 1.1
-"""Two lengths match where the longer one is at most this many times the shorter, unless the settings say otherwise."""
+"""The default of the largest ratio of two matching lengths, the longer over the shorter."""
 _PACKAGE = "steelyard.evaluation.measures"
 SummaryT = TypeVar("SummaryT", bound=Record)
 
 
 class Means(Record, frozen=True, kw_only=True):
-    """The mean over first-tier categories (``macro``) and over everything (``micro``)."""
+    """The mean over first-tier categories (``macro``) and over all pairs or prompts (``micro``)."""
 
     macro: Estimate
     micro: Estimate
 
 
 class GroupedMeans(Means, frozen=True, kw_only=True):
-    """The same, and the mean of each category and language."""
+    """Macro and micro means, and the mean of each category and language."""
 
     by_category: dict[str, Estimate]
     by_language: dict[str, Estimate]
 
 
 class Needs(NamedTuple):
-    """What a measure needs of a model.
+    """The requirements of a measure.
 
-    ``scores``: a number for each response, not only verdicts on pairs. ``rewards``: these numbers are rewards, not the
+    ``scores``: a score for each response, not only verdicts on pairs. ``rewards``: these scores are rewards, not the
     ratings or choices of a prompted model. ``complete``: a reward model has scored both responses of every pair.
     """
 
@@ -57,7 +57,7 @@ class Needs(NamedTuple):
 
 
 class ScoredBench(NamedTuple):
-    """A bench, or a batch of its cases, with what a model made of it."""
+    """A bench, or a batch of its cases, with the scores or verdicts of a model."""
 
     columns: BenchColumns
     scores: ScoreColumns
@@ -74,9 +74,9 @@ class ScoredBench(NamedTuple):
 
 
 class ResampledBench(NamedTuple):
-    """A scored bench with the resamples of its included prompts that all measures share.
+    """A scored bench with the resamples of its included prompts, which all measures share.
 
-    ``accuracy`` is the headline, so that a measure that repeats it has the same interval.
+    ``accuracy`` is the headline: a measure that repeats it has the same interval.
     """
 
     bench: ScoredBench
@@ -91,22 +91,22 @@ class ResampledBench(NamedTuple):
 
     @property
     def rows(self) -> Integers:
-        """The place of each case among the included ones, without meaning for others; shape (case,)."""
+        """The position of each included case among the included ones, arbitrary for others; shape (case,)."""
         return np.cumsum(self.included) - 1
 
 
 def grouped_means(blocks: Blocks, ratios: Mapping[str, Ratio]) -> dict[str, GroupedMeans]:
-    """Return the means of each ratio, whose terms have shape (prompt,)."""
+    """Estimate the means of each ratio, whose terms have shape (prompt,)."""
     return msgspec.convert(summarise(blocks, ratios), dict[str, GroupedMeans])
 
 
 def ungrouped_means(blocks: Blocks, ratios: Mapping[str, Ratio]) -> dict[str, Means]:
-    """Return the same without categories and languages."""
+    """Estimate the means of each ratio without categories and languages."""
     return msgspec.convert(summarise(blocks, ratios, with_groups=False), dict[str, Means])
 
 
 class MeasureRow(NamedTuple):
-    """A row of the table of measures; ``chance`` is what a choice at random has. Null stands for no value."""
+    """A row of the table of measures; ``chance`` is the value of a random choice. Null means no value."""
 
     title: str
     macro: Estimate | None
@@ -129,7 +129,7 @@ class GroupColumn(NamedTuple):
 
 
 Columns = Mapping[str, Sequence[float | None]]
-"""Columns of ``items.jsonl`` by name, a value a case; null where the measure is not defined."""
+"""Columns of ``items.jsonl`` by name, one value per case; null where the measure is undefined."""
 
 
 def _nothing(summary: Any) -> tuple[Any, ...]:
@@ -145,7 +145,7 @@ def _no_columns(bench: ScoredBench) -> Columns:
 
 
 def paired_means(columns: Mapping[str, Floats]) -> dict[str, Ratio]:
-    """Return the mean of every column, which is how most measures of two models are compared."""
+    """Return the mean of every column: the paired comparison of most measures."""
     return {name: mean_of(values) for name, values in columns.items()}
 
 
@@ -153,13 +153,13 @@ class Measure(NamedTuple, Generic[SummaryT]):
     """One measure. Only ``order``, ``summary``, ``estimate`` and ``text`` are required."""
 
     order: int
-    """The place of the measure among all, in tables and on the terminal."""
+    """The position of the measure in tables and on the terminal."""
     summary: type[SummaryT]
-    """The type of its part of ``run.json``, written and read."""
+    """The type of its part of ``run.json``."""
     estimate: Callable[[ResampledBench], SummaryT | None]
-    """Compute the summary; null where the bench has nothing to measure."""
+    """Compute the summary; null if the bench lacks the data."""
     text: Mapping[str, Mapping[str, str]]
-    """Its words in each language; those that begin with ``define_`` stand under "How to read the numbers"."""
+    """Its words in each language; those with the prefix ``define_`` are under "How to read the numbers"."""
     needs: Needs = Needs()
     lines: Callable[[SummaryT], Iterable[str]] = _nothing
     """The lines on the terminal."""

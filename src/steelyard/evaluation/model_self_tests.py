@@ -1,6 +1,6 @@
-"""Tests of a reward model on a person's own cases, before one of its scores is believed.
+"""Self-tests of a reward model on the user's cases, before its scores are used.
 
-They take seconds: a few cases (the shortest, the longest, one of each language), and two answers of each.
+They take seconds: a few cases (the shortest, the longest, one of each language), with two answers each.
 """
 
 import math
@@ -23,7 +23,7 @@ _UNMOVED = "say --set model.batch_size=1 and see whether it goes away; then chec
 
 
 class SelfTestResult(Record, frozen=True, kw_only=True):
-    """One test as it is written: ``why`` it does not apply, or is doubtful though it passed."""
+    """The record of one test; ``why`` it does not apply, or why a passed test is doubtful."""
 
     state: State
     why: str | None = None
@@ -31,7 +31,7 @@ class SelfTestResult(Record, frozen=True, kw_only=True):
 
 
 class SelfTestSummary(Record, frozen=True, kw_only=True):
-    """The tests of a model as they are written; ``state`` is ``passed``, ``off`` or ``not applicable``, and ``why``."""
+    """The record of a model's self-tests; ``state`` is ``passed``, ``off`` or ``not applicable`` with ``why``."""
 
     state: str
     why: str | None = None
@@ -41,24 +41,24 @@ class SelfTestSummary(Record, frozen=True, kw_only=True):
 
 
 class Sample(NamedTuple):
-    """The cases that a model is tested on, without their labels, and each of their answers as a case of its own."""
+    """The cases of the self-tests, without their labels."""
 
     cases: tuple[Case, ...]
 
     @property
     def apart(self) -> list[Case]:
-        """A case for each answer."""
+        """One case per answer."""
         return [
             msgspec.structs.replace(case, responses=(response,)) for case in self.cases for response in case.responses
         ]
 
     @property
     def turned(self) -> list[Case]:
-        """The cases from the last to the first, and so their answers."""
+        """The cases in reverse order, each with its answers in reverse order."""
         return [msgspec.structs.replace(case, responses=case.responses[::-1]) for case in self.cases[::-1]]
 
     def name_of(self, place: int) -> str:
-        """Return the name of the answer at a place among all answers."""
+        """Return the name of the answer at a position among all answers."""
         places = [(case, response.id) for case in self.cases for response in case.responses]
         case, response = places[place]
         return f"prompt {case.prompt.id!r}, answer {response!r}"
@@ -96,13 +96,13 @@ def _bare(case: Case) -> Case:
 def self_tested(model: RewardModel, cases: Iterable[Case], *, name: str, is_wanted: bool = True) -> SelfTestSummary:
     """Test a model on a few of the cases, and return the record for a run's summary.
 
-    Raises ModelError that names every test that failed, with its figures and what to do.
+    Raises ModelError that names every failed test with its figures and its remedy.
     """
     if not is_wanted:
-        log("the model is not tested before its scores are used (--no-self-test); the run records it")
+        log("the self-tests of the model are off (--no-self-test); the run records it")
         return SelfTestSummary(state="off")
     if isinstance(model, JudgeModel):
-        why = "a model that is asked gives verdicts, which every run counts by kind"
+        why = "a judge gives verdicts, whose outcomes every run counts"
         return SelfTestSummary(state="not applicable", why=why)
     sample = sample_of(cases)
     if not sample.cases:
@@ -217,7 +217,7 @@ def _number(score: float | None) -> str:
 
 
 def _length_test(model: SelfTested, cases: Iterable[Case]) -> SelfTest:
-    """How many answers do not fit, by language, over all cases: tokens are counted, nothing is scored."""
+    """Count the answers that exceed the length limit, by language, over all cases, without scoring them."""
     by_language: dict[str, dict[str, int]] = {}
     longest = 0
     for case in track(cases, "counting tokens", len(cases) if isinstance(cases, Sized) else None):

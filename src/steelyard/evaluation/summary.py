@@ -1,6 +1,6 @@
 """The summary of an evaluation: headline, baselines, ties, bounds where scores are missing, and every measure.
 
-`EvaluationSummary` is what ``run.json`` holds, and what every reader of an evaluation decodes.
+`EvaluationSummary` is the summary in ``run.json``, which every reader of an evaluation decodes.
 """
 
 from collections import Counter
@@ -50,7 +50,7 @@ from steelyard.statistics.significance import NUM_RESAMPLES, share_difference
 if TYPE_CHECKING:
 
     class MeasureSummaries(Record, frozen=True, kw_only=True):
-        """The summary of each measure under its name; null where it does not apply to the model or the bench."""
+        """The summary of each measure by name; null if it does not apply to the model or the bench."""
 else:
     MeasureSummaries = msgspec.defstruct(
         "MeasureSummaries",
@@ -69,7 +69,7 @@ class TiedPairs(Record, frozen=True, kw_only=True):
 
 
 class MissingScores(Record, frozen=True, kw_only=True):
-    """Responses without a score, by reason and by language, and the pairs and prompts that they belong to."""
+    """Responses without a score, by reason and by language, and the numbers of affected pairs and prompts."""
 
     num_responses: int
     by_reason: dict[str, int]
@@ -81,9 +81,9 @@ class MissingScores(Record, frozen=True, kw_only=True):
 class EvaluationSummary(HeadlineSummary, frozen=True, kw_only=True):
     """The summary of an evaluation.
 
-    ``bench``, ``model``, ``protocol`` and ``self_test`` are left out of an evaluation in memory. A reward model has
-    ``coverage``, and with scores missing ``unscored``, ``bounds`` (unscored pairs wrong, and right) and
-    ``over_scored_pairs``; a model that was asked about pairs has ``outcomes`` and ``judges``.
+    ``bench``, ``model``, ``protocol`` and ``self_test`` are absent from an evaluation in memory. A reward model has
+    ``coverage``, and if scores are missing ``unscored``, ``bounds`` (unscored pairs wrong, and right) and
+    ``over_scored_pairs``. A judge has ``outcomes`` and ``judges``.
     """
 
     bench: str = ""
@@ -105,7 +105,7 @@ class EvaluationSummary(HeadlineSummary, frozen=True, kw_only=True):
 
     @property
     def self_test_state(self) -> str:
-        """The state of the model's tests; ``off`` where nothing is recorded."""
+        """The state of the model's self-tests; ``off`` if none is recorded."""
         return "off" if self.self_test is None else self.self_test.state
 
     def measured(self) -> Iterator[tuple[Measure[Any], Any]]:
@@ -117,9 +117,9 @@ class EvaluationSummary(HeadlineSummary, frozen=True, kw_only=True):
 
 
 class HeadlineColumns(NamedTuple):
-    """The columns of each case that the bench's headline needs beyond accuracy and exact match: (case, column) each.
+    """The columns that the bench's headline needs beyond accuracy and exact match; shape (case, column) each.
 
-    Pairs without a score or verdict count as wrong in the first, and as right in the second.
+    They count pairs without a score or verdict as wrong and as right.
     """
 
     unscored_wrong: Integers
@@ -129,7 +129,7 @@ class HeadlineColumns(NamedTuple):
 class Evaluation(NamedTuple):
     """The comparable pairs of a bench with the scores of a model and of each baseline.
 
-    ``judged`` has the outcomes of the pairs where the model was asked about them, null where it gave scores.
+    ``judged`` has the outcomes of the pairs under a judge; null for a reward model.
     """
 
     bench_pairs: BenchPairs
@@ -143,7 +143,7 @@ class Evaluation(NamedTuple):
 
     @property
     def values(self) -> PairValues:
-        """The model's values of each pair's two responses."""
+        """The model's values of the two responses of each pair."""
         return values_of(self.bench_pairs.columns, self.scores.score) if self.judged is None else self.judged.values
 
 
@@ -175,8 +175,8 @@ def headline_columns(
 
 
 def summarise(evaluation: Evaluation) -> EvaluationSummary:
-    """Compute the whole summary but for the names of model and bench: baselines and measures in threads."""
-    # One thread of linear algebra each: the products are small, and no digit may depend on the number of cores.
+    """Compute the summary except the names of model and bench; baselines and measures run in threads."""
+    # One thread for linear algebra: products are small, and results must not depend on the number of cores.
     with threadpool_limits(1), ThreadPoolExecutor(num_cores()) as pool:
         return _summarise(evaluation, pool)
 
@@ -184,7 +184,7 @@ def summarise(evaluation: Evaluation) -> EvaluationSummary:
 def _summarise(evaluation: Evaluation, pool: Executor) -> EvaluationSummary:
     bench_pairs, config, bench, judged = evaluation.bench_pairs, evaluation.config, evaluation.bench, evaluation.judged
     statistics = count_pairs(bench_pairs.columns, evaluation.values)
-    # What has no score or verdict counts as wrong, beside bounds; too much of it leaves no headline all the same.
+    # Pairs without a score or verdict count as wrong, with bounds; if they are most pairs, there is no headline.
     counted = count_unscored(statistics, "wrong")
     withheld = is_withheld(statistics) if judged is None else judged.is_withheld
     baselines = {
@@ -220,14 +220,14 @@ def _summarise(evaluation: Evaluation, pool: Executor) -> EvaluationSummary:
 
 
 def is_withheld(statistics: PromptStatistics) -> bool:
-    """Return whether more pairs than `MOST_UNREAD` have no score, so that a headline would measure their number."""
+    """Return whether a larger share of pairs than `MOST_UNREAD` has no score, which would dominate a headline."""
     return int(statistics.num_unscored.sum()) > MOST_UNREAD * int(statistics.num_pairs.sum())
 
 
 def _submit_measures(
     evaluation: Evaluation, accuracy: Accuracy[Estimate], pool: Executor
 ) -> dict[str, Future[Record | None]]:
-    """Start to estimate every measure that applies, from one set of resamples of the included prompts."""
+    """Submit the estimation of every measure that applies, all from the same resamples of the included prompts."""
     bench_pairs, config, judged = evaluation.bench_pairs, evaluation.config, evaluation.judged
     bench = ScoredBench(
         bench_pairs.columns,
@@ -269,7 +269,7 @@ def unscored_report(columns: BenchColumns, scores: ScoreColumns) -> MissingScore
 
 
 def coverage_counter(columns: BenchColumns, scores: ScoreColumns) -> CoverageCounter:
-    """Count the responses of each language that were read whole, cut, or not scored."""
+    """Count the responses of each language that were cut or not scored."""
     languages = [cell.language for cell in columns.cells]
     names = sorted(set(languages), key=str)
     language = np.array([names.index(name) for name in languages], np.int64)[columns.case_of]
@@ -284,7 +284,7 @@ def coverage_counter(columns: BenchColumns, scores: ScoreColumns) -> CoverageCou
 def _measured(
     evaluation: Evaluation, statistics: PromptStatistics, *, unscored_is_right: bool, num_resamples: int | None = None
 ) -> JsonObject:
-    """Headline and the bench's own part."""
+    """Compute the headline and the bench's own part."""
     resamples = evaluation.config.num_resamples if num_resamples is None else num_resamples
     columns = evaluation.headline.unscored_right if unscored_is_right else evaluation.headline.unscored_wrong
     items = items_of(evaluation.bench_pairs, statistics, num_resamples=resamples, columns=columns)
@@ -293,13 +293,13 @@ def _measured(
 
 
 def _headline(measured: JsonObject, baselines: Mapping[str, Baseline]) -> HeadlineSummary:
-    # The name of a bench's weight set stands in the policies; at the top ``weights`` are those of the categories.
+    # At the top level ``weights`` are the weights of categories; the name of a bench's weight set is in the policies.
     values = {name: value for name, value in measured.items() if name != "weights"}
     return msgspec.convert({**values, "baselines": baselines}, HeadlineSummary)
 
 
 def _judged_parts(evaluation: Evaluation, statistics: PromptStatistics, judged: Judged) -> JsonObject:
-    """The outcomes of a model that was asked, and its measures with ties and missing verdicts wrong, half and right."""
+    """Return the outcomes of a judge, and the headline with ties and missing verdicts wrong, half and right."""
     wrong, right = (
         _measured(evaluation, with_policy(statistics, ties), unscored_is_right=ties == "right")
         for ties in ("wrong", "right")
@@ -313,7 +313,7 @@ def _judged_parts(evaluation: Evaluation, statistics: PromptStatistics, judged: 
 
 
 def _bounds_parts(evaluation: Evaluation, statistics: PromptStatistics) -> JsonObject:
-    """The counts of unscored responses, the headline's bounds, and accuracy over the scored pairs alone."""
+    """Return the counts of unscored responses, the bounds of the headline, and accuracy over the scored pairs."""
     low, high = (
         _measured(evaluation, count_unscored(statistics, how), unscored_is_right=how == "right", num_resamples=0)
         for how in ("wrong", "right")
@@ -346,14 +346,14 @@ def _baseline(evaluation: Evaluation, model: PromptStatistics, score: Floats, *,
 
 
 def _withheld(tree: JsonObject) -> JsonObject:
-    """Return the summary without numbers: with most pairs unscored it has bounds and no headline."""
+    """Return the summary with null values: if most pairs are unscored, it has bounds and no headline."""
     if "value" in tree:
         return tree | {"value": None, "low": None, "high": None}
     return {name: _withheld(inner) if isinstance(inner, dict) else inner for name, inner in tree.items()}
 
 
 def _bounds(low: JsonObject, high: JsonObject) -> JsonObject:
-    """Each value's bounds: unscored pairs counted as wrong, and as right."""
+    """Return the bounds of each value: unscored pairs counted as wrong, and as right."""
     if "value" in low:
         return {"low": low["value"], "high": high["value"]}
     return {name: _bounds(inner, high[name]) for name, inner in low.items() if isinstance(inner, dict)}

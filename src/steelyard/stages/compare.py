@@ -1,4 +1,4 @@
-"""The verb `compare`: evaluations of one bench side by side, every two of them, corrected for how many there are."""
+"""The verb `compare`: all pairwise differences of evaluations of one bench, corrected for multiple comparisons."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from steelyard.statistics.significance import NUM_RESAMPLES
 
 
 class Config(BaseConfig, frozen=True):
-    """How often prompts are resampled."""
+    """The resampling of prompts."""
 
     num_resamples: Positive = NUM_RESAMPLES
     """The number of bootstrap resamples of prompts."""
@@ -28,12 +28,15 @@ _DEFAULT = Config()
 def compare(
     runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False
 ) -> Run[ComparisonSummary]:
-    """Compare every two of the evaluations in ``runs``, and rank them as far as the data allow.
+    """Compare all pairs of the evaluations in ``runs``, and compute their possible ranks.
 
-    Raises EvidenceError for fewer than two, or for evaluations of other prompts or under another protocol.
+    Raises EvidenceError for fewer than two evaluations, or for evaluations of different prompts or settings.
     """
     if len(runs) < 2:
-        raise EvidenceError("one evaluation alone", do="name two or more --out folders of `steelyard evaluate`")
+        raise EvidenceError(
+            f"a comparison needs at least two evaluations, got {len(runs)}",
+            do="name two or more --out folders of `steelyard evaluate`",
+        )
     evaluations = read_evaluations(runs)
     inputs = {f"run.{number}": folder / "run.json" for number, folder in enumerate(runs, 1)}
 

@@ -1,4 +1,4 @@
-"""The verb `evaluate`: a reward model, or scores made elsewhere, against the orderings of a benchmark."""
+"""The verb `evaluate`: a reward model, a judge, or a file of scores against the rankings of a benchmark."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -57,21 +57,21 @@ def evaluate(
     workers: int | None = None,
     force: bool = False,
 ) -> Run[EvaluationSummary]:
-    """Accuracy, exact match and the bench's own headline of a model, or of scores made elsewhere, beside baselines.
+    """Estimate accuracy, exact match and the bench's own headline of a model or a scores file, and of baselines.
 
-    Writes ``scores.jsonl`` and ``items.jsonl``, a line a case. ``workers`` processes read scores made elsewhere; None
-    is one a core for large files, else 1. Raises ConfigError unless exactly one of ``model`` and
-    ``scores`` is given, RecordError for scores that do not fit the bench, and EvidenceError where a response has no
-    score for another reason than its length and ``allow_unscored`` is not set, or the model was trained on a prompt and
-    ``allow_overlap`` is not set.
+    Writes ``scores.jsonl`` and ``items.jsonl``, one line per case. ``workers`` processes read a scores file; None means
+    one per core for large files, else 1. Raises ConfigError unless exactly one of ``model`` and
+    ``scores`` is given, RecordError for scores that do not match the bench, and EvidenceError if a response has no
+    score for a reason other than its length without ``allow_unscored``, or if the model was trained on a prompt without
+    ``allow_overlap``.
     """
     if (model is None) == (scores is None):
-        raise ConfigError("give either a model or scores, and not both", do="say --model M, or --scores FILE")
+        raise ConfigError("exactly one of model and scores is required", do="use --model M, or --scores FILE")
     if scores is not None and config.model:
-        problem = f"settings of a model ({', '.join(sorted(config.model))}) with --scores"
-        raise ConfigError(problem, do="leave them out: the scores are made already")
+        problem = f"--scores is given with settings of a model: {', '.join(sorted(config.model))}"
+        raise ConfigError(problem, do="remove these settings: they have no effect on existing scores")
     if not benches:
-        raise ConfigError("no benchmark is given", do="say --bench FILE, or --bench KIND=FILE")
+        raise ConfigError("no benchmark is given", do="add --bench FILE, or --bench KIND=FILE")
     check_settings(config)
     bench = build("benches", config.bench_kind, config.bench)
     choice = None if model is None else _chosen(model, config, train_cases)
@@ -82,7 +82,7 @@ def evaluate(
     def write(result: Result) -> None:
         cases = BenchCases(benches, bench)
         overlap = check_overlap(cases, choice=choice, scores=scores, is_allowed=config.allow_overlap)
-        # A baseline that reads files has to learn or load first; a fault in it is found before the model scores.
+        # Baselines that read files are built first, so that their errors appear before the model scores.
         built = {baseline.name: build_model(baseline) for baseline in baselines}
         source = Source(cases, bench, config, built)
         if scores is not None:
@@ -99,18 +99,18 @@ def evaluate(
 
 
 def _chosen(model: str, config: Config, train_cases: Path | None) -> ModelChoice:
-    """The model; a kind that is taught, and told by nothing else from which file, learns from the training cases."""
+    """Return the model; a kind that must be trained uses the training cases unless its settings name others."""
     choice = choose_model(model, config.model)
     if choice.settings.get("train", True):
         return choice
     if train_cases is None:
         problem = f"the {choice.kind} model needs training cases"
-        raise ConfigError(problem, do="say --train-cases FILE, or --set model.train=FILE")
+        raise ConfigError(problem, do="add --train-cases FILE, or --set model.train=FILE")
     return choose_model(model, {**config.model, "train": str(train_cases)})
 
 
 def _resolved_settings(config: Config, choice: ModelChoice | None) -> dict[str, Any]:
-    """The resolved settings, those of model and bench too: what decides whether two runs were asked the same."""
+    """Return the resolved settings, including model and bench: their equality makes two runs equal."""
     bench = msgspec.to_builtins(
         resolve_config(load("benches", config.bench_kind).Config, config.bench, where=f"bench.{config.bench_kind}")
     )
@@ -121,7 +121,7 @@ def _resolved_settings(config: Config, choice: ModelChoice | None) -> dict[str, 
 def _inputs(
     benches: Sequence[Path], bench: Any, *, choice: ModelChoice | None, scores: Path | None, train_cases: Path | None
 ) -> dict[str, Path]:
-    """The files by role. The role of a bench file has the subset that its name tells, since that decides too."""
+    """Return the files by role. The role of a bench file includes the subset of its name, which affects results."""
     subsets = [bench.subset_of(path.name) for path in benches]
     roles = [f"bench.{number}" + (f".{subset}" if subset else "") for number, subset in enumerate(subsets, 1)]
     others = {role: path for role, path in (("scores", scores), ("train_cases", train_cases)) if path is not None}
@@ -146,7 +146,7 @@ class _Evaluated(NamedTuple):
 def _with_scores(
     source: Source, result: Result, scores: Path, train_cases: Path | None, workers: int | None
 ) -> _Evaluated:
-    """Evaluate scores made elsewhere."""
+    """Evaluate a scores file: line by line in workers if the order matches the cases, else joined by key."""
     try:
         evaluation = join_parts(source, result, _parts(source, scores, train_cases, workers))
     except AlignmentError:
@@ -157,17 +157,17 @@ def _with_scores(
 
 
 def _parts(source: Source, scores: Path, train_cases: Path | None, workers: int | None) -> Iterator[BatchResult]:
-    """Evaluate the lines of both files side by side, with one process a core where there is much to read."""
+    """Evaluate the lines of both files in parallel, with one process per core for large files."""
     files = source.cases.line_files
     if files is None:
         raise AlignmentError
     if workers is None:
         is_large = sum(path.stat().st_size for path in files) > _WORTH_PROCESSES_BYTES
-        # A baseline that learns would learn in each process.
+        # Every process would train the n-gram baseline again.
         workers = 0 if is_large and TRAINED_BASELINE not in source.baselines else 1
     function = partial(evaluate_lines, msgspec.json.encode(source.config), train_cases)
     parts = build("engines", "local", {"workers": workers}).map(function, side_by_side(files, scores))
-    # Hashes tell that keys differ, in little memory; where two are equal, the keys are looked at.
+    # Hashes detect repeated keys in little memory; at equal hashes one process joins by the keys themselves.
     keys, ids = array("q"), array("q")
     num_without_language = 0
     with bar("evaluating", None) as progress:

@@ -1,4 +1,4 @@
-"""The verb `languages`: one evaluation of parallel items by language, family, script and resource level."""
+"""The verb `languages`: an evaluation of parallel items by language, family, script and resource level."""
 
 import tomllib
 from collections import Counter
@@ -21,10 +21,10 @@ from steelyard.io.run_folder import Result, run_stage
 
 
 class Config(BaseConfig, frozen=True):
-    """``english`` is the language that the others are compared with; null takes the one that is English.
+    """``english`` is the language that the others are compared with; null selects English.
 
-    ``languages`` are those compared, English among them; null takes all. Numbers are over the items that all of them
-    have, so that leaving one out that has few items brings back the items of the others.
+    ``languages`` are the compared languages including English; null selects all. Values are over the items that all of
+    them have, so excluding a language with few items restores items of the others.
     """
 
     english: str | None = None
@@ -50,9 +50,9 @@ class _Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def languages(evaluated: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[LanguagesSummary]:
-    """Compare an evaluation's languages on the items that all of them have, by the arithmetic of the bench.
+    """Compare the languages of an evaluation on the items that all of them have, by the arithmetic of the bench.
 
-    Raises EvidenceError where there is one language alone, no English, or no item that all have.
+    Raises EvidenceError for a single language, for no English, or for no shared item.
     """
     run = read_evaluation(evaluated)
     inputs = {"run": evaluated / "run.json", "items": evaluated / "items.jsonl"}
@@ -85,7 +85,7 @@ def languages(evaluated: Path, out: Path, config: Config = _DEFAULT, *, force: b
 class SharedItems(NamedTuple):
     """The items that all compared languages have.
 
-    ``left_out`` counts by language those that not every language has, ``dropped`` all others by reason.
+    ``left_out`` counts, by language, the items that not every language has; ``dropped`` counts all others by reason.
     """
 
     items: list[Item]
@@ -120,7 +120,7 @@ def share_items(items: Sequence[Item], languages: Set[str], *, where: str) -> Sh
 
 
 def _remedy(items: Sequence[Item]) -> str:
-    """Return what to do where no item is in every language: name the two languages that share most."""
+    """Return the remedy if no item is in every language: compare the two languages that share the most items."""
     languages_of: dict[str, set[str]] = {}
     for item in items:
         languages_of.setdefault(item.prompt, set()).add(str(item.language))
@@ -150,7 +150,7 @@ def _compared(items: Sequence[Item], chosen: tuple[str, ...] | None, *, where: s
             raise EvidenceError(f"no item is in {name!r}", where=where, allowed=choices(name, present))
     compared = present if chosen is None else set(chosen)
     if len(compared) < 2:
-        problem = f"one language alone ({', '.join(compared)})" if compared else "no item has a language"
+        problem = f"the only language is {', '.join(compared)}" if compared else "no item has a language"
         raise EvidenceError(problem, where=where, do="evaluate parallel items in several languages")
     return compared
 
@@ -163,5 +163,5 @@ def _english(compared: Set[str], chosen: str | None, known: Mapping[str, tuple[s
     english = sorted(code for code in compared if known.get(code, ("", Kin()))[0] == "english")
     if len(english) != 1:
         problem = f"{len(english)} languages are English" if english else "none of the languages is English"
-        raise EvidenceError(problem, where=where, allowed=", ".join(sorted(compared)), do="say --set english=CODE")
+        raise EvidenceError(problem, where=where, allowed=", ".join(sorted(compared)), do="name it: --set english=CODE")
     return english[0]

@@ -1,4 +1,4 @@
-"""The verb `leaderboard`: evaluations of one bench by one protocol in one table, with the ranks that the data allow."""
+"""The verb `leaderboard`: evaluations of one bench under one protocol in one table, with possible ranks."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +15,8 @@ from steelyard.report.leaderboard import as_csv, as_markdown, as_page
 
 
 class Config(BaseConfig, frozen=True):
-    """``allow_differing`` permits unequal protocols: ``self_test`` (one was evaluated without it), within a family of
-    models ``dtype``, ``max_length`` or ``over_length``, and of one model its ``template``. The table shows them.
+    """``allow_differing`` permits differences: ``self_test`` (off in some evaluations); ``dtype``, ``max_length`` or
+    ``over_length`` within a model family; and ``template`` between runs of one model. The table shows them.
     """
 
     num_resamples: Positive = 10_000
@@ -33,15 +33,15 @@ _DEFAULT = Config()
 def leaderboard(
     runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False
 ) -> Run[LeaderboardSummary]:
-    """Rank the evaluations in ``runs`` by the headline of their bench in one table, as page, CSV and Markdown.
+    """Rank the evaluations in ``runs`` by the headline of their bench, as HTML, CSV and Markdown.
 
-    Evaluations without a headline are listed apart with what they lack; where all are of the same part of a bench, they
-    are ranked by accuracy on that part. Raises EvidenceError for less than two to rank, for one folder twice, and for
-    unlike protocols, naming everything that differs.
+    Evaluations without a headline are listed separately with the reason. If all are of the same part of a bench, they
+    are ranked by accuracy on that part. Raises EvidenceError for fewer than two to rank, for a repeated folder, and for
+    different protocols, naming every difference.
     """
     records = [read_evaluation(folder) for folder in runs]
     if len({folder.resolve() for folder in runs}) < len(runs):
-        raise EvidenceError("one folder is named twice", do="name each --out folder of `steelyard evaluate` once")
+        raise EvidenceError("a folder is named twice", do="name each --out folder of `steelyard evaluate` once")
     names = model_names(runs, records)
     partial = {name: why for name, run in zip(names, records, strict=True) if (why := what_lacks(run)) is not None}
     if all(map(is_part, records)):
@@ -50,8 +50,9 @@ def leaderboard(
     ranked = [index for index, name in enumerate(names) if name not in partial]
     if len(ranked) < 2:
         reasons = "; ".join(f"{name}: {why}" for name, why in partial.items())
+        number = f"{len(ranked)} of {len(runs)}" + (f" ({reasons})" if reasons else "")
         raise EvidenceError(
-            f"{len(ranked)} of {len(runs)} evaluations have a headline{f' ({reasons})' if reasons else ''}",
+            f"a leaderboard needs two evaluations with a headline, got {number}",
             do="name two or more finished --out folders of `steelyard evaluate`",
         )
     evaluations = join_evaluations([runs[index] for index in ranked], [records[index] for index in ranked])
