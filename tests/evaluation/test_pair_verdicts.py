@@ -188,7 +188,7 @@ def test_a_bench_of_numbers_refuses_verdicts_before_anything_is_asked(tmp_path):
     write_cases(tmp_path / "b.jsonl", [case("p", "abcd", subset="Focus", ranking=(("a",), tuple("bcd")))])
     with chatting() as server:
         own = msgspec.structs.replace(config(at(server)), bench_kind="rewardbench2")
-        with pytest.raises(EvidenceError, match="needs a number for each response"):
+        with pytest.raises(EvidenceError, match="needs a score for each response"):
             evaluate([tmp_path / "b.jsonl"], tmp_path / "out", own, model="llm_judge")
         assert server.questions == []
         best = msgspec.structs.replace(config(at(server), compare="best"), bench_kind="rewardbench2")
