@@ -57,7 +57,7 @@ class Source(NamedTuple):
     def check(self) -> None:
         """Raise the errors that would otherwise end the evaluation only after the model has scored all cases.
 
-        These are EvidenceError if no case has a comparable pair, and errors of the baselines, some of which read files
+        These are EvidenceError if no case has a comparable pair, and errors of the baselines, which may read files
         and train when they score their first case.
         """
         num_cases = 0

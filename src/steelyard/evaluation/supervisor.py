@@ -1,6 +1,6 @@
 """The supervisor of other judges: its model, its training prompts, and a check of the prompts that it judges.
 
-A model memorises its training prompts, so its scores of them are no evidence about the verdicts of others.
+A model memorises its training prompts, so its scores of them do not test the verdicts of others.
 """
 
 from collections import deque
