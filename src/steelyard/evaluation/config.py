@@ -65,7 +65,7 @@ def check_settings(config: Config) -> None:
     """Raise ConfigError for a value outside the range of its setting."""
     if not 1 <= config.matched_ratio < inf:
         raise ConfigError(
-            f"matched_ratio is {config.matched_ratio:g}, but the longer length over the shorter is finite and at least 1",
+            f"matched_ratio is {config.matched_ratio:g}, but must be a finite number of at least 1",
             where="evaluate",
             allowed="1 (equal lengths only) or more",
         )
