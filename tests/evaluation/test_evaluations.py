@@ -69,7 +69,7 @@ def test_other_folders_are_named(bench, tmp_path):
         read_evaluations([first, tmp_path / "nothing"])
     items = first / "items.jsonl"
     items.write_text(items.read_text("utf-8") + '{"prompt": 3}\n', encoding="utf-8")
-    with pytest.raises(RecordError, match=r"items\.jsonl:8: not an item"):
+    with pytest.raises(RecordError, match=r"items\.jsonl:8: the line is not an item"):
         read_evaluations([first, first])
 
 

@@ -153,8 +153,11 @@ def test_short_rows_attend_in_float32_where_bfloat16_is_asked_for_on_a_cpu(is_mi
     assert ((read.double() - exact).abs() <= exact.abs() / 256 + 1e-6).all()
 
 
-def test_long_rows_attend_in_the_type_that_they_have():
+@pytest.mark.parametrize("is_slow", [False, True])
+def test_long_rows_attend_in_bfloat16_where_the_processor_has_it(is_slow, monkeypatch):
+    monkeypatch.setattr(_pack_attention, "has_slow_bfloat16", lambda device: is_slow)
     packed = pack([[[7] * 10 + [100 + answer] * 300 for answer in range(2)]])
     given_states = [one.bfloat16() for one in states(packed, dtype=torch.float32)]
     read = attend(*given_states, layout_of(packed, CPU), RULES[0])
-    assert torch.equal(read, ragged_attention(*given_states, layout_of(packed, CPU), RULES[0]))
+    inner = [one.float() for one in given_states] if is_slow else given_states
+    assert torch.equal(read, ragged_attention(*inner, layout_of(packed, CPU), RULES[0]).bfloat16())

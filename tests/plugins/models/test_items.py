@@ -49,5 +49,5 @@ def test_what_is_sent_follows_from_the_dialect_and_the_tokenizer():
     assert sent("tei_rerank") == "pair"
     with pytest.raises(ConfigError, match="tei_rerank is not sent messages"):
         sent("tei_rerank", send="messages")
-    with pytest.raises(ConfigError, match="nothing says how a conversation becomes that"):
+    with pytest.raises(ConfigError, match="openrlhf is sent text, which needs a tokenizer"):
         sent("openrlhf")
