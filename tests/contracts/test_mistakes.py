@@ -84,7 +84,10 @@ MISTAKES = {
     "debias resolved/cases.jsonl --out out --set matched=0.05": ["there are no scores", "do: give --scores FILE"],
     "merge sim/cases.jsonl --out out": ["there is one file to merge", "do: name two case files or more"],
     "inspect sim/cases.jsonl --id nope": ["no item with id 'nope'", "do: without --id the command lists the items"],
-    "languages resolved --out out": ["resolved: the folder holds a run of resolve", "allowed: the --out folder of `steelyard evaluate`"],
+    "languages resolved --out out": [
+        "resolved: the folder holds a run of resolve",
+        "allowed: the --out folder of `steelyard evaluate`",
+    ],
     "run nothing": ["nothing: there is no such recipe", "allowed: a .toml file, or cheems, demo"],
     "run demo --from nostage --dry-run": ["the recipe has no stage 'nostage'", "allowed: "],
     "list format": ["there is no package of plug-ins 'format'", "did you mean 'formats'?"],
