@@ -1,4 +1,5 @@
 import json
+import logging
 import re
 
 import msgspec
@@ -10,6 +11,8 @@ from steelyard.core.plugins import build
 from steelyard.core.types import Case, Response
 from steelyard.io.cases import write_cases
 from steelyard.networks.settings import read_manifest
+from steelyard.stages.evaluate import Config as Measuring
+from steelyard.stages.evaluate import evaluate
 from steelyard.stages.train import Config, train
 from steelyard.training.export import pad_id, to_storage_type
 from strategies import case
@@ -123,6 +126,45 @@ def test_the_folder_is_what_serving_engines_expect(given, tmp_path):
     assert (tmp_path / "out" / "chat_template.jinja").is_file() or "chat_template" in json.loads(
         (tmp_path / "out" / "tokenizer_config.json").read_text()
     )
+
+
+@pytest.mark.parametrize("over_length", ["left", "right", "unscored"])
+def test_other_programs_truncate_where_we_do(given, tmp_path, caplog, over_length):
+    """The base limits to 7 tokens, and cuts on the left: neither holds for the model that is trained from it."""
+    from transformers import AutoTokenizer
+
+    base = tiny.save_base(tmp_path / "limited", model_max_length=7, truncation_side="left")
+    config = msgspec.structs.replace(FAST, max_length=60, over_length=over_length)
+    train(given[0], tmp_path / "out", config, model=base)
+    settings = json.loads((tmp_path / "out" / "tokenizer_config.json").read_text())
+    assert settings["model_max_length"] == read_manifest(tmp_path / "out").rendering.max_length == 60
+    plain = AutoTokenizer.from_pretrained(tmp_path / "out")
+    long = Case(prompt=case(id="x", text="question " * 40).prompt, responses=ANSWERS[:1])
+    turns = [{"role": "user", "content": "question " * 40}, {"role": "assistant", "content": ANSWERS[0].text}]
+    text = plain.apply_chat_template(turns, tokenize=False)
+    monitored = logging.getLogger("transformers")
+    monitored.addHandler(caplog.handler)
+    try:
+        (answer,) = build("models", "classifier", {"path": str(tmp_path / "out")}).scorer.encoder.encode(long)
+    finally:
+        monitored.removeHandler(caplog.handler)
+    assert "maximum sequence length" not in caplog.text
+    assert answer.is_over_length
+    if over_length != "unscored":
+        assert tuple(plain(text, truncation=True).input_ids) == answer.row
+    assert len(plain(text, truncation=True).input_ids) == 60
+
+
+def test_an_evaluation_leaves_the_model_folder_as_it_is(given, tmp_path):
+    train(given[0], tmp_path / "out", FAST, model=given[2], held_out=given[1])
+
+    def contents():
+        paths = sorted((tmp_path / "out").rglob("*"))
+        return [(str(path), path.stat().st_mtime_ns, path.is_file() and path.read_bytes()) for path in paths]
+
+    before = contents()
+    evaluate([given[1]], tmp_path / "evaluated", Measuring(num_resamples=50), model=str(tmp_path / "out"))
+    assert contents() == before
 
 
 TEXTS = (Response(id="g", text="Yes, here."), Response(id="b", text="no"), Response(id="u", text="?"))

@@ -3,6 +3,8 @@ import re
 from collections import Counter
 
 import pytest
+import yaml
+from huggingface_hub import ModelCardData, metadata_load
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +41,7 @@ PLAIN = CardInputs(
     config=Config(),
     manifest=MANIFEST,
     held_out=held_out("数学"),
+    held_out_file="held.jsonl",
 )
 hostile = st.text(st.characters(codec="utf-8"), max_size=40) | st.sampled_from(
     [
@@ -72,7 +75,7 @@ def test_the_card_names_data_results_protocol_and_leaves_the_licence_open():
         assert part in text
     keys = dict(line.split(": ", 1) for line in front(text) if not line.startswith("#"))
     assert json.loads(keys["base_model"]) == "Qwen/Qwen2.5-0.5B"
-    assert json.loads(keys["language"]) == ["en", "zh"]
+    assert json.loads(keys["language"]) == ["en", "heb", "zh"]
     assert "license" not in keys
     assert "None: no cases were held out" in model_card(PLAIN._replace(held_out=None))
 
@@ -83,13 +86,18 @@ def test_no_text_of_a_user_breaks_yaml_headings_tables_or_code(text):
     card = PLAIN._replace(
         model=f"x/{text}".replace("\0", ""),
         file_name=text,
+        held_out_file=text,
         examples=examples((text, "en", "zh"), rule=text),
         held_out=held_out(text),
     )
     found = model_card(card)
     lines = [line for line in front(found) if not line.startswith("#")]
-    assert {line.split(":")[0] for line in lines} <= {"library_name", "pipeline_tag", "base_model", "language", "tags"}
-    assert all(json.loads(line.split(": ", 1)[1]) for line in lines)
+    assert {line.split(":")[0] for line in lines} <= {
+        "library_name", "pipeline_tag", "base_model", "base_model_relation", "language", "tags", "model-index",
+    }  # fmt: skip
+    values = {line.split(": ", 1)[0]: json.loads(line.split(": ", 1)[1]) for line in lines}
+    assert all(values.values())
+    assert yaml.safe_load("\n".join(lines)) == values
     body = found.split("\n---\n", 1)[1]
     same = plain.split("\n---\n", 1)[1]
     assert len(body.split("\n")) == len(same.split("\n"))
@@ -106,3 +114,60 @@ def test_no_text_of_a_user_breaks_yaml_headings_tables_or_code(text):
 )
 def test_values_are_plain_text_on_one_line(value, told):
     assert escaped(value) == told
+
+
+def as_the_hub_reads(card, folder):
+    """The metadata as the Hub's own library reads it from a README."""
+    (folder / "README.md").write_text(model_card(card), encoding="utf-8")
+    return ModelCardData(**metadata_load(folder / "README.md"))
+
+
+def test_the_hub_s_library_reads_base_model_languages_and_the_held_out_accuracy(tmp_path):
+    data = as_the_hub_reads(PLAIN, tmp_path)
+    assert (data.library_name, data.pipeline_tag) == ("transformers", "text-classification")
+    assert (data.base_model, data["base_model_relation"]) == ("Qwen/Qwen2.5-0.5B", "finetune")
+    assert (data.language, data.tags) == (["en", "heb", "zh"], ["reward-model", "steelyard"])
+    assert (data.license, data.datasets) == (None, None)
+    (result,) = data.eval_results
+    assert (result.task_type, result.dataset_type) == ("text-classification", "json")
+    assert (result.dataset_name, result.metric_type, result.metric_value) == ("held out: held.jsonl", "accuracy", 0.75)
+    assert result.metric_name == "accuracy (n = 4 pairs of 2 prompts)"
+    assert data.to_dict()["model-index"][0]["name"] == "A reward model from Qwen2.5-0.5B"
+
+
+def test_a_result_that_selected_the_weights_says_so(tmp_path):
+    (result,) = as_the_hub_reads(PLAIN._replace(config=Config(keep="best")), tmp_path).eval_results
+    assert result.metric_name.endswith("prompts; training was stopped or its weights selected by it)")
+    (result,) = as_the_hub_reads(PLAIN._replace(held_out_file="h.parquet"), tmp_path).eval_results
+    assert result.dataset_type == "parquet"
+
+
+def test_without_held_out_cases_there_is_no_result(tmp_path):
+    data = as_the_hub_reads(PLAIN._replace(held_out=None), tmp_path)
+    assert data.eval_results is None
+    assert "model-index" not in data
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("models/my-base", "my-base"),
+        ("hub/models--Qwen--Qwen2.5-0.5B/snapshots/060db64", "Qwen/Qwen2.5-0.5B"),
+        ("models/模型 one", None),
+    ],
+)
+def test_a_backbone_in_a_folder_is_named_without_the_folder_s_place(tmp_path, monkeypatch, folder, name):
+    """The Hub refuses a card whose ``base_model`` cannot be the name of a model."""
+    (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / folder)
+    for path in (str(tmp_path / folder), "."):
+        card = PLAIN._replace(model=path, config=Config(adapter="lora", save_adapter="adapter"))
+        assert str(tmp_path) not in model_card(card)
+        data = as_the_hub_reads(card, tmp_path)
+        assert data.base_model == name
+        assert data.get("base_model_relation") == (name and "adapter")
+
+
+def test_a_policy_is_a_text_generator(tmp_path):
+    data = as_the_hub_reads(PLAIN._replace(config=Config(kind="implicit")), tmp_path)
+    assert data.pipeline_tag == data.eval_results[0].task_type == "text-generation"

@@ -152,6 +152,17 @@ def add_no_marks(tokenizer: Any) -> None:
         backend.post_processor = TemplateProcessing(single=["$A"], pair=["$A", "$B"], special_tokens=[])
 
 
+def set_limit(tokenizer: Any, rendering: Rendering) -> None:
+    """Let programs that truncate by the tokenizer's own settings do it where the rendering cuts, in place.
+
+    On the left they also cut a BOS token, which the rendering keeps.
+    """
+    tokenizer.model_max_length = rendering.max_length
+    if rendering.cuts:
+        # A tokenizer saves the settings that it was made with, and this one's value.
+        tokenizer.truncation_side = tokenizer.init_kwargs["truncation_side"] = rendering.over_length
+
+
 def render(tokenizer: Any, rendering: Rendering, case: Case, response: Response) -> Written:
     """Return one answer to the case's prompt as the template writes it, including white space at the end.
 

@@ -116,7 +116,8 @@ def tokenise(tokenizer: Any, written: Written, *, add: bool, strip: bool = False
     text, base = (written.text.rstrip(), base.rstrip()) if strip else (written.text, base)
     marks = written.marks
     if not written.stand_ins and written.edged is None:
-        ids = tokenizer(text, add_special_tokens=add, truncation=False).input_ids
+        # The rendering counts and cuts: the tokenizer need not warn of its own limit.
+        ids = tokenizer(text, add_special_tokens=add, truncation=False, verbose=False).input_ids
         if _marks_among(ids, marks) == _expected(tokenizer, marks, text, add=add):
             return Tokens(ids, is_repaired=False)
     twin = _twin(tokenizer, tuple(sorted(marks.ids.items())))

@@ -157,6 +157,7 @@ def read_inputs(
         network=network,
         train=train_examples,
         held_out=held_out_examples,
+        held_out_file=None if held_out is None else held_out.name,
         reference=reference_set,
         fingerprint=fingerprint,
         starts=answer_starts(every_case, tokenizer, rendering) if config.kind == "implicit" else {},

@@ -9,7 +9,7 @@ import math
 import re
 import shutil
 import tempfile
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,12 +18,13 @@ import msgspec
 import torch
 
 from steelyard.core.numerics import Floats
-from steelyard.core.types import Counts
+from steelyard.core.types import Counts, JsonObject
 from steelyard.io.atomic import atomic_write, move_into_place, write_text
 from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, installed_versions
+from steelyard.io.tables import is_parquet
 from steelyard.networks.adapters import SavedAdapter, merge_adapter, saved_adapter, write_adapter
-from steelyard.networks.conversation import Rendering, add_no_marks
+from steelyard.networks.conversation import Rendering, add_no_marks, set_limit
 from steelyard.networks.loading import quiet
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
 from steelyard.networks.settings import Manifest, PolicySettings, RewardReference, RewardScale, write_manifest
@@ -49,7 +50,7 @@ from steelyard.training.trainer import Trainer
 _SAVING = ".saving-"
 _SIGNS = re.compile(r"([\\`*_{}\[\]()#+!|~$:>\-.=])")
 _TASKS = {"classifier": "text-classification", "implicit": "text-generation"}
-_ORDINARY_LANGUAGE = re.compile(r"[a-z]{2,3}")
+_LANGUAGE = re.compile(r"([a-z]{2,3})(?:[-_].*)?")
 _SETTINGS = (
     "kind", "loss", "reduction", "weight_of_squares", "centring", "label_smoothing", "epochs", "learning_rate",
     "prompts_per_step", "warm_up", "schedule", "weight_decay", "batching", "trainable", "seed",
@@ -71,6 +72,7 @@ class TrainingInputs(NamedTuple):
     network: RewardNetwork
     train: Examples
     held_out: Examples | None
+    held_out_file: str | None
     reference: ReferenceSet
     fingerprint: str
     starts: dict[tuple[int, ...], int]
@@ -109,7 +111,8 @@ def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
         manifest = _manifest(network, inputs, config, measured)
         save_model(network, inputs.tokenizer, manifest, result, adapter=adapter)
         source = (inputs.model, inputs.cases.name, inputs.train)
-        card = CardInputs(*source, config, manifest, measured.held_out, measured.rounding)
+        measures = (measured.held_out, inputs.held_out_file, measured.rounding)
+        card = CardInputs(*source, config, manifest, *measures)
         write_text(result.path("README.md"), model_card(card))
         with atomic_write(result.path("curve.jsonl")) as file:
             for line in trainer.curve:
@@ -213,6 +216,7 @@ def save_model(
     tokenizer.chat_template = manifest.rendering.template
     if manifest.kind == "classifier":
         add_no_marks(tokenizer)
+    set_limit(tokenizer, manifest.rendering)
     for remains in result.folder.glob(f"{_SAVING}*"):  # of a run that was killed while it was saving
         shutil.rmtree(remains)
     saving = tempfile.TemporaryDirectory(dir=result.folder, prefix=_SAVING)
@@ -246,7 +250,7 @@ def to_storage_type(network: RewardNetwork, dtype: str) -> None:
 
 
 class CardInputs(NamedTuple):
-    """The inputs of a card: the model's folder or hub name, the file of cases, settings, manifest and measures."""
+    """The inputs of a card: the model's folder or hub name, the files of cases, settings, manifest and measures."""
 
     model: str
     file_name: str
@@ -254,6 +258,7 @@ class CardInputs(NamedTuple):
     config: Config
     manifest: Manifest
     held_out: HeldOutAccuracy | None = None
+    held_out_file: str | None = None
     rounding: Rounding | None = None
 
 
@@ -280,15 +285,18 @@ def model_card(card: CardInputs) -> str:
 def _template() -> jinja2.Template:
     loader = jinja2.PackageLoader("steelyard.training")
     environment = jinja2.Environment(loader=loader, keep_trailing_newline=True, autoescape=False)
-    environment.filters |= {"plain": escaped, "json": json.dumps}
+    environment.filters |= {"plain": escaped, "json": partial(json.dumps, ensure_ascii=False)}
     return environment.get_template("model_card.md.jinja")
 
 
 def escaped(value: Any) -> str:
     """Return a value as plain Markdown text on one line, whatever signs are in it."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
-    return _SIGNS.sub(r"\\\1", line.replace("&", "&amp;").replace("<", "&lt;"))
+    return _SIGNS.sub(r"\\\1", _one_line(text).replace("&", "&amp;").replace("<", "&lt;"))
+
+
+def _one_line(text: str) -> str:
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
 def _number_of(number: int, total: int) -> int | str:
@@ -296,13 +304,50 @@ def _number_of(number: int, total: int) -> int | str:
     return number if number == total else f"{number:,} of {total:,} ({number / total:.1%})"
 
 
-def _front(card: CardInputs) -> dict[str, str | list[str]]:
-    """Return the keys of the YAML; their values are written as JSON, which YAML contains."""
-    languages = {example.language for example in card.examples.examples if example.language}
-    tags = sorted(language for language in languages if _ORDINARY_LANGUAGE.fullmatch(language))
-    keys: dict[str, str | list[str]] = {"library_name": "transformers", "pipeline_tag": _TASKS[card.config.kind]}
-    if not Path(card.model).exists():
-        keys["base_model"] = card.model
-    if tags:
-        keys["language"] = tags
-    return keys | {"tags": ["reward-model", "steelyard"]}
+def _front(card: CardInputs) -> JsonObject:
+    """Return the keys of the YAML, by the Hub's specification; their values are written as JSON, which YAML contains.
+
+    No licence: that of the model is not known. No ``datasets``: the source of a prompt need not be a name of the Hub.
+    """
+    keys: JsonObject = {"library_name": "transformers", "pipeline_tag": _TASKS[card.config.kind]}
+    base = _hub_id(card.model)
+    if base is not None:
+        keys["base_model"] = base
+        keys["base_model_relation"] = "adapter" if card.config.save_adapter == "adapter" else "finetune"
+    codes = (_LANGUAGE.fullmatch(example.language or "") for example in card.examples.examples)
+    if languages := sorted({code[1] for code in codes if code}):
+        keys["language"] = languages
+    keys["tags"] = ["reward-model", "steelyard"]
+    if card.held_out is not None:
+        keys["model-index"] = [_results(card, card.held_out)]
+    return keys
+
+
+def _hub_id(model: str) -> str | None:
+    """Return the hub's name of a model, or its folder's; null for a folder whose name the Hub would refuse."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    name = model
+    if Path(model).exists():
+        *_, cached, kind, name = ("", "", *Path(model).absolute().parts)
+        if kind == "snapshots" and cached.startswith("models--"):  # a folder of the Hub library's cache
+            name = cached.removeprefix("models--").replace("--", "/")
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return None
+    return name
+
+
+def _results(card: CardInputs, held_out: HeldOutAccuracy) -> JsonObject:
+    """Return the held-out accuracy as an entry of ``model-index``, from which the Hub shows results."""
+    file = Path(card.held_out_file or "")
+    number = f"n = {held_out.num_pairs:,} pairs of {held_out.num_prompts:,} prompts"
+    is_selected = card.config.keep == "best" or card.config.patience > 0
+    selected = "; training was stopped or its weights selected by it" if is_selected else ""
+    # A local file has no name on the Hub: its type is that of the loader in `datasets` that reads it.
+    dataset = {"type": "parquet" if is_parquet(file) else "json", "name": _one_line(f"held out: {file.name}")}
+    metric = {"type": "accuracy", "value": round(held_out.accuracy, 4), "name": f"accuracy ({number}{selected})"}
+    result = {"task": {"type": _TASKS[card.config.kind]}, "dataset": dataset, "metrics": [metric]}
+    return {"name": _one_line(f"A reward model from {Path(card.model).name}"), "results": [result]}
