@@ -142,9 +142,11 @@ def has_slow_bfloat16(device: torch.device) -> bool:
 
     Measured on a CPU with AVX2 alone: these loops take 8 times as long as products in float32.
     """
-    # A private function: PyTorch has no public one that answers this.
-    mkldnn: Any = torch.ops.mkldnn
-    return device.type == "cpu" and torch.backends.mkldnn.is_available() and not mkldnn._is_mkldnn_bf16_supported()
+    if device.type != "cpu" or not torch.backends.mkldnn.is_available():
+        return False
+    # A private operation: PyTorch has no public one that answers this. A version without it computes as it is asked to.
+    is_supported: Any = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)
+    return is_supported is not None and not is_supported()
 
 
 def widen_products(network: nn.Module) -> None:
