@@ -9,7 +9,8 @@ import steelyard
 from steelyard.io.cases import write_cases
 from strategies import case
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_every_public_name_is_there_and_sorted():
@@ -34,10 +35,11 @@ def test_the_python_example_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert re.search(r"Estimate\(value=[\d.]+, low=", capsys.readouterr().out)
 
 
-def test_the_map_of_the_readme_is_the_tree():
+def test_the_map_of_the_code_is_the_tree():
     package = Path(steelyard.__file__).parent
     folders = [path for path in package.iterdir() if path.is_dir() and not path.name.startswith("_")]
     # A folder without a file is what a checkout keeps of a package that was moved.
     packages = {path.name for path in folders if any(child.is_file() for child in path.iterdir())}
-    named = set(re.findall(r"^  (\w+)/ ", README, flags=re.MULTILINE))
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^  (\w+)/ ", page, flags=re.MULTILINE))
     assert named == packages
