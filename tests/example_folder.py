@@ -117,6 +117,10 @@ def _foreign_files(folder):
     answers = {"good": "先挂物，再移砣。", "bad": "不知道。"}
     mine = {key: [asked, {"role": "assistant", "content": text}] for key, text in answers.items()}
     (folder / "mine.jsonl").write_text(json.dumps(mine, ensure_ascii=False) + "\n", encoding="utf-8")
+    for row in json.loads((GOLDEN / "rmb.json").read_text(encoding="utf-8"))[:3]:
+        scenario = folder / "RMB_dataset" / row["category_path"]
+        scenario.mkdir(parents=True)
+        (scenario / "rows.json").write_text(json.dumps([row]), encoding="utf-8")
     _rewardbench(folder)
 
 

@@ -21,7 +21,7 @@ from steelyard.stages.convert import recognise
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
 KINDS = kinds("formats")
-TABLE = (GOLDEN.parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+TABLE = (GOLDEN.parents[2] / "docs" / "formats.md").read_text(encoding="utf-8").partition("\n## ")[0]
 GATHERED = ("helpsteer2", "maple", "mqm")  # a row is one answer, or one error in it: several make a case
 PAIRED = [kind for kind in KINDS if "rankings" in build("formats", kind).supports]
 

@@ -6,16 +6,25 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from steelyard.core.errors import EvidenceError, FileError, KindError, RecordError
+from steelyard.core.errors import EvidenceError, FileError, KindError, Place, RecordError
 from steelyard.core.plugins import build
 from steelyard.core.types import Case
-from steelyard.io.cases import read_cases
+from steelyard.io.cases import CASE_SUFFIXES, read_cases
+from steelyard.io.data_files import expand_inputs
 from steelyard.io.progress import log
-from steelyard.io.rows import is_array, read_rows
+from steelyard.io.rows import ROW_SUFFIXES, is_array, read_rows
 from steelyard.io.run_folder import RUN_FILE, read_run
 from steelyard.io.tables import is_parquet
 from steelyard.io.trained_on import TrainedOn, read_trained_on
 from steelyard.plugins.reward_models import ModelChoice
+
+
+def find_bench_files(benches: Sequence[Path], bench: Any) -> tuple[Path, ...]:
+    """Return the files of a bench: those named, and the data files of folders and patterns (`expand_inputs`)."""
+    if bench.source_format is None:
+        do = "check the path; other formats need the kind of benchmark (--bench KIND=FOLDER): steelyard list benches"
+        return expand_inputs(benches, CASE_SUFFIXES, what="benchmark file", do=do)
+    return expand_inputs(benches, ROW_SUFFIXES, what="benchmark file", do="check the path and the names")
 
 
 class BenchCases:
@@ -36,7 +45,11 @@ class BenchCases:
         seen: set[bytes] = set()
         for path in self._files:
             for read in _cases_of(path, self._bench, warnings):
-                case = self._bench.normalize(read, path.name)
+                try:
+                    case = self._bench.normalize(read, path.name)
+                except EvidenceError as error:
+                    # Files of a folder may share a name.
+                    raise error.at(Place(str(path))) from error
                 digest = _digest(case)
                 if digest in seen:
                     raise self._repeated(case, path)

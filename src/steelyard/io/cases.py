@@ -21,6 +21,8 @@ _decoder = msgspec.json.Decoder(Case)
 _encoder = msgspec.json.Encoder()
 _Key = tuple[str, str | None]
 Line = TypeVar("Line", bound=msgspec.Struct)
+CASE_SUFFIXES = (".jsonl", ".parquet")
+"""The endings of case files."""
 _TRUNCATED = re.compile(r"truncated|Input data was truncated")
 
 

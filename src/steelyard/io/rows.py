@@ -28,6 +28,8 @@ from steelyard.io.tables import is_parquet, is_saved_dataset, read_table
 
 _TOO_DEEP = "lists within lists, too deep to be read"
 _DELIMITERS = {".tsv": "\t", ".csv": ","}
+ROW_SUFFIXES = (".jsonl", ".json", ".parquet", *_DELIMITERS)
+"""The endings of files that `read_rows` reads."""
 
 
 def read_rows(path: Path) -> Iterator[Row]:

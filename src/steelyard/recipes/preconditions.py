@@ -9,7 +9,7 @@ from pathlib import Path
 
 from steelyard.core.plugins import build
 from steelyard.evaluation.batches import Source
-from steelyard.evaluation.benches import BenchCases, refuse_overlap
+from steelyard.evaluation.benches import BenchCases, find_bench_files, refuse_overlap
 from steelyard.evaluation.config import check_settings as check_evaluation
 from steelyard.evaluation.config import choose_baselines
 from steelyard.evaluation.supervisor import Supervisor, check_may_judge
@@ -102,7 +102,7 @@ def _source(step: Step, config: evaluate.Config, sources: _Sources) -> Source | 
         return None
     files = [sources.recipe.locate(reference, sources.out) for reference in step.inputs["benches"]]
     bench = build("benches", config.bench_kind, config.bench)
-    return Source(BenchCases(files, bench), bench, config, {})
+    return Source(BenchCases(find_bench_files(files, bench), bench), bench, config, {})
 
 
 def _check_supervision(step: Step, config: supervise.Config, sources: _Sources) -> None:

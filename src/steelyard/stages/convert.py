@@ -19,14 +19,13 @@ from steelyard.core.types import Case, JsonObject
 from steelyard.curation.format_support import AS_READ, has_pair_rows
 from steelyard.curation.joining import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
 from steelyard.io.atomic import part_folder, sweep_parts
-from steelyard.io.cases import encode_case, read_cases, write_cases
+from steelyard.io.cases import CASE_SUFFIXES, encode_case, read_cases, write_cases
 from steelyard.io.progress import log, track
 from steelyard.io.rows import is_array, read_rows, write_rows
 from steelyard.io.tempfiles import LineStore, open_line_store
 
 OWN_KIND = "cases"
 _ROWS_LOOKED_AT = 20
-_CASE_FILES = (".jsonl", ".parquet")
 _decoder = msgspec.json.Decoder(Case)
 
 
@@ -99,7 +98,7 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
 def _convert(source: Path, out: Path, config: Config) -> Conversion:
     from_kind = config.from_kind or recognise(source)
     to_kind = _target(from_kind, source, out, config)
-    if to_kind == OWN_KIND and out.suffix not in _CASE_FILES:
+    if to_kind == OWN_KIND and out.suffix not in CASE_SUFFIXES:
         raise OutputError("a case file cannot have this name", where=str(out), allowed="a name in .jsonl or .parquet")
     warnings: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
@@ -177,7 +176,7 @@ def _write_foreign(out: Path, rows: Iterable[JsonObject]) -> int:
 
 
 def _read(source: Path, kind: str, reader: Format, warnings: Counter[str]) -> Iterator[Case]:
-    if kind == OWN_KIND and source.suffix in _CASE_FILES and source.is_file() and not is_array(source):
+    if kind == OWN_KIND and source.suffix in CASE_SUFFIXES and source.is_file() and not is_array(source):
         return read_cases(source)
     return reader.read(read_rows(source), warnings)
 
@@ -186,7 +185,7 @@ def _target(from_kind: str, source: Path, out: Path, config: Config) -> str:
     if config.to_kind is not None:
         return config.to_kind
     is_other = source.suffix != out.suffix or (source.is_file() and is_array(source))
-    changes_file = is_other and out.suffix in _CASE_FILES
+    changes_file = is_other and out.suffix in CASE_SUFFIXES
     changes_evidence = config.ratings_to_judgments or config.part is not None or config.rows == "joined"
     if from_kind == OWN_KIND and not changes_file and not changes_evidence:
         raise KindError(

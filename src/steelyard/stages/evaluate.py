@@ -23,7 +23,7 @@ from steelyard.evaluation.batches import (
     evaluate_scored,
     join_parts,
 )
-from steelyard.evaluation.benches import BenchCases, check_overlap
+from steelyard.evaluation.benches import BenchCases, check_overlap, find_bench_files
 from steelyard.evaluation.config import TRAINED_BASELINE, Config, check_settings, choose_baselines
 from steelyard.evaluation.external_scores import AlignmentError, join_external_scores, side_by_side
 from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
@@ -59,6 +59,8 @@ def evaluate(
 ) -> Run[EvaluationSummary]:
     """Estimate accuracy, exact match and the bench's own headline of a model or a scores file, and of baselines.
 
+    ``benches`` may be folders and patterns, which stand for their data files (`expand_inputs`).
+
     Writes ``scores.jsonl`` and ``items.jsonl``, one line per case. ``workers`` processes read a scores file; None means
     one per core for large files, else 1. Raises ConfigError unless exactly one of ``model`` and
     ``scores`` is given, RecordError for scores that do not match the bench, and EvidenceError if a response has no
@@ -77,10 +79,11 @@ def evaluate(
     choice = None if model is None else _chosen(model, config, train_cases)
     baselines = choose_baselines(config, train_cases)
     settings = _resolved_settings(config, choice)
-    inputs = _inputs(benches, bench, choice=choice, scores=scores, train_cases=train_cases)
+    files = find_bench_files(benches, bench)
+    inputs = _inputs(files, bench, choice=choice, scores=scores, train_cases=train_cases)
 
     def write(result: Result) -> None:
-        cases = BenchCases(benches, bench)
+        cases = BenchCases(files, bench)
         overlap = check_overlap(cases, choice=choice, scores=scores, is_allowed=config.allow_overlap)
         # Baselines that read files are built first, so that their errors appear before the model scores.
         built = {baseline.name: build_model(baseline) for baseline in baselines}
@@ -119,13 +122,13 @@ def _resolved_settings(config: Config, choice: ModelChoice | None) -> dict[str, 
 
 
 def _inputs(
-    benches: Sequence[Path], bench: Any, *, choice: ModelChoice | None, scores: Path | None, train_cases: Path | None
+    files: Sequence[Path], bench: Any, *, choice: ModelChoice | None, scores: Path | None, train_cases: Path | None
 ) -> dict[str, Path]:
     """Return the files by role. The role of a bench file includes the subset of its name, which affects results."""
-    subsets = [bench.subset_of(path.name) for path in benches]
+    subsets = [bench.subset_of(path.name) for path in files]
     roles = [f"bench.{number}" + (f".{subset}" if subset else "") for number, subset in enumerate(subsets, 1)]
     others = {role: path for role, path in (("scores", scores), ("train_cases", train_cases)) if path is not None}
-    return {**dict(zip(roles, benches, strict=True)), **(choice.inputs() if choice else {}), **others}
+    return {**dict(zip(roles, files, strict=True)), **(choice.inputs() if choice else {}), **others}
 
 
 class _Model(NamedTuple):

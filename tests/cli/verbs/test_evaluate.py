@@ -4,9 +4,10 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
+from example_folder import ROOT
 from steelyard.cli.main import build_app
 from steelyard.cli.verbs.models import policy_lines
-from steelyard.core.errors import ConfigError
+from steelyard.core.errors import ConfigError, FileError, UserError
 from steelyard.evaluation.pair_verdicts import PairOutcomes
 from steelyard.io.cases import write_cases
 from steelyard.statistics.intervals import Estimate
@@ -110,6 +111,69 @@ def test_two_bench_kinds_are_refused(files):
 def test_file_name_may_have_an_equals_sign(files):
     (files / "a=b.jsonl").write_bytes((files / "open.jsonl").read_bytes())
     assert "first on cases" in run(files, "--bench", str(files / "a=b.jsonl"), "--model", "first")
+
+
+def rmb_folder(files):
+    """Write the first three rows of RMB's golden file as files of one name in the folders of their scenarios."""
+    rows = json.loads((ROOT / "tests/golden/formats/rmb.json").read_text(encoding="utf-8"))[:3]
+    for row in rows:
+        (files / "评测 RMB" / row["category_path"]).mkdir(parents=True)
+        (files / "评测 RMB" / row["category_path"] / "rows.json").write_text(json.dumps([row]), encoding="utf-8")
+    return files / "评测 RMB"
+
+
+def test_folder_and_pattern_are_all_their_files(files, monkeypatch):
+    rmb = rmb_folder(files)
+    monkeypatch.chdir(files)
+    shown = json.loads(run(files, "--bench", f"rmb={rmb}", "--model", "longer", "--json"))
+    benches = {role: file["path"] for role, file in shown["inputs"].items() if role.startswith("bench.")}
+    paths = ["BoN_set/Harmlessness/S1", "BoN_set/Helpfulness/Code/Documentation", "Pairwise_set/Helpfulness/Open QA"]
+    assert [path.startswith(str(rmb / start)) for path, start in zip(benches.values(), paths, strict=True)] == [
+        True
+    ] * 3
+    assert list(benches) == ["bench.1", "bench.2", "bench.3"]
+    again = run(files, "--bench", "rmb=评测 RMB/**/*.json", "--model", "longer", "--json")
+    assert json.loads(again)["summary"] == shown["summary"]  # finished already: equal content in equal order
+    two = json.loads(run(files, "--bench", "rmb=*/BoN*/**", "--model", "longer", "--json", "--force"))
+    assert two["counts"]["num_in"] == 2
+
+
+def test_out_below_the_folder_of_the_bench_is_not_read(files):
+    folder = files / "cases"
+    folder.mkdir()
+    (files / "open.jsonl").rename(folder / "open.jsonl")
+    for _ in range(2):
+        words = ["evaluate", "--bench", str(folder), "--out", str(folder / "out"), "--model", "first", "--json"]
+        found = CliRunner().invoke(build_app(), words, catch_exceptions=False)
+        assert json.loads(found.stdout)["counts"]["num_in"] == 3
+
+
+def test_broken_file_of_a_folder_is_named(files):
+    rmb = rmb_folder(files)
+    broken = rmb / "BoN_set" / "Harmlessness" / "S1" / "rows.json"
+    content = broken.read_text(encoding="utf-8")
+    for text, error in ((content[:-9], "cut off"), (content.replace("BoN_set/", "Third/"), "of subset 'Third'")):
+        broken.write_text(text, encoding="utf-8")
+        with pytest.raises(UserError, match=error) as caught:
+            run(files, "--bench", f"rmb={rmb}", "--model", "longer")
+        assert str(caught.value).startswith(str(broken))
+
+
+def test_folder_without_data_names_what_counts(files):
+    rmb = rmb_folder(files)
+    with pytest.raises(FileError, match=r"no data file is found .* other files: \.json 3") as caught:
+        run(files, "--bench", str(rmb), "--model", "longer")
+    assert caught.value.allowed == "names in .jsonl, .parquet"
+    assert "--bench KIND=FOLDER" in caught.value.do
+    with pytest.raises(FileError, match="no file is found by this pattern") as caught:
+        run(files, "--bench", f"rmb={rmb}/*.json", "--model", "longer")
+    assert caught.value.allowed == "names in .jsonl, .json, .parquet, .tsv, .csv"
+
+
+def test_file_named_twice_is_refused(files):
+    rmb = rmb_folder(files)
+    with pytest.raises(ConfigError, match=r"S1.rows\.json: the benchmark file is found twice: by .* and by "):
+        run(files, "--bench", f"rmb={rmb}/BoN_set", "--bench", f"rmb={rmb}", "--model", "longer")
 
 
 def test_misspelt_choices_are_refused(files):

@@ -116,7 +116,7 @@ SCORE = StageVerb(
 
 
 def _read_bench_kind(inputs: Values, settings: Values) -> None:
-    """Split `KIND=FILE` into the kind of bench and its files. A value that names an existing file is that file."""
+    """Split `KIND=FILE` into the kind of bench and its path. A value that is an existing path has no kind."""
     kinds: set[str] = set()
     files: list[Path] = []
     for value in inputs["benches"]:
@@ -264,19 +264,22 @@ EVALUATE = StageVerb(
 
     Example: `steelyard evaluate --bench cheemsbench=open.jsonl --bench cheemsbench=human.jsonl --model model --out out`
 
+    Example: `steelyard evaluate --bench rmb=RMB_dataset --model model --out rmb`
+
     Example: `steelyard evaluate --bench rewardbench=filtered.parquet --scores scores.jsonl --out rewardbench`
     """,
     (
         StageOption(
             "benches",
-            "[KIND=]FILE; repeat. Without a kind: a case file. Kinds: steelyard list benches.",
+            "[KIND=]FILE, a folder (all its data files) or a quoted pattern: 'rmb=rmb/**/*.json'; repeat. "
+            "Without a kind: case files. Kinds: steelyard list benches.",
             "--bench",
             complete=complete_bench,
             is_text=True,
         ),
         StageOption("out", "The folder for run.json, items.jsonl and scores.jsonl."),
         MODEL,
-        StageOption("scores", "Scores made elsewhere, instead of --model: one line for each case."),
+        StageOption("scores", "Scores made elsewhere, instead of --model: one line for each case (docs/formats.md)."),
         StageOption("train_cases", "The training file: the n-gram baseline learns from it."),
         SettingOption(
             "baselines",
