@@ -121,6 +121,12 @@ def _foreign_files(folder):
         scenario = folder / "RMB_dataset" / row["category_path"]
         scenario.mkdir(parents=True)
         (scenario / "rows.json").write_text(json.dumps([row]), encoding="utf-8")
+    for name, lines in (
+        ("own.csv", 'question,good,bad\n杆秤怎么用？,"先挂物，再移砣。",不知道。\n'),
+        ("votes.tsv", "prompt\ta\tb\twinner\n杆秤怎么用？\t先挂物。\t不知道。\ta\n"),
+        ("scores.csv", "prompt,text,score\n杆秤怎么用？,先挂物。,5\n杆秤怎么用？,不知道。,1\n"),
+    ):
+        (folder / name).write_text(lines, encoding="utf-8")
     _rewardbench(folder)
 
 

@@ -213,6 +213,7 @@ def folder(tmp_path_factory):
         for name, more in (("cut", ["--over-length", "left"]), ("left-out", [])):
             words = ["--bench", "sim/test.jsonl", "--model", "model", "--set", "num_resamples=20"]
             done("evaluate", *words, "--out", name, "--max-length", limit(made, "sim/test.jsonl"), *more)
+        (made / "own.csv").write_text("question,good,bad,winner,score\n问,好,坏,tie,3\n", "utf-8")
         small_recipe(made)
         done("run", "small.toml", "--out", "whole")
     return made
@@ -251,6 +252,12 @@ REFUSED = [
     (f"{TRAIN} --model base --warmup-ratio 0.2", r"(--set warm_up=)VALUE", "--warmup-ratio "),
     (f"{TRAIN} --model base --set lr=1e-4", r"did you mean '(learning_rate)'", "lr"),
     ("convert sim/cases.jsonl small.toml.jsonl", r"(--to) KIND", "VALUE trl"),
+    ("convert own.csv OUT.jsonl", r"(--prompt-column) NAME",
+     "VALUE question --chosen-column good --rejected-column bad"),
+    ("convert own.csv OUT.jsonl", r"(--first-column) NAME",
+     "VALUE good --second-column bad --label-column winner --prompt-column question"),
+    ("convert own.csv OUT.jsonl", r"(--response-column) NAME",
+     "VALUE good --rating-column score --prompt-column question"),
     ("resolve ranked/cases.jsonl --out scored --only kind=human", r"(--force)", ""),
     ("leaderboard cut left-out --out OUT --set num_resamples=50", r"(--set 'allow_differing=.*?')", ""),
     ("inspect ranked --model model", r"(--id) ID", "VALUE en-understanding-06"),

@@ -86,7 +86,7 @@ def test_a_language_that_is_given_is_kept(tmp_path):
 def test_what_cannot_be_told_is_refused_with_the_choices(tmp_path):
     with pytest.raises(KindError, match=r"no known format has these fields \(fields a, b\)") as caught:
         recognise(file(tmp_path / "x.jsonl", {"a": 1, "b": 2}))
-    assert "--from KIND" in str(caught.value)
+    assert "--from KIND, or name the columns of your own table: --prompt-column NAME" in str(caught.value)
     mixed = file(tmp_path / "m.jsonl", ROW, {"chosen": "a", "rejected": "b"})
     with pytest.raises(KindError, match="no known format"):
         recognise(mixed)

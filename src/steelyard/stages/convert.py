@@ -26,6 +26,11 @@ from steelyard.io.tempfiles import LineStore, open_line_store
 
 OWN_KIND = "cases"
 _ROWS_LOOKED_AT = 20
+_NAME_COLUMNS = (
+    "say --from KIND, or name the columns of your own table: --prompt-column NAME with --chosen-column NAME"
+    " --rejected-column NAME, or --first-column NAME --second-column NAME --label-column NAME, or --response-column"
+    " NAME --rating-column NAME"
+)
 _decoder = msgspec.json.Decoder(Case)
 
 
@@ -160,7 +165,7 @@ def recognise(source: Path) -> str:
         return matches[0]
     problem = f"several formats could be this: {', '.join(matches)}" if matches else "no known format has these fields"
     names = f"fields {listed(sorted(fields))}"
-    raise KindError(f"{problem} ({names})", where=str(source), allowed=", ".join(readers), do="say --from KIND")
+    raise KindError(f"{problem} ({names})", where=str(source), allowed=", ".join(readers), do=_NAME_COLUMNS)
 
 
 def _write_foreign(out: Path, rows: Iterable[JsonObject]) -> int:

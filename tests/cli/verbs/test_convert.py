@@ -48,3 +48,33 @@ def test_part_human_keeps_human_judgments(tmp_path, monkeypatch):
     assert again.stdout.splitlines()[0] == "cases to cases: 1 cases, 1 rows in none.jsonl"
     refused = CliRunner().invoke(build_app(), ["convert", "pandalm.json", "x.jsonl", "--part", "person"])
     assert isinstance(refused.exception, ConfigError)
+
+
+def test_columns_imply_the_format_of_a_table_of_ones_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.csv").write_text('question,good,bad\n"问，\n""谁""？",好,坏\nسؤال,جيد,سيئ\n', encoding="utf-8")
+    columns = ["--prompt-column", "question", "--chosen-column", "good", "--rejected-column", "bad"]
+    result = CliRunner().invoke(build_app(), ["convert", "own.csv", "cases.jsonl", *columns])
+    assert (result.exit_code, result.stdout) == (0, "columns to cases: 2 cases, 2 rows in cases.jsonl\n")
+    result = CliRunner().invoke(build_app(), ["convert", "cases.jsonl", "back.jsonl", "--to", "columns", *columns])
+    assert result.exit_code == 0
+    rows = [json.loads(line) for line in (tmp_path / "back.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert rows == [
+        {"question": '问，\n"谁"？', "good": "好", "bad": "坏"},
+        {"question": "سؤال", "good": "جيد", "bad": "سيئ"},
+    ]
+
+
+def test_columns_beside_another_format_are_refused():
+    for option in ("--from", "--to"):
+        words = ["convert", "absent.csv", "out.jsonl", option, "trl", "--chosen-column", "good"]
+        result = CliRunner().invoke(build_app(), words)
+        assert isinstance(result.exception, ConfigError)
+        assert "--chosen-column names a column of your own table, and the format trl has its own" in str(
+            result.exception
+        )
+
+
+def test_the_help_states_the_labels():
+    text = CliRunner().invoke(build_app(), ["convert", "--help"], env={"COLUMNS": "300"}).stdout
+    assert "1, a, left or first; 2, b, right or second; tie, equal or same" in " ".join(text.split())

@@ -17,11 +17,33 @@ if TYPE_CHECKING:
     from steelyard.stages.split import SplitSummary
 
 
-def _move_format_settings(inputs: Values, settings: Values) -> None:
-    """Move settings that are not those of `convert` to the settings of the format."""
-    from steelyard.stages.convert import Config
+_COLUMNS = (
+    "prompt_column", "chosen_column", "rejected_column", "first_column", "second_column", "label_column",
+    "response_column", "rating_column", "id_column", "language_column", "category_column",
+)  # fmt: skip
 
-    settings["settings"] = {key: settings.pop(key) for key in list(settings) if key not in Config.__struct_fields__}
+
+def _move_format_settings(inputs: Values, settings: Values) -> None:
+    """Move settings that are not those of `convert` to the settings of the format.
+
+    Columns imply the format `columns`. Raises ConfigError where another one is named.
+    """
+    from steelyard.core.errors import ConfigError
+    from steelyard.stages.convert import OWN_KIND, Config
+
+    moved = {key: settings.pop(key) for key in list(settings) if key not in Config.__struct_fields__}
+    table = settings.setdefault("settings", {})
+    if not isinstance(table, dict):
+        return  # The Config refuses it.
+    settings["settings"] = table | moved
+    columns = [f"--{name.replace('_', '-')}" for name in _COLUMNS if name in settings["settings"]]
+    from_kind, to_kind = settings.get("from_kind"), settings.get("to_kind")
+    if columns and "columns" not in (from_kind, to_kind):
+        kind = from_kind or (to_kind if to_kind != OWN_KIND else None)
+        if kind is not None:
+            problem = f"{columns[0]} names a column of your own table, and the format {kind} has its own"
+            raise ConfigError(problem, do=f"leave {columns[0]} or the format away")
+        settings["from_kind"] = "columns"
 
 
 def _convert_lines(conversion: "Conversion", out: Path) -> Iterator[str]:
@@ -53,6 +75,16 @@ CONVERT = StageVerb(
 
     Example: `steelyard convert rated.jsonl judged.jsonl --ratings-to-judgments`
 
+    The columns of a table of your own are named by options, for pairs, for labelled pairs or for ratings; rows of one
+    prompt become one case. Labels are 1, a, left or first; 2, b, right or second; tie, equal or same; or the name of a
+    column.
+
+    Example: `steelyard convert own.csv cases.jsonl --prompt-column question --chosen-column good --rejected-column bad`
+
+    Example: `steelyard convert votes.tsv cases.jsonl --first-column a --second-column b --label-column winner`
+
+    Example: `steelyard convert scores.csv cases.jsonl --response-column text --rating-column score`
+
     Example: `steelyard convert mine.jsonl cases.jsonl --from openrlhf --set chosen_key=good --set rejected_key=bad`
     """,
     (
@@ -66,6 +98,10 @@ CONVERT = StageVerb(
         SettingOption("part"),
         SettingOption("ratings_to_judgments"),
         SettingOption("rows"),
+        *(
+            SettingOption(f"settings.{name}", config=("steelyard.plugins.formats.columns", "Config"))
+            for name in _COLUMNS
+        ),
     ),
     _convert_lines,
     _move_format_settings,

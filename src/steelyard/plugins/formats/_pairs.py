@@ -239,7 +239,7 @@ class PairScores(NamedTuple):
         value = row.value.get(key)
         if not self.as_texts or not isinstance(value, str):
             return row.number(key)
-        number = _parsed(value)
+        number = parse_number(value)
         if value and number is None:
             raise RecordError("a value that is not a number", where=row.at(key), allowed="a number, or null")
         return number
@@ -318,7 +318,8 @@ class PairFormat(NamedTuple):
         return rows
 
 
-def _parsed(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
+    """Return the finite number that a text states, null for any other text."""
     try:
         value = float(text)
     except ValueError:
@@ -329,4 +330,4 @@ def _parsed(text: str) -> float | None:
 def _same_text(key: str, value: float | None, form: JsonObject) -> Any:
     """Return the text of a score as it was read, if it still equals the score; else the number."""
     text = form.get("texts", {}).get(key)
-    return text if text is not None and _parsed(text) == value else value
+    return text if text is not None and parse_number(text) == value else value

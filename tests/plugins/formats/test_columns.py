@@ -1,0 +1,250 @@
+"""A table of the user's own: pairs, labels and ratings under any columns, in text of all kinds."""
+
+import csv
+import json
+from collections import Counter
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from steelyard.core.checks import check_case
+from steelyard.core.errors import ConfigError, Place, RecordError
+from steelyard.core.plugins import build
+from steelyard.core.protocols import Row
+from steelyard.io.cases import read_cases
+from steelyard.stages.convert import Config, convert
+
+PAIRS = {"prompt_column": "question", "chosen_column": "good", "rejected_column": "bad"}
+VOTES = {"first_column": "a", "second_column": "b", "label_column": "winner"}
+SCORES = {"response_column": "text", "rating_column": "score"}
+TEXTS = ("用一句话解释“递归”。", 'ترجم "سلام"، من فضلك', "two\nlines, and a comma\r\nmore", "it's a \t tab 🙂")
+
+
+def table(path, rows):
+    """Write rows as the kind of file that the name says."""
+    if path.suffix in (".csv", ".tsv"):
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, rows[0], delimiter="\t" if path.suffix == ".tsv" else ",")
+            writer.writeheader()
+            writer.writerows(rows)
+    elif path.suffix == ".parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    else:
+        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def converted(tmp_path, rows, settings, name="own.jsonl", **more):
+    done = convert(
+        table(tmp_path / name, rows), tmp_path / "cases.jsonl", Config(from_kind="columns", settings=settings, **more)
+    )
+    return done, list(read_cases(tmp_path / "cases.jsonl"))
+
+
+def back(tmp_path, settings):
+    done = convert(tmp_path / "cases.jsonl", tmp_path / "back.jsonl", Config(to_kind="columns", settings=settings))
+    return done, [json.loads(line) for line in (tmp_path / "back.jsonl").read_text("utf-8").split("\n") if line]
+
+
+def read(rows, settings, warnings=None):
+    placed = [Row(Place("f", number), row) for number, row in enumerate(rows, 1)]
+    cases = list(build("formats", "columns", settings).read(placed, Counter() if warnings is None else warnings))
+    return [check_case(case) for case in cases]
+
+
+def written(cases, settings):
+    dropped = Counter()
+    return list(build("formats", "columns", settings).write(cases, dropped)), dropped
+
+
+def texts(case):
+    return {response.id: response.text for response in case.responses}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_pairs_of_every_kind_of_table_come_in_and_go_back(suffix, tmp_path):
+    rows = [{"question": f"{text}?", "good": text, "bad": f"{text} not", "from": "me"} for text in TEXTS]
+    done, cases = converted(tmp_path, rows, PAIRS, f"own{suffix}")
+    assert (done.from_kind, done.num_rows, done.num_cases) == ("columns", 4, 4)
+    for case, text in zip(cases, TEXTS, strict=True):
+        ((better,), (worse,)) = case.ranking
+        assert (case.prompt.messages[-1].content, texts(case)[better], texts(case)[worse]) == (
+            f"{text}?",
+            text,
+            f"{text} not",
+        )
+        assert case.prompt.meta == {"from": "me"}
+    assert back(tmp_path, PAIRS)[1] == rows
+
+
+def test_pairs_of_one_prompt_are_joined_and_come_back_with_their_ids(tmp_path):
+    settings = {**PAIRS, "id_column": "nr", "language_column": "lang", "category_column": "kind"}
+    rows = [
+        {"nr": 7, "question": "q", "good": "x", "bad": "y", "lang": "Chinese", "kind": "logic"},
+        {"nr": 8, "question": "other", "good": "x", "bad": "y", "lang": "", "kind": None},
+        {"nr": 9, "question": "q", "good": "y", "bad": "z", "lang": "Chinese", "kind": "logic"},
+    ]
+    done, (case, other) = converted(tmp_path, rows, settings)
+    assert (done.num_rows, done.num_cases) == (3, 2)
+    assert (case.prompt.id, case.prompt.language, case.prompt.category) == ("7", "zh", ("logic",))
+    assert (other.prompt.id, other.prompt.language, other.prompt.category) == ("8", None, ())
+    assert [[texts(case)[name] for name in tier] for tier in case.ranking] == [["x"], ["y"], ["z"]]
+    done, again = back(tmp_path, settings)
+    assert again == [rows[0], rows[2], rows[1]]
+    assert not {"language", "category", "prompt ids"} & done.lost.keys()
+
+
+@pytest.mark.parametrize(
+    ("label", "verdict"),
+    [(1, "left"), ("1", "left"), (1.0, "left"), ("1.0", "left"), ("A", "left"), (" left ", "left"), ("First", "left"),
+     (2, "right"), ("b", "right"), ("RIGHT", "right"), ("second", "right"), ("tie", "tie"), ("Equal", "tie"),
+     ("same", "tie"), ("答一", "left"), ("答二", "right")],
+)  # fmt: skip
+def test_a_label_says_which_of_two_answers_is_better(label, verdict):
+    settings = {"first_column": "答一", "second_column": "答二", "label_column": "w"}
+    row = {"prompt": "问", "答一": "好", "答二": "坏", "w": label}
+    (case,) = read([row], settings)
+    (judgment,) = case.judgments
+    assert (texts(case)[judgment.left], texts(case)[judgment.right], judgment.verdict) == ("好", "坏", verdict)
+    assert (judgment.judge, judgment.kind, case.ranking) == ("unknown", "human", None)
+    assert written([case], settings)[0] == [row]
+
+
+def test_the_name_of_a_column_is_the_label_of_its_answer():
+    settings = {"first_column": "b", "second_column": "a", "label_column": "w"}
+    (case,) = read([{"prompt": "q", "b": "x", "a": "y", "w": "a"}], settings)
+    (judgment,) = case.judgments
+    assert judgment.verdict == "right"
+    assert texts(case)[judgment.right] == "y"
+
+
+@pytest.mark.parametrize("label", ["0", 0, 3, "c", "", None, True, "both bad", [1]])
+def test_an_unknown_label_is_refused_with_its_line_and_the_allowed_ones(label):
+    rows = [{"prompt": "q", "a": "x", "b": "y", "winner": value} for value in ("1", label)]
+    with pytest.raises(RecordError, match=r"^f:2 at winner: unknown label") as caught:
+        read(rows, VOTES)
+    assert "1, a, left, first; 2, b, right, second; tie, equal, same" in str(caught.value)
+
+
+def test_labels_of_one_prompt_are_one_case_wherever_their_rows_are(tmp_path):
+    settings = {**VOTES, "id_column": "nr"}
+    rows = [
+        {"prompt": "一", "a": "x", "b": "y", "winner": "a", "nr": "r1", "who": "Li"},
+        {"prompt": "二", "a": "x", "b": "y", "winner": "b", "nr": "r2", "who": "Li"},
+        {"prompt": "一", "a": "y", "b": "z", "winner": "tie", "nr": "r3", "who": "Wu"},
+        {"prompt": "一", "a": "z", "b": "z", "winner": "1", "nr": "r4", "who": "Wu"},
+    ]
+    done, (case, other) = converted(tmp_path, rows, settings, "own.tsv")
+    assert done.noted["rows of a prompt beyond its first"] == 2
+    assert list(texts(case).values()) == ["x", "y", "z", "z"]
+    assert [judgment.verdict for judgment in case.judgments] == ["left", "tie", "left"]
+    assert (case.prompt.id, other.prompt.id) == ("r1", "r2")
+    assert back(tmp_path, settings)[1] == [rows[0], rows[2], rows[3], rows[1]]
+
+
+def test_an_answer_has_the_rank_of_its_ratings_and_higher_is_better(tmp_path):
+    rows = [
+        {"prompt": "一", "text": "中", "score": "3", "model": "m1"},
+        {"prompt": "二", "text": "only", "score": "2.5", "model": "m1"},
+        {"prompt": "一", "text": "好", "score": "4.5", "model": "m2"},
+        {"prompt": "一", "text": "也中", "score": "3.0", "model": "m3"},
+        {"prompt": "一", "text": "没有", "score": "", "model": "m4"},
+    ]
+    done, (case, single) = converted(tmp_path, rows, SCORES, "own.csv")
+    assert [[texts(case)[name] for name in tier] for tier in case.ranking] == [["好"], ["中", "也中"]]
+    assert {(texts(case)[rating.response], rating.value) for rating in case.ratings} == {
+        ("好", 4.5),
+        ("中", 3),
+        ("也中", 3),
+    }
+    assert {(rating.dimension, rating.rater, rating.kind) for rating in case.ratings} == {("score", "unknown", "human")}
+    assert (single.ranking, [rating.value for rating in single.ratings]) == (None, [2.5])
+    assert done.noted == {"rows of a prompt beyond its first": 3}
+    values = {"3": 3, "2.5": 2.5, "4.5": 4.5, "3.0": 3, "": None}
+    done, again = back(tmp_path, SCORES)
+    numbers = [{**rows[place], "score": values[rows[place]["score"]]} for place in (0, 2, 3, 4, 1)]
+    assert again == numbers
+    assert "rankings" not in done.lost
+
+
+def test_several_ratings_of_an_answer_count_by_their_mean():
+    rows = [
+        {"prompt": "q", "text": text, "score": score, "rater": rater}
+        for text, score, rater in (("x", 1, "Li"), ("y", 2, "Li"), ("x", 4, "Wu"), ("y", 2, "Wu"))
+    ]
+    warnings = Counter()
+    (case,) = read(rows, SCORES, warnings)
+    assert [[texts(case)[name] for name in tier] for tier in case.ranking] == [["x"], ["y"]]  # 2.5 over 2
+    assert warnings["rows of an answer beyond its first"] == 2
+    again, dropped = written([case], SCORES)
+    assert again == [rows[0], rows[2], rows[1], rows[3]]
+    assert not dropped["rating details"]
+
+
+@pytest.mark.parametrize("score", ["good", "nan", "inf", True, [1]])
+def test_a_rating_that_is_not_a_number_is_refused_with_its_line(score):
+    with pytest.raises(RecordError, match=r"^f:1 at score: .* is not a number"):
+        read([{"prompt": "q", "text": "x", "score": score}], SCORES)
+
+
+def test_turns_in_cells_come_back():
+    rows = [
+        {
+            "prompt": [{"role": "system", "content": "短。"}, {"role": "user", "content": "问"}],
+            "text": [{"role": "assistant", "content": name}, {"role": "user", "content": "再"},
+                     {"role": "assistant", "content": "好"}],
+            "score": score,
+        }
+        for name, score in (("x", 1.0), ("y", 2.0))
+    ]  # fmt: skip
+    (case,) = read(rows, SCORES)
+    assert written([case], SCORES)[0] == rows
+
+
+def test_a_column_that_the_file_lacks_is_named_with_the_nearest():
+    row = {"prompt": "q", "gut": "x", "bad": "y", "lang": "zh"}
+    with pytest.raises(RecordError, match=r"^f:1: no column 'goot'") as caught:
+        read([row], {"chosen_column": "goot", "rejected_column": "bad"})
+    assert "did you mean 'gut'? bad, gut, lang, prompt" in str(caught.value)
+    with pytest.raises(RecordError, match=r"^f: no column 'language' in any row") as caught:
+        read([row], {"chosen_column": "gut", "rejected_column": "bad", "language_column": "language"})
+    assert "did you mean 'lang'?" in str(caught.value)
+
+
+def test_an_optional_column_may_be_absent_from_a_row_but_not_from_all():
+    rows = [{"prompt": "p", "chosen": "x", "rejected": "y"}, {"prompt": "q", "chosen": "x", "rejected": "y", "l": "ar"}]
+    assert [case.prompt.language for case in read(rows, {"language_column": "l"})] == [None, "ar"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "column"),
+    [({"lang": "klingon!"}, "lang"), ({"nr": 1.5}, "nr"), ({"kind": 3}, "kind")],
+)
+def test_a_cell_that_is_no_id_language_or_category_is_refused(cells, column):
+    settings = {"id_column": "nr", "language_column": "lang", "category_column": "kind"}
+    row = {"prompt": "q", "chosen": "x", "rejected": "y", "nr": "1", "lang": "zh", "kind": "k"} | cells
+    with pytest.raises(RecordError, match=f"^f:1 at {column}: "):
+        read([row], settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"chosen_column": "x", "label_column": "y"}, "--chosen-column, --label-column contradict each other"),
+        ({"chosen_column": "x"}, "pairs need --rejected-column too"),
+        ({"first_column": "x", "label_column": "y"}, "labelled pairs need --second-column too"),
+        ({"rating_column": "x"}, "ratings need --response-column too"),
+        ({"chosen_column": "x", "rejected_column": "x"}, "--chosen-column and --rejected-column are both 'x'"),
+        ({"prompt_column": "x", "id_column": "x"}, "--prompt-column and --id-column are both 'x'"),
+    ],
+)
+def test_columns_that_contradict_each_other_are_refused_before_reading(settings, problem, tmp_path):
+    with pytest.raises(ConfigError, match=problem):
+        convert(tmp_path / "absent.csv", tmp_path / "o.jsonl", Config(from_kind="columns", settings=settings))
+
+
+def test_one_id_for_two_prompts_of_labels_is_refused():
+    rows = [{"prompt": text, "a": "x", "b": "y", "winner": "1", "nr": "1"} for text in ("p", "q")]
+    with pytest.raises(RecordError, match=r"^f:2: id '1' is already used at f:1"):
+        read(rows, {**VOTES, "id_column": "nr"})
