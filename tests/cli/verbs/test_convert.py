@@ -78,3 +78,15 @@ def test_columns_beside_another_format_are_refused():
 def test_the_help_states_the_labels():
     text = CliRunner().invoke(build_app(), ["convert", "--help"], env={"COLUMNS": "300"}).stdout
     assert "1, a, left or first; 2, b, right or second; tie, equal or same" in " ".join(text.split())
+
+
+def test_settings_of_a_format_from_a_file_and_from_the_command_line_join(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text('[settings]\nchosen_column = "gut"\nrejected_column = "schlecht"\n')
+    (tmp_path / "mine.jsonl").write_text('{"frage": "问", "gut": "好", "schlecht": "坏"}\n', encoding="utf-8")
+    words = ["convert", "mine.jsonl", "cases.jsonl", "--config", "mine.toml", "--set", "prompt_column=frage"]
+    result = CliRunner().invoke(build_app(), words)
+    assert (result.exit_code, result.stdout) == (0, "columns to cases: 1 cases, 1 rows in cases.jsonl\n")
+    case = json.loads((tmp_path / "cases.jsonl").read_text(encoding="utf-8"))
+    assert [response["text"] for response in case["responses"]] == ["好", "坏"]
+    assert case["prompt"]["messages"][0]["content"] == "问"
