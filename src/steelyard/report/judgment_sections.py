@@ -199,15 +199,7 @@ def length_figure(length: LengthBias) -> Figure:
     for share in length.bins:
         row = f"{share.above * 100:.0f} {word('to')} {share.up_to * 100:.0f}%"
         dots.append(Dot(row, "longer", share))
-    spec = interval_rows(
-        dots,
-        {"axis": share_axis("longer_preferred"), "scale": {"zero": False}},
-        row="length_difference",
-        form=".1%",
-        line=CHANCE,
-        height=26,
-    )
-    return Figure("figure_length_bias", spec)
+    return Figure("figure_length_bias", _preference_rows(dots, "longer_preferred", row="length_difference"))
 
 
 def position_figure(position: PositionBias) -> Figure:
@@ -216,15 +208,13 @@ def position_figure(position: PositionBias) -> Figure:
     for pair in position.pairs:
         places = f"{pair.earlier} | {pair.later} {word('of')} {pair.num_shown}"
         dots.append(Dot(places if pair.num_shown is not None else word("more_shown", "more shown"), "earlier", pair))
-    spec = interval_rows(
-        dots,
-        {"axis": share_axis("earlier_preferred"), "scale": {"zero": False}},
-        row="places",
-        form=".1%",
-        line=CHANCE,
-        height=26,
-    )
-    return Figure("figure_position_bias", spec)
+    return Figure("figure_position_bias", _preference_rows(dots, "earlier_preferred", row="places"))
+
+
+def _preference_rows(dots: list[Dot], axis: str, *, row: str) -> Spec:
+    """Return rows of shares with intervals next to the line of chance."""
+    channel = {"axis": share_axis(axis), "scale": {"zero": False}}
+    return interval_rows(dots, channel, row=row, form=".1%", line=CHANCE, height=26)
 
 
 def author_figure(authors: AuthorStrengths) -> Figure:
