@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from report_runs import all_runs, evaluate_run, made_cases, resolve_run, train_run
-from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Rating
+from steelyard.evaluation.tables import word
 from steelyard.io.cases import write_cases
 from steelyard.report.contents import page_of, read_data
 from steelyard.report.page import page_strings, render
@@ -111,14 +111,20 @@ def test_a_comparison_alone_has_its_section_in_both_languages(tmp_path):
     assert 'id="comparison"' in render(made)
 
 
-def test_a_run_without_anything_to_show_is_refused_and_beside_others_said(tmp_path, capsys):
-    found, evaluated = compared(tmp_path)
-    report([found], tmp_path / "board")
-    with pytest.raises(EvidenceError, match=r"these runs hold nothing that a report shows: report \("):
-        report([tmp_path / "board"], tmp_path / "page")
-    assert not (tmp_path / "page").exists()
-    report([tmp_path / "board", found, evaluated], tmp_path / "page")
-    assert "board: a run of report has no section of its own" in capsys.readouterr().err
+def test_runs_of_stages_without_a_section_show_their_records(tmp_path):
+    comparison, _ = compared(tmp_path)
+    report([comparison], tmp_path / "board")
+    made = page([tmp_path / "board"])
+    (section,) = made.sections
+    assert section.anchor == "other_runs"
+    counts, numbers = section.panels[0].tables
+    assert (word("used"), "1") in counts.table.rows
+    assert ("runs.compared", "compare") in numbers.table.rows
+    assert made.sentences[0].values == {"runs": "1", "stages": "report"}
+    check_words(section)
+    assert [each.anchor for each in page([comparison, tmp_path / "board"]).sections] == ["comparison", "other_runs"]
+    report([tmp_path / "board"], tmp_path / "page")
+    assert 'id="other_runs"' in (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_leaderboard_alone_has_its_section_in_both_languages(tmp_path):
@@ -152,6 +158,6 @@ def check_words(section):
     """Every word of a section stands in both languages."""
     strings = page_strings().table
     told = re.findall(r"@@([a-z0-9_]+)\|", msgspec.json.encode(section).decode())
-    for key in {*told, section.anchor, *(panel.note for panel in section.panels)}:
+    for key in {*told, section.anchor, *(panel.note for panel in section.panels)} - {""}:
         if not key.startswith("why_"):
             assert set(strings[key]) == {"en", "zh"}, key

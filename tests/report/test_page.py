@@ -2,6 +2,8 @@ import base64
 import gzip
 import json
 import re
+import tomllib
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 
 import steelyard.report
 from report_runs import HOSTILE, all_runs
+from steelyard.evaluation.measure import measure_texts
 from steelyard.evaluation.tables import Sentence, word
 from steelyard.report import page as own
 from steelyard.report.contents import page_of, read_data
@@ -143,13 +146,21 @@ def test_every_text_is_in_every_language_with_the_same_gaps():
         assert gaps[0] == gaps[1], key
 
 
+def test_no_word_is_defined_twice():
+    folder = Path(own.__file__).parent / "templates"
+    files = [folder / "strings.toml", *(folder / "sections").glob("*.toml")]
+    keys = [key for file in files for key in tomllib.loads(file.read_text(encoding="utf-8"))]
+    keys += measure_texts()
+    assert [key for key, times in Counter(keys).items() if times > 1] == []
+
+
 def test_every_word_in_use_has_its_text():
     known = set(page_strings().table)
     folder = Path(own.__file__).parent / "templates"
     scripts = "".join((folder / name).read_text(encoding="utf-8") for name in ("page.js", "items.js", "page.html"))
     used = set(re.findall(r'\b(?:word|step|heading)\("([a-z0-9_]+)"[),]|"([a-z0-9_]+)" \| word', scripts))
     used = {script or template for script, template in used}
-    sources = "".join(path.read_text() for path in Path(steelyard.report.__file__).parent.glob("*.py"))
+    sources = "".join(path.read_text() for path in Path(steelyard.report.__file__).parent.rglob("*.py"))
     used |= set(re.findall(r"""\bword\(["']([a-z0-9_]+)["']\)""", sources)) | set(
         re.findall(r'"((?:say|note)_[a-z_]+)"', sources)
     )

@@ -1,7 +1,7 @@
 from steelyard.core.types import Counts, Input, Run
 from steelyard.evaluation.tables import word
-from steelyard.report.contents import counts_line, protocol
 from steelyard.report.page import COLON
+from steelyard.report.run_records import counts_line, protocol
 
 
 def test_counts_stand_in_one_line():

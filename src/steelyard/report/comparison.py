@@ -50,7 +50,8 @@ def comparison_section(comparisons: Mapping[str, ComparisonSummary], evidence: S
         if summary.missing:
             rows = table(("part", "n"), list(summary.missing.items()))
             panels.append(Panel(prefix + word("missing_of_bench"), None, (Grouped("", rows),)))
-    return Section("comparison", tuple(evidence), tuple(panels))
+    sentences = tuple(sentence for summary in comparisons.values() for sentence in comparison_sentences(summary))
+    return Section("comparison", tuple(evidence), tuple(panels), sentences)
 
 
 def comparison_sentences(summary: ComparisonSummary) -> tuple[Sentence, ...]:
@@ -140,7 +141,8 @@ def languages_section(summaries: Sequence[LanguagesSummary], evidence: Sequence[
         )
         for summary in summaries
     ]
-    return Section("languages", tuple(evidence), tuple(panels))
+    sentences = tuple(sentence for summary in summaries for sentence in language_sentences(summary))
+    return Section("languages", tuple(evidence), tuple(panels), sentences)
 
 
 def language_sentences(summary: LanguagesSummary) -> tuple[Sentence, ...]:

@@ -1,161 +1,119 @@
-"""From runs to the contents of the page: read the output of each stage, join it by prompt, choose the sections."""
+"""From runs to the contents of the page: read each run and its cases, and ask each stage for its sections."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from steelyard.core.types import Counts, Run
-from steelyard.evaluation.comparison import ComparisonSummary
+from steelyard.core.types import Case
 from steelyard.evaluation.items import ScoredItem
-from steelyard.evaluation.languages import LanguagesSummary
-from steelyard.evaluation.leaderboard import LeaderboardSummary
-from steelyard.evaluation.measures.accuracy import Named
 from steelyard.evaluation.summary import EvaluationSummary
-from steelyard.evaluation.tables import Grouped, Sentence, Table, count, table, word
-from steelyard.io.terminal_text import rule_counts
-from steelyard.ranking.resolution import ResolveSummary
-from steelyard.report.comparison import (
-    comparison_section,
-    comparison_sentences,
-    language_sentences,
-    languages_section,
-)
-from steelyard.report.evaluation_sections import (
-    accuracy_section,
-    evaluation_cards,
-    evaluation_sentences,
-    measures_section,
-)
+from steelyard.evaluation.tables import Sentence, word
 from steelyard.report.items import JoinedItems, pack
-from steelyard.report.judgment_sections import conflict_card, conflict_section, conflict_sentences, judges_section
-from steelyard.report.leaderboard import leaderboard_section
-from steelyard.report.page import COLON, CardGroup, Page, Protocol, Section
-from steelyard.report.rewards import rewards_section
+from steelyard.report.page import CardGroup, Page, Section
+from steelyard.report.run_records import last_part, protocol, records_section
 from steelyard.report.sources import (
     FinishedRun,
     KnownCases,
     RunCaseFile,
     case_files,
-    curve_of,
     items_of,
     of_stage,
     read_known_cases,
     summary_of,
 )
-from steelyard.report.training_curves import training_section, training_sentences
-from steelyard.training.config import TrainingSummary
+from steelyard.report.stage_section import PageSources, StageContents, StageRun, stage_sections
 
 
 class ReportData(NamedTuple):
-    """The runs with their summaries, items and cases."""
+    """The runs, those of each stage with their summaries, the items by evaluation, and the cases by file."""
 
     sources: tuple[FinishedRun, ...]
+    runs: dict[str, tuple[StageRun[Any], ...]]
     items: dict[str, Sequence[ScoredItem]]
-    summaries: dict[str, EvaluationSummary]
-    comparisons: dict[str, ComparisonSummary]
-    leaderboards: tuple[LeaderboardSummary, ...]
-    languages: tuple[LanguagesSummary, ...]
-    resolutions: dict[str, ResolveSummary]
-    trainings: dict[str, TrainingSummary]
     case_files: tuple[RunCaseFile, ...]
     cases: dict[str, KnownCases]
 
 
 def read_data(sources: Sequence[FinishedRun]) -> ReportData:
     """Read the files that the report needs. Raises FileError or RecordError for a broken one."""
-    evaluated = of_stage(sources, "evaluate")
-    summaries = _by_name([summary_of(source, EvaluationSummary) for source in evaluated], evaluated)
+    runs = {stage: _runs(of_stage(sources, stage), kind) for stage, kind in _summary_types().items()}
+    evaluated = runs["evaluate"] = _by_model(runs["evaluate"])
     files = case_files(sources)
     return ReportData(
         sources=tuple(sources),
-        items={name: items_of(source) for name, source in zip(summaries, evaluated, strict=True)},
-        summaries=summaries,
-        comparisons={source.name: summary_of(source, ComparisonSummary) for source in of_stage(sources, "compare")},
-        leaderboards=tuple(summary_of(source, LeaderboardSummary) for source in of_stage(sources, "leaderboard")),
-        languages=tuple(summary_of(source, LanguagesSummary) for source in of_stage(sources, "languages")),
-        resolutions={source.name: summary_of(source, ResolveSummary) for source in of_stage(sources, "resolve")},
-        trainings={source.name: summary_of(source, TrainingSummary) for source in of_stage(sources, "train")},
+        runs=runs,
+        items={run.name: items_of(run.source) for run in evaluated},
         case_files=files,
         cases=read_known_cases(files),
     )
 
 
-SHOWN_STAGES = ("evaluate", "compare", "leaderboard", "languages", "resolve", "train")
-"""The stages with sections of the page; of other stages it shows cases and run records."""
-
-
 def page_of(data: ReportData, *, title: str | None, language: str, budget: int, version: str) -> Page:
     """Return the contents of the page, in order."""
-    cases = {name: known.cases for name, known in data.cases.items()}
+    cases: dict[str, Sequence[Case]] = {name: known.cases for name, known in data.cases.items()}
     items = JoinedItems(cases, list(data.items.values()))
-    sections = [section for section in _sections(data) if section.panels]
+    contents = _contents(data, PageSources(data.items, cases))
+    sections = [section for part in contents for section in part.sections if section.panels or section.sentences]
     return Page(
         title=title or word("report_title"),
         language=language,
         models=tuple(data.items),
         is_simulated=_is_simulated(data),
-        cards=_cards(data),
-        sentences=_sentences(data),
-        sections=tuple(sections),
+        cards=_cards(data, contents),
+        sentences=_sentences(contents),
+        # On a page of one section its sentences are at the top.
+        sections=tuple(section._replace(sentences=()) if len(sections) == 1 else section for section in sections),
         packed=pack(items, budget=budget),
         protocols=tuple(protocol(source.name, source.run) for source in data.sources),
         version=version,
     )
 
 
-def _by_name(summaries: Sequence[EvaluationSummary], sources: Sequence[FinishedRun]) -> dict[str, EvaluationSummary]:
+def _summary_types() -> dict[str, type[Any]]:
+    return {section.stage: section.summary for section in stage_sections()}
+
+
+def _runs(sources: Sequence[FinishedRun], kind: type[Any]) -> tuple[StageRun[Any], ...]:
+    return tuple(StageRun(source.name, source, summary_of(source, kind)) for source in sources)
+
+
+def _by_model(evaluated: Sequence[StageRun[EvaluationSummary]]) -> tuple[StageRun[EvaluationSummary], ...]:
     """Return the evaluations under their model's name; those of one model also name their run."""
-    names = [_last_part(summary.model) or source.name for summary, source in zip(summaries, sources, strict=True)]
+    names = [last_part(run.summary.model) or run.name for run in evaluated]
     unique = [
-        name if names.count(name) == 1 else f"{name} ({source.name})"
-        for name, source in zip(names, sources, strict=True)
+        name if names.count(name) == 1 else f"{name} ({run.name})" for name, run in zip(names, evaluated, strict=True)
     ]
-    return dict(zip(unique, summaries, strict=True))
+    return tuple(run._replace(name=name) for name, run in zip(unique, evaluated, strict=True))
 
 
-def _last_part(path: str) -> str:
-    """Return the last part of a path of any system."""
-    return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+def _contents(data: ReportData, sources: PageSources) -> list[StageContents]:
+    """Return the contents of every stage that has runs, and the records of runs of other stages."""
+    contents = [section.contents(runs, sources) for section in stage_sections() if (runs := data.runs[section.stage])]
+    others = [source for source in data.sources if source.run.stage not in data.runs]
+    return [*contents, StageContents((records_section(others),))] if others else contents
 
 
-def _sections(data: ReportData) -> list[Section]:
-    evaluated = _evidence(data, "evaluate")
-    curves = {source.name: curve_of(source) for source in of_stage(data.sources, "train")}
-    return [
-        accuracy_section([Named(name, summary) for name, summary in data.summaries.items()], evaluated),
-        comparison_section(data.comparisons, _evidence(data, "compare")),
-        leaderboard_section(data.leaderboards, _evidence(data, "leaderboard")),
-        languages_section(data.languages, _evidence(data, "languages")),
-        measures_section(data.summaries, evaluated),
-        rewards_section(data.items, evaluated),
-        conflict_section(data.resolutions, _evidence(data, "resolve")),
-        judges_section(data.resolutions),
-        training_section(curves, _evidence(data, "train")),
-    ]
+def _cards(data: ReportData, contents: Sequence[StageContents]) -> tuple[CardGroup, ...]:
+    """Return the groups of cards; without a second evaluation one group has them all."""
+    groups = [group for part in contents for group in part.cards if group.cards]
+    if len(data.items) < 2 and groups:
+        return (CardGroup("", tuple(card for group in groups for card in group.cards)),)
+    return tuple(groups)
 
 
-def _evidence(data: ReportData, stage: str) -> list[str]:
-    return [counts_line(source.name, source.run.counts) for source in of_stage(data.sources, stage)]
+def _sentences(contents: Sequence[StageContents]) -> tuple[Sentence, ...]:
+    """Return the results in words: those of a stage, or the first sentence of each of its sections.
+
+    If the page has one section, it has all of its sentences.
+    """
+    sections = [section for part in contents for section in part.sections if section.sentences]
+    most = None if len(sections) == 1 else 1
+    return tuple(
+        sentence for part in contents for sentence in (part.sentences or _first_sentences(part.sections, most))
+    )
 
 
-def _cards(data: ReportData) -> tuple[CardGroup, ...]:
-    """Return one group of cards; with several evaluations one for each, and one for the judgments."""
-    groups = [CardGroup(name, evaluation_cards(name, summary)) for name, summary in data.summaries.items()]
-    conflicts = tuple(conflict_card(name, summary) for name, summary in data.resolutions.items())
-    groups = [*groups, CardGroup(word("conflicts"), conflicts)]
-    if len(data.summaries) < 2:
-        groups = [CardGroup("", tuple(card for group in groups for card in group.cards))]
-    return tuple(group for group in groups if group.cards)
-
-
-def _sentences(data: ReportData) -> tuple[Sentence, ...]:
-    by_run = [
-        *(evaluation_sentences(name, summary) for name, summary in data.summaries.items()),
-        *map(comparison_sentences, data.comparisons.values()),
-        *map(language_sentences, data.languages),
-        *map(conflict_sentences, data.resolutions.values()),
-        *map(training_sentences, data.trainings.values()),
-    ]
-    return tuple(sentence for sentences in by_run for sentence in sentences)
+def _first_sentences(sections: Sequence[Section], most: int | None) -> tuple[Sentence, ...]:
+    return tuple(sentence for section in sections for sentence in section.sentences[:most])
 
 
 def _is_simulated(data: ReportData) -> bool:
@@ -163,54 +121,3 @@ def _is_simulated(data: ReportData) -> bool:
     if any(source.run.stage == "simulate" for source in data.sources):
         return True
     return any(cases.is_simulated for cases in data.cases.values())
-
-
-def counts_line(name: str, counts: Counts) -> str:
-    """Return what went in, was used, was dropped by which rule, and was noted, in one line."""
-    parts = [f"{count(counts.num_in)} {word('num_in')}", f"{count(counts.num_used)} {word('used')}"]
-    for title, rules in (("dropped", counts.dropped), ("noted", counts.noted)):
-        if rules:
-            numbers = rule_counts({rule.replace("_", " "): number for rule, number in rules.items()})
-            parts.append(f"{word(title)}{COLON}{numbers}")
-    return f"{name}{COLON}{' · '.join(parts)}"
-
-
-def protocol(name: str, run: Run) -> Protocol:
-    """Return the run's settings, seed, inputs, versions, counts and time. Of a path only the last part is shown."""
-    files = [(role, _without_folders(source.path), source.sha256) for role, source in run.inputs.items()]
-    written = [(word("output"), output, sha256) for output, sha256 in run.outputs.items()]
-    settings = [(key, value) for key, value in _flat(run.config) if key != "seed"]
-    whole = [(word("seed"), str(run.seed) if run.seed is not None else word("no_seed"))]
-    whole.append((word("seconds"), f"{run.seconds:,.1f}"))
-    counts = [(word("num_in"), count(run.counts.num_in)), (word("used"), count(run.counts.num_used))]
-    for title, rules in (("dropped", run.counts.dropped), ("noted", run.counts.noted)):
-        counts += [(f"{word(title)}{COLON}{rule}", count(number)) for rule, number in sorted(rules.items())]
-    return Protocol(
-        name,
-        run.stage,
-        (
-            Grouped("counts", _pairs(counts)),
-            Grouped("settings", _pairs([*whole, *settings])),
-            Grouped("files", table(("role", "file", "sha256"), [*files, *written])),
-            Grouped("versions", _pairs(sorted(run.versions.items()))),
-        ),
-    )
-
-
-def _pairs(rows: Sequence[tuple[str, str]]) -> Table:
-    return table(("setting", "value"), rows)
-
-
-def _flat(settings: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
-    rows: list[tuple[str, str]] = []
-    for key, value in settings.items():
-        if isinstance(value, Mapping) and value:
-            rows += _flat(value, f"{prefix}{key}.")
-        else:
-            rows.append((prefix + key, _without_folders(value) if isinstance(value, str) else str(value)))
-    return rows
-
-
-def _without_folders(value: str) -> str:
-    """Return the last part of an absolute path, any other text unchanged: a page must not show a user's folders."""
-    return _last_part(value) if value.startswith(("/", "\\")) or value[1:3] == ":\\" else value

@@ -46,7 +46,8 @@ def conflict_section(summaries: Mapping[str, ResolveSummary], evidence: Sequence
         for name, summary in summaries.items()
         if summary.conflicts.overall.ratio is not None
     )
-    return Section("conflicts", tuple(evidence), panels)
+    sentences = tuple(sentence for summary in summaries.values() for sentence in conflict_sentences(summary))
+    return Section("conflicts", tuple(evidence), panels, sentences)
 
 
 def kind_word(kind: str) -> str:

@@ -33,11 +33,15 @@ COLON, COMMA = word("colon", ": "), word("comma", ", ")
 
 
 class Section(NamedTuple):
-    """A part of the page: its anchor, whose word is the title, the runs that it rests on, and its panels."""
+    """A part of the page: its anchor, whose word is the title, the runs that it rests on, and its panels.
+
+    ``sentences`` state its result above the panels.
+    """
 
     anchor: str
     evidence: tuple[str, ...]
     panels: tuple[Panel, ...]
+    sentences: tuple[Sentence, ...] = ()
 
 
 class Card(NamedTuple):
@@ -168,7 +172,16 @@ def json_markup(value: Any) -> "Markup":
 
 def page_strings() -> Strings:
     """Return the words of the page, with those of every measure."""
-    return Strings("strings.toml", measure_texts())
+    return Strings("strings.toml", section_texts() | measure_texts())
+
+
+@functools.cache
+def section_texts() -> dict[str, Mapping[str, str]]:
+    """Return the words of the files in ``templates/sections``, by key."""
+    texts: dict[str, Mapping[str, str]] = {}
+    for file in sorted((_FOLDER / "sections").iterdir(), key=lambda file: file.name):
+        texts |= tomllib.loads(file.read_text(encoding="utf-8"))
+    return texts
 
 
 def render(page: Page) -> str:

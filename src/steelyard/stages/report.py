@@ -10,9 +10,8 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError, FileError, OutputError
 from steelyard.core.types import Counts, Record, Run
 from steelyard.io.atomic import part_folder, sweep_parts, write_text
-from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, run_stage
-from steelyard.report.contents import SHOWN_STAGES, ReportData, page_of, read_data
+from steelyard.report.contents import ReportData, page_of, read_data
 from steelyard.report.page import render
 from steelyard.report.sources import FinishedRun, read_sources
 
@@ -82,15 +81,6 @@ def _write(result: Result, data: ReportData, config: Config) -> None:
         budget=int(config.max_megabytes * 2**20),
         version=version("steelyard"),
     )
-    without_section = [source for source in data.sources if source.run.stage not in SHOWN_STAGES]
-    if not page.sections and not page.packed.lines:
-        stages = ", ".join(f"{source.run.stage} ({source.folder})" for source in without_section)
-        raise EvidenceError(
-            f"these runs hold nothing that a report shows: {stages or 'no numbers'}",
-            do=f"name finished runs of {', '.join(SHOWN_STAGES)}",
-        )
-    for source in without_section:
-        log(f"{source.name}: a run of {source.run.stage} has no section of its own; the page tells how it was done")
     text = f"<!doctype html>\n{_MARK}\n{render(page)}"
     write_text(result.path("report.html"), text)
     num_items, num_whole = len(page.packed.lines), page.packed.num_whole
