@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from steelyard.core.errors import ConfigError, EvidenceError, OutputError
-from steelyard.stages.filter_study import Config, FilterStudySummary, check_settings, filter_study
+from steelyard.curation.filter_trials import FilterStudySummary
+from steelyard.stages.filter_study import Config, check_settings, filter_study
 from supervision_files import judged, noisy, read_lines, write
 
 FAST = {"judge": "gpt", "repetitions": 1, "human_shares": (0.3,), "folds": 2}

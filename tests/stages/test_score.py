@@ -7,8 +7,9 @@ import pytest
 import tiny
 import warm_process
 from steelyard.core.errors import EvidenceError, FileError, ModelError, OutputError
+from steelyard.evaluation.coverage import UnscoredResponses
 from steelyard.io.cases import write_cases
-from steelyard.stages.score import Config, UnscoredResponses, score
+from steelyard.stages.score import Config, score
 from strategies import case
 
 CASES = [case("p", "ab", language="zh"), case("q", "xyz", text="שאלה 👋🏽")]

@@ -17,7 +17,7 @@ from steelyard.core.comparison import circular_triples
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import Floats, generator
-from steelyard.core.types import Judgment, Kind, Verdict
+from steelyard.core.types import Judgment, Kind, Record, Verdict
 
 VERDICTS: tuple[Verdict, ...] = ("left", "right", "tie", "none")
 _UNREADABLE = "simulated: the verdict could not be read"
@@ -188,3 +188,13 @@ def _judge_tasks(
         for shown in (tuple(prompt.ids[place] for place in task.shown),)
         for (left, right), code in zip(combinations(range(len(shown)), 2), row, strict=True)
     )
+
+
+class SimulationSummary(Record, frozen=True, kw_only=True):
+    """The summary of a run of ``simulate``: numbers of prompts and responses by part, of judgments by kind."""
+
+    simulated: bool
+    num_prompts: dict[str, int]
+    num_judgments: dict[str, int]
+    num_responses: dict[str, dict[str, int]]
+    held_out_kind: str | None

@@ -7,7 +7,7 @@ the larger group a random part stays, as large as the smaller group. Pairs with 
 import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,10 @@ from steelyard.core.types import Case, Record, Response, Scores
 from steelyard.ranking.judgment_table import NO_LANGUAGE
 from steelyard.ranking.pairs import IndexedPair, PairChoice, num_beyond_listed, pairs_of
 from steelyard.statistics.aggregation import UNCATEGORISED
+from steelyard.statistics.intervals import Estimate
 
 Within = Literal["overall", "category", "language", "both"]
+ValueT = TypeVar("ValueT")
 Length = Callable[[Response], float]
 DEFAULT_MATCHED = 0.1
 
@@ -88,6 +90,47 @@ class Balance(Record, frozen=True):
     num_less: int
     num_equal: int
     share_more: float | None
+
+
+class BeforeAfter(Record, Generic[ValueT], frozen=True):
+    """A value over all pairs and over the pairs that stay."""
+
+    before: ValueT
+    after: ValueT
+
+
+class GroupBalance(Record, frozen=True):
+    """The sides of one group's pairs."""
+
+    group: tuple[str, ...]
+    before: Balance
+    after: Balance
+
+
+class DebiasedAccuracy(Record, frozen=True):
+    """The share of pairs whose better response the model scores higher; equal scores are wrong.
+
+    Pairs without a score are left out and counted. ``matched`` is the largest difference of matched lengths.
+    """
+
+    num_unscored: int
+    matched: float
+    all: BeforeAfter[Estimate]
+    length_matched: BeforeAfter[Estimate]
+    better_is_longer: BeforeAfter[Estimate]
+    better_is_not_longer: BeforeAfter[Estimate]
+
+
+class DebiasSummary(Record, frozen=True):
+    """The sides overall and by group, the share of pairs whose better response is longer, and a model's accuracy."""
+
+    by: str
+    unit: str
+    within: Within
+    overall: BeforeAfter[Balance]
+    groups: tuple[GroupBalance, ...]
+    longer_is_better: BeforeAfter[Estimate]
+    accuracy: DebiasedAccuracy | None
 
 
 def survey_pairs(cases: Iterable[tuple[Case, Scores | None]], config: Config, length: Length) -> PairSurvey:

@@ -21,6 +21,7 @@ from steelyard.curation.filter_study import (
     NOT_AGAINST,
     Config,
     PairColumns,
+    PrecisionStudy,
     Study,
     VerdictMargins,
     apply_filters,
@@ -231,3 +232,29 @@ class _Trial:
             for column, name in enumerate(self.arms)
         )
         return ShareTrial(human_share=self.share, human_prompts=float(np.mean(self.num_prompts)), arms=arms)
+
+
+class FilterStudySummary(Record, frozen=True, kw_only=True):
+    """The study: precision by coverage, and the trials of each share of people's prompts.
+
+    ``precision`` is null where people have no majority on any pair that the judge compared.
+    """
+
+    judge: str
+    model: str
+    num_prompts: int
+    num_human_pairs: int
+    num_human_pairs_trained_on: int
+    precision: PrecisionStudy | None
+    downstream: tuple[ShareTrial, ...]
+
+
+class CheckedVerdict(Record, frozen=True, kw_only=True):
+    """A line of ``verdicts.jsonl``: a verdict that people's majority can check; the margin is null without a score."""
+
+    prompt: str
+    language: str | None
+    preferred: str
+    other: str
+    margin: float | None
+    is_right: bool

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from steelyard.core.checks import UniqueIds
 from steelyard.core.errors import RecordError
-from steelyard.core.types import Case, JsonObject, Judgment, Kind, Meta, Pair, Prompt, Ranking, Rating, Response
+from steelyard.core.types import Case, JsonObject, Judgment, Kind, Meta, Pair, Prompt, Ranking, Rating, Record, Response
 from steelyard.ranking.judgment_table import Edges
 from steelyard.ranking.pairs import listed_pairs, pairs_of
 from steelyard.ranking.tiers import ranking_of, tiers_of
@@ -372,3 +372,9 @@ def _entries(case: Case) -> list[JsonObject] | None:
         for entry in entries
     )
     return entries if is_record else None
+
+
+class MergeSummary(Record, frozen=True):
+    """The number of cases after the merge."""
+
+    num_cases: int

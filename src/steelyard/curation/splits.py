@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.numerics import derived_seed
-from steelyard.core.types import Case
+from steelyard.core.types import Case, Record
 
 Stratum = Literal["category", "source", "language"]
 STRATA: tuple[Stratum, ...] = ("category", "source", "language")
@@ -289,3 +289,15 @@ def _is_dense(points: Hashes) -> bool:
 
 # SplitMix64 of the hash and a key is one hash function: 128 keys take the place of 128 permutations.
 _KEYS = np.array([derived_seed(0, "minhash", number) for number in range(_NUM_HASHES)], np.uint64)
+
+
+class SplitSummary(Record, frozen=True, kw_only=True):
+    """The cases of each part, and the groups of cases that stay together.
+
+    ``num_joined_as_near_duplicates``: groups that near-duplicates joined to others.
+    """
+
+    parts: dict[str, int]
+    num_groups: int
+    largest_group: int
+    num_joined_as_near_duplicates: int

@@ -5,7 +5,8 @@ Two models that cut or omitted different shares of the responses were not evalua
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from steelyard.core.types import Record, Scores
+from steelyard.core.types import Meta, Record, Scores
+from steelyard.evaluation.model_self_tests import SelfTestSummary
 
 _UNKNOWN = "unknown"
 _MOST_LANGUAGES = 6
@@ -117,3 +118,21 @@ def has_equal_shares(coverage: Coverage, languages: Iterable[str]) -> bool:
 
 def _shares(coverage: Coverage) -> dict[str, tuple[float, float]]:
     return {language: counts.shares for language, counts in coverage.by_language.items()}
+
+
+class UnscoredResponses(Record, frozen=True):
+    """The responses without a score, in all and by reason."""
+
+    num_responses: int
+    by_reason: dict[str, int]
+
+
+class ScoreSummary(Record, frozen=True, kw_only=True):
+    """The model with its protocol and self-test, and how many responses it scored whole, in part, or not at all."""
+
+    model: str
+    protocol: Meta
+    self_test: SelfTestSummary
+    num_responses: int
+    coverage: Coverage
+    unscored: UnscoredResponses

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.types import Case, Meta, Record, Run
+from steelyard.curation.calibration import TauPoint, TauRow
+from steelyard.curation.supervision import Policy
 from steelyard.io.cases import read_cases
 from steelyard.io.progress import log
 from steelyard.io.run_folder import RUN_FILE, file_hash, read_run
@@ -155,3 +157,35 @@ def _training_prompts(folder: Path, train_cases: Path | None) -> Path | None:
 
 def _run_beside(scores: Path) -> Run | None:
     return read_run(scores.parent) if (scores.parent / RUN_FILE).is_file() else None
+
+
+class SupervisionCoverage(Record, frozen=True, kw_only=True):
+    """The shares that are kept: of judgments, of strict judgments, and of prompts with a strict judgment."""
+
+    judgments: float
+    strict: float
+    prompts: float
+
+
+class TauCertificate(Record, frozen=True, kw_only=True):
+    """The targets of a calibration, its labelled judgments and prompts, and every candidate tau."""
+
+    precision: float | None
+    confidence: float
+    num_judgments: int
+    num_prompts: int
+    points: tuple[TauPoint, ...]
+
+
+class SupervisionSummary(Record, frozen=True, kw_only=True):
+    """The policy, the supervisor, the coverage, and for ``agree`` each tau with its source of precision."""
+
+    policy: Policy
+    tau: float | None
+    supervisor: Supervisor
+    coverage: SupervisionCoverage
+    num_strict: int
+    num_strict_kept: int
+    by_tau: tuple[TauRow, ...]
+    precision_from: str | None
+    calibration: TauCertificate | None

@@ -6,7 +6,6 @@ The file is read twice: once to measure its pairs, once to write those that stay
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -14,13 +13,15 @@ import numpy as np
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.numerics import Booleans
 from steelyard.core.text import num_characters, response_text
-from steelyard.core.types import Case, Counts, Pair, Record, Response, Run, Scores
+from steelyard.core.types import Case, Counts, Pair, Response, Run, Scores
 from steelyard.curation.debiasing import (
-    Balance,
+    BeforeAfter,
     Config,
+    DebiasedAccuracy,
+    DebiasSummary,
+    GroupBalance,
     Length,
     PairSurvey,
-    Within,
     balance_sides,
     count_sides,
     survey_pairs,
@@ -36,48 +37,6 @@ from steelyard.statistics.unit_bootstrap import share_of
 
 _DEFAULT = Config()
 _DOWNSAMPLED = "downsampled"
-ValueT = TypeVar("ValueT")
-
-
-class BeforeAfter(Record, Generic[ValueT], frozen=True):
-    """A value over all pairs and over the pairs that stay."""
-
-    before: ValueT
-    after: ValueT
-
-
-class GroupBalance(Record, frozen=True):
-    """The sides of one group's pairs."""
-
-    group: tuple[str, ...]
-    before: Balance
-    after: Balance
-
-
-class DebiasedAccuracy(Record, frozen=True):
-    """The share of pairs whose better response the model scores higher; equal scores are wrong.
-
-    Pairs without a score are left out and counted. ``matched`` is the largest difference of matched lengths.
-    """
-
-    num_unscored: int
-    matched: float
-    all: BeforeAfter[Estimate]
-    length_matched: BeforeAfter[Estimate]
-    better_is_longer: BeforeAfter[Estimate]
-    better_is_not_longer: BeforeAfter[Estimate]
-
-
-class DebiasSummary(Record, frozen=True):
-    """The sides overall and by group, the share of pairs whose better response is longer, and a model's accuracy."""
-
-    by: str
-    unit: str
-    within: Within
-    overall: BeforeAfter[Balance]
-    groups: tuple[GroupBalance, ...]
-    longer_is_better: BeforeAfter[Estimate]
-    accuracy: DebiasedAccuracy | None
 
 
 def debias(

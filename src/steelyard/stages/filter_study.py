@@ -10,7 +10,7 @@ import msgspec
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.plugins import load
 from steelyard.core.protocols import TrainableModel
-from steelyard.core.types import Counts, Record, Run
+from steelyard.core.types import Counts, Run
 from steelyard.curation.filter_study import (
     AGREES,
     Config,
@@ -23,7 +23,13 @@ from steelyard.curation.filter_study import (
     precision_of_filters,
     read_study,
 )
-from steelyard.curation.filter_trials import ShareTrial, fit_pairs, run_trials, verdict_margins
+from steelyard.curation.filter_trials import (
+    CheckedVerdict,
+    FilterStudySummary,
+    fit_pairs,
+    run_trials,
+    verdict_margins,
+)
 from steelyard.io.atomic import atomic_write, write_text
 from steelyard.io.cases import read_cases
 from steelyard.io.lines import check_readable
@@ -32,32 +38,6 @@ from steelyard.io.run_folder import Result, run_stage
 from steelyard.plugins.reward_models import ModelChoice, build_model, choose_kind
 
 TABLE_FILE, PLOT_FILE, VERDICTS_FILE = "filters.json", "filters.svg", "verdicts.jsonl"
-
-
-class FilterStudySummary(Record, frozen=True, kw_only=True):
-    """The study: precision by coverage, and the trials of each share of people's prompts.
-
-    ``precision`` is null where people have no majority on any pair that the judge compared.
-    """
-
-    judge: str
-    model: str
-    num_prompts: int
-    num_human_pairs: int
-    num_human_pairs_trained_on: int
-    precision: PrecisionStudy | None
-    downstream: tuple[ShareTrial, ...]
-
-
-class CheckedVerdict(Record, frozen=True, kw_only=True):
-    """A line of ``verdicts.jsonl``: a verdict that people's majority can check; the margin is null without a score."""
-
-    prompt: str
-    language: str | None
-    preferred: str
-    other: str
-    margin: float | None
-    is_right: bool
 
 
 def filter_study(

@@ -9,8 +9,8 @@ import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, Place, RecordError
-from steelyard.core.types import Case, Counts, Record, Run
-from steelyard.curation.joining import union
+from steelyard.core.types import Case, Counts, Run
+from steelyard.curation.joining import MergeSummary, union
 from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
@@ -19,12 +19,6 @@ from steelyard.io.tempfiles import LineStore, StoredLine, open_line_store
 
 class Config(BaseConfig, frozen=True):
     """Nothing to set."""
-
-
-class MergeSummary(Record, frozen=True):
-    """The number of cases after the merge."""
-
-    num_cases: int
 
 
 _DEFAULT = Config()

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.types import Counts, Meta, Record, Run, Scores
-from steelyard.evaluation.coverage import Coverage, CoverageCounter
-from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
+from steelyard.core.types import Counts, Meta, Run, Scores
+from steelyard.evaluation.coverage import CoverageCounter, ScoreSummary, UnscoredResponses
+from steelyard.evaluation.model_self_tests import self_tested
 from steelyard.io.cases import read_cases
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.run_folder import Result, run_stage
@@ -22,24 +22,6 @@ class Config(BaseConfig, frozen=True):
     """Settings of the model's kind: docs/settings.md, under models."""
     self_test: bool = True
     """Test the model on a few of the cases before it scores them all."""
-
-
-class UnscoredResponses(Record, frozen=True):
-    """The responses without a score, in all and by reason."""
-
-    num_responses: int
-    by_reason: dict[str, int]
-
-
-class ScoreSummary(Record, frozen=True, kw_only=True):
-    """The model with its protocol and self-test, and how many responses it scored whole, in part, or not at all."""
-
-    model: str
-    protocol: Meta
-    self_test: SelfTestSummary
-    num_responses: int
-    coverage: Coverage
-    unscored: UnscoredResponses
 
 
 _DEFAULT = Config()

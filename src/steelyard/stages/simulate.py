@@ -17,6 +17,7 @@ from steelyard.annotation.simulated_annotators import (
     LLM,
     Candidates,
     Noise,
+    SimulationSummary,
     human_judgments,
     llm_judgments,
 )
@@ -36,7 +37,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError, choices
 from steelyard.core.numerics import generator
 from steelyard.core.text import num_characters
-from steelyard.core.types import Case, Counts, Judgment, Record, Run
+from steelyard.core.types import Case, Counts, Judgment, Run
 from steelyard.curation.splits import split_cases
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import Result, run_stage
@@ -98,16 +99,6 @@ def check_settings(config: Config, languages: tuple[str, ...]) -> None:
 
 
 _DEFAULT = Config()
-
-
-class SimulationSummary(Record, frozen=True, kw_only=True):
-    """The summary of a run of ``simulate``: numbers of prompts and responses by part, of judgments by kind."""
-
-    simulated: bool
-    num_prompts: dict[str, int]
-    num_judgments: dict[str, int]
-    num_responses: dict[str, dict[str, int]]
-    held_out_kind: str | None
 
 
 class Corpus(NamedTuple):

@@ -8,8 +8,8 @@ import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
-from steelyard.core.types import Case, Counts, Record, Run
-from steelyard.curation.splits import STRATA, Stratum, group_related, split_cases
+from steelyard.core.types import Case, Counts, Run
+from steelyard.curation.splits import STRATA, SplitSummary, Stratum, group_related, split_cases
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import encode_case, read_cases
 from steelyard.io.run_folder import Result, run_stage
@@ -26,18 +26,6 @@ class Config(BaseConfig, frozen=True):
     """What every part has an equal share of."""
     seed: int = 0
     """The seed of the split."""
-
-
-class SplitSummary(Record, frozen=True, kw_only=True):
-    """The cases of each part, and the groups of cases that stay together.
-
-    ``num_joined_as_near_duplicates``: groups that near-duplicates joined to others.
-    """
-
-    parts: dict[str, int]
-    num_groups: int
-    largest_group: int
-    num_joined_as_near_duplicates: int
 
 
 _DEFAULT = Config()

@@ -12,12 +12,10 @@ import msgspec
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.iteration import batched
-from steelyard.core.types import Case, Record, Run, Scores
+from steelyard.core.types import Case, Run, Scores
 from steelyard.curation.calibration import (
     MarginSurvey,
     TauCalibration,
-    TauPoint,
-    TauRow,
     calibrate_tau,
     candidate_taus,
     check_judged,
@@ -32,8 +30,16 @@ from steelyard.curation.supervised import (
     supervise_cases,
     with_margins,
 )
-from steelyard.curation.supervision import Config, Policy, SupervisionRule, check_policy
-from steelyard.evaluation.supervisor import Supervisor, check_may_judge, supervisor_of_model, supervisor_of_scores
+from steelyard.curation.supervision import Config, SupervisionRule, check_policy
+from steelyard.evaluation.supervisor import (
+    SupervisionCoverage,
+    SupervisionSummary,
+    Supervisor,
+    TauCertificate,
+    check_may_judge,
+    supervisor_of_model,
+    supervisor_of_scores,
+)
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import ScoredCase, encode_case, read_cases, read_scored
 from steelyard.io.ledger import LEDGER_FILE
@@ -60,38 +66,6 @@ class Files(NamedTuple):
     calibrate: Path | None = None
     calibrate_scores: Path | None = None
     train_cases: Path | None = None
-
-
-class SupervisionCoverage(Record, frozen=True, kw_only=True):
-    """The shares that are kept: of judgments, of strict judgments, and of prompts with a strict judgment."""
-
-    judgments: float
-    strict: float
-    prompts: float
-
-
-class TauCertificate(Record, frozen=True, kw_only=True):
-    """The targets of a calibration, its labelled judgments and prompts, and every candidate tau."""
-
-    precision: float | None
-    confidence: float
-    num_judgments: int
-    num_prompts: int
-    points: tuple[TauPoint, ...]
-
-
-class SupervisionSummary(Record, frozen=True, kw_only=True):
-    """The policy, the supervisor, the coverage, and for ``agree`` each tau with its source of precision."""
-
-    policy: Policy
-    tau: float | None
-    supervisor: Supervisor
-    coverage: SupervisionCoverage
-    num_strict: int
-    num_strict_kept: int
-    by_tau: tuple[TauRow, ...]
-    precision_from: str | None
-    calibration: TauCertificate | None
 
 
 class _Threshold(NamedTuple):

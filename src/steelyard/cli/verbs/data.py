@@ -11,10 +11,10 @@ from steelyard.cli.verb import FunctionVerb, StageVerb
 from steelyard.core.types import Run
 
 if TYPE_CHECKING:
+    from steelyard.annotation.simulated_annotators import SimulationSummary
+    from steelyard.curation.joining import MergeSummary
+    from steelyard.curation.splits import SplitSummary
     from steelyard.stages.convert import Conversion
-    from steelyard.stages.merge import MergeSummary
-    from steelyard.stages.simulate import SimulationSummary
-    from steelyard.stages.split import SplitSummary
 
 
 _COLUMNS = (

@@ -18,12 +18,12 @@ from steelyard.cli.verb import StageVerb
 from steelyard.core.types import Run
 
 if TYPE_CHECKING:
+    from steelyard.curation.debiasing import Balance, BeforeAfter, DebiasSummary, GroupBalance
+    from steelyard.curation.filter_trials import FilterStudySummary
+    from steelyard.evaluation.supervisor import SupervisionSummary
     from steelyard.judging.asking import JudgingSummary
     from steelyard.ranking.conflicts import Conflicts, ConflictTables
-    from steelyard.stages.debias import Balance, BeforeAfter, DebiasSummary, GroupBalance
-    from steelyard.stages.filter_study import FilterStudySummary
     from steelyard.stages.resolve import ResolveSummary
-    from steelyard.stages.supervise import SupervisionSummary
     from steelyard.statistics.intervals import Estimate
 
 _MAX_CONFLICT_ROWS = 10

@@ -22,10 +22,10 @@ from steelyard.core.errors import ConfigError
 from steelyard.core.types import Run
 
 if TYPE_CHECKING:
+    from steelyard.evaluation.coverage import ScoreSummary
     from steelyard.evaluation.measures.accuracy import EnglishDrop
     from steelyard.evaluation.summary import EvaluationSummary
     from steelyard.evaluation.tie_policies import Policy
-    from steelyard.stages.score import ScoreSummary
     from steelyard.statistics.intervals import Estimate
     from steelyard.training.config import TrainingSummary
 
