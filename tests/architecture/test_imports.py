@@ -6,7 +6,7 @@ from package_source import ROOT, Source, imports, sources
 
 PACKAGES = (
     "core", "statistics", "ranking", "annotation", "curation", "io", "judging", "networks", "plugins",
-    "training", "evaluation", "report", "stages", "recipes", "api", "cli",
+    "training", "evaluation", "report", "stages", "recipes", "integrations", "api", "cli",
 )  # fmt: skip
 PURE = PACKAGES[: PACKAGES.index("io")]
 EFFECTS = {

@@ -11,8 +11,16 @@ from package_source import ROOT, sources
 
 PLUGIN = {"Config", "build", "KINDS", "MEASURE"}
 """Names by which plug-ins and measures are loaded."""
-CALLED_BY_LIBRARIES = {"readable", "visit_Compare", "visit_Concat", "visit_For", "visit_Getitem", "visit_Output"}
-"""Methods of classes that libraries call (`io.RawIOBase`, `jinja2.visitor.NodeTransformer`)."""
+CALLED_BY_LIBRARIES = {
+    "predict_proba",
+    "readable",
+    "visit_Compare",
+    "visit_Concat",
+    "visit_For",
+    "visit_Getitem",
+    "visit_Output",
+}
+"""Methods of classes that libraries call (scikit-learn, `io.RawIOBase`, `jinja2.visitor.NodeTransformer`)."""
 
 
 def definitions(tree: ast.Module) -> Iterator[str]:

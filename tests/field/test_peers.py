@@ -1,6 +1,7 @@
 """The golden values of published tools, made again by their own code where `make peers` has put it."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -40,3 +41,20 @@ def test_trl(tmp_path):
     assert found["ids"] == golden["ids"], "the tokens that it reads"
     for own, expected in zip(found["rewards"], golden["rewards"], strict=True):
         assert own == pytest.approx(expected, abs=1e-4)
+
+
+def test_inspect_ai_runs_the_example_of_the_page():
+    python = INSTALLED / "inspect_ai" / "bin" / "python"
+    if not python.exists():
+        pytest.skip("not installed here: `make peers` does it, with a network")
+    page = (ROOT / "docs" / "howto" / "other_libraries.md").read_text(encoding="utf-8")
+    example = re.search(r"```python\n(from inspect_ai.*?)```", page, re.DOTALL)[1]
+    samples = "from inspect_ai.dataset import Sample\nsamples = [Sample('Question?'), Sample('问题？')]\n"
+    program = samples + example.replace('inspect_scorer("model")', 'inspect_scorer("longer")')
+    environment = {"PYTHONPATH": str(ROOT / "src"), "INSPECT_DISPLAY": "none", "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [python, "-c", program], capture_output=True, text=True, timeout=600, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    # The reward of its fixed answer is the number of characters.
+    assert float(done.stdout.split()[-1]) == len("Default output from mockllm/model")
