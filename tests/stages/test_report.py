@@ -1,29 +1,13 @@
 import re
-import shutil
-import subprocess
 
 import pytest
 
+from browser import CHROMIUM, opened
 from report_runs import all_runs, made_cases, resolve_run
 from steelyard.core.errors import EvidenceError, FileError, OutputError
 from steelyard.core.types import Run
 from steelyard.io.run_folder import read_run
 from steelyard.stages.report import Config, ReportSummary, report
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--enable-logging=stderr",
-    "--virtual-time-budget=8000",
-    "--dump-dom",
-]
 
 
 def test_a_file_is_one_file_and_nothing_beside_it(tmp_path):
@@ -102,17 +86,8 @@ def test_a_page_over_its_budget_says_what_it_left_out(tmp_path):
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_browser_draws_every_figure_and_item_without_a_complaint(tmp_path, language):
     report(all_runs(tmp_path, 40, hostile=True), tmp_path / "report.html", Config(language=language))
-    profile = tmp_path / "profile"
-    address = f"file://{tmp_path}/report.html#item=p9"
-    done = subprocess.run(
-        [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", address],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
-    html = done.stdout
+    html, complaints = opened(f"file://{tmp_path}/report.html#item=p9", tmp_path / "profile")
+    assert complaints == []
     places = len(re.findall(r'data-figure="\d+"', html))
     assert f'data-drawn="{places}"' in html
     assert 'data-items="40"' in html

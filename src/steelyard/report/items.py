@@ -2,7 +2,7 @@
 
 import base64
 import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 
 import msgspec
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from steelyard.core.types import Case, JsonObject, Judgment, Ranking, Response
 from steelyard.evaluation.items import ScoredItem
 from steelyard.report.case_analysis import PairEdge, graph_edges, num_conflicting
+from steelyard.report.text_libraries import TextNeeds
 
 Key = tuple[str, str | None]
 _PREVIEW = 200
@@ -186,12 +187,13 @@ def _rankings(known: Known) -> list[JsonObject]:
 class Packed(NamedTuple):
     """``lines`` has a line an item, encoded, which ends in its place ``[page, position]`` or null.
 
-    ``pages`` are packed; ``num_whole`` items have a place.
+    ``pages`` are packed; ``num_whole`` items have a place. ``needs`` is what their texts need to be shown.
     """
 
     lines: list[bytes]
     pages: list[str]
     num_whole: int
+    needs: TextNeeds = TextNeeds()
 
 
 def pack(items: Sequence[Known], *, budget: int) -> Packed:
@@ -206,17 +208,28 @@ def pack(items: Sequence[Known], *, budget: int) -> Packed:
     order = first + others
     places: dict[int, tuple[int, int]] = {}
     pages: list[str] = []
+    needs = TextNeeds()
     spent = 0
     for start in range(0, len(order), _ITEMS_PER_PAGE):
         chosen = order[start : start + _ITEMS_PER_PAGE]
-        page = packed_text([detail(known, edges_of(known)) for known in map(items.__getitem__, chosen)])
+        details = [detail(known, edges_of(known)) for known in map(items.__getitem__, chosen)]
+        page = packed_text(details)
         spent += len(page)
         if spent > budget:
             break
+        needs = needs.of(text for item in details for text in _texts(item))
         places |= {at: (len(pages), position) for position, at in enumerate(chosen)}
         pages.append(page)
     placed = [line[:-1] + b"," + msgspec.json.encode(places.get(at)) + b"]" for at, line in enumerate(lines)]
-    return Packed(placed, pages, len(places))
+    return Packed(placed, pages, len(places), needs)
+
+
+def _texts(item: JsonObject) -> Iterator[str]:
+    """Yield the texts of an item that a page renders."""
+    yield from (content for _, content in item["messages"])
+    yield from (response["text"] for response in item["responses"] if response["text"])
+    if item["reference"]:
+        yield item["reference"]
 
 
 def packed_text(value: Any) -> str:

@@ -19,6 +19,7 @@ import msgspec
 from steelyard.evaluation.measure import measure_texts
 from steelyard.evaluation.tables import Grouped, Panel, Sentence, count, word
 from steelyard.report.items import Packed, packed_text
+from steelyard.report.text_libraries import library_scripts, library_styles
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -152,7 +153,8 @@ def code_markup(code: str) -> "Markup":
     """Return a script or style of the package for a page, unescaped."""
     from markupsafe import Markup
 
-    assert not re.search("</(script|style)", code), "the code would end its element"
+    assert not re.search("</(script|style)", code, re.IGNORECASE), "the code would end its element"
+    assert "<!--" not in code or not re.search(r"<script[\s/>]", code, re.IGNORECASE), "its element would not end"
     return Markup(code)
 
 
@@ -191,7 +193,11 @@ def render(page: Page) -> str:
     sizes = {"whole": count(page.packed.num_whole), "all": count(len(page.packed.lines))}
     defined = [key.removeprefix(_DEFINITION) for key in measure_texts() if key.startswith(_DEFINITION)]
     figures = [panel.figure.spec for section in page.sections for panel in section.panels if panel.figure]
-    scripts = [*([_vega()] if figures else []), *map(read_template, ("page.js", "graph.js", "items.js"))]
+    scripts = [
+        *([_vega()] if figures else []),
+        *library_scripts(page.packed.needs),
+        *map(read_template, ("page.js", "markdown_dialect.js", "answer_text.js", "graph.js", "items.js")),
+    ]
     return (
         template_environment(strings)
         .from_string(read_template("page.html"))
@@ -199,7 +205,9 @@ def render(page: Page) -> str:
             page=page,
             terms=["accuracy", "exact_match", "interval_95", *defined, "conflict_ratio", "tier"],
             left_out=None if is_whole else Sentence("say_left_out", sizes),
-            styles=code_markup(read_template("page.css")),
+            styles=code_markup(
+                "".join(map(read_template, ("page.css", "answer_text.css"))) + library_styles(page.packed.needs)
+            ),
             scripts=[code_markup(script) for script in scripts],
             hashes=[script_hash(script) for script in scripts],
             figures=json_markup(figures),

@@ -37,9 +37,7 @@
     return wholes.get(page)[position];
   };
 
-  // Language codes of the data (BCP 47 or FLORES) as the tags by which a browser chooses glyphs and voices.
-  const SHORT = { zho: "zh", jpn: "ja", kor: "ko", arb: "ar", heb: "he", hin: "hi", eng: "en", pes: "fa" };
-  const tag = (code) => code ? code.replace("_", "-").replace(/^[a-z]{3}/, (three) => SHORT[three] || three) : null;
+  const { tag } = AnswerText, text = AnswerText.node;
 
   const state = { text: "", category: "", language: "", outcome: "", model: 0, sort: "at", isDown: false, page: 0, shown: items };
   const outcome = (item) => item.outcomes[state.model] || null;
@@ -119,12 +117,6 @@
       ...(models.length ? [heading("pairs_right", "14%"), heading("exact_match", "10%")] : []), ...(hasJudgments ? [heading("conflicting", "12%")] : [])));
   };
 
-  // A text as the person wrote it; fenced code keeps its lines and runs from left to right.
-  const text = (given, language) => {
-    const place = make("div", { class: "text", dir: "auto", lang: tag(language) });
-    given.split(/```[^\n`]*\n([^]*?)```\n?/).forEach((part, at) => part && place.append(at % 2 ? make("pre", { dir: "ltr" }, part.replace(/\n$/, "")) : part));
-    return place;
-  };
   const chip = (label, kind) => make("span", { class: `chip ${kind || ""}` }, make("bdi", {}, label));
   const number = (value) => (value === null || value === undefined ? "–" : value.toFixed(3).replace("-", "−"));
 
