@@ -7,8 +7,8 @@ Both sides train the last layers and the head of one saved start on the token id
 of prompts a step, epochs and rate (4:2:1e-4), ``--trl`` of pairs a step. For each arm and seed: held-out accuracy
 over pairs with a 95% interval (2,000 resamples of prompts), CPU seconds of the loop and of the whole process, one
 thread, and peak memory; then paired differences of accuracy with their intervals, and how many times fewer CPU seconds
-ours took. Ours is `steelyard train` without the scoring of a reference set (`--set reference_prompts=0`); its loop
-holds the pass through the frozen layers. TRL's weights are measured by our scorer.
+ours took. Ours is `steelyard train` without the scoring of a reference set (`--set reward_reference_prompts=0`); its
+loop holds the pass through the frozen layers. TRL's weights are measured by our scorer.
 """
 
 import argparse
@@ -96,9 +96,9 @@ def timed_process(command):
 def ours(asked, folder, step, seed):
     out, work = folder / f"ours-{'-'.join(map(str, step))}-{seed}", folder / "work.json"
     config = {
-        "chat_template": None, "trainable": asked.trainable, "dtype": asked.dtype, "prompts_per_step": int(step[0]),
+        "chat_template": None, "trainable": asked.trainable, "dtype": asked.dtype, "batch_size": int(step[0]),
         "epochs": int(step[1]), "learning_rate": float(step[2]), "seed": seed, "max_length": asked.max_length,
-        "reference_prompts": 0,
+        "reward_reference_prompts": 0,
     }  # fmt: skip
     work.write_text(
         json.dumps(
@@ -122,7 +122,7 @@ def trl(asked, folder, step, seed, *, examples, trained):
     num_steps = -(-len(pairs) // int(step[0])) * int(step[1])
     task = {
         "start": str(folder / "start"), "trained": trained, "pairs": pairs, "pairs_a_step": int(step[0]),
-        "epochs": int(step[1]), "rate": float(step[2]), "warm_up": round(0.1 * num_steps), "seed": seed,
+        "epochs": int(step[1]), "rate": float(step[2]), "warmup_steps": round(0.1 * num_steps), "seed": seed,
         "dtype": asked.dtype,
     }  # fmt: skip
     (folder / "task.json").write_text(json.dumps(task))

@@ -120,9 +120,11 @@ def by_pairs(scorer, examples, config, arm):
             worse = torch.tensor([where[place, pair.worse] for place, pair in chosen])
             loss = softplus(scores[worse] - scores[better]).mean()
             (loss + arm.regulariser * scores.square().mean()).backward()
-            factor = learning_rate_factor(len(losses), num_steps, warm_up=config.warm_up, schedule=config.schedule)
+            factor = learning_rate_factor(
+                len(losses), num_steps, warmup_ratio=config.warmup_ratio, schedule=config.schedule
+            )
             set_rates(optimiser, factor)
-            clip_gradient(trained, config.max_gradient_norm, world=LOCAL)
+            clip_gradient(trained, config.max_grad_norm, world=LOCAL)
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
             losses.append(loss.item())
@@ -225,7 +227,7 @@ def study(network, trainable, sides, asked, *, is_first, num_pairs):
         for arm in arms:
             config = Config(
                 trainable=base.trainable, adapter=base.adapter, dtype="bfloat16", epochs=arm.epochs,
-                prompts_per_step=arm.step, learning_rate=arm.rate, regulariser=arm.regulariser, seed=arm.seed,
+                batch_size=arm.step, learning_rate=arm.rate, regulariser=arm.regulariser, seed=arm.seed,
             )  # fmt: skip
             add(key | arm._asdict() | run(scorer, start, sides, config, arm))
     network.load_state_dict(start, strict=False)

@@ -26,7 +26,7 @@ def trained(settings, *, is_kept):
 
 def main():
     epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 10
-    settings = Config(trainable="head", epochs=epochs, prompts_per_step=12, learning_rate=1e-3)
+    settings = Config(trainable="head", epochs=epochs, batch_size=12, learning_rate=1e-3)
     found = {is_kept: trained(settings, is_kept=is_kept) for is_kept in (True, False)}
     losses = max(abs(one - other) for one, other in zip(found[True][1], found[False][1], strict=True))
     weights = (found[True][2] - found[False][2]).abs().max().item()

@@ -22,20 +22,24 @@ SHAPES = {
     "words": {"hidden": 384, "inner": 1024, "layers": 4, "vocabulary": 60_000},
 }
 RUNS = [
-    ("wide", {"recompute": "none"}),
-    ("wide", {"recompute": "mlp"}),
-    ("wide", {"recompute": "layers"}),
-    ("deep", {"recompute": "none"}),
-    ("deep", {"recompute": "mlp"}),
-    ("deep", {"recompute": "layers"}),
-    ("words", {"recompute": "none"}),
-    ("wide", {"recompute": "none", "adapter": "lora"}),
-    ("wide", {"recompute": "none", "adapter": "dora"}),
-    ("wide", {"recompute": "none", "dtype": "bfloat16"}),
-    ("wide", {"recompute": "none", "trainable": "last:2"}),
-    ("deep", {"recompute": "none", "kernel": "padded"}),
+    ("wide", {"gradient_checkpointing": "none"}),
+    ("wide", {"gradient_checkpointing": "mlp"}),
+    ("wide", {"gradient_checkpointing": "layers"}),
+    ("deep", {"gradient_checkpointing": "none"}),
+    ("deep", {"gradient_checkpointing": "mlp"}),
+    ("deep", {"gradient_checkpointing": "layers"}),
+    ("words", {"gradient_checkpointing": "none"}),
+    ("wide", {"gradient_checkpointing": "none", "adapter": "lora"}),
+    ("wide", {"gradient_checkpointing": "none", "adapter": "dora"}),
+    ("wide", {"gradient_checkpointing": "none", "dtype": "bfloat16"}),
+    ("wide", {"gradient_checkpointing": "none", "trainable": "last:2"}),
+    ("deep", {"gradient_checkpointing": "none", "kernel": "padded"}),
 ]
-CLOSED = [("wide", {"recompute": "none"}), ("wide", {"recompute": "layers"}), ("words", {"recompute": "none"})]
+CLOSED = [
+    ("wide", {"gradient_checkpointing": "none"}),
+    ("wide", {"gradient_checkpointing": "layers"}),
+    ("words", {"gradient_checkpointing": "none"}),
+]
 """Runs that are repeated as where memory is scarce: without holes in the heap."""
 
 
@@ -98,7 +102,7 @@ def trained(shape, settings, examples, *, is_closed):
         torch.cuda.reset_peak_memory_stats()
     trainer.run()
     measured = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None
-    needed = estimate(decoder, passes._replace(recompute=mode)).total
+    needed = estimate(decoder, passes._replace(gradient_checkpointing=mode)).total
     return needed if is_closed else heap_size(needed, device_memory()), measured
 
 
@@ -110,7 +114,7 @@ def resident():
 def one(name, asked, *, is_closed):
     from steelyard.training.config import Config
 
-    settings = Config(epochs=1, prompts_per_step=12, learning_rate=5e-6, tokens_per_forward=3600, **asked)
+    settings = Config(epochs=1, batch_size=12, learning_rate=5e-6, tokens_per_forward=3600, **asked)
     small = {"hidden": 64, "inner": 64, "layers": 2, "vocabulary": 200}
     trained(small, settings, examples_of(4, 200, 20, 10), is_closed=is_closed)
     before, top, is_over = resident(), [0], threading.Event()

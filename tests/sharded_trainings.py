@@ -32,30 +32,30 @@ EXAMPLES = tuple(
     )
     for index in range(5)
 )
-BASE = Config(epochs=1, prompts_per_step=3, learning_rate=1e-2, max_gradient_norm=0.5)
+BASE = Config(epochs=1, batch_size=3, learning_rate=1e-2, max_grad_norm=0.5)
 SETTINGS = {
     "plain": {"epochs": 2},
     "many chunks, by prompt": {"tokens_per_forward": 64, "reduction": "prompt"},
     "two passes, steps of tokens": {"tokens_per_forward": 30, "batching": "packed", "tokens_per_step": 90},
     "padded": {"kernel": "padded", "tokens_per_forward": 90},
     "padded, two passes": {"kernel": "padded", "tokens_per_forward": 40},
-    "fewer prompts than processes": {"prompts_per_step": 1},
-    "answers apart, a learned number": {"batching": "greedy", "slots": 5, "loss": "davidson"},
+    "fewer prompts than processes": {"batch_size": 1},
+    "answers apart, a learned number": {"batching": "greedy", "responses_per_step": 5, "loss": "davidson"},
     "the head alone": {"trainable": "head"},
     "lora": {"adapter": "lora", "adapter_rank": 4, "epochs": 2, "save_adapter": "adapter"},
     "dora, two passes, layers again": {
         "adapter": "dora", "adapter_rank": 3, "adapter_layers": "q_proj", "tokens_per_forward": 30,
-        "recompute": "layers", "save_adapter": "adapter",
+        "gradient_checkpointing": "layers", "save_adapter": "adapter",
     },
     "a policy": {"kind": "implicit", "epochs": 2, "regulariser": 0.01},
     "a policy of means, its head the words, padded, two passes": {
         "kind": "implicit", "answer_reduction": "avg", "kernel": "padded", "tokens_per_forward": 40,
-        "recompute": "mlp",
+        "gradient_checkpointing": "mlp",
     },
     "a policy without a reference, a learned number": {
         "kind": "implicit", "reference_free": True, "tokens_per_forward": 30, "loss": "rao-kupper",
     },
-    "norms and feed-forward parts again": {"recompute": "mlp", "tokens_per_forward": 64},
+    "norms and feed-forward parts again": {"gradient_checkpointing": "mlp", "tokens_per_forward": 64},
     "bfloat16": {"dtype": "bfloat16"},
     "bfloat16, an adapter": {"dtype": "bfloat16", "adapter": "lora"},
 }  # fmt: skip
@@ -82,7 +82,7 @@ def trained(name, *, start=None, stop_after=None, folder=None, world=LOCAL):
     trainer = Trainer(model, EXAMPLES, config, world=world)
     if config.compile:
         assert compile_layers(model)
-    set_recompute(model, "none" if config.recompute == "auto" else config.recompute)
+    set_recompute(model, "none" if config.gradient_checkpointing == "auto" else config.gradient_checkpointing)
     shard(model, dtype=config.dtype, world=world)
     if config.kind == "implicit":
         starts = {row: len(PROMPT) - index for index, one in enumerate(EXAMPLES) for row in one.rows}

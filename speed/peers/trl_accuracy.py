@@ -32,7 +32,8 @@ def main():
     with tempfile.TemporaryDirectory() as out:
         config = RewardConfig(
             output_dir=out, per_device_train_batch_size=task["pairs_a_step"], num_train_epochs=task["epochs"],
-            learning_rate=task["rate"], lr_scheduler_type="cosine", warmup_steps=task["warm_up"], seed=task["seed"],
+            learning_rate=task["rate"], lr_scheduler_type="cosine", warmup_steps=task["warmup_steps"],
+            seed=task["seed"],
             max_grad_norm=1.0, weight_decay=0.0, max_length=None, report_to="none", save_strategy="no",
             logging_strategy="no", use_cpu=True, disable_tqdm=True, bf16=task["dtype"] == "bfloat16",
             train_sampling_strategy="group_by_length", remove_unused_columns=False, gradient_checkpointing=False,

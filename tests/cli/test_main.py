@@ -44,10 +44,10 @@ def test_verb_help_has_an_example(verb):
     ("words", "do"),
     [
         (["train", "c.jsonl", "--lr", "1e-5"], "write --learning-rate VALUE"),
-        (["train", "c.jsonl", "--per-device-train-batch-size=4"], "write --prompts-per-step VALUE"),
+        (["train", "c.jsonl", "--per-device-train-batch-size=4"], "write --batch-size VALUE"),
         (["train", "c.jsonl", "--num_train_epochs", "3"], "write --epochs VALUE"),
         (["train", "c.jsonl", "--model_name_or_path", "m"], "write --model VALUE"),
-        (["train", "c.jsonl", "--warmup-ratio", "0.1"], "write --set warm_up=VALUE"),
+        (["train", "c.jsonl", "--lr-scheduler-type", "linear"], "write --set schedule=VALUE"),
         (["compare", "a", "b", "--output_dir", "c"], "write --out VALUE"),
     ],
 )

@@ -28,7 +28,8 @@ NOT_RUN = {
     "steelyard ablate ablation.toml --out ablated": MANY,
     "steelyard sweep sweep.toml --out swept": MANY,
     **{
-        f"steelyard supervise llm.jsonl --model {names} --calibrate held_out.jsonl --precision 0.9": UNCERTAIN
+        f"steelyard supervise llm.jsonl --model {names} --calibration-cases held_out.jsonl"
+        " --min-precision 0.9": UNCERTAIN
         for names in ("my-rm --out calibrated", "model --out supervised")
     },
     **{f"steelyard filter-study judged.jsonl --judge gpt-4 --out {name}": STUDY for name in ("pays", "studied")},

@@ -81,7 +81,10 @@ MISTAKES = {
     "report resolved --out out.html --language fr": ["report: language is 'fr'", "allowed: en, zh"],
     "debias sim/cases.jsonl --out out": ["sim/cases.jsonl: no case has a pair", "do: rank the cases first"],
     "debias resolved/cases.jsonl --out out --by colour": ["by is 'colour'", "allowed: author, length, markdown"],
-    "debias resolved/cases.jsonl --out out --set matched=0.05": ["there are no scores", "do: give --scores FILE"],
+    "debias resolved/cases.jsonl --out out --set length_tolerance=0.05": [
+        "there are no scores",
+        "do: give --scores FILE",
+    ],
     "merge sim/cases.jsonl --out out": ["there is one file to merge", "do: name two case files or more"],
     "inspect sim/cases.jsonl --id nope": ["no item with id 'nope'", "do: without --id the command lists the items"],
     "languages resolved --out out": [
@@ -92,7 +95,7 @@ MISTAKES = {
     "run demo --from nostage --dry-run": ["the recipe has no stage 'nostage'", "allowed: "],
     "list format": ["there is no package of plug-ins 'format'", "did you mean 'formats'?"],
     "supervise sim/llm.jsonl --out out": ["neither --model nor --scores", "do: "],
-    "supervise sim/llm.jsonl --model longer --out out --precision 0.9": ["go together", "do: set both, or neither"],
+    "supervise sim/llm.jsonl --model longer --out out --min-precision 0.9": ["go together", "do: set both, or neither"],
     "supervise sim/llm.jsonl --model longer --out out --only judge=gtp": [
         "judge=gtp admits no judgment",
         "allowed: judge",

@@ -53,8 +53,8 @@ def words(tmp_path):
     write_cases(tmp_path / "held.jsonl", cases(3, "q"))
     tiny.save_base(tmp_path / "base")
     words = ["train", tmp_path / "train.jsonl", "--model", tmp_path / "base", "--held-out", tmp_path / "held.jsonl"]
-    words += ["--epochs", "2", "--learning-rate", "3e-3", "--prompts-per-step", "4", "--set", "checkpoint_every=1"]
-    return [*map(str, words), "--set", "track=[]"]
+    words += ["--epochs", "2", "--learning-rate", "3e-3", "--batch-size", "4", "--set", "checkpoint_every=1"]
+    return [*map(str, words), "--set", "trackers=[]"]
 
 
 def by_torchrun(*words):
@@ -118,7 +118,7 @@ def test_two_processes_killed_and_started_again_end_where_one_does(words, tmp_pa
     assert again.returncode == 0, again.stderr
     assert len(re.findall("continuing after step [12] of 4", again.stderr)) == 1, again.stderr
     assert again.stdout.count("trained in 4 steps on 7 pairs") == 1
-    config = Config(epochs=2, learning_rate=3e-3, prompts_per_step=4, checkpoint_every=1, track=(), **settings)
+    config = Config(epochs=2, learning_rate=3e-3, batch_size=4, checkpoint_every=1, trackers=(), **settings)
     alone_run = train(Path(words[1]), one, config, model=words[3], held_out=Path(words[5]))
     assert {path.name for path in one.iterdir()} == {path.name for path in two.iterdir()}
     for ours, theirs in zip(curve(one), curve(two), strict=True):

@@ -40,12 +40,12 @@ def test_the_nearest_choice_is_offered(given, first):
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [
-        ("lr", "learning_rate"), ("batch_size", "prompts_per_step"), ("train_batch_size", "prompts_per_step"),
-        ("warmup", "warm_up"), ("warmup_ratio", "warm_up"), ("lr_scheduler_type", "schedule"),
+        ("lr", "learning_rate"), ("prompts_per_step", "batch_size"), ("train_batch_size", "batch_size"),
+        ("warmup", "warmup_ratio"), ("warm_up", "warmup_ratio"), ("lr_scheduler_type", "schedule"),
         ("num_train_epochs", "epochs"), ("max_epochs", "epochs"), ("cutoff_len", "max_length"),
-        ("max_grad_norm", "max_gradient_norm"), ("center_rewards_coefficient", "centring"), ("lora_r", "adapter_rank"),
-        ("gradient_checkpointing", "recompute"), ("report_to", "track"), ("eval_steps", "evaluate_every"),
-        ("optim", "optimiser"), ("learning-rate", "learning_rate"),
+        ("max_norm", "max_grad_norm"), ("center_rewards_coefficient", "centring"), ("lora_r", "adapter_rank"),
+        ("activation_checkpointing", "gradient_checkpointing"), ("report_to", "trackers"),
+        ("eval_steps", "evaluate_every"), ("optim", "optimiser"), ("learning-rate", "learning_rate"),
     ],
 )  # fmt: skip
 def test_another_librarys_name_of_a_setting_is_answered_with_ours(theirs, ours):

@@ -14,14 +14,14 @@ from steelyard.curation.calibration import (
     LabelledVerdicts,
     MarginSurvey,
     calibrate,
-    calibrate_tau,
-    candidate_taus,
+    calibrate_threshold,
+    candidate_thresholds,
     check_some_kept,
     is_kept,
     p_value,
-    rows_by_tau,
+    rows_by_threshold,
     survey_margins,
-    tau_table,
+    threshold_table,
 )
 from steelyard.curation.supervised import with_margins
 from steelyard.curation.supervision import SUPERVISED
@@ -35,7 +35,7 @@ def trial(*rows):
 
 
 def test_one_verdict_a_prompt_is_the_exact_binomial():
-    # 10 kept, 1 wrong, wanted 0.7: P(at most 1 wrong of 10 at 0.3) by hand. The two below tau do not count.
+    # 10 kept, 1 wrong, wanted 0.7: P(at most 1 wrong of 10 at 0.3) by hand. The two below threshold do not count.
     rows = [(index, 1.0, index > 0) for index in range(10)] + [(10, 0.4, False), (11, math.nan, False)]
     by_hand = sum(comb(10, wrong) * Fraction(3, 10) ** wrong * Fraction(7, 10) ** (10 - wrong) for wrong in (0, 1))
     assert p_value(trial(*rows), 0.5, 0.7) == pytest.approx(float(by_hand))
@@ -57,10 +57,10 @@ def test_several_verdicts_a_prompt_are_bet_on_as_one():
     st.floats(0, 2),
     st.floats(0.05, 0.95),
 )
-def test_p_values_lie_between_nothing_and_one(rows, tau, precision):
-    p = p_value(trial(*rows), tau, precision)
+def test_p_values_lie_between_nothing_and_one(rows, threshold, precision):
+    p = p_value(trial(*rows), threshold, precision)
     assert 0 <= p <= 1
-    if not is_kept(trial(*rows).margin, tau).any():
+    if not is_kept(trial(*rows).margin, threshold).any():
         assert p == pytest.approx(1.0)
 
 
@@ -71,14 +71,14 @@ def test_the_smallest_certified_tau_is_chosen_and_a_failure_ends_the_sequence():
     # Starts are 1, 3, 5 and 7. From 7 to 5 all are right. At 4: 90 of 400 wrong, the end. At 3: 90 of 500, p 0.14;
     # at 1: 90 of 700, p below 0.0001, and a start of its own.
     assert [point.is_certified for point in found.points] == [True, False, False, False, True, True, True]
-    assert found.tau == 1
+    assert found.threshold == 1
     assert [point.num_kept for point in found.points] == [700, 600, 500, 400, 300, 200, 100]
-    # Without the two easiest margins the smallest tau has 90 of 500 wrong too.
+    # Without the two easiest margins the smallest threshold has 90 of 500 wrong too.
     fewer = trial(*[row for row in rows if row[1] not in (1, 2)])
     assert [point.is_certified for point in calibrate(fewer, range(1, 8), precision=0.8, confidence=0.95).points] == [
         False, False, False, False, True, True, True,
     ]  # fmt: skip
-    assert calibrate(fewer, range(1, 5), precision=0.8, confidence=0.95).tau is None
+    assert calibrate(fewer, range(1, 5), precision=0.8, confidence=0.95).threshold is None
 
 
 def test_points_count_by_hand():
@@ -92,8 +92,8 @@ def test_points_count_by_hand():
 
 
 def test_candidates_keep_even_shares_of_what_agrees():
-    assert candidate_taus(np.array([-1.0, math.nan, *range(1, 101)]), 4) == (0.0, 26.0, 51.0, 76.0)
-    assert candidate_taus(np.array([-1.0, 0.0])) == (0.0,)
+    assert candidate_thresholds(np.array([-1.0, math.nan, *range(1, 101)]), 4) == (0.0, 26.0, 51.0, 76.0)
+    assert candidate_thresholds(np.array([-1.0, 0.0])) == (0.0,)
 
 
 MARGINS = np.array([-1.0, 0.5, 1.0, 2.0])
@@ -103,11 +103,11 @@ SIZE = {"easy": 4, "hard": 9}
 HARD = 0.2
 
 
-def precisions(taus):
-    """The true precision at each tau, by enumeration: a prompt is drawn, and then one of its verdicts."""
+def precisions(thresholds):
+    """The true precision at each threshold, by enumeration: a prompt is drawn, and then one of its verdicts."""
     found = []
-    for tau in taus:
-        kept = is_kept(MARGINS, tau)
+    for threshold in thresholds:
+        kept = is_kept(MARGINS, threshold)
         mass = {"easy": 1 - HARD, "hard": HARD}
         right = sum(mass[kind] * (SHARES[kind] * RIGHT[kind])[kept].sum() for kind in mass)
         found.append(right / sum(mass[kind] * SHARES[kind][kept].sum() for kind in mass))
@@ -126,17 +126,17 @@ def drawn(random, num_prompts, *, sizes=SIZE):
 
 @pytest.mark.parametrize("sizes", [SIZE, {"easy": 1, "hard": 1}], ids=["dependent", "one a prompt"])
 def test_a_precision_that_is_not_there_is_certified_as_rarely_as_promised(sizes):
-    taus = (0.0, 1.0, 2.0)
-    true = precisions(taus)
+    thresholds = (0.0, 1.0, 2.0)
+    true = precisions(thresholds)
     assert true == sorted(true)
-    # Wanted: a hair above the true precision at the middle tau, so that 0 and 1 are both wrong answers, 1 barely.
+    # Wanted: a hair above the true precision at the middle threshold, so that 0 and 1 are both wrong answers, 1 barely.
     wanted, risk, num_runs = true[1] + 1e-9, 0.1, 600
     random = np.random.default_rng(7)
     chosen = [
-        calibrate(drawn(random, 150, sizes=sizes), taus, precision=wanted, confidence=1 - risk).tau
+        calibrate(drawn(random, 150, sizes=sizes), thresholds, precision=wanted, confidence=1 - risk).threshold
         for _ in range(num_runs)
     ]
-    num_wrong = sum(tau is not None and tau < 2.0 for tau in chosen)
+    num_wrong = sum(threshold is not None and threshold < 2.0 for threshold in chosen)
     assert num_wrong <= num_runs * risk + 3 * math.sqrt(num_runs * risk * (1 - risk))
 
 
@@ -151,9 +151,11 @@ def test_a_binomial_over_dependent_verdicts_would_break_the_promise():
 
 def test_a_precision_that_is_there_is_found():
     random = np.random.default_rng(9)
-    chosen = [calibrate(drawn(random, 300), (0.0, 1.0, 2.0), precision=0.75, confidence=0.9).tau for _ in range(50)]
+    chosen = [
+        calibrate(drawn(random, 300), (0.0, 1.0, 2.0), precision=0.75, confidence=0.9).threshold for _ in range(50)
+    ]
     assert precisions((0.0,))[0] > 0.8
-    assert np.mean([tau == 0.0 for tau in chosen]) > 0.5
+    assert np.mean([threshold == 0.0 for threshold in chosen]) > 0.5
 
 
 TARGET = {"precision": 0.9, "confidence": 0.95, "seed": 0}
@@ -186,32 +188,32 @@ def some(margin, right):
     return MarginSurvey(np.array(margin, float), labelled, len(margin) * 2, 0)
 
 
-def test_rows_by_tau_count_by_hand():
+def test_rows_by_threshold_count_by_hand():
     found = some([2.0, 1.0, -1.0, np.nan, 3.0], [True, False, True])
-    rows = rows_by_tau(found, found.labelled, (2.0, 0.0), seed=0)
-    assert [(row.tau, row.num_kept, row.coverage) for row in rows] == [(0.0, 3, 0.6), (2.0, 2, 0.4)]
+    rows = rows_by_threshold(found, found.labelled, (2.0, 0.0), seed=0)
+    assert [(row.threshold, row.num_kept, row.coverage) for row in rows] == [(0.0, 3, 0.6), (2.0, 2, 0.4)]
     assert [(row.precision.value, row.precision.n) for row in rows] == [(0.5, 2), (1.0, 1)]
-    lines = tau_table(rows).splitlines()
+    lines = threshold_table(rows).splitlines()
     assert "60.0%" in lines[1]
     assert lines[2].split()[:4] == ["2", "2", "40.0%", "1.000"]
     turned = found.labelled._replace(margin=-found.labelled.margin)
-    assert tau_table(rows_by_tau(found, turned, (5.0,), seed=0)).endswith("-")
+    assert threshold_table(rows_by_threshold(found, turned, (5.0,), seed=0)).endswith("-")
 
 
 def test_a_calibration_without_a_key_is_refused():
     cases = some([1.0], [True])
     empty = some([], [])
     with pytest.raises(EvidenceError, match="no pair is judged strictly both by people and"):
-        calibrate_tau(cases, empty, **TARGET, where="h.jsonl")
+        calibrate_threshold(cases, empty, **TARGET, where="h.jsonl")
     with pytest.raises(EvidenceError, match=r"certify no precision at all|at most"):
-        calibrate_tau(cases, some([1.0] * 3, [True] * 3), **TARGET, where="h.jsonl")
+        calibrate_threshold(cases, some([1.0] * 3, [True] * 3), **TARGET, where="h.jsonl")
     enough = some([1.0] * 100, [True] * 100)
-    assert calibrate_tau(cases, enough, **TARGET, where="h.jsonl").tau == 0.0
+    assert calibrate_threshold(cases, enough, **TARGET, where="h.jsonl").threshold == 0.0
 
 
 def test_a_tau_that_keeps_nothing_shows_what_others_keep():
-    with pytest.raises(EvidenceError, match="tau 4 drops everything") as error:
-        check_some_kept(some([1.0, 2.0, 3.0], []), 4.0, where="c.jsonl", do="take a smaller tau")
+    with pytest.raises(EvidenceError, match="threshold 4 drops everything") as error:
+        check_some_kept(some([1.0, 2.0, 3.0], []), 4.0, where="c.jsonl", do="take a smaller threshold")
     assert "100.0%" in str(error.value)
     with pytest.raises(EvidenceError, match="agrees with none of 2"):
         check_some_kept(some([-1.0, np.nan], []), 0.0, where="c.jsonl", do="")

@@ -48,10 +48,10 @@ def test_unanimous_is_of_a_pair_not_of_a_case():
 
 def test_at_most_so_many_verdicts_a_prompt_and_the_same_again():
     cases = [judged(str(number), llm=("a>b", "b>c", "a>c"), human=("a>b",)) for number in range(4)]
-    found = study(cases, most_pairs=2)
+    found = study(cases, max_pairs=2)
     assert found.judged.case.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert pairs(study(cases, most_pairs=2).judged) == pairs(found.judged)
-    assert any(pairs(study(cases, most_pairs=2, seed=seed).judged) != pairs(found.judged) for seed in range(1, 6))
+    assert pairs(study(cases, max_pairs=2).judged) == pairs(found.judged)
+    assert any(pairs(study(cases, max_pairs=2, seed=seed).judged) != pairs(found.judged) for seed in range(1, 6))
 
 
 def test_a_judge_that_is_not_there_and_people_that_say_nothing():

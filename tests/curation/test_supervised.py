@@ -37,14 +37,14 @@ def test_agree_on_whole_cases_with_its_manifest():
     )
     human = case("q", "ab", ["a>b"], ranking=(("b",), ("a",)))
     batch = with_margins((first, human), (scores_of(first, 3.0, 1.0, 0.5), scores_of(human, 0.0, 1.0)), SUPERVISED)
-    found = supervise_cases(batch, SupervisionRule(tau=1.0))
+    found = supervise_cases(batch, SupervisionRule(min_margin=1.0))
     assert shown(found.cases[0]) == ["a>b"]
     assert found.cases[0].ranking == (("a",), ("b",))
     assert found.cases[0].pairs == (Pair(better="a", worse="b"),)
     assert found.cases[1] == human  # nothing of it is supervised
     rows = found.dropped
     assert [(row.left, row.right, row.rule, row.margin) for row in rows] == [
-        ("b", "c", "below tau", 0.5),
+        ("b", "c", "below min_margin", 0.5),
         ("c", "a", "disagrees", -2.5),
         ("b", "c", "tie", None),
         ("a", "c", "unreadable", None),
@@ -134,7 +134,7 @@ def test_verdicts_are_held_against_the_majority_of_people():
 RULES = st.builds(
     SupervisionRule,
     policy=st.sampled_from(["agree", "cycles", "weight"]),
-    tau=st.sampled_from([0.0, 1.0]),
+    min_margin=st.sampled_from([0.0, 1.0]),
     only=st.sampled_from([Only(kind=("llm",)), Only(), Only(judge=("ann",))]),
 )
 

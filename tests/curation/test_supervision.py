@@ -42,12 +42,14 @@ def test_a_margin_is_the_preferred_score_minus_the_other():
 def test_agree_keeps_what_the_model_says_too_and_names_the_rest():
     verdicts = verdicts_of("a>b a<b a>c b=c b?c c>d a>e")
     margin = margins(verdicts, (1.0, 0.8, 0.0, None, 1.0))
-    assert names(agree(verdicts, margin, tau=0.5)) == [
-        "below tau", "disagrees", "kept", "tie", "unreadable", "unscored", "disagrees",
+    assert names(agree(verdicts, margin, min_margin=0.5)) == [
+        "below min_margin", "disagrees", "kept", "tie", "unreadable", "unscored", "disagrees",
     ]  # fmt: skip
-    assert names(agree(verdicts, margin, tau=0.0))[:3] == ["kept", "disagrees", "kept"]
-    assert names(agree(verdicts, margin, tau=1.0))[2] == "kept"  # at least tau, so tau itself stays
-    assert names(agree(verdicts, margin, tau=0.5, keep_ties=True))[3:5] == ["kept", "unreadable"]
+    assert names(agree(verdicts, margin, min_margin=0.0))[:3] == ["kept", "disagrees", "kept"]
+    assert (
+        names(agree(verdicts, margin, min_margin=1.0))[2] == "kept"
+    )  # at least min_margin, so min_margin itself stays
+    assert names(agree(verdicts, margin, min_margin=0.5, keep_ties=True))[3:5] == ["kept", "unreadable"]
 
 
 def test_the_least_supported_pair_of_a_cycle_goes_with_its_repeats():
@@ -132,12 +134,12 @@ def merged_graph(verdicts, kept):
 
 @settings(max_examples=60, deadline=None)
 @given(graphs(), st.sampled_from([0.0, 1.0, 2.5]))
-def test_what_agree_keeps_is_acyclic_and_exactly_what_it_should_be(given_graphs, tau):
+def test_what_agree_keeps_is_acyclic_and_exactly_what_it_should_be(given_graphs, min_margin):
     verdicts, margin, _ = given_graphs
-    rule = agree(verdicts, margin, tau=tau)
+    rule = agree(verdicts, margin, min_margin=min_margin)
     assert networkx.is_directed_acyclic_graph(merged_graph(verdicts, rule == 0))
     for verdict, own, code in zip(verdicts.verdict.tolist(), margin.tolist(), rule.tolist(), strict=True):
-        assert (code == 0) == (verdict in (LEFT, RIGHT) and own > 0 and own >= tau)
+        assert (code == 0) == (verdict in (LEFT, RIGHT) and own > 0 and own >= min_margin)
 
 
 @settings(max_examples=60, deadline=None)

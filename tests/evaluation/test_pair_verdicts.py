@@ -145,7 +145,7 @@ def test_ratings_are_compared_by_the_same_sum(bench, tmp_path):
         {"text": "[[5]]"},
     ]
     chat = record(tmp_path / "r.jsonl", *lines)
-    summary = evaluate([bench], tmp_path / "out", config(chat, compare="ratings"), model="llm_judge").summary
+    summary = evaluate([bench], tmp_path / "out", config(chat, task="ratings"), model="llm_judge").summary
     # b and c have equal ratings: that pair is a tie.
     assert (summary.outcomes.win, summary.outcomes.tie) == (4, 1)
     assert summary.accuracy.value == pytest.approx(5 / 6)
@@ -156,7 +156,7 @@ def test_the_best_of_more_than_four_cannot_be_asked_for(tmp_path):
     write_cases(tmp_path / "b.jsonl", [case("p", "abcde", ranking=(("a",), tuple("bcde")))])
     chat = record(tmp_path / "r.jsonl", {"text": "[[A]]"})
     with pytest.raises(EvidenceError, match="more than 4 responses"):
-        evaluate([tmp_path / "b.jsonl"], tmp_path / "out", config(chat, compare="best"), model="llm_judge")
+        evaluate([tmp_path / "b.jsonl"], tmp_path / "out", config(chat, task="best"), model="llm_judge")
 
 
 def rm_bench_case(id):
@@ -191,5 +191,5 @@ def test_a_bench_of_numbers_refuses_verdicts_before_anything_is_asked(tmp_path):
         with pytest.raises(EvidenceError, match="needs a score for each response"):
             evaluate([tmp_path / "b.jsonl"], tmp_path / "out", own, model="llm_judge")
         assert server.questions == []
-        best = msgspec.structs.replace(config(at(server), compare="best"), bench_kind="rewardbench2")
+        best = msgspec.structs.replace(config(at(server), task="best"), bench_kind="rewardbench2")
         evaluate([tmp_path / "b.jsonl"], tmp_path / "best", best, model="llm_judge")

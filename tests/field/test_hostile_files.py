@@ -35,7 +35,7 @@ ON_CASES = {
     "debias": "debias {} --out out",
     "score": "score {} --model longer --out out",
     "evaluate": "evaluate --bench {} --model longer --baselines none --set num_resamples=10 --out out",
-    "supervise": "supervise {} --model longer --tau 0.5 --out out",
+    "supervise": "supervise {} --model longer --min-margin 0.5 --out out",
     "filter-study": "filter-study {} --judge gpt-4 --set folds=2 --set repetitions=1 --out out",
     "judge": "judge {} --chat recorded --set chat.path=replies.jsonl --out out",
     "inspect": "inspect {}",
@@ -47,7 +47,7 @@ ON_SCORES = {
 }
 ON_RECORDINGS = {
     "judge": "judge good.jsonl --chat recorded --set chat.path={} --out out",
-    "ratings": "judge good.jsonl --chat recorded --set chat.path={} --set compare=ratings --out out",
+    "ratings": "judge good.jsonl --chat recorded --set chat.path={} --task ratings --out out",
 }
 ON_RUNS = {
     "report": "report {} --out out.html",

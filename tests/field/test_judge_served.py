@@ -131,7 +131,7 @@ JUDGINGS = [
 def test_a_small_judge_on_real_items(chat, bench, tmp_path, judging):
     # A model of 135 million parameters hardly judges: what is tested is that everything it does is counted.
     started = time.monotonic()
-    model = {"chat": chat, "judge": judging, "most_cut_off": 1.0}
+    model = {"chat": chat, "judge": judging, "max_truncated": 1.0}
     config = Evaluation(model=model, baselines=("longer", "random"), num_resamples=200)
     summary = evaluate([bench], tmp_path / "out", config, model="llm_judge").summary
     seconds = time.monotonic() - started

@@ -40,7 +40,7 @@ VERBS = {
     "merge": "merge sim/cases.jsonl sim/llm.jsonl --out {}",
     "debias": "debias sim/gold.jsonl --out {}",
     "score": "score small.jsonl --model rm --out {}",
-    "supervise": "supervise few/cases.jsonl --model rm --tau 0.0 --out {}",
+    "supervise": "supervise few/cases.jsonl --model rm --min-margin 0.0 --out {}",
     "evaluate": "evaluate --bench new.jsonl --model rm --out {} --set num_resamples=200",
     "judge": "judge parallel.jsonl --chat openai_compatible --out {} --set chat.base_url=URL --set chat.model=served",
     "judged bench": "evaluate --bench parallel.jsonl --model llm_judge --out {} --set model.chat.kind=openai_compatible"
@@ -74,7 +74,7 @@ STUDY = """
 benches = ["test.jsonl"]
 seeds = [0, 1, 2]
 num_threads = 1
-train = {epochs = 1, learning_rate = 3e-3, prompts_per_step = 4, checkpoint_every = 2}
+train = {epochs = 1, learning_rate = 3e-3, batch_size = 4, checkpoint_every = 2}
 """
 ABLATION = 'model = "base"\ntraining = {right = "right.jsonl", wrong = "wrong.jsonl"}\n' + STUDY
 SWEEP = 'training = "right.jsonl"\nshares = [0.5, 1.0]\n' + STUDY + '[[models]]\nname = "a"\nmodel = "base"\n'

@@ -68,8 +68,8 @@ def ngram(folder, **settings):
     return Config(model={"train": str(folder / "people" / "cases.jsonl")}, **settings)
 
 
-def precision(run, tau=0.0):
-    return next(row.precision for row in run.summary.by_tau if row.tau == tau)
+def precision(run, min_margin=0.0):
+    return next(row.precision for row in run.summary.by_threshold if row.threshold == min_margin)
 
 
 def test_agreeing_models_raise_the_precision_of_gpt_and_a_random_one_does_not(files, tmp_path):
@@ -92,17 +92,17 @@ def test_a_calibrated_tau_keeps_its_promise_on_prompts_it_has_not_seen(files, tm
     split(files / "all.jsonl", tmp_path / "parts", Splitting(parts=parts))
     people = Resolving(only=Only(kind=("human",)), aggregate="majority")
     resolve(tmp_path / "parts" / "train.jsonl", tmp_path / "people", people)
-    config = ngram(tmp_path, precision=0.65, confidence=0.9)
+    config = ngram(tmp_path, min_precision=0.65, confidence=0.9)
     run = supervise(
         tmp_path / "parts" / "llm.jsonl",
         tmp_path / "out",
         config,
-        **Files("ngram", calibrate=tmp_path / "parts" / "held_out.jsonl")._asdict(),
+        **Files("ngram", calibration_cases=tmp_path / "parts" / "held_out.jsonl")._asdict(),
     )
     unseen = supervise(
         tmp_path / "parts" / "llm.jsonl", tmp_path / "check", ngram(tmp_path), **Files("ngram")._asdict()
     )
-    assert run.summary.tau == 0.0
+    assert run.summary.min_margin == 0.0
     assert precision(unseen).value >= 0.65
 
 

@@ -85,7 +85,7 @@ def test_a_run_of_cut_replies_ends_early():
         with pytest.raises(ModelError, match="20 of 20 replies were cut off"):
             ask_panel(jury_at(server), planned(), ledger)
         # The replies are kept: with more of them allowed, the run goes on.
-        found = ask_panel(jury_at(server), planned(), ledger, most_cut_off=1.0)["m"]
+        found = ask_panel(jury_at(server), planned(), ledger, max_truncated=1.0)["m"]
         assert found.num_kept >= 20
         assert found.num_failed == 0
 

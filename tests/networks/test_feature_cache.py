@@ -29,7 +29,7 @@ PROMPTS = [example.rows for example in EXAMPLES]
 
 def frozen(**settings):
     network = training_examples.network()
-    config = Config(trainable="head", epochs=4, prompts_per_step=2, learning_rate=1e-2, **settings)
+    config = Config(trainable="head", epochs=4, batch_size=2, learning_rate=1e-2, **settings)
     list(choose_trainable(network, 0))
     return network, config
 
@@ -63,7 +63,7 @@ def test_the_head_learns_the_same_and_the_decoder_runs_once(kernel):
 
 def last_layer_trained(**settings):
     network = training_examples.network()
-    config = Config(trainable="last:1", epochs=3, prompts_per_step=2, learning_rate=1e-2, **settings)
+    config = Config(trainable="last:1", epochs=3, batch_size=2, learning_rate=1e-2, **settings)
     list(choose_trainable(network, 1))
     return network, config
 
@@ -74,12 +74,12 @@ def layer_runs(network, place):
     return runs
 
 
-@pytest.mark.parametrize("settings", [{}, {"tokens_per_forward": 24}, {"recompute": "layers"}])
+@pytest.mark.parametrize("settings", [{}, {"tokens_per_forward": 24}, {"gradient_checkpointing": "layers"}])
 def test_the_last_layer_learns_the_same_and_the_frozen_one_runs_once(settings):
     found = {}
     for is_kept in (True, False):
         network, config = last_layer_trained(**settings)
-        if config.recompute == "layers":
+        if config.gradient_checkpointing == "layers":
             set_recompute(network, "layers")
         runs, trainer = layer_runs(network, 0), Trainer(network, EXAMPLES, config)
         with trainer.cached_features() as kept:
@@ -146,12 +146,12 @@ def test_nothing_is_kept_that_changes():
     network.classifier.config.attention_dropout = 0.1
     assert num_constant_layers(scorer_of(network, config)) == 0
     adapted = training_examples.network()
-    settings = Config(adapter="lora", adapter_rank=4, prompts_per_step=2)
+    settings = Config(adapter="lora", adapter_rank=4, batch_size=2)
     put_adapter(adapted, adapter_of(settings), seed=0)
     with Trainer(adapted, EXAMPLES, settings).cached_features() as is_cached:
         assert not is_cached
     with Trainer(
-        frozen()[0], EXAMPLES, Config(trainable="head", epochs=1, prompts_per_step=2)
+        frozen()[0], EXAMPLES, Config(trainable="head", epochs=1, batch_size=2)
     ).cached_features() as is_cached:
         assert not is_cached
 
@@ -181,7 +181,7 @@ def test_a_whole_run_is_the_same_kept_or_not_and_resumed(tmp_path, monkeypatch):
     write_cases(tmp_path / "train.jsonl", made[:6])
     write_cases(tmp_path / "held.jsonl", made[6:])
     base = tiny.save_base(tmp_path / "base")
-    config = Config(trainable="head", epochs=3, prompts_per_step=3, learning_rate=1e-2, checkpoint_every=1)
+    config = Config(trainable="head", epochs=3, batch_size=3, learning_rate=1e-2, checkpoint_every=1)
 
     def run(name):
         train(tmp_path / "train.jsonl", tmp_path / name, config, model=base, held_out=tmp_path / "held.jsonl")

@@ -105,7 +105,7 @@ def ablated(tmp_path_factory):
     tiny.save_base(folder / "base")
     asked = Ablation(
         benches=("test.jsonl",), model="base", training={"right": "right.jsonl", "wrong": "wrong.jsonl"},
-        train={"epochs": 2, "learning_rate": 3e-3, "prompts_per_step": 4}, num_threads=1,
+        train={"epochs": 2, "learning_rate": 3e-3, "batch_size": 4}, num_threads=1,
     )  # fmt: skip
     path = folder / "ablation.toml"
     path.write_text("", encoding="utf-8")

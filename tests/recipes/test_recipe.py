@@ -136,9 +136,9 @@ def test_cheems_recipe_has_the_settings_of_table_9(stage, epochs):
     assert isinstance(config, Training)
     check_settings(config)
     assert (config.max_length, config.regulariser, config.epochs) == (2048, 0.1, epochs)
-    assert (config.warm_up, config.schedule, config.learning_rate) == (0.1, "cosine", 5e-6)
+    assert (config.warmup_ratio, config.schedule, config.learning_rate) == (0.1, "cosine", 5e-6)
     # Micro-batch 2, accumulation 4 and a global batch of 256 say that there are 32 devices: a step is 256 responses.
-    assert (config.batching, config.slots) == ("greedy", 2 * 4 * 32)
+    assert (config.batching, config.responses_per_step) == ("greedy", 2 * 4 * 32)
 
 
 @pytest.mark.field

@@ -93,7 +93,7 @@ def swept(tmp_path_factory):
         models=(
             Backbone(name="a", model="base", start="pretrained"), Backbone(name="b", model="other", start="instruct")
         ),
-        train={"epochs": 1, "learning_rate": 3e-3, "prompts_per_step": 2},
+        train={"epochs": 1, "learning_rate": 3e-3, "batch_size": 2},
     )  # fmt: skip
     path = folder / "sweep.toml"
     path.write_text("", encoding="utf-8")

@@ -230,12 +230,12 @@ def test_settings_are_those_of_the_format_that_is_written(tmp_path):
 def test_a_part_is_the_evidence_of_one_kind_and_leaves_no_trace_of_the_other(tmp_path):
     row = {"idx": 1, "instruction": "q", "input": "", "response1": "a", "response2": "b", "annotator1": 1}
     source = file(tmp_path / "s.jsonl", row | {"gpt_result": "2", "gpt_reason": "a secret"})
-    people = convert(source, tmp_path / "p.jsonl", Config(part="human"))
+    people = convert(source, tmp_path / "p.jsonl", Config(evidence="human"))
     (one,) = read_cases(tmp_path / "p.jsonl")
     assert [(said.judge, said.kind) for said in one.judgments] == [("annotator1", "human")]
     assert people.noted == {"judgments of other kinds, left out": 1}
     assert "secret" not in (tmp_path / "p.jsonl").read_text(encoding="utf-8")
-    convert(source, tmp_path / "m.jsonl", Config(part="llm"))
+    convert(source, tmp_path / "m.jsonl", Config(evidence="llm"))
     (two,) = read_cases(tmp_path / "m.jsonl")
     assert [said.kind for said in two.judgments] == ["llm"]
     assert (one.prompt, one.responses) == (two.prompt, two.responses)
@@ -248,13 +248,13 @@ def test_a_part_drops_the_raw_answers_that_a_row_would_be_written_from(tmp_path)
     fields = {"prompt": "q", "response1": "a", "response2": "b"}
     people = {"why": [{"value": "a text", "user_id": "u"}]}
     source = file(tmp_path / "s.jsonl", {"id": "1", "fields": fields, "suggestions": said, "responses": people})
-    convert(source, tmp_path / "p.jsonl", Config(part="human"))
+    convert(source, tmp_path / "p.jsonl", Config(evidence="human"))
     assert "secret" not in (tmp_path / "p.jsonl").read_text(encoding="utf-8")
 
 
 def test_a_part_of_pure_rankings_has_none(tmp_path):
     source = file(tmp_path / "s.jsonl", ROW)
-    done = convert(source, tmp_path / "p.jsonl", Config(part="human"))
+    done = convert(source, tmp_path / "p.jsonl", Config(evidence="human"))
     assert done.noted == {
         "rankings on other or unsaid evidence, left out": 1,
         "cases without evidence of the kind": 1,

@@ -139,7 +139,7 @@ def test_tokens_of_a_named_tokenizer(tmp_path):
     ("config", "error", "message"),
     [
         (Config(by="author"), EvidenceError, "no pair has two different known authors"),
-        (Config(matched=1.0), ConfigError, "matched is 1.0"),
+        (Config(length_tolerance=1.0), ConfigError, "length_tolerance is 1.0"),
         (Config(by="author", tokenizer="x"), ConfigError, "--tokenizer with --by author"),
     ],
 )
@@ -170,26 +170,32 @@ def test_a_choice_that_brings_back_what_was_left_out_says_so(tmp_path):
     assert UNLISTED not in debias(file, tmp_path / "listed").counts.noted
 
 
-@pytest.mark.parametrize("config", [Config(matched=-0.1), Config(matched=1.0), Config(by="author", tokenizer="t")])
+@pytest.mark.parametrize(
+    "config", [Config(length_tolerance=-0.1), Config(length_tolerance=1.0), Config(by="author", tokenizer="t")]
+)
 def test_what_makes_no_sense_is_refused(config):
     with pytest.raises(ConfigError):
         check_settings(config, with_scores=True)
 
 
 def test_what_can_do_nothing_is_refused():
-    with pytest.raises(ConfigError, match=r"matched is 0\.1, and there are no scores\n  do: give --scores FILE"):
-        check_settings(Config(matched=0.1), with_scores=False)
-    check_settings(Config(matched=0.1), with_scores=True)
+    with pytest.raises(
+        ConfigError, match=r"length_tolerance is 0\.1, and there are no scores\n  do: give --scores FILE"
+    ):
+        check_settings(Config(length_tolerance=0.1), with_scores=False)
+    check_settings(Config(length_tolerance=0.1), with_scores=True)
 
 
-@pytest.mark.parametrize("config", [Config(), Config(matched=0.0), Config(by="markdown", tokenizer="t", within="both")])
+@pytest.mark.parametrize(
+    "config", [Config(), Config(length_tolerance=0.0), Config(by="markdown", tokenizer="t", within="both")]
+)
 def test_what_fits_is_taken(config):
     check_settings(config, with_scores=True)
 
 
 def test_pairs_are_matched_within_a_tenth_unless_asked_otherwise():
     check_settings(Config(), with_scores=False)
-    assert (Config().closeness, Config(matched=0.0).closeness) == (0.1, 0.0)
+    assert (Config().tolerance, Config(length_tolerance=0.0).tolerance) == (0.1, 0.0)
 
 
 SURVEY = PairSurvey(

@@ -29,8 +29,10 @@ def test_the_study_says_what_each_filter_keeps_and_what_is_learnt(tmp_path):
     assert math.isclose(rows["all"].precision.value, sum(line["is_right"] for line in lines) / 80)
     (trial,) = summary.downstream
     assert trial.human_prompts == 12  # 30 % of the 40 prompts that are not tested on
-    assert msgspec.json.decode((tmp_path / "out" / "filters.json").read_bytes(), type=FilterStudySummary) == summary
-    assert (tmp_path / "out" / "filters.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert (
+        msgspec.json.decode((tmp_path / "out" / "filter_study.json").read_bytes(), type=FilterStudySummary) == summary
+    )
+    assert (tmp_path / "out" / "filter_study.svg").read_text(encoding="utf-8").startswith("<svg")
     assert (run.counts.num_in, run.counts.num_used) == (80, 80)
     assert filter_study(tmp_path / "cases.jsonl", tmp_path / "out", Config(**FAST)) == run
 
@@ -78,7 +80,7 @@ def test_what_cannot_be_done_is_named():
         ({"human_shares": (0.0,)}, "human_shares"),
         ({"folds": 1}, "folds"),
         ({"repetitions": 0}, "repetitions"),
-        ({"most_pairs": 0}, "most_pairs"),
+        ({"max_pairs": 0}, "max_pairs"),
     ):
         with pytest.raises(ConfigError, match=said):
             check_settings(Config(**{"judge": "gpt"} | settings))

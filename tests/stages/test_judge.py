@@ -90,7 +90,7 @@ def test_replies_can_be_written_each_with_its_order(cases, tmp_path):
 
 def test_triples_as_in_the_paper(cases, tmp_path):
     with chatting("[[B > A > C]]") as server:
-        run = judge(cases, tmp_path / "out", at(server, compare="triples", judge={"orders": "one"}))
+        run = judge(cases, tmp_path / "out", at(server, task="triples", judge={"orders": "one"}))
     # Three responses: one triple in three rotations, three verdicts each.
     assert len(server.questions) == len({json.dumps(one["messages"]) for one in server.questions}) <= 12
     for found in read_cases(tmp_path / "out" / "cases.jsonl"):
@@ -112,7 +112,7 @@ def test_ratings(cases, tmp_path):
         return "no idea" if "answer b" in question["messages"][-1]["content"] else "[[9]]"
 
     with chatting(answer) as server:
-        run = judge(cases, tmp_path / "out", at(server, compare="ratings"))
+        run = judge(cases, tmp_path / "out", at(server, task="ratings"))
     for found in read_cases(tmp_path / "out" / "cases.jsonl"):
         assert [(one.response, one.value, one.rater) for one in found.ratings] == [("a", 9.0, "m"), ("c", 9.0, "m")]
         assert found.judgments == CASES[0].judgments
@@ -123,13 +123,13 @@ def test_ratings(cases, tmp_path):
 def test_cases_that_a_design_cannot_show_stay_and_are_counted(tmp_path):
     write_cases(tmp_path / "c.jsonl", [case("few", "ab"), case("right", "abc")])
     with chatting("[[A > B > C]]") as server:
-        run = judge(tmp_path / "c.jsonl", tmp_path / "out", at(server, compare="triples"))
+        run = judge(tmp_path / "c.jsonl", tmp_path / "out", at(server, task="triples"))
     assert (run.counts.num_in, run.counts.num_used) == (2, 1)
     assert run.counts.dropped == {"fewer than 3 responses": 1}
     assert [len(one.judgments) for one in read_cases(tmp_path / "out" / "cases.jsonl")] == [0, 9]
     write_cases(tmp_path / "few.jsonl", [case("few", "ab")])
     with chatting() as server, pytest.raises(EvidenceError, match="none of 1 cases"):
-        judge(tmp_path / "few.jsonl", tmp_path / "none", at(server, compare="triples"))
+        judge(tmp_path / "few.jsonl", tmp_path / "none", at(server, task="triples"))
 
 
 def test_a_call_that_got_no_reply_leaves_the_place_free_for_the_corrected_one(cases, tmp_path):
@@ -179,7 +179,7 @@ def test_failures_can_be_left_as_no_verdict(cases, tmp_path):
 def test_another_question_is_another_run(cases, tmp_path):
     with chatting() as server:
         judge(cases, tmp_path / "out", at(server))
-        for other in (at(server, seed=1), at(server, judge={"style": "gemma"}), at(server, compare="best")):
+        for other in (at(server, seed=1), at(server, judge={"style": "gemma"}), at(server, task="best")):
             with pytest.raises(OutputError):
                 judge(cases, tmp_path / "out", other)
         judge(cases, tmp_path / "out", at(server, judge={"style": "gemma"}), force=True)
@@ -239,7 +239,7 @@ def test_cut_replies_end_the_run(tmp_path):
     with chatting(lambda _: completion("Well, ", "length")) as server:
         with pytest.raises(ModelError, match="cut off before their verdict"):
             judge(tmp_path / "many.jsonl", tmp_path / "out", at(server))
-        run = judge(tmp_path / "many.jsonl", tmp_path / "all", at(server, most_cut_off=1.0))
+        run = judge(tmp_path / "many.jsonl", tmp_path / "all", at(server, max_truncated=1.0))
     assert msgspec.to_builtins(run.summary.judges)["m"]["outcomes"] == {"cut off": 30}
 
 
@@ -252,7 +252,7 @@ def test_members_of_a_panel_come_from_tables():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"compare": "fours"}, {"write": "all"}, {"members": [{"chats": {}}]}, {"style": "x"}]
+    "settings", [{"task": "fours"}, {"write": "all"}, {"members": [{"chats": {}}]}, {"style": "x"}]
 )
 def test_what_is_misspelt_is_refused(settings):
     with pytest.raises(ConfigError):

@@ -96,8 +96,8 @@ def test_english_may_be_named_and_must_be_there(tmp_path):
     with pytest.raises(EvidenceError, match="none of the languages is English\n  allowed: he, xy"):
         languages(run, tmp_path / "out")
     with pytest.raises(EvidenceError, match="no item is in 'xz'\n  allowed: did you mean 'xy'"):
-        languages(run, tmp_path / "out", Config(english="xz"))
-    found = languages(run, tmp_path / "out", Config(english="xy", num_resamples=5))
+        languages(run, tmp_path / "out", Config(baseline_language="xz"))
+    found = languages(run, tmp_path / "out", Config(baseline_language="xy", num_resamples=5))
     assert found.summary.languages["he"].drop.absolute.value == pytest.approx(0.6)
 
 

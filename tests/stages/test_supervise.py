@@ -42,7 +42,7 @@ def cases(tmp_path):
 
 
 def test_agree_writes_what_is_kept_and_why_the_rest_is_not(cases, tmp_path):
-    run = supervise(cases, tmp_path / "out", Config(tau=2.0), **LONGER._asdict())
+    run = supervise(cases, tmp_path / "out", Config(min_margin=2.0), **LONGER._asdict())
     kept = list(read_cases(tmp_path / "out" / "cases.jsonl"))
     assert [len(one.judgments) for one in kept] == [4, 1, 1]  # two people's stay beside a>b, a>b
     assert [one.ranking for one in kept] == [(("a",), ("b",)), (("a",), ("b",)), None]
@@ -52,21 +52,21 @@ def test_agree_writes_what_is_kept_and_why_the_rest_is_not(cases, tmp_path):
         ("p", "a", "c", "tie", "tie", None),
         ("p", "a", "b", "none", "unreadable", None),
         ("שאלה", "c", "a", "left", "disagrees", -3.0),
-        ("שאלה", "b", "c", "left", "below tau", 1.0),
+        ("שאלה", "b", "c", "left", "below min_margin", 1.0),
     ]
     assert {row["judge"] for row in rows} == {"gpt"}
     assert [row["language"] for row in rows] == ["zh", "zh", "zh", "he", "he"]
     assert (run.counts.num_in, run.counts.num_used) == (8, 3)
-    assert run.counts.dropped == {"disagrees": 2, "tie": 1, "unreadable": 1, "below tau": 1}
+    assert run.counts.dropped == {"disagrees": 2, "tie": 1, "unreadable": 1, "below min_margin": 1}
     assert run.counts.noted == {"cases": 3, "cases without a supervised judgment": 1, "judgments not supervised": 3}
     assert run.summary.coverage == SupervisionCoverage(judgments=3 / 8, strict=3 / 6, prompts=1.0)
     # Margins that agree: 2, 2, 2 and 1; the candidates begin a twentieth above the smallest.
     # People judged a, b of p, on which the LLM is wrong both times.
-    by_tau = {row.tau: row for row in run.summary.by_tau}
-    assert {tau: row.num_kept for tau, row in by_tau.items()} == {0.0: 4, 2.0: 3}
-    assert (by_tau[2.0].precision.value, by_tau[2.0].precision.n) == (0.0, 2)
+    by_threshold = {row.threshold: row for row in run.summary.by_threshold}
+    assert {min_margin: row.num_kept for min_margin, row in by_threshold.items()} == {0.0: 4, 2.0: 3}
+    assert (by_threshold[2.0].precision.value, by_threshold[2.0].precision.n) == (0.0, 2)
     assert run.summary.supervisor.name == "longer"
-    assert supervise(cases, tmp_path / "out", Config(tau=2.0), **LONGER._asdict()) == run
+    assert supervise(cases, tmp_path / "out", Config(min_margin=2.0), **LONGER._asdict()) == run
 
 
 def test_cycles_and_weights(cases, tmp_path):
@@ -98,19 +98,19 @@ def test_external_scores_do_as_the_model_does(cases, tmp_path):
 def test_tau_is_calibrated_on_held_out_people(tmp_path):
     llm = write(tmp_path / "llm.jsonl", noisy(300, seed=1, name="l"))
     held_out = write(tmp_path / "held.jsonl", noisy(600, seed=2))
-    files = Files(model="longer", calibrate=held_out)
-    run = supervise(llm, tmp_path / "out", Config(precision=0.95), **files._asdict())
+    files = Files(model="longer", calibration_cases=held_out)
+    run = supervise(llm, tmp_path / "out", Config(min_precision=0.95), **files._asdict())
     # Margins that agree are 20, where all are right, or 2, where half are: 57 and 20 of 100, so 0.87 in all.
-    assert run.summary.tau == 20.0
+    assert run.summary.min_margin == 20.0
     certificate = run.summary.calibration
     assert (certificate.num_prompts, certificate.num_judgments) == (600, 600)
-    assert {point.tau for point in certificate.points if point.is_certified} == {20.0}
-    loose = supervise(llm, tmp_path / "loose", Config(precision=0.7), **files._asdict())
-    assert loose.summary.tau == 0.0
-    with pytest.raises(EvidenceError, match=r"no tau reaches a precision of 0\.999") as error:
-        supervise(llm, tmp_path / "none", Config(precision=0.999), **files._asdict())
+    assert {point.threshold for point in certificate.points if point.is_certified} == {20.0}
+    loose = supervise(llm, tmp_path / "loose", Config(min_precision=0.7), **files._asdict())
+    assert loose.summary.min_margin == 0.0
+    with pytest.raises(EvidenceError, match=r"no threshold reaches a precision of 0\.999") as error:
+        supervise(llm, tmp_path / "none", Config(min_precision=0.999), **files._asdict())
     # Some 340 are kept at 20, all right: 0.98 to that power is 0.001, 0.99 is 0.03; each of three starts has 0.017.
-    assert "these cases certify a precision of 0.98 at most, by tau 20" in str(error.value)
+    assert "these cases certify a precision of 0.98 at most, by threshold 20" in str(error.value)
     assert "coverage" in str(error.value)
 
 
@@ -120,26 +120,27 @@ def test_calibration_scores_go_with_scores(tmp_path):
     for name, path in (("a", llm), ("b", held_out)):
         score(path, tmp_path / name, model="longer")
     score(held_out, tmp_path / "c", model="random")
-    given = Files(scores=tmp_path / "a" / "scores.jsonl", calibrate=held_out)
-    config = Config(precision=0.8)
+    given = Files(scores=tmp_path / "a" / "scores.jsonl", calibration_cases=held_out)
+    config = Config(min_precision=0.8)
     run = supervise(
-        llm, tmp_path / "out", config, **given._replace(calibrate_scores=tmp_path / "b" / "scores.jsonl")._asdict()
+        llm, tmp_path / "out", config, **given._replace(calibration_scores=tmp_path / "b" / "scores.jsonl")._asdict()
     )
     assert (
-        run.summary == supervise(llm, tmp_path / "m", config, **Files("longer", calibrate=held_out)._asdict()).summary
+        run.summary
+        == supervise(llm, tmp_path / "m", config, **Files("longer", calibration_cases=held_out)._asdict()).summary
     )
     with pytest.raises(ModelError, match="scored under different protocols"):
         supervise(
-            llm, tmp_path / "x", config, **given._replace(calibrate_scores=tmp_path / "c" / "scores.jsonl")._asdict()
+            llm, tmp_path / "x", config, **given._replace(calibration_scores=tmp_path / "c" / "scores.jsonl")._asdict()
         )
 
 
 def test_a_tau_that_drops_everything_is_refused_with_what_others_keep(cases, tmp_path):
-    with pytest.raises(EvidenceError, match=r"tau 9 drops everything\n.*tau +kept +coverage") as error:
-        supervise(cases, tmp_path / "out", Config(tau=9.0), **LONGER._asdict())
-    assert "66.7%" in str(error.value)  # tau 0 keeps 4 of 6
+    with pytest.raises(EvidenceError, match=r"threshold 9 drops everything\n.*threshold +kept +coverage") as error:
+        supervise(cases, tmp_path / "out", Config(min_margin=9.0), **LONGER._asdict())
+    assert "66.7%" in str(error.value)  # min_margin 0 keeps 4 of 6
     assert not (tmp_path / "out" / "run.json").exists()
-    with pytest.raises(EvidenceError, match="agrees with none of 1 strict judgments, at any tau"):
+    with pytest.raises(EvidenceError, match="agrees with none of 1 strict judgments, at any threshold"):
         supervise(write(tmp_path / "one.jsonl", [judged("p", llm=("b>a",))]), tmp_path / "out2", **LONGER._asdict())
     with pytest.raises(EvidenceError, match="no strict judgment to supervise"):
         supervise(write(tmp_path / "ties.jsonl", [judged("p", llm=("b=a",))]), tmp_path / "out3", **LONGER._asdict())
@@ -163,7 +164,7 @@ def test_a_broken_case_is_refused_before_anything_is_scored(cases, tmp_path):
     with cases.open("ab") as file:
         file.write(b'{"prompt": 3}\n')
     with pytest.raises(RecordError, match=r"llm\.jsonl:4"):
-        supervise(cases, tmp_path / "out", Config(tau=2.0), **LONGER._asdict())
+        supervise(cases, tmp_path / "out", Config(min_margin=2.0), **LONGER._asdict())
     assert not (tmp_path / "out").exists()
 
 
@@ -178,9 +179,9 @@ def test_calibration_cases_that_cannot_serve_are_refused_before_anything_is_scor
     cases, tmp_path, held_out, error, said
 ):
     (tmp_path / "held_out.jsonl").write_bytes(held_out)
-    files = Files("longer", calibrate=tmp_path / "held_out.jsonl")
+    files = Files("longer", calibration_cases=tmp_path / "held_out.jsonl")
     with pytest.raises(error, match=said):
-        supervise(cases, tmp_path / "out", Config(precision=0.9), **files._asdict())
+        supervise(cases, tmp_path / "out", Config(min_precision=0.9), **files._asdict())
     assert not (tmp_path / "out").exists()
 
 
@@ -196,7 +197,10 @@ def test_scores_that_do_not_fit_and_judgments_across_prompts_are_refused(cases, 
         supervise(tmp_path / "across.jsonl", tmp_path / "out2", **LONGER._asdict())
     with pytest.raises(FileError, match="no such file"):
         supervise(
-            cases, tmp_path / "out3", Config(precision=0.9), **Files("longer", calibrate=tmp_path / "none")._asdict()
+            cases,
+            tmp_path / "out3",
+            Config(min_precision=0.9),
+            **Files("longer", calibration_cases=tmp_path / "none")._asdict(),
         )
     assert not any((tmp_path / name).exists() for name in ("out", "out2", "out3"))
 
@@ -218,7 +222,7 @@ def test_a_trained_model_refuses_the_prompts_it_was_trained_on(tmp_path):
     with pytest.raises(EvidenceError, match=r"trained on 1 of 4 prompts .1 by their text., the first: 'other id'"):
         supervise(seen, tmp_path / "x", **model._asdict())
     with pytest.raises(EvidenceError, match="trained on 1 of 4 prompts"):
-        supervise(fresh, tmp_path / "x", Config(precision=0.5), **model._replace(calibrate=seen)._asdict())
+        supervise(fresh, tmp_path / "x", Config(min_precision=0.5), **model._replace(calibration_cases=seen)._asdict())
     with pytest.raises(EvidenceError, match="languages that the supervisor rm was not trained on: he"):
         supervise(write(tmp_path / "he.jsonl", noisy(3, language="he")), tmp_path / "x", **model._asdict())
     file.rename(tmp_path / "moved.jsonl")
@@ -276,7 +280,7 @@ def kill(event, args):
 
 if sys.argv[3]:
     sys.addaudithook(kill)
-supervise(Path(sys.argv[1]), Path(sys.argv[2]), Config(tau=2.0), **Files(model="longer")._asdict())
+supervise(Path(sys.argv[1]), Path(sys.argv[2]), Config(min_margin=2.0), **Files(model="longer")._asdict())
 """
 
 
@@ -314,7 +318,7 @@ def test_nothing_is_scored_twice_after_a_kill(tmp_path):
     write(tmp_path / "held.jsonl", noisy(400, seed=2)[:5])
     log = tmp_path / "log.txt"
     words = ["supervise", "llm.jsonl", "--model", "my.dying", "--set", f"model.log={log}", "--out", "out"]
-    words += ["--calibrate", "held.jsonl", "--precision", "0.1", "--confidence", "0.2"]
+    words += ["--calibration-cases", "held.jsonl", "--min-precision", "0.1", "--confidence", "0.2"]
     code = "from steelyard.cli.main import main; main()"
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     runs = [warm_process.run("-c", code, *words, cwd=tmp_path, env=environment) for _ in range(3)]
@@ -322,18 +326,18 @@ def test_nothing_is_scored_twice_after_a_kill(tmp_path):
     said = log.read_text("utf-8").split()
     assert said == ["l0", "l1", "l2", "died", "l3", "l4", "l5", "h0", "h1", "h2", "died", "h3", "h4"]
     assert "6 cases were scored before this run was stopped" in runs[2].stderr
-    for name, number in (("scores", 6), ("calibrate_scores", 5)):
+    for name, number in (("scores", 6), ("calibration_scores", 5)):
         assert len(read_lines(tmp_path / "out" / f"{name}.jsonl")) == number
     assert not list((tmp_path / "out").glob("*.part.jsonl"))
 
 
 @pytest.mark.parametrize("dies_before", ["scores.jsonl", "manifest.jsonl", "cases.jsonl", "run.json"])
 def test_a_run_that_is_killed_goes_on_to_the_same_result(cases, tmp_path, dies_before):
-    whole = supervise(cases, tmp_path / "whole", Config(tau=2.0), **LONGER._asdict())
+    whole = supervise(cases, tmp_path / "whole", Config(min_margin=2.0), **LONGER._asdict())
     killed = warm_process.run("-c", DIES, cases, tmp_path / "out", dies_before)
     assert killed.returncode == -signal.SIGKILL
     assert not (tmp_path / "out" / "run.json").exists()
-    again = supervise(cases, tmp_path / "out", Config(tau=2.0), **LONGER._asdict())
+    again = supervise(cases, tmp_path / "out", Config(min_margin=2.0), **LONGER._asdict())
     assert (again.outputs, again.counts, again.summary) == (whole.outputs, whole.counts, whole.summary)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted([*whole.outputs, "run.json"])
     with pytest.raises(OutputError, match="other inputs or settings"):
@@ -347,7 +351,7 @@ def test_parquet_cases_are_read_too(cases, tmp_path):
 
 
 MODEL, SCORES = Files(model="longer"), Files(scores=Path("s"))
-CALIBRATED = MODEL._replace(calibrate=Path("h"))
+CALIBRATED = MODEL._replace(calibration_cases=Path("h"))
 
 
 @pytest.mark.parametrize(
@@ -355,22 +359,26 @@ CALIBRATED = MODEL._replace(calibrate=Path("h"))
     [
         (Config(), Files(), "neither --model nor --scores"),
         (Config(), Files(model="longer", scores=Path("s")), "both --model and --scores"),
-        (Config(tau=1.0, precision=0.9), CALIBRATED, "--tau with --calibrate"),
-        (Config(), CALIBRATED, "--calibrate FILE and --precision go together"),
-        (Config(precision=0.9), MODEL, "--calibrate FILE and --precision go together"),
-        (Config(confidence=0.9), MODEL, "--confidence without --calibrate"),
+        (Config(min_margin=1.0, min_precision=0.9), CALIBRATED, "--min-margin with --calibration-cases"),
+        (Config(), CALIBRATED, "--calibration-cases FILE and --min-precision go together"),
+        (Config(min_precision=0.9), MODEL, "--calibration-cases FILE and --min-precision go together"),
+        (Config(confidence=0.9), MODEL, "--confidence without --calibration-cases"),
         (Config(policy="cycles", keep_ties=True), MODEL, "--keep-ties with the policy cycles"),
-        (Config(policy="cycles", tau=1.0), MODEL, "--tau with the policy cycles"),
-        (Config(policy="weight", precision=0.9), CALIBRATED, "--calibrate with the policy weight"),
+        (Config(policy="cycles", min_margin=1.0), MODEL, "--min-margin with the policy cycles"),
+        (Config(policy="weight", min_precision=0.9), CALIBRATED, "--calibration-cases with the policy weight"),
         (Config(scale=2.0), MODEL, "scale with the policy agree"),
-        (Config(precision=0.9), SCORES._replace(calibrate=Path("h")), "no scores of the calibration cases"),
-        (Config(), SCORES._replace(calibrate_scores=Path("h")), "--calibrate-scores goes with"),
-        (Config(precision=0.9), CALIBRATED._replace(calibrate_scores=Path("h")), "--calibrate-scores goes with"),
-        (Config(tau=-0.1), MODEL, "tau is -0.1"),
-        (Config(tau=math.nan), MODEL, "tau is nan"),
-        (Config(tau=math.inf), MODEL, "tau is inf"),
-        (Config(precision=1.0), CALIBRATED, "precision is 1.0"),
-        (Config(precision=0.9, confidence=0.0), CALIBRATED, "confidence is 0.0"),
+        (Config(min_precision=0.9), SCORES._replace(calibration_cases=Path("h")), "no scores of the calibration cases"),
+        (Config(), SCORES._replace(calibration_scores=Path("h")), "--calibration-scores goes with"),
+        (
+            Config(min_precision=0.9),
+            CALIBRATED._replace(calibration_scores=Path("h")),
+            "--calibration-scores goes with",
+        ),
+        (Config(min_margin=-0.1), MODEL, "min_margin is -0.1"),
+        (Config(min_margin=math.nan), MODEL, "min_margin is nan"),
+        (Config(min_margin=math.inf), MODEL, "min_margin is inf"),
+        (Config(min_precision=1.0), CALIBRATED, "min_precision is 1.0"),
+        (Config(min_precision=0.9, confidence=0.0), CALIBRATED, "confidence is 0.0"),
         (Config(policy="weight", scale=0.0), MODEL, "scale is 0.0"),
         (Config(model={"seed": 1}), SCORES, r"settings of a model \(seed\) with --scores"),
     ],
@@ -383,9 +391,9 @@ def test_what_contradicts_or_makes_no_sense_is_named(config, files, message):
 @pytest.mark.parametrize(
     ("config", "files"),
     [
-        (Config(tau=0.0, keep_ties=True), MODEL),
-        (Config(precision=0.9, confidence=0.8), CALIBRATED),
-        (Config(precision=0.9), SCORES._replace(calibrate=Path("h"), calibrate_scores=Path("t"))),
+        (Config(min_margin=0.0, keep_ties=True), MODEL),
+        (Config(min_precision=0.9, confidence=0.8), CALIBRATED),
+        (Config(min_precision=0.9), SCORES._replace(calibration_cases=Path("h"), calibration_scores=Path("t"))),
         (Config(policy="weight", scale=2.0), SCORES),
         (Config(policy="cycles"), MODEL),
     ],
@@ -396,5 +404,5 @@ def test_what_fits_is_taken(config, files):
 
 def test_the_rule_has_defaults_where_nothing_is_given():
     rule = Config(policy="weight").rule(0.5)
-    assert (rule.policy, rule.tau, rule.scale, rule.keep_ties) == ("weight", 0.5, 1.0, False)
+    assert (rule.policy, rule.min_margin, rule.scale, rule.keep_ties) == ("weight", 0.5, 1.0, False)
     assert rule.only.kind == ("llm", "model")

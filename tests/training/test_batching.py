@@ -17,12 +17,12 @@ def every_slot(sizes):
 
 
 @given(sizes, st.integers(1, 8))
-def test_whole_steps_split_no_prompt_and_repeat_no_response(sizes, prompts_per_step):
-    steps = whole_steps(sizes, prompts_per_step, generator(0, "t"))
+def test_whole_steps_split_no_prompt_and_repeat_no_response(sizes, batch_size):
+    steps = whole_steps(sizes, batch_size, generator(0, "t"))
     assert Counter(slot for step in steps for slot in step) == every_slot(sizes)
     for step in steps:
         present = Counter(slot.prompt for slot in step)
-        assert len(present) <= prompts_per_step
+        assert len(present) <= batch_size
         assert all(present[prompt] == sizes[prompt] for prompt in present)
 
 
@@ -35,9 +35,9 @@ def test_greedy_steps_end_and_place_every_response_once(sizes, slots):
 
 
 @given(sizes, st.integers(1, 8))
-def test_whole_steps_keep_every_pair(sizes, prompts_per_step):
+def test_whole_steps_keep_every_pair(sizes, batch_size):
     pairs = [[(a, b) for a in range(size) for b in range(a + 1, size)] for size in sizes]
-    kept = share_in_steps(whole_steps(sizes, prompts_per_step, generator(0, "t")), pairs)
+    kept = share_in_steps(whole_steps(sizes, batch_size, generator(0, "t")), pairs)
     assert kept == (1.0 if any(pairs) else 0.0)
 
 

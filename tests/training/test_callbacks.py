@@ -48,7 +48,7 @@ def weights(trainer):
 
 @pytest.mark.parametrize("stop_after", [1, 4, 7, 8])
 def test_a_training_that_was_stopped_ends_in_the_same_curve_and_weights(tmp_path, stop_after):
-    config = Config(epochs=4, prompts_per_step=2, learning_rate=1e-2, checkpoint_every=1)
+    config = Config(epochs=4, batch_size=2, learning_rate=1e-2, checkpoint_every=1)
     whole = followed(config, tmp_path / "whole", EXAMPLES)
     followed(config, tmp_path / "stopped", EXAMPLES, stop_after=stop_after)
     again = followed(config, tmp_path / "stopped", EXAMPLES, resume=True, seed=9)
@@ -58,15 +58,15 @@ def test_a_training_that_was_stopped_ends_in_the_same_curve_and_weights(tmp_path
 
 
 def test_checkpoints_come_when_they_are_due(tmp_path):
-    followed(Config(epochs=1, prompts_per_step=2, learning_rate=5e-6, checkpoint_every=2), tmp_path)
+    followed(Config(epochs=1, batch_size=2, learning_rate=5e-6, checkpoint_every=2), tmp_path)
     assert load_checkpoint(tmp_path).state.step == 2
-    followed(Config(epochs=1, prompts_per_step=2, learning_rate=5e-6), tmp_path / "by time")
+    followed(Config(epochs=1, batch_size=2, learning_rate=5e-6), tmp_path / "by time")
     assert load_checkpoint(tmp_path / "by time") is None
 
 
 def test_training_stops_when_nothing_gets_better_and_the_best_weights_are_kept(tmp_path):
     # What is learnt is compared with the opposite: the first evaluations are the best.
-    config = Config(epochs=30, prompts_per_step=6, learning_rate=1e-2, patience=3, keep="best")
+    config = Config(epochs=30, batch_size=6, learning_rate=1e-2, patience=3, keep="best")
     trainer = followed(config, tmp_path, WRONG)
     measured = [(line["step"], line["held_out"]["accuracy"]) for line in trainer.curve if "held_out" in line]
     best = max(value for _, value in measured)
@@ -81,7 +81,7 @@ def test_training_stops_when_nothing_gets_better_and_the_best_weights_are_kept(t
 
 
 def test_evaluations_without_a_better_one_are_counted_over_a_kill(tmp_path):
-    trainer = Trainer(network(), EXAMPLES, Config(epochs=9, prompts_per_step=6, learning_rate=5e-6, patience=2))
+    trainer = Trainer(network(), EXAMPLES, Config(epochs=9, batch_size=6, learning_rate=5e-6, patience=2))
     trainer.curve = [{"step": step, "held_out": {"accuracy": value}} for step, value in ((1, 0.5), (2, 0.5), (3, 0.4))]
     trainer.best = BestWeights(1, 0.5, {})
     assert trainer.num_worse_evaluations() == 2
@@ -106,7 +106,7 @@ def watched(config, num_steps):
 
 
 def test_a_training_that_diverges_stops_and_keeps_the_checkpoint_before(tmp_path):
-    config = Config(prompts_per_step=6, learning_rate=5e-6, checkpoint_every=4, divergence_steps=3)
+    config = Config(batch_size=6, learning_rate=5e-6, checkpoint_every=4, divergence_steps=3)
     trainer, detect = watched(config, 9), DetectDivergence(tmp_path)
     follow(detect, trainer, [0.7, 0.6, 0.7, 0.7, 9.0, 9.0], save=SaveCheckpoint(tmp_path))
     message = r"diverged: 3 losses in a row over 3 times the earlier median 0\.7.*step 4 is kept"
@@ -114,12 +114,12 @@ def test_a_training_that_diverges_stops_and_keeps_the_checkpoint_before(tmp_path
         follow(detect, trainer, [9.5], 7)
     assert "the last 9.500 at step 7" in caught.value.problem
     assert load_checkpoint(tmp_path).state.step == 4
-    patient = watched(Config(prompts_per_step=6, learning_rate=5e-6, divergence_steps=0), 9)
+    patient = watched(Config(batch_size=6, learning_rate=5e-6, divergence_steps=0), 9)
     follow(DetectDivergence(tmp_path), patient, [0.7] * 4 + [9.0] * 4)
 
 
 def test_a_training_that_learns_nothing_is_reported_once_with_what_to_do(tmp_path, capsys):
-    trainer = watched(Config(learning_rate=5e-6, prompts_per_step=8), 100)
+    trainer = watched(Config(learning_rate=5e-6, batch_size=8), 100)
     detect = DetectDivergence(tmp_path)
     for step in range(1, 61):
         record = StepRecord(step, 0, 0.7, 0.692, 0.0, 5e-6, 4)
@@ -132,7 +132,7 @@ def test_a_training_that_learns_nothing_is_reported_once_with_what_to_do(tmp_pat
 
 
 def test_a_training_that_is_interrupted_writes_a_checkpoint_and_ends_in_the_same_weights(tmp_path, capsys):
-    config = Config(epochs=2, prompts_per_step=2, learning_rate=1e-2)
+    config = Config(epochs=2, batch_size=2, learning_rate=1e-2)
     whole = followed(config, tmp_path / "whole", EXAMPLES)
     numbers = iter([0, 0, signal.SIGINT])
     trainer = Trainer(network(), EXAMPLES, config, held_out=EXAMPLES)
@@ -146,7 +146,7 @@ def test_a_training_that_is_interrupted_writes_a_checkpoint_and_ends_in_the_same
 
 
 def test_a_checkpoint_holds_the_curve_and_the_best(tmp_path):
-    trainer = watched(Config(learning_rate=5e-6, prompts_per_step=8), 3)
+    trainer = watched(Config(learning_rate=5e-6, batch_size=8), 3)
     trainer.curve = [{"step": 1, "loss": 0.5}]
     trainer.save(tmp_path, 1)
     found = load_checkpoint(tmp_path)
@@ -170,7 +170,7 @@ def test_a_signal_that_comes_while_trackers_close_is_answered_when_they_are_clos
     )
     monkeypatch.syspath_prepend(tmp_path)
     trainer = Trainer(
-        network(), EXAMPLES, Config(prompts_per_step=2, learning_rate=1e-2, track=[{"kind": "outside.signalling"}])
+        network(), EXAMPLES, Config(batch_size=2, learning_rate=1e-2, trackers=[{"kind": "outside.signalling"}])
     )
     with (
         pytest.raises(InterruptedRun) as caught,
@@ -182,7 +182,7 @@ def test_a_signal_that_comes_while_trackers_close_is_answered_when_they_are_clos
 
 
 def opened(folder, track, start=0):
-    return open_trackers(Config(track=track), folder=folder, settings={"epochs": 2}, start=start)
+    return open_trackers(Config(trackers=track), folder=folder, settings={"epochs": 2}, start=start)
 
 
 def lines(path):

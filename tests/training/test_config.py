@@ -4,8 +4,8 @@ from steelyard.core.errors import ConfigError
 from steelyard.training.config import (
     Config,
     check_settings,
+    default_batch_size,
     default_learning_rate,
-    default_prompts_per_step,
     num_last_layers,
     with_defaults,
 )
@@ -17,20 +17,20 @@ def test_the_defaults_are_the_paper_s_where_it_has_them():
     check_settings(config)
     # CHEEMS, Table 9.
     assert (config.max_length, config.weight_of_squares, config.epochs) == (2048, 0.1, 2)
-    assert (config.warm_up, config.schedule) == (0.1, "cosine")
+    assert (config.warmup_ratio, config.schedule) == (0.1, "cosine")
     # Its rate and step are for 72 billion weights and 256 responses: `with_defaults` takes others where none are set.
-    assert (config.learning_rate, config.prompts_per_step) == (None, None)
+    assert (config.learning_rate, config.batch_size) == (None, None)
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        {"epochs": 0}, {"prompts_per_step": 0}, {"slots": 1}, {"learning_rate": 0.0}, {"warm_up": 2.0},
+        {"epochs": 0}, {"batch_size": 0}, {"responses_per_step": 1}, {"learning_rate": 0.0}, {"warmup_ratio": 2.0},
         {"regulariser": -1.0}, {"trainable": "last:0"}, {"trainable": "some"}, {"max_length": 0},
         {"centring": -1.0}, {"tie_learning_rate": 0.0},
         {"loss": "plackett-luce", "label_smoothing": 0.1},
-        {"divergence_factor": 1.0}, {"divergence_steps": -1}, {"patience": -1}, {"reference_prompts": -1},
-        {"calibrate_rewards": "standardise", "reference_prompts": 0},
+        {"divergence_factor": 1.0}, {"divergence_steps": -1}, {"patience": -1}, {"reward_reference_prompts": -1},
+        {"calibrate_rewards": "standardise", "reward_reference_prompts": 0},
     ],
 )  # fmt: skip
 def test_numbers_that_make_no_sense_are_refused(settings):
@@ -76,15 +76,15 @@ def test_the_rate_goes_by_what_is_trained(settings, num_weights, rate):
     ],
 )
 def test_few_prompts_make_smaller_steps(num_prompts, epochs, step):
-    assert default_prompts_per_step(Config(epochs=epochs), num_prompts) == step
+    assert default_batch_size(Config(epochs=epochs), num_prompts) == step
 
 
 def test_only_what_is_not_set_is_filled_in_and_told(capsys):
     filled = with_defaults(Config(trainable="head"), num_weights=35_000, num_prompts=1000)
-    assert (filled.learning_rate, filled.prompts_per_step, filled.regulariser) == (3e-3, 8, 0.1)
+    assert (filled.learning_rate, filled.batch_size, filled.regulariser) == (3e-3, 8, 0.1)
     told = capsys.readouterr().err
     assert "learning_rate 0.003 (the default for the head on a model of" in told
-    assert "prompts_per_step 8 (the default for 2 epochs of 1,000 prompts)" in told
-    mine = Config(learning_rate=7e-6, prompts_per_step=3, regulariser=0.0)
+    assert "batch_size 8 (the default for 2 epochs of 1,000 prompts)" in told
+    mine = Config(learning_rate=7e-6, batch_size=3, regulariser=0.0)
     assert with_defaults(mine, num_weights=35_000, num_prompts=1000) == mine
     assert not capsys.readouterr().err

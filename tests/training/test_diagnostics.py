@@ -26,7 +26,7 @@ EXAMPLES = tuple(answers((7, 8), (20 + index, 21), (40 + index,), pairs=[(0, 1)]
 
 
 def flight(model, examples=EXAMPLES, kernel="packed"):
-    config = Config(prompts_per_step=8, kernel=kernel)
+    config = Config(batch_size=8, kernel=kernel)
     slots = plan_steps(examples, config)[0].slots
     return check_classifier(scorer_of(model, config), slots, examples, config.reduction)
 
@@ -98,7 +98,7 @@ def model_and_examples(*, broken):
 @pytest.mark.parametrize("kernel", ["packed", "padded"])
 def test_a_case_without_a_finite_reward_is_named(kernel):
     model, examples = model_and_examples(broken=True)
-    config = Config(prompts_per_step=3, kernel=kernel, learning_rate=1e-3)
+    config = Config(batch_size=3, kernel=kernel, learning_rate=1e-3)
     with pytest.raises(
         ModelError, match=r"the loss is nan at step 1: no finite reward for '案例' \(of 3 prompts"
     ) as told:
@@ -108,7 +108,7 @@ def test_a_case_without_a_finite_reward_is_named(kernel):
 
 def test_where_every_case_fails_the_rate_is_to_blame():
     model, examples = model_and_examples(broken=False)
-    (step,) = plan_steps(examples, Config(prompts_per_step=3, epochs=1))
+    (step,) = plan_steps(examples, Config(batch_size=3, epochs=1))
     assert unscorable_prompts(scorer_of(model, Config()), step.slots, examples) == []
     model.head.weight.data.fill_(math.inf)
     guilty = unscorable_prompts(scorer_of(model, Config()), step.slots, examples)

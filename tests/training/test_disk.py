@@ -92,7 +92,7 @@ def test_a_training_on_a_full_disk_ends_with_its_reason_and_goes_on_when_there_i
             for n in range(4)]  # fmt: skip
     write_cases(tmp_path / "train.jsonl", made)
     base = tiny.save_base(tmp_path / "base")
-    words = f"-m steelyard train {tmp_path}/train.jsonl --model {base} --out {tmp_path}/disk/out --prompts-per-step 2"
+    words = f"-m steelyard train {tmp_path}/train.jsonl --model {base} --out {tmp_path}/disk/out --batch-size 2"
     done = in_small_disk("560k", tmp_path / "copy", *words.split(), "--set", "checkpoint_every=1")
     assert done.returncode == 2, done.stderr
     assert "the disk is full" in done.stderr
@@ -100,7 +100,7 @@ def test_a_training_on_a_full_disk_ends_with_its_reason_and_goes_on_when_there_i
     checkpoint = load_checkpoint(tmp_path / "copy" / "out")
     assert checkpoint is not None
     assert checkpoint.state.step >= 1
-    config = Config(prompts_per_step=2, checkpoint_every=1)
+    config = Config(batch_size=2, checkpoint_every=1)
     whole = train(tmp_path / "train.jsonl", tmp_path / "whole", config, model=base)
     gone_on = train(tmp_path / "train.jsonl", tmp_path / "copy" / "out", config, model=base)
     assert gone_on.outputs == whole.outputs

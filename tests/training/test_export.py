@@ -44,13 +44,13 @@ def scores(folder, cases):
     return [reward for line in lines for reward in line.scores.values()]
 
 
-FAST = Config(epochs=2, learning_rate=1e-3, prompts_per_step=3)
+FAST = Config(epochs=2, learning_rate=1e-3, batch_size=3)
 
 
 def test_the_manifest_tells_how_rewards_lie_on_a_named_set(given, tmp_path):
     """Mean and spread, recomputed by hand from the saved folder's scores of every answer of the file."""
     file, held_out, base = given
-    train(file, tmp_path / "out", FAST, model=base, held_out=held_out, reference=tmp_path / "ref.jsonl")
+    train(file, tmp_path / "out", FAST, model=base, held_out=held_out, reward_reference=tmp_path / "ref.jsonl")
     reference = read_manifest(tmp_path / "out").reference
     rewards = scores(tmp_path / "out", made(3, "r"))
     mean = sum(rewards) / 9
@@ -62,7 +62,7 @@ def test_the_manifest_tells_how_rewards_lie_on_a_named_set(given, tmp_path):
 def test_standardised_rewards_have_a_spread_of_one_in_every_engine(given, tmp_path):
     file, held_out, base = given
     plain = train(file, tmp_path / "plain", FAST, model=base, held_out=held_out)
-    config = Config(epochs=2, learning_rate=1e-3, prompts_per_step=3, calibrate_rewards="standardise")
+    config = Config(epochs=2, learning_rate=1e-3, batch_size=3, calibrate_rewards="standardise")
     run = train(file, tmp_path / "out", config, model=base, held_out=held_out)
     manifest = read_manifest(tmp_path / "out")
     before, after = (scores(tmp_path / name, made(4, "q")) for name in ("plain", "out"))
@@ -97,7 +97,7 @@ def test_the_card_can_be_followed_word_by_word(given, tmp_path, dtype):
 
 
 def test_the_learned_parameter_of_ties_is_in_the_manifest(given, tmp_path):
-    config = Config(epochs=1, loss="davidson", prompts_per_step=3)
+    config = Config(epochs=1, loss="davidson", batch_size=3)
     train(given[0], tmp_path / "out", config, model=given[2])
     manifest = read_manifest(tmp_path / "out")
     assert manifest.loss == "davidson"
@@ -175,7 +175,7 @@ def test_counts_and_summary_by_hand(tmp_path):
     twice = Case(prompt=case(id="q", text="two").prompt, responses=TEXTS, ranking=(("g",), ("b", "u")))
     write_cases(tmp_path / "train.jsonl", [ranked, twice, case(id="r", text="three")])
     base = tiny.save_base(tmp_path / "base")
-    run = train(tmp_path / "train.jsonl", tmp_path / "out", Config(epochs=3, prompts_per_step=1), model=base)
+    run = train(tmp_path / "train.jsonl", tmp_path / "out", Config(epochs=3, batch_size=1), model=base)
     assert (run.counts.num_in, run.counts.num_used) == (3, 2)
     assert run.counts.dropped == {"no comparable pair": 1}
     assert run.counts.noted["responses in no pair"] == 1 + len(case(id="r", text="three").responses)

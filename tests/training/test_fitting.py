@@ -27,7 +27,7 @@ def given(tmp_path):
 
 def test_every_step_is_told_with_its_speed_and_every_evaluation_by_category_and_language(given, tmp_path):
     file, held_out, base = given
-    config = Config(epochs=2, prompts_per_step=3, learning_rate=1e-3)
+    config = Config(epochs=2, batch_size=3, learning_rate=1e-3)
     train(file, tmp_path / "out", config, model=base, held_out=held_out)
     lines = [json.loads(line) for line in (tmp_path / "out" / "progress.jsonl").read_text().splitlines()]
     steps = [line for line in lines if "train/loss" in line]
@@ -45,6 +45,6 @@ def test_every_step_is_told_with_its_speed_and_every_evaluation_by_category_and_
 def test_who_watches_changes_no_run(given, tmp_path):
     file, _, base = given
     run = train(file, tmp_path / "out", Config(epochs=1), model=base)
-    again = train(file, tmp_path / "out", Config(epochs=1, track=()), model=base)
+    again = train(file, tmp_path / "out", Config(epochs=1, trackers=()), model=base)
     assert again == run
     assert not {"progress.jsonl", "tensorboard"} & set(run.outputs)

@@ -18,7 +18,7 @@ EXAMPLES = (
     example(9, 4, pairs=[(1, 0, 2.0, 0.5)], start=40),
     answers((3,), (50, 51), (52,), (53, 54, 55), pairs=[(2, 0), (2, 1)]),
 )
-(STEP,) = plan_steps(EXAMPLES, Config(epochs=1, prompts_per_step=3))
+(STEP,) = plan_steps(EXAMPLES, Config(epochs=1, batch_size=3))
 
 
 def gradients(model):
@@ -150,20 +150,20 @@ def factors(num_steps, **settings):
 def test_warm_up_then_half_a_cosine_by_hand():
     # Ten steps, two of warm-up: 1/2, 1, then (1 + cos(pi * k / 8)) / 2 for k = 0 to 7.
     expected = [0.5, 1.0] + [(1 + math.cos(math.pi * k / 8)) / 2 for k in range(8)]
-    assert factors(10, warm_up=0.2, schedule="cosine") == pytest.approx(expected)
+    assert factors(10, warmup_ratio=0.2, schedule="cosine") == pytest.approx(expected)
 
 
 def test_a_constant_schedule_stays_at_its_peak():
-    assert factors(4, warm_up=0.5, schedule="constant") == [0.5, 1.0, 1.0, 1.0]
-    assert factors(3, warm_up=0.0, schedule="constant") == [1.0, 1.0, 1.0]
+    assert factors(4, warmup_ratio=0.5, schedule="constant") == [0.5, 1.0, 1.0, 1.0]
+    assert factors(3, warmup_ratio=0.0, schedule="constant") == [1.0, 1.0, 1.0]
 
 
 def test_a_linear_schedule_falls_in_equal_parts():
-    assert factors(6, warm_up=0.3, schedule="linear") == pytest.approx([0.5, 1.0, 1.0, 0.75, 0.5, 0.25])
+    assert factors(6, warmup_ratio=0.3, schedule="linear") == pytest.approx([0.5, 1.0, 1.0, 0.75, 0.5, 0.25])
 
 
 @pytest.mark.parametrize("num_steps", [1, 2, 7, 100])
-@pytest.mark.parametrize("warm_up", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("warmup_ratio", [0.0, 0.1, 1.0])
 @pytest.mark.parametrize("schedule", ["cosine", "linear"])
-def test_every_step_moves(num_steps, warm_up, schedule):
-    assert all(0 < factor <= 1 for factor in factors(num_steps, warm_up=warm_up, schedule=schedule))
+def test_every_step_moves(num_steps, warmup_ratio, schedule):
+    assert all(0 < factor <= 1 for factor in factors(num_steps, warmup_ratio=warmup_ratio, schedule=schedule))

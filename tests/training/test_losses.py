@@ -269,7 +269,7 @@ def test_a_loss_is_an_entry_of_the_table_alone(monkeypatch):
         has_smoothing=False,
     )
     monkeypatch.setitem(TABLE, "hinge", hinge)
-    config = Config(loss="hinge", epochs=20, prompts_per_step=1, learning_rate=1e-2)
+    config = Config(loss="hinge", epochs=20, batch_size=1, learning_rate=1e-2)
     check_settings(config)
     example = training_examples.example(4, 5, pairs=[(0, 1, 1.0, 0.0)])
     losses = [line["pair_loss"] for line in Trainer(training_examples.network(), [example], config).run()]

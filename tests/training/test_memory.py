@@ -51,7 +51,7 @@ def test_the_gradient_passes_through_what_is_trained_and_what_follows():
 
 
 def test_the_largest_pass_has_the_shared_prompt_once():
-    settings = Config(prompts_per_step=2, epochs=1)
+    settings = Config(batch_size=2, epochs=1)
     found = pass_plan(
         scorer_of(training_examples.network(), settings), EXAMPLES, plan_steps(EXAMPLES, settings), settings
     )
@@ -60,7 +60,7 @@ def test_the_largest_pass_has_the_shared_prompt_once():
 
 
 def test_a_run_is_told_warned_of_or_refused(monkeypatch, capsys):
-    network, settings = training_examples.network(), Config(prompts_per_step=2, epochs=1)
+    network, settings = training_examples.network(), Config(batch_size=2, epochs=1)
     steps = plan_steps(EXAMPLES, settings)
     assert choose_modes(scorer_of(network, settings), EXAMPLES, steps, settings) == "none"
     assert "memory fits: 0.0 of" in capsys.readouterr().err
@@ -96,7 +96,7 @@ TINY = Decoder(3, 8, 16, 8, 4, 400, 100, 60, 40, 3)
 
 
 def test_the_parts_by_hand():
-    found = estimate(TINY, PassPlan(tokens=10, recompute="none"))
+    found = estimate(TINY, PassPlan(tokens=10, gradient_checkpointing="none"))
     # Two of the layers whole: norms 2 x 8 twice and what is read 2 x 8, 3 x 8 + 2 x 4 of attention, 4 x 16; the last
     # 3 x 8 and 2 x 4; four bytes each.
     assert found.activations == 10 * 4 * (2 * (32 + 16 + 32 + 64) + 32)
@@ -106,7 +106,7 @@ def test_the_parts_by_hand():
 
 
 def test_eight_bits_quarter_the_moments_and_one_pass_alone_shares_with_gradients():
-    plain = PassPlan(tokens=10, recompute="none")
+    plain = PassPlan(tokens=10, gradient_checkpointing="none")
     assert estimate(TINY, plain._replace(is_eight_bit=True)).moments == 200
     alone = estimate(TINY, plain._replace(has_many_passes=False))
     assert alone.activations == estimate(TINY, plain).activations - 400
@@ -114,11 +114,11 @@ def test_eight_bits_quarter_the_moments_and_one_pass_alone_shares_with_gradients
 
 def test_a_head_alone_keeps_nothing_of_the_backbone():
     head = TINY._replace(num_trained=8, num_linear_trained=0, largest_trained=8, num_reached_layers=0)
-    assert activation_bytes(head, PassPlan(tokens=10, recompute="none")) == 0
+    assert activation_bytes(head, PassPlan(tokens=10, gradient_checkpointing="none")) == 0
 
 
 def test_a_small_step_is_bounded_by_the_optimiser():
-    found = estimate(TINY._replace(largest_trained=10**6), PassPlan(tokens=1, recompute="none"))
+    found = estimate(TINY._replace(largest_trained=10**6), PassPlan(tokens=1, gradient_checkpointing="none"))
     assert (found.activations, found.transient) == (0, 8 * 10**6)
 
 
@@ -132,10 +132,10 @@ decoders = st.builds(
 @given(decoders, st.integers(1, 10_000), st.booleans())
 def test_working_out_more_again_never_keeps_more(decoder, tokens, is_half):
     asked = PassPlan(tokens, "none", is_half=is_half)
-    none, mlp = (estimate(decoder, asked._replace(recompute=mode)).activations for mode in ("none", "mlp"))
+    none, mlp = (estimate(decoder, asked._replace(gradient_checkpointing=mode)).activations for mode in ("none", "mlp"))
     assert mlp <= none
     deep = decoder._replace(num_layers=40, num_reached_layers=40)
-    assert activation_bytes(deep, asked._replace(recompute="layers")) < activation_bytes(deep, asked)
+    assert activation_bytes(deep, asked._replace(gradient_checkpointing="layers")) < activation_bytes(deep, asked)
 
 
 @given(decoders, st.integers(1, 10_000), st.integers(10**6, 10**10))
@@ -143,8 +143,8 @@ def test_auto_works_out_as_little_again_as_fits(decoder, tokens, memory):
     asked = PassPlan(tokens, "none")
     mode = least_recompute(decoder, asked, memory)
     less = {"none": (), "mlp": ("none",), "layers": ("none", "mlp")}[mode]
-    assert not any(fits(estimate(decoder, asked._replace(recompute=one)).total, memory) for one in less)
-    assert mode == "layers" or fits(estimate(decoder, asked._replace(recompute=mode)).total, memory)
+    assert not any(fits(estimate(decoder, asked._replace(gradient_checkpointing=one)).total, memory) for one in less)
+    assert mode == "layers" or fits(estimate(decoder, asked._replace(gradient_checkpointing=mode)).total, memory)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from steelyard.training.memory import (
 from steelyard.training.optimiser import adapter_of
 from strategies import case
 
-ADAPTED = Config(epochs=2, learning_rate=1e-2, prompts_per_step=3, adapter="lora", adapter_rank=4, adapter_dropout=0.1)
+ADAPTED = Config(epochs=2, learning_rate=1e-2, batch_size=3, adapter="lora", adapter_rank=4, adapter_dropout=0.1)
 
 
 def cases(number):
@@ -55,7 +55,7 @@ def test_saved_merged_or_apart_the_model_scores_alike_and_has_learned(given, tmp
         settings = Config(
             epochs=6,
             learning_rate=2e-2,
-            prompts_per_step=3,
+            batch_size=3,
             adapter=kind,
             save_adapter=way,
             dtype=dtype,

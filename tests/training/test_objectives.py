@@ -167,7 +167,7 @@ TIED_EXAMPLES = tuple(
 
 @pytest.mark.parametrize("loss", ["rao-kupper", "davidson"])
 def test_ties_are_learned_with_the_weights_and_kept_in_checkpoints(loss):
-    config = Config(loss=loss, epochs=40, learning_rate=3e-3, prompts_per_step=3, tie_learning_rate=0.05)
+    config = Config(loss=loss, epochs=40, learning_rate=3e-3, batch_size=3, tie_learning_rate=0.05)
     model = network()
     put_loss_parameter(model, config)
     curve = trained(model, TIED_EXAMPLES, config).curve

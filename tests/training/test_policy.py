@@ -14,7 +14,7 @@ from steelyard.plugins.models.implicit import build as build_implicit
 from steelyard.stages.train import Config, train
 from toy_prompts import toy_prompts
 
-QUICK = {"kind": "implicit", "epochs": 1, "learning_rate": 3e-3, "prompts_per_step": 4, "max_length": 256}
+QUICK = {"kind": "implicit", "epochs": 1, "learning_rate": 3e-3, "batch_size": 4, "max_length": 256}
 
 
 def files(tmp_path):

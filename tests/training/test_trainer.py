@@ -19,11 +19,11 @@ EXAMPLES = (
     example(9, 4, pairs=[(1, 0, 2.0, 0.5)], start=40),
     example(2, 2, 6, pairs=[(2, 0), (2, 1)], start=90),
 )
-WHOLE = Config(prompts_per_step=3, learning_rate=1e-3, tokens_per_forward=30)
+WHOLE = Config(batch_size=3, learning_rate=1e-3, tokens_per_forward=30)
 
 
 def test_an_epoch_of_whole_prompts_sees_every_pair_once():
-    steps = plan_steps(EXAMPLES, Config(epochs=2, prompts_per_step=2))
+    steps = plan_steps(EXAMPLES, Config(epochs=2, batch_size=2))
     for epoch in (0, 1):
         own = [step for step in steps if step.epoch == epoch]
         assert sum(len(pairs_in(step.slots, EXAMPLES).better) for step in own) == 8
@@ -44,16 +44,16 @@ label_graphs = st.lists(label_graph(), min_size=1, max_size=25)
 def test_greedy_plans_end_for_every_label_graph_and_have_pairs_in_every_step(graphs, slots):
     examples = [example(*[2] * size, pairs=sorted(pairs)) for size, pairs in graphs]
     started = time.monotonic()
-    steps = plan_steps(examples, Config(epochs=1, batching="greedy", slots=slots))
+    steps = plan_steps(examples, Config(epochs=1, batching="greedy", responses_per_step=slots))
     assert time.monotonic() - started < 20
     assert all(pairs_in(step.slots, examples) is not None for step in steps)
-    whole = plan_steps(examples, Config(epochs=1, batching="whole", prompts_per_step=3))
+    whole = plan_steps(examples, Config(epochs=1, batching="whole", batch_size=3))
     kept = sum(len(pairs_in(step.slots, examples).better) for step in whole)
     assert kept == sum(len(one.pairs) for one in examples)
 
 
 def test_training_learns_repeats_and_reports():
-    config = Config(epochs=30, learning_rate=3e-3, prompts_per_step=3)
+    config = Config(epochs=30, learning_rate=3e-3, batch_size=3)
     model = network()
     curve = trained(model, EXAMPLES, config).curve
     assert curve[0]["pair_loss"] > 0.5
@@ -65,7 +65,7 @@ def test_training_learns_repeats_and_reports():
     torch.rand(3)
     again = trained(network(), EXAMPLES, config).network
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), again.parameters(), strict=True))
-    other = trained(network(), EXAMPLES, Config(epochs=30, learning_rate=3e-3, prompts_per_step=1)).network
+    other = trained(network(), EXAMPLES, Config(epochs=30, learning_rate=3e-3, batch_size=1)).network
     assert not torch.equal(model.head.weight, other.head.weight)
 
 
@@ -99,9 +99,9 @@ def test_packing_is_used_where_it_is_exact_and_refused_where_not():
 
 
 def test_a_step_without_a_pair_has_none():
-    assert pairs_in(plan_steps(EXAMPLES, Config(epochs=1, prompts_per_step=8))[0].slots[:1], EXAMPLES) is None
+    assert pairs_in(plan_steps(EXAMPLES, Config(epochs=1, batch_size=8))[0].slots[:1], EXAMPLES) is None
     weightless = (example(2, 2, pairs=[(0, 1, 0.0, 0.0)]),)
-    assert plan_steps(weightless, Config(prompts_per_step=8)) == ()
+    assert plan_steps(weightless, Config(batch_size=8)) == ()
     assert PlannedStep(0, ()).slots == ()
 
 
@@ -122,7 +122,7 @@ def test_more_layers_than_the_model_has_are_refused():
 
 
 def test_a_last_step_that_ruins_the_model_stops_the_run():
-    config = Config(epochs=1, prompts_per_step=3, learning_rate=1e30, warm_up=0.0)
+    config = Config(epochs=1, batch_size=3, learning_rate=1e30, warmup_ratio=0.0)
     with pytest.raises(ModelError, match="the sum of rewards is nan at step 1"):
         trained(network(), EXAMPLES, config)
 

@@ -45,6 +45,7 @@ class StageOption(NamedTuple):
     flag: str | None = None
     complete: Callable[[str], list[str]] | None = None
     is_text: bool = False
+    panel: str | None = None
 
 
 class SettingOption(NamedTuple):
@@ -64,6 +65,7 @@ class SettingOption(NamedTuple):
     is_text: bool = False
     complete: Callable[[str], list[str]] | None = None
     parse: Callable[[Any], Any] | None = None
+    panel: str | None = None
 
     @property
     def parameter(self) -> str:
@@ -84,6 +86,11 @@ class SettingOption(NamedTuple):
 Part = StageArgument | StageOption | SettingOption
 
 
+def in_panel(title: str, *options: StageOption | SettingOption) -> "Iterator[StageOption | SettingOption]":
+    """Yield the options for a panel of the help of its own."""
+    return (option._replace(panel=title) for option in options)
+
+
 def input_parameter(part: StageArgument | StageOption, declared: FunctionParameter) -> inspect.Parameter:
     """Return the Typer parameter of an input of the stage's function."""
     (declared_type,) = _alternatives(declared.type)
@@ -93,7 +100,7 @@ def input_parameter(part: StageArgument | StageOption, declared: FunctionParamet
         return _parameter(part.name, option_type, typer.Argument(help=part.help, metavar=part.metavar))
     default = "" if declared.default in (REQUIRED, None, False) else f" Default: {declared.default}."
     flag = part.flag or f"--{part.name.replace('_', '-')}"
-    info = typer.Option(flag, help=part.help + default, autocompletion=part.complete)
+    info = typer.Option(flag, help=part.help + default, autocompletion=part.complete, rich_help_panel=part.panel)
     is_required = declared.default is REQUIRED
     return _parameter(part.name, list[str] if part.is_text else option_type, info, is_required=is_required)
 
@@ -101,7 +108,13 @@ def input_parameter(part: StageArgument | StageOption, declared: FunctionParamet
 def setting_parameter(part: SettingOption, module: str) -> inspect.Parameter:
     """Return the Typer parameter of a setting of the stage in ``module``."""
     setting = _setting(part, module)
-    info = typer.Option(part.option, help=_help(part, setting), show_default=False, autocompletion=part.complete)
+    info = typer.Option(
+        part.option,
+        help=_help(part, setting),
+        show_default=False,
+        autocompletion=part.complete,
+        rich_help_panel=part.panel,
+    )
     option_type = str if part.is_text else _option_type(setting.type)
     return _parameter(part.parameter, option_type, info, is_required=part.is_required)
 

@@ -22,19 +22,19 @@ _MOST_NAMES = 20
 # with all their answers (``steelyard VERB --settings``).
 _OURS = {
     "learning_rate": ("lr", "actor_learning_rate", "critic_learning_rate", "max_lr", "peak_lr"),
-    "prompts_per_step": (
-        "batch_size", "train_batch_size", "per_device_train_batch_size", "micro_train_batch_size",
+    "batch_size": (
+        "prompts_per_step", "train_batch_size", "per_device_train_batch_size", "micro_train_batch_size",
         "global_batch_size", "gradient_accumulation_steps", "bs",
     ),
     "epochs": ("num_train_epochs", "max_epochs", "num_epochs", "n_epochs", "epoch"),
-    "warm_up": ("warmup", "warmup_ratio", "lr_warmup_ratio", "warmup_steps", "num_warmup_steps"),
+    "warmup_ratio": ("warmup", "warm_up", "lr_warmup_ratio", "warmup_steps", "num_warmup_steps"),
     "schedule": ("lr_scheduler_type", "lr_scheduler", "scheduler", "lr_schedule"),
     "max_length": (
         "max_len", "max_seq_length", "max_seq_len", "cutoff_len", "model_max_length", "max_sequence_length",
         "max_prompt_length",
     ),
     "over_length": ("truncation", "truncation_mode", "truncation_side", "truncate"),
-    "max_gradient_norm": ("max_grad_norm", "max_norm", "gradient_clip", "grad_clip", "gradient_clipping"),
+    "max_grad_norm": ("max_norm", "gradient_clip", "grad_clip", "gradient_clipping"),
     "weight_decay": ("l2", "wd", "adam_weight_decay"),
     "label_smoothing": ("label_smoothing_factor",),
     "centring": ("center_rewards_coefficient", "centering"),
@@ -48,7 +48,7 @@ _OURS = {
     "adapter_dropout": ("lora_dropout",),
     "adapter_layers": ("lora_target", "lora_target_modules", "target_modules"),
     "trainable": ("freeze", "freeze_layers", "freeze_trainable_layers", "num_layers_unfrozen"),
-    "recompute": ("gradient_checkpointing", "activation_checkpointing"),
+    "gradient_checkpointing": ("activation_checkpointing"),
     "compile": ("torch_compile",),
     "batching": ("packing", "packing_samples", "neat_packing", "sample_packing"),
     "evaluate_every": ("eval_steps", "eval_strategy", "evaluation_strategy", "eval_every"),
@@ -56,7 +56,7 @@ _OURS = {
     "keep": ("load_best_model_at_end", "save_best"),
     "metric": ("metric_for_best_model",),
     "patience": ("early_stopping_patience", "early_stopping"),
-    "track": ("report_to", "use_wandb", "use_tensorboard", "logger"),
+    "trackers": ("report_to", "use_wandb", "use_tensorboard", "logger"),
     "chat_template": ("template", "chat_template_path", "tokenizer_chat_template", "apply_chat_template"),
     "model": ("model_name_or_path", "pretrain", "model_name", "reward_pretrain", "base_model"),
     "held_out": ("eval_dataset", "eval_file", "validation_file", "val_file", "dev_file"),

@@ -1,9 +1,10 @@
-"""The threshold tau: the coverage and precision of each tau, and the smallest tau of a target precision.
+"""The margin threshold: coverage and precision of each candidate, and the smallest that reaches a target precision.
 
 Guarantee. Let a prompt be drawn like the calibration prompts, and one of its verdicts that people judged strictly, each
-as likely. *Precision at tau* is the probability that the verdict agrees with the people, given that the supervisor
-keeps it at tau. If the calibration prompts are independent draws, then over their draw the chosen tau has at least the
-target precision with probability ``confidence`` or more. Nothing is assumed of the model or of the verdicts' errors.
+as likely. *Precision at a threshold* is the probability that the verdict agrees with the people, given that the
+supervisor keeps it there. If the calibration prompts are independent draws, then over their draw the chosen
+threshold has at least the target precision with probability ``confidence`` or more. Nothing is assumed of the model or
+of the verdicts' errors.
 
 Dependence within a prompt. The verdicts on one prompt share its responses, so a binomial over verdicts would count the
 same evidence several times. A prompt is one observation here: the share of its verdicts that are kept and wrong minus
@@ -14,9 +15,9 @@ of (1 - stake * observation) has a mean of at most 1 where the precision is too 
 Markov's inequality, for any dependence inside a prompt. Where every prompt has one verdict, the binomial is exact
 (Clopper and Pearson, 1934) and sharper, and is used instead.
 
-Several taus. They are tested as a fixed sequence with several starts (Angelopoulos et al., 2021, "Learn then Test"):
-from each start towards smaller taus until one fails, each start at its share of 1 - confidence. The candidate taus must
-not depend on the calibration labels.
+Several thresholds. They are tested as a fixed sequence with several starts (Angelopoulos et al., 2021, "Learn then
+Test"): from each start towards smaller thresholds until one fails, each start at its share of 1 - confidence. The
+candidate thresholds must not depend on the calibration labels.
 """
 
 from collections.abc import Iterable, Sequence
@@ -49,14 +50,14 @@ class LabelledVerdicts(NamedTuple):
     is_right: Booleans
 
 
-class TauPoint(Record, frozen=True, kw_only=True):
-    """One tau on the held-out verdicts. Precision is null where nothing is kept.
+class ThresholdPoint(Record, frozen=True, kw_only=True):
+    """One threshold on the held-out verdicts. Precision is null where nothing is kept.
 
     The guarantee is about ``precision_by_prompt``; ``precision`` counts every verdict alike. ``p_value`` tests "the
-    precision is not above the target"; ``is_certified``: the sequence of tests reached and passed this tau.
+    precision is not above the target"; ``is_certified``: the sequence of tests reached and passed this threshold.
     """
 
-    tau: float
+    threshold: float
     num_kept: int
     num_right: int
     num_prompts: int
@@ -67,11 +68,11 @@ class TauPoint(Record, frozen=True, kw_only=True):
     is_certified: bool
 
 
-class TauCalibration(NamedTuple):
-    """The smallest certified tau, or null if there is none, and all candidates, smallest first."""
+class ThresholdCalibration(NamedTuple):
+    """The smallest certified threshold, or null if there is none, and all candidates, smallest first."""
 
-    tau: float | None
-    points: tuple[TauPoint, ...]
+    threshold: float | None
+    points: tuple[ThresholdPoint, ...]
 
 
 class MarginSurvey(NamedTuple):
@@ -86,10 +87,10 @@ class MarginSurvey(NamedTuple):
     num_unscored: int
 
 
-class TauRow(Record, frozen=True):
-    """The verdicts that one tau keeps, and their precision (of every verdict alike) where people judged too."""
+class ThresholdRow(Record, frozen=True):
+    """The verdicts that one threshold keeps, and their precision (of every verdict alike) where people judged too."""
 
-    tau: float
+    threshold: float
     num_kept: int
     coverage: float
     precision: Estimate
@@ -117,38 +118,41 @@ def survey_margins(batches: Iterable[ScoredBatch], *, human_ties: HumanTies) -> 
     return MarginSurvey(np.concatenate([[], *margins]), labelled, num_scores, num_unscored)
 
 
-def calibrate_tau(
+def calibrate_threshold(
     cases: MarginSurvey, held_out: MarginSurvey, *, precision: float, confidence: float, seed: int, where: str
-) -> TauCalibration:
-    """Calibrate tau on the held-out cases. Raises EvidenceError if they hold no label, or no tau is certified.
+) -> ThresholdCalibration:
+    """Calibrate the threshold on held-out cases. Raises EvidenceError if they have no label, or none is certified.
 
-    The candidate taus are quantiles of the margins of the cases to be supervised: the labels have no part in them.
+    The candidate thresholds are quantiles of the margins of the cases to be supervised: the labels have no part in
+    them.
     """
     check_labelled(held_out, where=where)
-    taus = candidate_taus(cases.margins)
-    calibration = calibrate(held_out.labelled, taus, precision=precision, confidence=confidence)
-    if calibration.tau is None:
-        rows = rows_by_tau(cases, held_out.labelled, taus, seed=seed)
+    thresholds = candidate_thresholds(cases.margins)
+    calibration = calibrate(held_out.labelled, thresholds, precision=precision, confidence=confidence)
+    if calibration.threshold is None:
+        rows = rows_by_threshold(cases, held_out.labelled, thresholds, seed=seed)
         raise EvidenceError(
-            f"no tau reaches a precision of {precision} with confidence {confidence} on {where}, which has "
-            f"{len(np.unique(held_out.labelled.prompt))} prompts to show it\n{tau_table(rows)}",
-            allowed=f"these cases certify {_best_certified(held_out.labelled, taus, confidence)}",
+            f"no threshold reaches a precision of {precision} with confidence {confidence} on {where}, which has "
+            f"{len(np.unique(held_out.labelled.prompt))} prompts to show it\n{threshold_table(rows)}",
+            allowed=f"these cases certify {_best_certified(held_out.labelled, thresholds, confidence)}",
             do="lower the precision or the confidence, or calibrate on more prompts that people judged",
         )
     return calibration
 
 
-def rows_by_tau(cases: MarginSurvey, labelled: LabelledVerdicts, taus: Sequence[float], *, seed: int) -> list[TauRow]:
-    """Return for each tau its coverage of the cases, and its precision where people judged too.
+def rows_by_threshold(
+    cases: MarginSurvey, labelled: LabelledVerdicts, thresholds: Sequence[float], *, seed: int
+) -> list[ThresholdRow]:
+    """Return for each threshold its coverage of the cases, and its precision where people judged too.
 
-    The interval is a 95% bootstrap over prompts, for each tau alone; it does not cover a tau chosen by it.
+    The interval is a 95% bootstrap over prompts, for each threshold alone; it does not cover a threshold chosen by it.
     """
     total = max(len(cases.margins), 1)
     rows = []
-    for tau in sorted(set(taus)):
-        num_kept = int(is_kept(cases.margins, tau).sum())
-        precision = share_of(labelled.prompt, is_kept(labelled.margin, tau), labelled.is_right, seed=seed)
-        rows.append(TauRow(tau, num_kept, num_kept / total, precision))
+    for threshold in sorted(set(thresholds)):
+        num_kept = int(is_kept(cases.margins, threshold).sum())
+        precision = share_of(labelled.prompt, is_kept(labelled.margin, threshold), labelled.is_right, seed=seed)
+        rows.append(ThresholdRow(threshold, num_kept, num_kept / total, precision))
     return rows
 
 
@@ -175,75 +179,75 @@ def check_judged(cases: MarginSurvey, *, where: str) -> None:
         )
 
 
-def check_some_kept(cases: MarginSurvey, tau: float, *, where: str, do: str) -> None:
-    """Check that tau keeps a strict judgment. Raises EvidenceError, with the coverage of smaller taus, if not."""
-    if is_kept(cases.margins, tau).any():
+def check_some_kept(cases: MarginSurvey, threshold: float, *, where: str, do: str) -> None:
+    """Check that the threshold keeps a strict judgment. Raises EvidenceError, with the coverage of smaller ones."""
+    if is_kept(cases.margins, threshold).any():
         return
-    rows = rows_by_tau(cases, cases.labelled, candidate_taus(cases.margins), seed=0)
+    rows = rows_by_threshold(cases, cases.labelled, candidate_thresholds(cases.margins), seed=0)
     if not any(row.num_kept for row in rows):
         raise EvidenceError(
-            f"the supervisor agrees with none of {len(cases.margins)} strict judgments, at any tau "
+            f"the supervisor agrees with none of {len(cases.margins)} strict judgments, at any threshold "
             f"({cases.num_unscored} of {cases.num_scores} responses are unscored)",
             where=where,
             do="check that its protocol fits these cases, and its training",
         )
-    raise EvidenceError(f"tau {tau:g} drops everything\n{tau_table(rows)}", where=where, do=do)
+    raise EvidenceError(f"threshold {threshold:g} drops everything\n{threshold_table(rows)}", where=where, do=do)
 
 
-def tau_table(rows: Sequence[TauRow]) -> str:
-    """Return the rows of `rows_by_tau` as lines of text."""
-    lines = ["         tau      kept  coverage  precision [95%]"]
+def threshold_table(rows: Sequence[ThresholdRow]) -> str:
+    """Return the rows of `rows_by_threshold` as lines of text."""
+    lines = ["   threshold      kept  coverage  precision [95%]"]
     for row in rows:
         share = row.precision
         measured = "-" if share.n == 0 else f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}] of {share.n:,}"
-        lines.append(f"{row.tau:12.6g}{row.num_kept:10,}{row.coverage:10.1%}  {measured}")
+        lines.append(f"{row.threshold:12.6g}{row.num_kept:10,}{row.coverage:10.1%}  {measured}")
     return "\n".join(lines)
 
 
-def _best_certified(labelled: LabelledVerdicts, taus: Sequence[float], confidence: float) -> str:
-    """Return the largest certified precision of any tau, in steps of 0.01."""
+def _best_certified(labelled: LabelledVerdicts, thresholds: Sequence[float], confidence: float) -> str:
+    """Return the largest certified precision of any threshold, in steps of 0.01."""
     for percent in range(99, 0, -1):
-        calibration = calibrate(labelled, taus, precision=percent / 100, confidence=confidence)
-        if calibration.tau is not None:
-            return f"a precision of {percent / 100} at most, by tau {calibration.tau:.6g}"
+        calibration = calibrate(labelled, thresholds, precision=percent / 100, confidence=confidence)
+        if calibration.threshold is not None:
+            return f"a precision of {percent / 100} at most, by threshold {calibration.threshold:.6g}"
     return "no precision at all"
 
 
 def calibrate(
     labelled: LabelledVerdicts, candidates: Sequence[float], *, precision: float, confidence: float, num_starts: int = 4
-) -> TauCalibration:
-    """Return the smallest candidate tau whose precision is at least ``precision`` with the stated confidence.
+) -> ThresholdCalibration:
+    """Return the smallest candidate threshold whose precision is at least ``precision`` with the stated confidence.
 
     ``num_starts`` sequences, at least 2, begin evenly spread over the candidates, from the smallest to the largest: a
-    large tau may keep too few verdicts to pass, and a sequence that began only there would end at once.
+    large threshold may keep too few verdicts to pass, and a sequence that began only there would end at once.
     """
-    taus = sorted(set(candidates))
-    p_values = [p_value(labelled, tau, precision) for tau in taus]
+    thresholds = sorted(set(candidates))
+    p_values = [p_value(labelled, threshold, precision) for threshold in thresholds]
     certified = _certified(p_values, 1 - confidence, num_starts)
     points = tuple(
-        _point(labelled, tau, p, is_certified=index in certified)
-        for index, (tau, p) in enumerate(zip(taus, p_values, strict=True))
+        _point(labelled, threshold, p, is_certified=index in certified)
+        for index, (threshold, p) in enumerate(zip(thresholds, p_values, strict=True))
     )
-    return TauCalibration(min((taus[index] for index in certified), default=None), points)
+    return ThresholdCalibration(min((thresholds[index] for index in certified), default=None), points)
 
 
-def is_kept(margin: Floats, tau: float) -> Booleans:
-    """Return which verdicts the policy ``agree`` keeps at tau."""
-    return (margin > 0) & (margin >= tau)
+def is_kept(margin: Floats, threshold: float) -> Booleans:
+    """Return which verdicts the policy ``agree`` keeps at a threshold."""
+    return (margin > 0) & (margin >= threshold)
 
 
-def p_value(labelled: LabelledVerdicts, tau: float, precision: float) -> float:
-    """Return the p-value of the hypothesis that the precision at tau is not above the target."""
-    at_tau = is_kept(labelled.margin, tau)
-    wrong = at_tau & ~labelled.is_right
+def p_value(labelled: LabelledVerdicts, threshold: float, precision: float) -> float:
+    """Return the p-value of the hypothesis that the precision at the threshold is not above the target."""
+    at_threshold = is_kept(labelled.margin, threshold)
+    wrong = at_threshold & ~labelled.is_right
     num_prompts = len(np.unique(labelled.prompt))
     # One verdict a prompt: independent draws, for which the binomial is exact.
     if num_prompts == len(labelled.prompt):
         # Imported on use: scipy.stats takes over a second to load.
         from scipy.stats import binom
 
-        return float(binom.cdf(wrong.sum(), at_tau.sum(), 1 - precision)) if at_tau.any() else 1.0
-    observed = _by_prompt(labelled, wrong) - (1 - precision) * _by_prompt(labelled, at_tau)
+        return float(binom.cdf(wrong.sum(), at_threshold.sum(), 1 - precision)) if at_threshold.any() else 1.0
+    observed = _by_prompt(labelled, wrong) - (1 - precision) * _by_prompt(labelled, at_threshold)
     # Logarithms, because a product over thousands of prompts overflows. A stake is relative to 1 / precision: the
     # largest observation is the precision, so that a stake below 1 never loses everything.
     wealth = np.log1p(-np.outer(_STAKES / precision, observed)).sum(1)
@@ -253,8 +257,9 @@ def p_value(labelled: LabelledVerdicts, tau: float, precision: float) -> float:
     return float(np.exp(min(0.0, -log_average)))
 
 
-def candidate_taus(margin: Floats, num_candidates: int = 20) -> tuple[float, ...]:
-    """Return taus that keep evenly spread shares of the verdicts that agree with the model; the smallest, 0, keeps all.
+def candidate_thresholds(margin: Floats, num_candidates: int = 20) -> tuple[float, ...]:
+    """Return thresholds that keep evenly spread shares of the verdicts that agree with the model; the smallest, 0,
+    keeps all.
 
     The margins should be those of the verdicts to be supervised, not of the calibration verdicts.
     """
@@ -267,7 +272,7 @@ def candidate_taus(margin: Floats, num_candidates: int = 20) -> tuple[float, ...
 
 
 def _certified(p_values: Sequence[float], risk: float, num_starts: int) -> set[int]:
-    """Return the positions (smallest tau first) that a sequence reached and passed."""
+    """Return the positions (smallest threshold first) that a sequence reached and passed."""
     last = len(p_values) - 1
     starts = sorted({round(step * last / (num_starts - 1)) for step in range(num_starts)})
     certified: set[int] = set()
@@ -286,18 +291,18 @@ def _by_prompt(labelled: LabelledVerdicts, chosen: Booleans) -> Floats:
     return np.bincount(place, chosen) / np.bincount(place)
 
 
-def _point(labelled: LabelledVerdicts, tau: float, p: float, *, is_certified: bool) -> TauPoint:
-    """Count what tau keeps of the labelled verdicts, by verdict and by prompt."""
-    at_tau = is_kept(labelled.margin, tau)
-    right = at_tau & labelled.is_right
-    num_kept, num_right = int(at_tau.sum()), int(right.sum())
-    share = float(_by_prompt(labelled, at_tau).sum()) if num_kept else 0.0
-    return TauPoint(
-        tau=tau,
+def _point(labelled: LabelledVerdicts, threshold: float, p: float, *, is_certified: bool) -> ThresholdPoint:
+    """Count what the threshold keeps of the labelled verdicts, by verdict and by prompt."""
+    at_threshold = is_kept(labelled.margin, threshold)
+    right = at_threshold & labelled.is_right
+    num_kept, num_right = int(at_threshold.sum()), int(right.sum())
+    share = float(_by_prompt(labelled, at_threshold).sum()) if num_kept else 0.0
+    return ThresholdPoint(
+        threshold=threshold,
         num_kept=num_kept,
         num_right=num_right,
-        num_prompts=len(np.unique(labelled.prompt[at_tau])),
-        coverage=num_kept / len(at_tau) if len(at_tau) else 0.0,
+        num_prompts=len(np.unique(labelled.prompt[at_threshold])),
+        coverage=num_kept / len(at_threshold) if len(at_threshold) else 0.0,
         precision=num_right / num_kept if num_kept else None,
         precision_by_prompt=float(_by_prompt(labelled, right).sum()) / share if num_kept else None,
         p_value=p,

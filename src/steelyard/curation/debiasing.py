@@ -31,8 +31,8 @@ class Config(BaseConfig, frozen=True):
     """``by`` is the feature, ``within`` the groups that are balanced, ``pairs`` the pairs of a case that count.
 
     ``tokenizer`` (a folder or hub name) counts length in its tokens rather than in characters. Pairs whose lengths
-    differ by at most ``matched`` of the longer one (null is 0.1) are length-matched: with scores, a model's accuracy on
-    them is measured before and after.
+    differ by at most ``length_tolerance`` of the longer one (null is 0.1) are length-matched: with scores, a model's
+    accuracy on them is measured before and after.
     """
 
     by: Literal["length", "markdown", "author"] = "length"
@@ -43,15 +43,15 @@ class Config(BaseConfig, frozen=True):
     """Measure length in the tokens of this tokenizer (a folder or hub name), not in characters."""
     pairs: PairChoice | None = None
     """Which pairs count. Default: the pairs that a case lists, or else every pair across tiers."""
-    matched: float | None = None
+    length_tolerance: float | None = None
     """With scores: the largest difference of lengths, as a share of the longer, that counts as equal. Default: 0.1."""
     seed: int = 0
     """The seed of the pairs that are dropped."""
 
     @property
-    def closeness(self) -> float:
-        """Return ``matched``, or its default."""
-        return DEFAULT_MATCHED if self.matched is None else self.matched
+    def tolerance(self) -> float:
+        """Return ``length_tolerance``, or its default."""
+        return DEFAULT_MATCHED if self.length_tolerance is None else self.length_tolerance
 
 
 class PairSide(NamedTuple):
@@ -110,11 +110,11 @@ class GroupBalance(Record, frozen=True):
 class DebiasedAccuracy(Record, frozen=True):
     """The share of pairs whose better response the model scores higher; equal scores are wrong.
 
-    Pairs without a score are left out and counted. ``matched`` is the largest difference of matched lengths.
+    Pairs without a score are left out and counted. ``length_tolerance`` is the largest difference of matched lengths.
     """
 
     num_unscored: int
-    matched: float
+    length_tolerance: float
     all: BeforeAfter[Estimate]
     length_matched: BeforeAfter[Estimate]
     better_is_longer: BeforeAfter[Estimate]
@@ -151,7 +151,7 @@ def survey_pairs(cases: Iterable[tuple[Case, Scores | None]], config: Config, le
             group.append(groups.setdefault(pair_side.group, len(groups)))
             priorities.append(priority(case, pair, seed=config.seed))
             prompt.append(prompts.setdefault(case.prompt.id, len(prompts)))
-            matched.append(is_matched(pair, lengths, config.closeness))
+            matched.append(is_matched(pair, lengths, config.tolerance))
             longer.append(lengths[pair.better] > lengths[pair.worse])
             margin.append(_margin(case, pair, scores))
     return PairSurvey(
@@ -228,10 +228,10 @@ def priority(case: Case, pair: IndexedPair, *, seed: int) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
-def is_matched(pair: IndexedPair, lengths: Sequence[float], closeness: float) -> bool:
+def is_matched(pair: IndexedPair, lengths: Sequence[float], tolerance: float) -> bool:
     """Return whether the two lengths differ by at most a share of the longer one."""
     better, worse = lengths[pair.better], lengths[pair.worse]
-    return abs(better - worse) <= closeness * max(better, worse)
+    return abs(better - worse) <= tolerance * max(better, worse)
 
 
 def balance_sides(side: Integers, group: Integers, priorities: NDArray[np.uint64]) -> Booleans:

@@ -31,7 +31,7 @@ class Config(BaseConfig, frozen=True):
 
     ``human_shares``: for each, models are trained on people's pairs of that share of the prompts, with the judge's
     verdicts on the others, filtered by a supervisor trained on the share; none leaves out this half of the study.
-    ``repetitions`` of ``folds``-fold cross-validation. ``most_pairs``: the largest number of verdicts per prompt, drawn
+    ``repetitions`` of ``folds``-fold cross-validation. ``max_pairs``: the largest number of verdicts per prompt, drawn
     by the ``seed``. ``model``: settings of the reward model's own Config.
     """
 
@@ -47,7 +47,7 @@ class Config(BaseConfig, frozen=True):
     """The number of folds of cross-validation."""
     repetitions: int = 4
     """The number of repetitions of cross-validation."""
-    most_pairs: int | None = None
+    max_pairs: int | None = None
     """The largest number of verdicts a prompt, drawn at random. Default: all."""
     model: Meta = msgspec.field(default_factory=dict)
     """Settings of the model's kind."""
@@ -137,7 +137,7 @@ def num_unlisted(study: Study) -> int:
 
 
 def _verdicts_of(cases: Sequence[Case], config: Config, where: str) -> Verdicts:
-    """Return the judge's strict verdicts, at most ``most_pairs`` of each prompt."""
+    """Return the judge's strict verdicts, at most ``max_pairs`` of each prompt."""
     judges = {judgment.judge for case in cases for judgment in case.judgments if judgment.kind != "human"}
     if config.judge not in judges:
         problem = f"no model named {config.judge!r} judged here"
@@ -147,13 +147,13 @@ def _verdicts_of(cases: Sequence[Case], config: Config, where: str) -> Verdicts:
     if not len(verdicts.graph):
         problem = f"the judge {config.judge!r} prefers no answer anywhere"
         raise EvidenceError(problem, where=where, do="name another --judge")
-    if config.most_pairs is None:
+    if config.max_pairs is None:
         return verdicts
     # A stable sort of a permutation by prompt: the first entries of each prompt are a simple random sample.
     shuffled = generator(config.seed, "most pairs").permutation(len(verdicts.graph))
     order = shuffled[np.argsort(verdicts.graph[shuffled], kind="stable")]
     _, start, count = np.unique(verdicts.graph[order], return_index=True, return_counts=True)
-    is_early = np.arange(len(order)) - np.repeat(start, count) < config.most_pairs
+    is_early = np.arange(len(order)) - np.repeat(start, count) < config.max_pairs
     return verdicts.where(np.isin(np.arange(len(order)), order[is_early]))
 
 

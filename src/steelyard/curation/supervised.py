@@ -97,7 +97,7 @@ def supervise_cases(batch: ScoredBatch, rule: SupervisionRule) -> Supervised:
     """
     verdicts = batch.table.verdicts
     if rule.policy == "agree":
-        code = agree(verdicts, batch.margin, tau=rule.tau, keep_ties=rule.keep_ties)
+        code = agree(verdicts, batch.margin, min_margin=rule.min_margin, keep_ties=rule.keep_ties)
     elif rule.policy == "cycles":
         code = cut_cycles(verdicts, batch.margin, batch.table.num_responses)
     else:

@@ -24,11 +24,11 @@ RULES = (
     "tie",
     "unscored",
     "disagrees",
-    "below tau",
+    "below min_margin",
     "inside a tie",
     "least supported in a cycle",
 )
-KEPT, UNREADABLE, TIED, UNSCORED, DISAGREES, BELOW_TAU, INSIDE_TIE, LEAST_SUPPORTED = range(len(RULES))
+KEPT, UNREADABLE, TIED, UNSCORED, DISAGREES, BELOW_MIN_MARGIN, INSIDE_TIE, LEAST_SUPPORTED = range(len(RULES))
 """Positions in ``RULES``, as a policy returns them for each judgment."""
 SUPERVISED = Only(kind=("llm", "model"))
 DEFAULT_CONFIDENCE = 0.95
@@ -38,12 +38,12 @@ HumanTies = Literal["leave_out", "wrong"]
 class SupervisionRule(BaseConfig, frozen=True):
     """A policy with its settings and the judgments that it filters.
 
-    ``tau`` and ``keep_ties`` are of ``agree``, ``scale`` of ``weight``.
+    ``min_margin`` and ``keep_ties`` are of ``agree``, ``scale`` of ``weight``.
     """
 
     policy: Policy = "agree"
     """What is dropped: see the settings of `supervise`."""
-    tau: float = 0.0
+    min_margin: float = 0.0
     """With agree: the least margin for a verdict."""
     keep_ties: bool = False
     """With agree: whether ties are kept."""
@@ -56,23 +56,24 @@ class SupervisionRule(BaseConfig, frozen=True):
 class Config(BaseConfig, frozen=True):
     """``policy`` is the rule; ``only`` picks the judgments that it filters: those of LLMs and models.
 
-    ``tau`` and ``keep_ties`` are of ``agree``; null is 0 for tau. ``precision`` and ``confidence`` (null is 0.95) are
-    the targets of a calibrated tau; ``human_ties`` is how a verdict counts on a pair without a strict majority of
-    people. ``scale`` divides margins in ``weight`` (null is 1). ``compare_ids``: an equal prompt id alone makes a
-    prompt one that the model was trained on. ``any_language`` lets a model judge languages that it was not trained on.
-    ``model``: settings of the reward model's own Config. ``seed`` draws intervals only.
+    ``min_margin`` and ``keep_ties`` are of ``agree``; null is 0 for ``min_margin``. ``min_precision`` and
+    ``confidence`` (null is 0.95) are the targets of a calibrated threshold; ``human_ties`` is how a verdict counts on a
+    pair without a strict majority of people. ``scale`` divides margins in ``weight`` (null is 1). ``compare_ids``: an
+    equal prompt id alone makes a prompt one that the model was trained on. ``any_language`` lets a model judge
+    languages that it was not trained on. ``model``: settings of the reward model's own Config. ``seed`` draws intervals
+    only.
     """
 
     policy: Policy = "agree"
     """What is dropped: verdicts without enough margin (agree), what closes a cycle (cycles), or nothing (weight)."""
-    tau: float | None = None
+    min_margin: float | None = None
     """With agree: the least margin for a verdict. Default: 0."""
     keep_ties: bool = False
     """With agree: keep ties too."""
-    precision: float | None = None
-    """With --calibrate: the share of kept verdicts that must be right."""
+    min_precision: float | None = None
+    """With --calibration-cases: the share of kept verdicts that must be right."""
     confidence: float | None = None
-    """With --calibrate: the confidence in that share. Default: 0.95."""
+    """With --calibration-cases: the confidence in that share. Default: 0.95."""
     human_ties: HumanTies = "leave_out"
     """What a verdict counts on a pair without a strict majority of people."""
     scale: float | None = None
@@ -93,10 +94,12 @@ class Config(BaseConfig, frozen=True):
         """Return ``confidence``, or its default."""
         return DEFAULT_CONFIDENCE if self.confidence is None else self.confidence
 
-    def rule(self, tau: float) -> SupervisionRule:
-        """Return the rule with a chosen tau."""
+    def rule(self, min_margin: float) -> SupervisionRule:
+        """Return the rule with a chosen threshold."""
         scale = 1.0 if self.scale is None else self.scale
-        return SupervisionRule(policy=self.policy, tau=tau, keep_ties=self.keep_ties, scale=scale, only=self.only)
+        return SupervisionRule(
+            policy=self.policy, min_margin=min_margin, keep_ties=self.keep_ties, scale=scale, only=self.only
+        )
 
 
 def check_policy(config: Config, *, is_calibrated: bool) -> None:
@@ -105,25 +108,31 @@ def check_policy(config: Config, *, is_calibrated: bool) -> None:
     Raises ConfigError for settings that contradict each other or the policy, or are outside their range.
     """
     if config.policy != "agree":
-        of_agree = {"tau": config.tau is not None, "keep-ties": config.keep_ties, "calibrate": is_calibrated}
+        of_agree = {
+            "min-margin": config.min_margin is not None,
+            "keep-ties": config.keep_ties,
+            "calibration-cases": is_calibrated,
+        }
         wrong = [f"--{name}" for name, is_set in of_agree.items() if is_set]
         if wrong:
             raise ConfigError(f"{', '.join(wrong)} with the policy {config.policy}", do="they belong to --policy agree")
     if config.scale is not None and config.policy != "weight":
         raise ConfigError(f"scale with the policy {config.policy}", do="it belongs to --policy weight")
-    if config.tau is not None and is_calibrated:
-        raise ConfigError("--tau with --calibrate", do="set tau, or have it calibrated")
-    if (config.precision is None) == is_calibrated:
-        raise ConfigError("--calibrate FILE and --precision go together", do="set both, or neither")
+    if config.min_margin is not None and is_calibrated:
+        raise ConfigError("--min-margin with --calibration-cases", do="set the margin, or have it calibrated")
+    if (config.min_precision is None) == is_calibrated:
+        raise ConfigError("--calibration-cases FILE and --min-precision go together", do="set both, or neither")
     if config.confidence is not None and not is_calibrated:
-        raise ConfigError("--confidence without --calibrate", do="it is the confidence of a calibrated tau")
+        raise ConfigError(
+            "--confidence without --calibration-cases", do="it is the confidence of a calibrated threshold"
+        )
     _check_ranges(config)
 
 
 def _check_ranges(config: Config) -> None:
-    if config.tau is not None and not 0 <= config.tau < math.inf:
-        raise ConfigError(f"tau is {config.tau}", allowed="0 or more: a margin of scores")
-    for name, share in (("precision", config.precision), ("confidence", config.confidence)):
+    if config.min_margin is not None and not 0 <= config.min_margin < math.inf:
+        raise ConfigError(f"min_margin is {config.min_margin}", allowed="0 or more: a margin of scores")
+    for name, share in (("min_precision", config.min_precision), ("confidence", config.confidence)):
         if share is not None and not 0 < share < 1:
             raise ConfigError(f"{name} is {share}", allowed="above 0 and below 1")
     if config.scale is not None and not 0 < config.scale < math.inf:
@@ -150,15 +159,15 @@ def margins_of(verdicts: Verdicts, scores: Floats, first: Integers) -> Floats:
     return np.where(verdicts.is_strict, margin, np.nan)
 
 
-def agree(verdicts: Verdicts, margin: Floats, *, tau: float, keep_ties: bool = False) -> Integers:
-    """Return the rule for each verdict: a strict one stays if its margin is above 0 and at least ``tau``.
+def agree(verdicts: Verdicts, margin: Floats, *, min_margin: float, keep_ties: bool = False) -> Integers:
+    """Return the rule for each verdict: a strict one stays if its margin is above 0 and at least ``min_margin``.
 
     Strict verdicts that stay have no cycle: scores fall along every edge. Kept ties can close cycles, which the ranking
     resolves like any other.
     """
     rule = np.full(len(verdicts.graph), KEPT)
     # Later assignments take precedence: NaN compares as false, and ties and unreadable verdicts have no margin.
-    rule[margin < tau] = BELOW_TAU
+    rule[margin < min_margin] = BELOW_MIN_MARGIN
     rule[margin <= 0] = DISAGREES
     rule[np.isnan(margin)] = UNSCORED
     rule[verdicts.verdict == TIE] = KEPT if keep_ties else TIED

@@ -84,7 +84,7 @@ class LanguagesSummary(Record, frozen=True, kw_only=True):
     bench: str
     num_shared: int
     left_out: dict[str, int]
-    english: str
+    baseline_language: str
     languages: dict[str, LanguageValues]
     mean: Estimate
     standard_deviation: Estimate | None = None
@@ -133,31 +133,31 @@ class _LanguagePart(NamedTuple):
 def compare_languages(
     evaluation: ParallelEvaluation,
     breakdown: Callable[[Totals], Breakdown],
-    english: str,
+    baseline_language: str,
     kin: Mapping[str, Kin],
     *,
     num_resamples: int,
     seed: int,
 ) -> LanguagesSummary:
-    """Compare the languages of an evaluation with ``english``; ``breakdown`` is the arithmetic of its bench."""
+    """Compare languages with ``baseline_language``; ``breakdown`` is the arithmetic of the evaluation's bench."""
     items, coverage = evaluation.items, evaluation.coverage
     labels = [Label(item.unit or item.prompt, item.cell) for item in items]
     rows = [(item.num_pairs, item.num_correct, 1, bool(item.exact_match), *item.bench_columns) for item in items]
     layout = layout_of(labels)
     totals = resample(Items(layout, np.array(rows, dtype=np.int64), num_resamples), seed=seed)
-    confusions = resample(Items(layout, _confusions(items, english), num_resamples), seed=seed)
+    confusions = resample(Items(layout, _confusions(items, baseline_language), num_resamples), seed=seed)
     parts = {
         name: _LanguagePart(language, breakdown(language.totals)) for name, language in by_language(totals).items()
     }
-    others = {name: part for name, part in parts.items() if name != english}
-    reference = parts[english]
+    others = {name: part for name, part in parts.items() if name != baseline_language}
+    reference = parts[baseline_language]
     mean, deviation = _mean(totals, others, kin)
     return LanguagesSummary(
         model=evaluation.model,
         bench=evaluation.bench,
         num_shared=len(items) // len(parts),
         left_out=dict(evaluation.left_out),
-        english=english,
+        baseline_language=baseline_language,
         languages={name: _values(totals, confusions, part, reference) for name, part in parts.items()},
         mean=mean,
         standard_deviation=deviation,
@@ -170,16 +170,18 @@ def compare_languages(
     )
 
 
-def _confusions(items: Sequence[Item], english: str) -> Integers:
-    """Return the cell of each item in the confusion matrix of its language with English: one-hot, shape (item, 9)."""
+def _confusions(items: Sequence[Item], baseline_language: str) -> Integers:
+    """Return the cell of each item in the confusion matrix with the baseline: one-hot, shape (item, 9)."""
     outcomes = [_outcome(item) for item in items]
-    in_english = {
-        item.prompt: outcome for item, outcome in zip(items, outcomes, strict=True) if item.language == english
+    in_baseline = {
+        item.prompt: outcome
+        for item, outcome in zip(items, outcomes, strict=True)
+        if item.language == baseline_language
     }
     table = np.zeros((len(items), NUM_CELLS), dtype=np.int64)
     for row, (item, outcome) in enumerate(zip(items, outcomes, strict=True)):
-        if item.language != english:
-            table[row, in_english[item.prompt] * 3 + outcome] = 1
+        if item.language != baseline_language:
+            table[row, in_baseline[item.prompt] * 3 + outcome] = 1
     return table
 
 

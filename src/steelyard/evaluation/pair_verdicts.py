@@ -90,7 +90,7 @@ def check_bench(bench: Bench, model: JudgeModel) -> None:
     num_columns = bench.columns((), (), unscored_is_right=False).shape[1]
     if num_columns and model.compares_pairs and bench.pair_columns is None:
         problem = "the headline of this benchmark needs a score for each response, and the judge compares pairs"
-        raise EvidenceError(problem, where="bench", do="use --set model.compare=best, or --set model.compare=ratings")
+        raise EvidenceError(problem, where="bench", do="use --set model.task=best, or --set model.task=ratings")
 
 
 def pair_columns(
@@ -201,7 +201,7 @@ def _of_scores(case: Case, pairs: Sequence[tuple[int, int]], line: Scores) -> It
             reasons = [line.unscored[name] for name in names if name in line.unscored]
             reason: Outcome | None = next((known for known in OUTCOMES if known in reasons), None)
             if reason is None:
-                do = "compare pairs instead: --set model.compare=pairs"
+                do = "compare pairs instead: --set model.task=pairs"
                 raise EvidenceError(f"the judge gave no score for prompt id {case.prompt.id!r}: {reasons[0]}", do=do)
             yield reason
         else:

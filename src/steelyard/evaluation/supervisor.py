@@ -8,7 +8,7 @@ from pathlib import Path
 
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.types import Case, Meta, Record, Run
-from steelyard.curation.calibration import TauPoint, TauRow
+from steelyard.curation.calibration import ThresholdPoint, ThresholdRow
 from steelyard.curation.supervision import Policy
 from steelyard.io.cases import read_cases
 from steelyard.io.progress import log
@@ -51,16 +51,16 @@ def supervisor_of_model(choice: ModelChoice, protocol: Meta, train_cases: Path |
     return _supervisor(choice.name, protocol, path)
 
 
-def supervisor_of_scores(scores: Path, calibrate_scores: Path | None, train_cases: Path | None) -> Supervisor:
+def supervisor_of_scores(scores: Path, calibration_scores: Path | None, train_cases: Path | None) -> Supervisor:
     """Return the supervisor recorded next to the scores. Raises ModelError for two different protocols."""
     run = _run_beside(scores)
-    other = _run_beside(calibrate_scores) if calibrate_scores else None
+    other = _run_beside(calibration_scores) if calibration_scores else None
     protocol = run.summary.get("protocol") if run else None
     if run and other and protocol != other.summary.get("protocol"):
         raise ModelError(
             "the cases and the calibration cases were scored under different protocols, so their margins are not "
             f"comparable ({protocol} and {other.summary.get('protocol')})",
-            where=str(calibrate_scores),
+            where=str(calibration_scores),
             do="score both files with the same model and settings of `steelyard score`",
         )
     folder = Path(run.inputs["model.path"].path) if run and "model.path" in run.inputs else None
@@ -167,25 +167,25 @@ class SupervisionCoverage(Record, frozen=True, kw_only=True):
     prompts: float
 
 
-class TauCertificate(Record, frozen=True, kw_only=True):
-    """The targets of a calibration, its labelled judgments and prompts, and every candidate tau."""
+class ThresholdCertificate(Record, frozen=True, kw_only=True):
+    """The targets of a calibration, its labelled judgments and prompts, and every candidate threshold."""
 
     precision: float | None
     confidence: float
     num_judgments: int
     num_prompts: int
-    points: tuple[TauPoint, ...]
+    points: tuple[ThresholdPoint, ...]
 
 
 class SupervisionSummary(Record, frozen=True, kw_only=True):
-    """The policy, the supervisor, the coverage, and for ``agree`` each tau with its source of precision."""
+    """The policy, the supervisor, the coverage, and for ``agree`` each threshold with its source of precision."""
 
     policy: Policy
-    tau: float | None
+    min_margin: float | None
     supervisor: Supervisor
     coverage: SupervisionCoverage
     num_strict: int
     num_strict_kept: int
-    by_tau: tuple[TauRow, ...]
+    by_threshold: tuple[ThresholdRow, ...]
     precision_from: str | None
-    calibration: TauCertificate | None
+    calibration: ThresholdCertificate | None

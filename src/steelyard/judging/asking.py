@@ -15,7 +15,7 @@ from steelyard.core.types import Meta, Record
 from steelyard.io.ledger import Ledger
 from steelyard.io.progress import Bar, bar
 from steelyard.judging.panel import JudgePanel, PanelJudge
-from steelyard.judging.planning import Design
+from steelyard.judging.planning import JudgeTask
 from steelyard.judging.verdicts import VerdictSummary, panel_answer
 
 _FEWEST_REPLIES = 20
@@ -36,12 +36,12 @@ def ask_panel(
     comparisons: Callable[[], Iterable[Comparison]],
     ledger: Ledger,
     *,
-    most_cut_off: float = 0.2,
+    max_truncated: float = 0.2,
     quietly: bool = False,
 ) -> dict[str, RequestCounts]:
     """Ask every judge of the panel about every comparison, and store the replies. Returns counts by judge.
 
-    ``most_cut_off`` is the share of replies that may be cut off.
+    ``max_truncated`` is the share of replies that may be cut off.
 
     Raises ModelError where a chat cannot be asked, where the first 20 requests all fail, and where too large a share of
     the replies is cut off; what was answered until then is kept.
@@ -51,7 +51,7 @@ def ask_panel(
         total = None if quietly else sum(member.judge.num_questions(comparison) for comparison in comparisons())
         with nullcontext() if quietly else bar(f"asking {member.name}", total) as shown:
             counts[member.name] = _ask(
-                member, comparisons(), _ReplyStore(ledger, member, shown, most_cut_off=most_cut_off)
+                member, comparisons(), _ReplyStore(ledger, member, shown, max_truncated=max_truncated)
             )
     return counts
 
@@ -84,8 +84,8 @@ def _answer(member: PanelJudge, comparison: Comparison, ledger: Ledger) -> Answe
 class _ReplyStore:
     """Stores and counts the replies of one judge."""
 
-    def __init__(self, ledger: Ledger, member: PanelJudge, shown: Bar | None, *, most_cut_off: float) -> None:
-        self.ledger, self.member, self.shown, self.most_cut_off = ledger, member, shown, most_cut_off
+    def __init__(self, ledger: Ledger, member: PanelJudge, shown: Bar | None, *, max_truncated: float) -> None:
+        self.ledger, self.member, self.shown, self.max_truncated = ledger, member, shown, max_truncated
         self.num_kept = self.num_answered = self.num_failed = self.num_cut = 0
         self.first_failure = ""
 
@@ -109,7 +109,7 @@ class _ReplyStore:
         if not self.num_answered and self.num_failed >= _FEWEST_REPLIES:
             problem = f"the first {self.num_failed} requests all failed ({self.first_failure[:200]})"
             raise ModelError(problem, where=self.member.name, do="check the chat's settings, and run the same again")
-        if self.num_answered >= _FEWEST_REPLIES and self.num_cut > self.most_cut_off * self.num_answered:
+        if self.num_answered >= _FEWEST_REPLIES and self.num_cut > self.max_truncated * self.num_answered:
             problem = f"{self.num_cut} of {self.num_answered} replies were cut off before their verdict"
             do = "say --set judge.max_tokens=N with more, or --set judge.form=letter, a form without reasons"
             raise ModelError(problem, where=self.member.name, do=do)
@@ -165,7 +165,7 @@ class JudgingSummary(Record, frozen=True, kw_only=True):
     """The summary of a run of ``judge``; ``judges`` and ``tokens`` by name, ``failed`` requests by reason."""
 
     judge: str
-    compare: Design
+    task: JudgeTask
     judges: dict[str, VerdictSummary]
     tokens: dict[str, TokenUse]
     failed: dict[str, int]

@@ -11,11 +11,11 @@ from steelyard.core.errors import ConfigError, FileError
 from steelyard.core.plugins import build, load
 from steelyard.core.protocols import Chat, Judge
 from steelyard.core.types import JsonObject, Meta
-from steelyard.judging.planning import Design
+from steelyard.judging.planning import JudgeTask
 
 DEFAULT_CHAT = "openai_compatible"
-JUDGE_OF_DESIGN = {"pairs": "pairwise", "triples": "ranking", "best": "best", "ratings": "rating"}
-"""The kind of judge that answers the comparisons of a design."""
+JUDGE_OF_TASK = {"pairs": "pairwise", "triples": "ranking", "best": "best", "ratings": "rating"}
+"""The kind of judge that answers the comparisons of a task."""
 
 _FILES = ("path", "chat_template")
 """Settings of a chat that name a file or folder: inputs of a run, identified by content, not by place."""
@@ -45,9 +45,9 @@ class JudgeChoice(NamedTuple):
 
 
 class PanelChoice(NamedTuple):
-    """The settings of one judge or of a panel, with the same design for all."""
+    """The settings of one judge or of a panel, with the same task for all."""
 
-    design: Design
+    task: JudgeTask
     members: tuple[JudgeChoice, ...]
 
     def inputs(self, role: str = "chat") -> dict[str, Path]:
@@ -61,7 +61,7 @@ class PanelChoice(NamedTuple):
     def settings(self) -> JsonObject:
         """Return all settings that determine the verdicts, defaults included."""
         members = [{"chat": member.chat, "judge": member.judge, "price": member.price} for member in self.members]
-        return {"design": self.design, "members": members}
+        return {"task": self.task, "members": members}
 
 
 class PanelJudge(NamedTuple):
@@ -81,17 +81,17 @@ class JudgePanel(NamedTuple):
     """One judge or a panel. ``name`` signs its verdicts."""
 
     name: str
-    design: Design
+    task: JudgeTask
     members: tuple[PanelJudge, ...]
 
     def protocol(self) -> JsonObject:
         """Return the protocols of all members."""
         members = {member.name: member.protocol() for member in self.members}
-        return {"model": self.name, "design": self.design, "members": members}
+        return {"model": self.name, "task": self.task, "members": members}
 
 
 def choose_panel(
-    design: Design,
+    task: JudgeTask,
     *,
     chat: Mapping[str, object],
     judge: Mapping[str, object],
@@ -101,36 +101,34 @@ def choose_panel(
 ) -> PanelChoice:
     """Choose the judge of ``chat`` and ``judge``, or the panel of ``members``.
 
-    Raises ConfigError for a panel that cannot vote: one of an even number without ``allow_even``, or a design without
+    Raises ConfigError for a panel that cannot vote: one of an even number without ``allow_even``, or a task without
     verdicts on pairs. Raises KindError and FileError for a chat or a file that does not exist.
     """
     if not members:
-        return PanelChoice(
-            design, (_choose_judge(design, PanelMember(chat=dict(chat), judge=dict(judge), price=price)),)
-        )
+        return PanelChoice(task, (_choose_judge(task, PanelMember(chat=dict(chat), judge=dict(judge), price=price)),))
     if chat or judge:
         raise ConfigError("members, and a chat or judge beside them", do="give each member its chat and judge")
-    if design not in ("pairs", "triples"):
-        raise ConfigError(f"a panel cannot vote on {design}", where="members", allowed="pairs, triples")
+    if task not in ("pairs", "triples"):
+        raise ConfigError(f"a panel cannot vote on {task}", where="members", allowed="pairs, triples")
     if len(members) % 2 == 0 and not allow_even:
         problem = f"a panel of {len(members)}: an even number can be split"
         raise ConfigError(
             problem, where="members", do="take an odd number, or say --set allow_even=true: a draw is a tie"
         )
-    return PanelChoice(design, tuple(_choose_judge(design, member) for member in members))
+    return PanelChoice(task, tuple(_choose_judge(task, member) for member in members))
 
 
 def build_panel(choice: PanelChoice, *, name: str = "panel") -> JudgePanel:
     """Build the judges; ``name`` signs for several. Raises ConfigError for two judges of one name."""
-    members = tuple(_build_judge(choice.design, member) for member in choice.members)
+    members = tuple(_build_judge(choice.task, member) for member in choice.members)
     names = [member.name for member in members]
     if len({*names, name}) < len(names) + 1 and len(names) > 1:
         problem = f"two judges of one name: {', '.join(names)}, {name}"
         raise ConfigError(problem, where="members", do="give each chat a name")
-    return JudgePanel(name if len(members) > 1 else names[0], choice.design, members)
+    return JudgePanel(name if len(members) > 1 else names[0], choice.task, members)
 
 
-def _choose_judge(design: Design, member: PanelMember) -> JudgeChoice:
+def _choose_judge(task: JudgeTask, member: PanelMember) -> JudgeChoice:
     """Check the settings of one judge, and fill in defaults."""
     settings = dict(member.chat)
     kind = settings.pop("kind", DEFAULT_CHAT)
@@ -139,14 +137,14 @@ def _choose_judge(design: Design, member: PanelMember) -> JudgeChoice:
     for path in files.values():
         if not path.exists():
             raise FileError("there is no such file or folder", where=str(path), do="check the path")
-    style = JUDGE_OF_DESIGN[design]
+    style = JUDGE_OF_TASK[task]
     judge = msgspec.to_builtins(resolve_config(load("judges", style).Config, member.judge, where=f"judge.{style}"))
     # Built for its checks alone: refused settings must raise before anything is written.
     build("judges", style, judge)
     return JudgeChoice({"kind": kind, **chat}, judge, files, member.price)
 
 
-def _build_judge(design: Design, choice: JudgeChoice) -> PanelJudge:
+def _build_judge(task: JudgeTask, choice: JudgeChoice) -> PanelJudge:
     settings = {key: value for key, value in choice.chat.items() if key != "kind"}
     chat = build("chats", choice.chat["kind"], settings | {key: str(path) for key, path in choice.files.items()})
-    return PanelJudge(chat.name, chat, build("judges", JUDGE_OF_DESIGN[design], choice.judge), choice.price)
+    return PanelJudge(chat.name, chat, build("judges", JUDGE_OF_TASK[task], choice.judge), choice.price)

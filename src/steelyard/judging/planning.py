@@ -13,34 +13,34 @@ from steelyard.core.numerics import generator
 from steelyard.core.types import Case, JsonObject, Judgment, Rating, Verdict
 from steelyard.judging.reply_parsing import RATING_RANGE
 
-Design = Literal["pairs", "triples", "best", "ratings"]
+JudgeTask = Literal["pairs", "triples", "best", "ratings"]
 
 MOST_AT_ONCE = 4
-"""The most responses in one comparison of the design ``best``, which has the labels A to D."""
+"""The most responses in one comparison of the task ``best``, which has the labels A to D."""
 RATING_DIMENSION = "quality"
 """The dimension of ratings."""
 
 
-def refusal_reason(case: Case, design: Design) -> str | None:
-    """Return why the design has no comparison for the case; None where it has one."""
+def refusal_reason(case: Case, task: JudgeTask) -> str | None:
+    """Return why the task has no comparison for the case; None where it has one."""
     number = len(case.responses)
-    fewest = {"pairs": 2, "triples": 3, "best": 2, "ratings": 1}[design]
+    fewest = {"pairs": 2, "triples": 3, "best": 2, "ratings": 1}[task]
     if number < fewest:
         return f"fewer than {fewest} responses"
-    if design == "best" and number > MOST_AT_ONCE:
+    if task == "best" and number > MOST_AT_ONCE:
         return f"more than {MOST_AT_ONCE} responses"
     return None
 
 
 def plan_comparisons(
-    case: Case, design: Design, *, seed: int, pairs: Sequence[tuple[int, int]] | None = None
+    case: Case, task: JudgeTask, *, seed: int, pairs: Sequence[tuple[int, int]] | None = None
 ) -> tuple[Comparison, ...]:
     """Return the comparisons of a case, each in its own random order; none where `refusal_reason` gives a reason.
 
     ``pairs``: every pair of responses, or the given ones. ``triples``: the circular triples of CHEEMS (section 3.2).
     ``best``: all responses at once. ``ratings``: the same, each shown alone.
     """
-    if refusal_reason(case, design) is not None:
+    if refusal_reason(case, task) is not None:
         return ()
     number = len(case.responses)
     everything = [tuple(range(number))]
@@ -52,8 +52,8 @@ def plan_comparisons(
     }
     # A generator for each case: its orders do not depend on the cases before it.
     rng = generator(seed, "order shown", case.prompt.id, case.prompt.language or "")
-    chosen = groups[design]
-    orders = [rng.permutation(np.array(group)).tolist() if design != "ratings" else list(group) for group in chosen]
+    chosen = groups[task]
+    orders = [rng.permutation(np.array(group)).tolist() if task != "ratings" else list(group) for group in chosen]
     return tuple(
         Comparison(prompt=case.prompt, responses=tuple(case.responses[place] for place in order)) for order in orders
     )

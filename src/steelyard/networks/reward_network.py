@@ -48,7 +48,8 @@ class RewardNetwork(nn.Module):
             if isinstance(module, nn.ModuleList):
                 return list(module)
         raise ModelError(
-            "cannot identify the decoder's layers", do="leave recompute and compile out, and train in one process"
+            "cannot identify the decoder's layers",
+            do="leave gradient_checkpointing and compile out, and train in one process",
         )
 
     @property

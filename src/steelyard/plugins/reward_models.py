@@ -126,7 +126,7 @@ def _chosen_judges(resolved: JsonObject) -> PanelChoice:
     """Return the judges of a judge model; the settings record them as resolved, under ``jury``."""
     panel = {key: resolved.pop(key) for key in ("chat", "judge", "price", "judges", "allow_even")}
     members = [msgspec.convert(member, PanelMember) for member in panel.pop("judges")]
-    chosen = choose_panel(resolved["compare"], members=members, **panel)
+    chosen = choose_panel(resolved["task"], members=members, **panel)
     resolved["jury"] = chosen.settings()
     return chosen
 

@@ -117,7 +117,7 @@ def _check_supervision(step: Step, config: supervise.Config, sources: _Sources) 
         choose_model(str(sources.recipe.locate(model, sources.out)), config.model)
         return
     trained = sources.training(model) or ()
-    judged = [reference for key, reference in step.references() if key in ("cases", "calibrate")]
+    judged = [reference for key, reference in step.references() if key in ("cases", "calibration_cases")]
     for path in (path for reference in judged for path in sources.files(reference) or ()):
         for file in trained:
             supervisor = Supervisor(name=model.stage, protocol=None, trained_on=str(file), is_cross_fitted=False)

@@ -35,7 +35,7 @@ _decoder = msgspec.json.Decoder(Case)
 
 
 class Config(BaseConfig, frozen=True):
-    """Settings of a conversion. `only_kind` documents the rule of ``part`` for rankings.
+    """Settings of a conversion. `only_kind` documents the rule of ``evidence`` for rankings.
 
     Null ``rows`` joins those of formats that have one better and one worse answer a row, and leaves case files alone.
     """
@@ -50,7 +50,7 @@ class Config(BaseConfig, frozen=True):
     """The subset of prompts without one."""
     source: str | None = None
     """The source of prompts without one."""
-    part: Literal["human", "llm", "model"] | None = None
+    evidence: Literal["human", "llm", "model"] | None = None
     """Keep only the judgments and ratings by people, by LLMs or by reward models."""
     ratings_to_judgments: bool = False
     """Derive judgments from ratings; equal ratings give no judgment."""
@@ -191,7 +191,7 @@ def _target(from_kind: str, source: Path, out: Path, config: Config) -> str:
         return config.to_kind
     is_other = source.suffix != out.suffix or (source.is_file() and is_array(source))
     changes_file = is_other and out.suffix in CASE_SUFFIXES
-    changes_evidence = config.ratings_to_judgments or config.part is not None or config.rows == "joined"
+    changes_evidence = config.ratings_to_judgments or config.evidence is not None or config.rows == "joined"
     if from_kind == OWN_KIND and not changes_file and not changes_evidence:
         raise KindError(
             "no format to write is named for a case file",
@@ -205,7 +205,7 @@ def _target(from_kind: str, source: Path, out: Path, config: Config) -> str:
 def _with_evidence(cases: Iterable[Case], config: Config, warnings: Counter[str]) -> Iterator[Case]:
     """Yield the cases with the evidence of the part alone, and with the judgments derived from its ratings."""
     for case in cases:
-        selected = case if config.part is None else only_kind(case, config.part, warnings)
+        selected = case if config.evidence is None else only_kind(case, config.evidence, warnings)
         if selected != case:
             # The recorded form of a row may repeat evidence that was left out.
             meta = {key: value for key, value in selected.meta.items() if key not in (AS_READ, ROWS)}

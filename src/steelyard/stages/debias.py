@@ -71,16 +71,18 @@ def check_settings(config: Config, *, with_scores: bool) -> None:
     """Raises ConfigError for a setting without effect, and for a share outside its range."""
     if config.tokenizer is not None and config.by == "author":
         raise ConfigError("--tokenizer with --by author", do="a tokenizer measures length")
-    if config.matched is None:
+    if config.length_tolerance is None:
         return
     if not with_scores:
         raise ConfigError(
-            f"matched is {config.matched}, and there are no scores",
+            f"length_tolerance is {config.length_tolerance}, and there are no scores",
             where="debias",
-            do="give --scores FILE: matched selects the pairs on which their accuracy is measured",
+            do="give --scores FILE: length_tolerance selects the pairs on which their accuracy is measured",
         )
-    if not 0 <= config.matched < 1:
-        raise ConfigError(f"matched is {config.matched}", where="debias", allowed="0 or more, and below 1")
+    if not 0 <= config.length_tolerance < 1:
+        raise ConfigError(
+            f"length_tolerance is {config.length_tolerance}", where="debias", allowed="0 or more, and below 1"
+        )
 
 
 def length_of(tokenizer: str | None) -> Length:
@@ -176,7 +178,7 @@ def summarize(survey: PairSurvey, stays: Booleans, config: Config, *, with_score
         is_scored, is_right = ~np.isnan(survey.margin), survey.margin > 0
         accuracy = DebiasedAccuracy(
             num_unscored=int((~is_scored).sum()),
-            matched=config.closeness,
+            length_tolerance=config.tolerance,
             all=share(is_scored, is_right),
             length_matched=share(is_scored & survey.is_matched, is_right),
             better_is_longer=share(is_scored & survey.is_longer, is_right),

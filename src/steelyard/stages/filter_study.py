@@ -37,13 +37,13 @@ from steelyard.io.progress import bar, log
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.plugins.reward_models import ModelChoice, build_model, choose_kind
 
-TABLE_FILE, PLOT_FILE, VERDICTS_FILE = "filters.json", "filters.svg", "verdicts.jsonl"
+TABLE_FILE, PLOT_FILE, VERDICTS_FILE = "filter_study.json", "filter_study.svg", "verdicts.jsonl"
 
 
 def filter_study(
     cases: Path, out: Path, config: Config, *, model: str = "ngram", force: bool = False
 ) -> Run[FilterStudySummary]:
-    """Write ``filters.json`` and ``filters.svg``, and ``verdicts.jsonl`` with the supervisor's margin for each verdict.
+    """Write ``filter_study.json`` and ``filter_study.svg``, and ``verdicts.jsonl`` with the margin of each verdict.
 
     ``model`` is a kind that can be trained in seconds (``ngram``, ``features``); it learns from the people's judgments
     in the cases. Raises ConfigError for an unknown judge or a model that cannot be trained; EvidenceError without
@@ -72,8 +72,8 @@ def check_settings(config: Config) -> None:
         raise ConfigError(
             f"folds={config.folds}, repetitions={config.repetitions}", allowed="folds >= 2, repetitions >= 1"
         )
-    if config.most_pairs is not None and config.most_pairs < 1:
-        raise ConfigError(f"most_pairs={config.most_pairs}", allowed="1 or more, or null for all")
+    if config.max_pairs is not None and config.max_pairs < 1:
+        raise ConfigError(f"max_pairs={config.max_pairs}", allowed="1 or more, or null for all")
 
 
 def _run(result: Result, path: Path, config: Config, choice: ModelChoice) -> None:

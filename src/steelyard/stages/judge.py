@@ -20,14 +20,14 @@ from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.judging.asking import JudgingSummary, RequestCounts, answers_of, ask_panel, tokens_used
 from steelyard.judging.panel import JudgePanel, PanelMember, build_panel, choose_panel
-from steelyard.judging.planning import Design, add_verdicts, plan_comparisons, refusal_reason
+from steelyard.judging.planning import JudgeTask, add_verdicts, plan_comparisons, refusal_reason
 from steelyard.judging.verdicts import VerdictCounter
 
 
 class Config(BaseConfig, frozen=True):
     """The questions, and the judges that answer them. A combined judgment has the single replies in its meta."""
 
-    compare: Design = "pairs"
+    task: JudgeTask = "pairs"
     """What a request compares: pairs, the circular triples of CHEEMS, the best of up to four, or ratings."""
     chat: Meta = msgspec.field(default_factory=dict)
     """The chat: its kind and the settings of the kind (docs/settings.md, under chats)."""
@@ -43,7 +43,7 @@ class Config(BaseConfig, frozen=True):
     """The name of the panel in the judgments."""
     write: Literal["combined", "replies"] = "combined"
     """Write one judgment for all replies about a pair, or one for every reply with the order it had."""
-    most_cut_off: float = 0.2
+    max_truncated: float = 0.2
     """The largest share of replies that may be cut off."""
     num_resamples: Positive = 1000
     """The number of bootstrap resamples of prompts."""
@@ -65,7 +65,7 @@ def judge(
     the reason ``failed``), and where a chat cannot be reached; EvidenceError where no case has a comparison.
     """
     choice = choose_panel(
-        config.compare,
+        config.task,
         chat=config.chat,
         judge=config.judge,
         price=config.price,
@@ -83,17 +83,17 @@ def judge(
 
 
 def _run(result: Result, cases: Path, config: Config, panel: JudgePanel, ledger: Ledger, *, allow_failed: bool) -> None:
-    left_out = Counter(reason for case in read_cases(cases) if (reason := refusal_reason(case, config.compare)))
+    left_out = Counter(reason for case in read_cases(cases) if (reason := refusal_reason(case, config.task)))
     num_cases = sum(1 for _ in read_cases(cases))
     if left_out.total() == num_cases:
         problem = f"none of {num_cases} cases can be compared ({', '.join(left_out)})"
-        raise EvidenceError(problem, where=str(cases), do="choose another design: --set compare=pairs")
+        raise EvidenceError(problem, where=str(cases), do="choose another task: --task pairs")
     planned = _planned(cases, config)
 
     def comparisons() -> Iterator[Comparison]:
         return (comparison for _, of_case in planned() for comparison in of_case)
 
-    counts = ask_panel(panel, comparisons, ledger, most_cut_off=config.most_cut_off)
+    counts = ask_panel(panel, comparisons, ledger, max_truncated=config.max_truncated)
     _refuse_failed(counts, ledger, allow_failed=allow_failed)
     counter = VerdictCounter()
     write_cases(result.path("cases.jsonl"), _judged(planned(), panel, config, ledger, counter))
@@ -105,7 +105,7 @@ def _run(result: Result, cases: Path, config: Config, panel: JudgePanel, ledger:
     )
     result.summary = JudgingSummary(
         judge=panel.name,
-        compare=config.compare,
+        task=config.task,
         judges=judges,
         tokens=tokens_used(panel, comparisons, ledger),
         failed=ledger.failures(),
@@ -115,7 +115,7 @@ def _run(result: Result, cases: Path, config: Config, panel: JudgePanel, ledger:
 
 def _planned(cases: Path, config: Config) -> _PlannedCases:
     """Return a reader of the cases with their comparisons. It reads the file each time, which may exceed memory."""
-    return lambda: ((case, plan_comparisons(case, config.compare, seed=config.seed)) for case in read_cases(cases))
+    return lambda: ((case, plan_comparisons(case, config.task, seed=config.seed)) for case in read_cases(cases))
 
 
 def _judged(

@@ -21,13 +21,13 @@ from steelyard.io.run_folder import Result, run_stage
 
 
 class Config(BaseConfig, frozen=True):
-    """``english`` is the language that the others are compared with; null selects English.
+    """``baseline_language`` is the language that the others are compared with; null selects English.
 
     ``languages`` are the compared languages including English; null selects all. Values are over the items that all of
     them have, so excluding a language with few items restores items of the others.
     """
 
-    english: str | None = None
+    baseline_language: str | None = None
     """The language that others are compared with. Default: English."""
     languages: tuple[str, ...] | None = None
     """The languages that are compared, over items that all of them have. Default: all languages."""
@@ -61,7 +61,7 @@ def languages(evaluated: Path, out: Path, config: Config = _DEFAULT, *, force: b
         items = list(read_items(evaluated))
         known = _known_languages()
         compared = _compared(items, config.languages, where=str(evaluated))
-        english = _english(compared, config.english, known, where=str(evaluated))
+        english = _english(compared, config.baseline_language, known, where=str(evaluated))
         shared = share_items(items, compared, where=str(evaluated))
         result.summary = compare_languages(
             ParallelEvaluation(
@@ -163,5 +163,7 @@ def _english(compared: Set[str], chosen: str | None, known: Mapping[str, tuple[s
     english = sorted(code for code in compared if known.get(code, ("", Kin()))[0] == "english")
     if len(english) != 1:
         problem = f"{len(english)} languages are English" if english else "none of the languages is English"
-        raise EvidenceError(problem, where=where, allowed=", ".join(sorted(compared)), do="name it: --set english=CODE")
+        raise EvidenceError(
+            problem, where=where, allowed=", ".join(sorted(compared)), do="name it: --baseline-language CODE"
+        )
     return english[0]

@@ -1,6 +1,6 @@
 """The verb `supervise`: a reward model filters the judgments of LLMs and models (distant supervision).
 
-Check the supervisor, score, choose tau, filter, and record what was dropped by which rule.
+Check the supervisor, score, choose the threshold, filter, and record what was dropped by which rule.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,13 +15,13 @@ from steelyard.core.iteration import batched
 from steelyard.core.types import Case, Run, Scores
 from steelyard.curation.calibration import (
     MarginSurvey,
-    TauCalibration,
-    calibrate_tau,
-    candidate_taus,
+    ThresholdCalibration,
+    calibrate_threshold,
+    candidate_thresholds,
     check_judged,
     check_labelled,
     check_some_kept,
-    rows_by_tau,
+    rows_by_threshold,
     survey_margins,
 )
 from steelyard.curation.supervised import (
@@ -35,7 +35,7 @@ from steelyard.evaluation.supervisor import (
     SupervisionCoverage,
     SupervisionSummary,
     Supervisor,
-    TauCertificate,
+    ThresholdCertificate,
     check_may_judge,
     supervisor_of_model,
     supervisor_of_scores,
@@ -56,23 +56,23 @@ _CASES_A_BATCH = 256
 class Files(NamedTuple):
     """The inputs of supervision besides the cases.
 
-    Either a ``model`` (a trained model's folder, or a kind) or ``scores``. ``calibrate``: cases that people and the
-    supervised judge judged alike, with ``calibrate_scores`` where ``scores`` are an input. ``train_cases``: the cases
-    that the supervisor was trained on.
+    Either a ``model`` (a trained model's folder, or a kind) or ``scores``. ``calibration_cases``: cases that people and
+    the supervised judge judged alike, with ``calibration_scores`` where ``scores`` are an input. ``train_cases``: the
+    cases that the supervisor was trained on.
     """
 
     model: str | None = None
     scores: Path | None = None
-    calibrate: Path | None = None
-    calibrate_scores: Path | None = None
+    calibration_cases: Path | None = None
+    calibration_scores: Path | None = None
     train_cases: Path | None = None
 
 
 class _Threshold(NamedTuple):
-    """Tau and its calibration with the survey of the calibration cases; both null where tau is a setting."""
+    """The threshold, its calibration and the survey of the calibration cases; null where the margin is a setting."""
 
-    tau: float
-    calibration: TauCalibration | None
+    min_margin: float
+    calibration: ThresholdCalibration | None
     held_out: MarginSurvey | None
 
 
@@ -83,19 +83,20 @@ def supervise(
     *,
     model: str | None = None,
     scores: Path | None = None,
-    calibrate: Path | None = None,
-    calibrate_scores: Path | None = None,
+    calibration_cases: Path | None = None,
+    calibration_scores: Path | None = None,
     train_cases: Path | None = None,
     force: bool = False,
 ) -> Run[SupervisionSummary]:
     """Write ``cases.jsonl`` with the judgments kept and their ranking, and ``manifest.jsonl`` with those dropped.
 
-    Give either a ``model`` (a trained model's folder, or a kind) or ``scores``. ``calibrate``: cases that people and
-    the supervised judge judged alike. A model's scores are written too (``scores.jsonl``). Raises ConfigError for
-    contradictory settings; ModelError and EvidenceError for a supervisor that may not judge these cases; EvidenceError,
-    with a table of coverage, for a tau that drops everything, or if no tau is certified.
+    Give either a ``model`` (a trained model's folder, or a kind) or ``scores``. ``calibration_cases``: cases that
+    people and the supervised judge judged alike. A model's scores are written too (``scores.jsonl``). Raises
+    ConfigError for contradictory settings; ModelError and EvidenceError for a supervisor that may not judge these
+    cases; EvidenceError, with a table of coverage, for a threshold that drops everything, or if no threshold is
+    certified.
     """
-    files = Files(model, scores, calibrate, calibrate_scores, train_cases)
+    files = Files(model, scores, calibration_cases, calibration_scores, train_cases)
     check_settings(config, files)
     choice = choose_model(model, config.model) if model else None
     inputs = {"cases": cases} | {role: path for role, path in files._asdict().items() if isinstance(path, Path)}
@@ -114,34 +115,39 @@ def check_settings(config: Config, files: Files) -> None:
     if (files.model is None) == (files.scores is None):
         problem = "both --model and --scores" if files.model else "neither --model nor --scores"
         raise ConfigError(problem, do="give a reward model, or the scores that one gave these cases")
-    if files.calibrate_scores is not None and (files.calibrate is None or files.model is not None):
-        raise ConfigError("--calibrate-scores goes with --scores and --calibrate", do="a --model scores both files")
-    if files.scores is not None and files.calibrate is not None and files.calibrate_scores is None:
+    if files.calibration_scores is not None and (files.calibration_cases is None or files.model is not None):
         raise ConfigError(
-            "--scores with --calibrate, but no scores of the calibration cases", do="give --calibrate-scores FILE too"
+            "--calibration-scores goes with --scores and --calibration-cases", do="a --model scores both files"
+        )
+    if files.scores is not None and files.calibration_cases is not None and files.calibration_scores is None:
+        raise ConfigError(
+            "--scores with --calibration-cases, but no scores of the calibration cases",
+            do="give --calibration-scores FILE too",
         )
     if config.model and files.scores is not None:
         raise ConfigError(
             f"settings of a model ({', '.join(sorted(config.model))}) with --scores", do="the scores are made already"
         )
-    check_policy(config, is_calibrated=files.calibrate is not None)
+    check_policy(config, is_calibrated=files.calibration_cases is not None)
 
 
 def _run(result: Result, cases: Path, config: Config, files: Files, choice: ModelChoice | None) -> None:
     check_admits(config.only, read_cases(cases), where=str(cases))
-    if files.calibrate:
+    if files.calibration_cases:
         # Refused before an hour of scoring: the judgments alone show whether people and judges overlap.
-        unscored = survey_margins(_read_scored(files.calibrate, None, config.only), human_ties=config.human_ties)
-        check_labelled(unscored, where=str(files.calibrate))
+        unscored = survey_margins(
+            _read_scored(files.calibration_cases, None, config.only), human_ties=config.human_ties
+        )
+        check_labelled(unscored, where=str(files.calibration_cases))
     supervisor, files = _score(result, cases, config, files, choice)
     assert files.scores is not None
     survey = survey_margins(_read_scored(cases, files.scores, config.only), human_ties=config.human_ties)
     check_judged(survey, where=str(cases))
     if config.policy == "agree":
         hint = f"; the scores are in {files.scores}, for --scores and another --out" if choice else ""
-        check_some_kept(survey, config.tau or 0.0, where=str(cases), do=f"take a smaller tau{hint}")
+        check_some_kept(survey, config.min_margin or 0.0, where=str(cases), do=f"take a smaller threshold{hint}")
     threshold = _threshold(survey, config, files)
-    rule = config.rule(threshold.tau)
+    rule = config.rule(threshold.min_margin)
     counter = _write(_read_scored(cases, files.scores, config.only), rule, result)
     result.counts = counter.counts()
     result.summary = _summarize(config, supervisor, counter, survey, threshold)
@@ -159,37 +165,37 @@ def _score(
         supervisor = supervisor_of_model(choice, model.protocol(), files.train_cases)
     else:
         assert files.scores is not None
-        supervisor = supervisor_of_scores(files.scores, files.calibrate_scores, files.train_cases)
-    for path in (cases, files.calibrate):
+        supervisor = supervisor_of_scores(files.scores, files.calibration_scores, files.train_cases)
+    for path in (cases, files.calibration_cases):
         if path:
             check_may_judge(supervisor, path, compare_ids=config.compare_ids, any_language=config.any_language)
     if model is None:
         return supervisor, files
     files = files._replace(scores=write_scores(model, _CaseFile(cases), result, name=supervisor.name))
-    if files.calibrate:
-        held_out = _CaseFile(files.calibrate)
-        scores = write_scores(model, held_out, result, name=supervisor.name, part="calibrate_scores")
-        files = files._replace(calibrate_scores=scores)
+    if files.calibration_cases:
+        held_out = _CaseFile(files.calibration_cases)
+        scores = write_scores(model, held_out, result, name=supervisor.name, part="calibration_scores")
+        files = files._replace(calibration_scores=scores)
     return supervisor, files
 
 
 def _threshold(survey: MarginSurvey, config: Config, files: Files) -> _Threshold:
-    if files.calibrate is None:
-        return _Threshold(config.tau or 0.0, None, None)
-    assert files.calibrate_scores is not None
-    assert config.precision is not None
-    batches = _read_scored(files.calibrate, files.calibrate_scores, config.only)
+    if files.calibration_cases is None:
+        return _Threshold(config.min_margin or 0.0, None, None)
+    assert files.calibration_scores is not None
+    assert config.min_precision is not None
+    batches = _read_scored(files.calibration_cases, files.calibration_scores, config.only)
     held_out = survey_margins(batches, human_ties=config.human_ties)
-    calibration = calibrate_tau(
+    calibration = calibrate_threshold(
         survey,
         held_out,
-        precision=config.precision,
+        precision=config.min_precision,
         confidence=config.confidence_level,
         seed=config.seed,
-        where=str(files.calibrate),
+        where=str(files.calibration_cases),
     )
-    assert calibration.tau is not None, "a calibration that certifies nothing is refused"
-    return _Threshold(calibration.tau, calibration, held_out)
+    assert calibration.threshold is not None, "a calibration that certifies nothing is refused"
+    return _Threshold(calibration.threshold, calibration, held_out)
 
 
 def _write(batches: Iterable[ScoredBatch], rule: SupervisionRule, result: Result) -> SupervisionCounter:
@@ -211,11 +217,11 @@ def _summarize(
 ) -> SupervisionSummary:
     counts = counter.counts()
     labelled = threshold.held_out.labelled if threshold.held_out else survey.labelled
-    taus = {threshold.tau, *candidate_taus(survey.margins)}
+    thresholds = {threshold.min_margin, *candidate_thresholds(survey.margins)}
     is_agree = config.policy == "agree"
     source = "people's judgments in the supervised cases" if len(survey.labelled.prompt) else None
-    certificate = threshold.calibration and TauCertificate(
-        precision=config.precision,
+    certificate = threshold.calibration and ThresholdCertificate(
+        precision=config.min_precision,
         confidence=config.confidence_level,
         num_judgments=len(labelled.prompt),
         num_prompts=int(labelled.prompt.max()) + 1,
@@ -223,7 +229,7 @@ def _summarize(
     )
     return SupervisionSummary(
         policy=config.policy,
-        tau=threshold.tau if is_agree else None,
+        min_margin=threshold.min_margin if is_agree else None,
         supervisor=supervisor,
         coverage=SupervisionCoverage(
             judgments=counts.num_used / max(counts.num_in, 1),
@@ -232,7 +238,9 @@ def _summarize(
         ),
         num_strict=counter.num_strict,
         num_strict_kept=counter.num_strict_kept,
-        by_tau=tuple(rows_by_tau(survey, labelled, sorted(taus), seed=config.seed)) if is_agree else (),
+        by_threshold=tuple(rows_by_threshold(survey, labelled, sorted(thresholds), seed=config.seed))
+        if is_agree
+        else (),
         precision_from="the calibration cases" if threshold.held_out else source,
         calibration=certificate,
     )

@@ -33,28 +33,34 @@ def train(
     *,
     model: str,
     held_out: Path | None = None,
-    reference: Path | None = None,
+    reward_reference: Path | None = None,
     force: bool = False,
 ) -> Run[TrainingSummary]:
     """Train a reward model and write it to ``out``, with its manifest, README.md and ``curve.jsonl``.
 
-    ``reference`` has the answers whose mean reward and spread go into the manifest; without it they are the held-out
-    cases, or those trained on. Raises EvidenceError for cases without a pair, over the length limit, or held out and
-    trained on; ModelError for a model that cannot be used; OutputError where ``out`` holds what the run reads.
+    ``reward_reference`` has the answers whose rewards give the mean and standard deviation in the manifest; without it
+    they are the held-out cases, or those trained on. Raises EvidenceError for cases without a pair, over the length
+    limit, or held out and trained on; ModelError for a model that cannot be used; OutputError where ``out`` holds what
+    the run reads.
     """
     from steelyard.training.distributed import process_group, shared_folder
 
     is_folder = Path(model).exists()
-    files = {"cases": cases, "held_out": held_out, "reference": reference, "model": Path(model) if is_folder else None}
+    files = {
+        "cases": cases,
+        "held_out": held_out,
+        "reward_reference": reward_reference,
+        "model": Path(model) if is_folder else None,
+    }
     settings = msgspec.to_builtins(config) | {"model": Path(model).name if is_folder else model}
-    del settings["track"]  # trackers change no result
+    del settings["trackers"]  # trackers change no result
     with process_group() as world:
         check_settings(config)
         inputs = {role: path for role, path in files.items() if path is not None}
         folder = shared_folder(out, "train", config=settings, inputs=inputs, force=force, world=world)
         with folder as result:
             if not result.is_finished:
-                read = read_inputs(cases, held_out, model, config, reference=reference, world=world)
+                read = read_inputs(cases, held_out, model, config, reward_reference=reward_reference, world=world)
                 _train(result, read, config, world)
         run = world.broadcast(read_run(out, Run[TrainingSummary]) if world.is_first else None)
     assert run is not None, "the first process has it"
@@ -103,7 +109,7 @@ def read_inputs(
     model: str,
     config: Config,
     *,
-    reference: Path | None = None,
+    reward_reference: Path | None = None,
     world: "World | None" = None,
 ) -> "TrainingInputs":
     """Read, encode and load everything that a training needs. Raises the errors of `train`."""
@@ -130,14 +136,14 @@ def read_inputs(
     for name, examples in (("", train_examples), ("held out: ", held_out_examples)):
         for sentence in examples.length.sentences() if examples else ():
             log(f"{name}{sentence}")
-    reference_cases = [] if reference is None else list(read_cases(reference))
-    if reference is not None:
-        answers = all_answers(reference_cases, tokenizer, rendering, where=str(reference))
-        reference_set = ReferenceSet(reference.name, file_hash(reference), answers)
+    reference_cases = [] if reward_reference is None else list(read_cases(reward_reference))
+    if reward_reference is not None:
+        answers = all_answers(reference_cases, tokenizer, rendering, where=str(reward_reference))
+        reference_set = ReferenceSet(reward_reference.name, file_hash(reward_reference), answers)
     elif held_out is not None and held_out_examples is not None:
-        reference_set = first_prompts(held_out_examples, held_out, config.reference_prompts, role="held out")
+        reference_set = first_prompts(held_out_examples, held_out, config.reward_reference_prompts, role="held out")
     else:
-        reference_set = first_prompts(train_examples, cases, config.reference_prompts, role="trained on")
+        reference_set = first_prompts(train_examples, cases, config.reward_reference_prompts, role="trained on")
     _log_pairs(train_examples, train_cases, config, where=cases)
     network = load_on_first(partial(_load, model, config), world=world)
     for examples in (train_examples, held_out_examples, reference_set):

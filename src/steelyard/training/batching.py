@@ -49,12 +49,12 @@ def plan_steps(examples: Sequence[Example], config: Config) -> tuple[PlannedStep
         # One generator per epoch: more epochs do not change the order of the earlier ones.
         rng = generator(config.seed, "order", epoch)
         if config.batching == "whole":
-            assert config.prompts_per_step is not None, "set by with_defaults"
-            chosen = whole_steps(sizes, config.prompts_per_step, rng)
+            assert config.batch_size is not None, "set by with_defaults"
+            chosen = whole_steps(sizes, config.batch_size, rng)
         elif config.batching == "packed":
             chosen = [all_slots(prompts, sizes) for prompts in packed_steps(tokens, config.tokens_per_step, rng)]
         else:
-            chosen = greedy_steps(sizes, config.slots, rng)
+            chosen = greedy_steps(sizes, config.responses_per_step, rng)
         steps += [PlannedStep(epoch, slots) for slots in chosen if has_evidence(slots, examples)]
     return tuple(steps)
 
@@ -64,14 +64,14 @@ def all_slots(prompts: Sequence[int], sizes: Sequence[int]) -> Step:
     return tuple(Slot(prompt, response) for prompt in prompts for response in range(sizes[prompt]))
 
 
-def whole_steps(num_responses: Sequence[int], prompts_per_step: int, rng: np.random.Generator) -> tuple[Step, ...]:
-    """Return an epoch of whole prompts, shuffled, ``prompts_per_step`` in each step but the last, which may have fewer.
+def whole_steps(num_responses: Sequence[int], batch_size: int, rng: np.random.Generator) -> tuple[Step, ...]:
+    """Return an epoch of whole prompts, shuffled, ``batch_size`` in each step but the last, which may have fewer.
 
     ``num_responses`` has one entry for each prompt. Every response is in exactly one step, with its whole prompt.
     """
     order = rng.permutation(len(num_responses)).tolist()
-    starts = range(0, len(order), prompts_per_step)
-    return tuple(all_slots(order[start : start + prompts_per_step], num_responses) for start in starts)
+    starts = range(0, len(order), batch_size)
+    return tuple(all_slots(order[start : start + batch_size], num_responses) for start in starts)
 
 
 def greedy_steps(num_responses: Sequence[int], slots: int, rng: np.random.Generator) -> tuple[Step, ...]:

@@ -19,7 +19,7 @@ from steelyard.training.throughput import Pace, peak_of, reached_part
 from steelyard.training.trainer import Callback, StepRecord, Trainer
 
 _SECONDS_BETWEEN_CHECKPOINTS = 600
-_NOT_TRACKED = ("track", "chat_template")
+_NOT_TRACKED = ("trackers", "chat_template")
 
 
 class Tracker(Protocol):
@@ -105,7 +105,7 @@ class DetectDivergence:
                 f"{median_loss(self._losses, steps):.3f}, the last {record.loss:.3f} at step {record.step} "
                 f"(of checkpoints, {saved})",
                 where=str(self._folder),
-                do=f"lower --learning-rate (now {config.learning_rate}) or raise --set warm_up=SHARE, in a new --out; "
+                do=f"lower --learning-rate (now {config.learning_rate}) or raise --warmup-ratio, in a new --out; "
                 "if such losses are to be expected: --set divergence_steps=0",
             )
 
@@ -117,7 +117,7 @@ class DetectDivergence:
             f"after {len(losses):,} of {len(trainer.plan):,} steps a pair costs {median(losses[-STEPS_JUDGED:]):.3f}, "
             f"where equal scores cost {equal:.3f}: little has been learned so far. do: raise "
             f"--learning-rate (now {trainer.config.learning_rate}) three to ten times, or take more steps (lower "
-            "--prompts-per-step, more --epochs); where that changes nothing, look at the labels: steelyard inspect"
+            "--batch-size, more --epochs); where that changes nothing, look at the labels: steelyard inspect"
         )
 
 
@@ -244,12 +244,12 @@ def open_trackers(config: Config, *, folder: Path, settings: Mapping[str, object
     shown = {key: value for key, value in settings.items() if key not in _NOT_TRACKED}
     members: list[Tracker] = []
     with translate_disk_full(folder):
-        for entry in default if config.track is None else config.track:
+        for entry in default if config.trackers is None else config.trackers:
             own_settings = {"kind": entry} if isinstance(entry, str) else dict(entry)
             kind = own_settings.pop("kind", None)
             if not isinstance(kind, str):
                 problem = f"a tracker without a kind: {entry}"
-                raise ConfigError(problem, where="train.track", allowed='{kind = "wandb", ...}')
+                raise ConfigError(problem, where="train.trackers", allowed='{kind = "wandb", ...}')
             parts = {"folder": folder, "name": folder.name, "run_settings": shown, "start": start}
             members.append(build("trackers", kind, own_settings, **parts))
     return Trackers(folder, tuple(members))

@@ -44,22 +44,22 @@ class Config(BaseConfig, frozen=True):
     """Whether an implicit reward is the answer's likelihood alone, without a reference."""
     answer_reduction: Literal["sum", "avg"] = "sum"
     """How the log-probabilities of an answer's tokens become one number: their sum or their mean."""
-    prompts_per_step: int | None = None
-    """Whole prompts in one step. Default: 8, or 4 or 2 of few prompts."""
+    batch_size: int | None = None
+    """Prompts in one optimiser step, each with all its answers. Default: 8, or 4 or 2 of few prompts."""
     epochs: int = 2
     """The number of passes over the cases."""
     learning_rate: float | None = None
-    """The highest learning rate. Default: by what is trained."""
-    warm_up: float = 0.1
-    """The share of the steps over which the learning rate rises."""
+    """The peak learning rate. Default: by what is trained."""
+    warmup_ratio: float = 0.1
+    """The share of the steps over which the learning rate rises (warm-up)."""
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
     """How the learning rate falls after the warm-up."""
     weight_decay: float = 0.0
     """The weight decay of AdamW."""
-    max_gradient_norm: float = 1.0
+    max_grad_norm: float = 1.0
     """The norm to which larger gradients are clipped."""
     loss: str = "bradley-terry"
-    """The loss, by its name in `LOSSES`: bradley-terry reads pairs, plackett-luce choices, rao-kupper also ties."""
+    """The loss: bradley-terry reads pairs, plackett-luce choices among many, rao-kupper and davidson also ties."""
     reduction: Literal["pair", "prompt"] = "pair"
     """Whether the loss is a mean over pairs, or over prompts of the mean over their pairs."""
     regulariser: float | None = None
@@ -71,12 +71,13 @@ class Config(BaseConfig, frozen=True):
     label_smoothing: float = 0.0
     """The probability that a label is the wrong way round."""
     batching: Literal["whole", "packed", "greedy"] = "whole"
-    """Steps of prompts_per_step prompts (whole), up to tokens_per_step (packed), or of slots answers (greedy)."""
+    """Steps of batch_size prompts (whole), up to tokens_per_step (packed), or of responses_per_step
+    answers (greedy)."""
     tokens_per_step: int = 16_384
     """The size of a step in tokens with batching=packed."""
     kernel: Literal["packed", "padded"] | None = None
     """packed computes a prompt once for all its answers, padded one row per answer. Default: packed where exact."""
-    slots: int = 16
+    responses_per_step: int = 16
     """The size of a step in answers with batching=greedy."""
     pairs: PairChoice | None = None
     """Which pairs count. Default: the pairs that a case lists, or else every pair across tiers."""
@@ -100,8 +101,8 @@ class Config(BaseConfig, frozen=True):
     """AdamW with moments in float32 or in 8 bits."""
     compile: bool = False
     """Whether the decoder layers are compiled."""
-    recompute: Literal["auto", "none", "mlp", "layers"] = "auto"
-    """What the backward pass recomputes: nothing, mlp and norms, or layers; auto as little as memory allows."""
+    gradient_checkpointing: Literal["auto", "none", "mlp", "layers"] = "auto"
+    """What the backward pass recomputes to save memory: none, mlp (and norms), layers; auto: as little as fits."""
     chat_template: str | None = None
     """A built-in template (plain) or a Jinja file. Default: the model's own."""
     strip: bool = True
@@ -122,15 +123,15 @@ class Config(BaseConfig, frozen=True):
     """Stop after this number of evaluations without a better one; 0 never stops."""
     checkpoint_every: int = 0
     """Steps between checkpoints; 0 writes one every ten minutes."""
-    track: tuple[str | JsonObject, ...] | None = None
+    trackers: tuple[str | JsonObject, ...] | None = None
     """Trackers, as kinds or tables with kind. Default: lines, and TensorBoard where tensorboardX is installed."""
     divergence_factor: float = 3.0
     """Stop when the loss exceeds this multiple of its running median."""
     divergence_steps: int = 10
     """The number of consecutive steps for which it must; 0 never stops."""
     calibrate_rewards: Literal["none", "standardise"] = "none"
-    """standardise scales the saved head so that the rewards of the reference set have a spread of 1."""
-    reference_prompts: int = 128
+    """standardise scales the saved head so that the rewards of the reference set have a standard deviation of 1."""
+    reward_reference_prompts: int = 128
     """The number of prompts of the reference set where no file is named; 0 for no set."""
     preflight: bool = True
     """Check, before training, the loss of equal scores and that a head alone can learn the first step."""
@@ -148,13 +149,13 @@ class Config(BaseConfig, frozen=True):
 
 
 _RANGES: tuple[tuple[str, Callable[[float], bool], str], ...] = (
-    ("prompts_per_step tokens_per_step epochs max_length tokens_per_forward adapter_rank",
+    ("batch_size tokens_per_step epochs max_length tokens_per_forward adapter_rank",
      lambda value: value >= 1, "1 or more"),
-    ("slots", lambda value: value >= 2, "2 or more: a pair needs both its ends"),
+    ("responses_per_step", lambda value: value >= 2, "2 or more: a pair needs both its ends"),
     ("learning_rate tie_learning_rate adapter_alpha beta", lambda value: value > 0, "above 0"),
-    ("regulariser centring reference_prompts patience checkpoint_every evaluate_every divergence_steps",
+    ("regulariser centring reward_reference_prompts patience checkpoint_every evaluate_every divergence_steps",
      lambda value: value >= 0, "0 or more"),
-    ("warm_up", lambda value: 0 <= value <= 1, "0 to 1"),
+    ("warmup_ratio", lambda value: 0 <= value <= 1, "0 to 1"),
     ("label_smoothing", lambda value: 0 <= value < 0.5, "0 to below 0.5"),
     ("adapter_dropout", lambda value: 0 <= value < 1, "0 to below 1"),
     ("divergence_factor", lambda value: value > 1, "above 1"),
@@ -180,9 +181,11 @@ def check_settings(config: Config) -> None:
             allowed="label_smoothing=0",
             do="a choice among many cannot be reversed",
         )
-    if config.calibrate_rewards == "standardise" and not config.reference_prompts:
+    if config.calibrate_rewards == "standardise" and not config.reward_reference_prompts:
         raise ConfigError(
-            "calibrate_rewards=standardise with reference_prompts=0", where="train", allowed="reference_prompts above 0"
+            "calibrate_rewards=standardise with reward_reference_prompts=0",
+            where="train",
+            allowed="reward_reference_prompts above 0",
         )
     _check_adapter(config)
     if config.kind == "implicit":
@@ -241,7 +244,7 @@ def default_learning_rate(config: Config, num_weights: int) -> tuple[float, str]
     return next(rate for bound, rate in _ALL_RATES if num_weights < bound), "all"
 
 
-def default_prompts_per_step(config: Config, num_prompts: int) -> int:
+def default_batch_size(config: Config, num_prompts: int) -> int:
     """Return 8 prompts, or 4 or 2 where the run would otherwise have fewer than a hundred steps."""
     number = _MOST_PROMPTS
     while number > _FEWEST_PROMPTS and math.ceil(num_prompts / number) * config.epochs < _ENOUGH_STEPS:
@@ -251,15 +254,15 @@ def default_prompts_per_step(config: Config, num_prompts: int) -> int:
 
 def with_defaults(config: Config, *, num_weights: int, num_prompts: int) -> Config:
     """Return the settings with every number that training needs, and log those that the user has not set."""
-    rate, step = config.learning_rate, config.prompts_per_step
+    rate, step = config.learning_rate, config.batch_size
     if rate is None:
         rate, part = default_learning_rate(config, num_weights)
         log(f"learning_rate {rate:g} (the default for {part} of {num_weights / 1e6:,.0f} M weights)")
     if step is None:
-        step = default_prompts_per_step(config, num_prompts)
+        step = default_batch_size(config, num_prompts)
         if config.batching == "whole":
-            log(f"prompts_per_step {step} (the default for {config.epochs} epochs of {num_prompts:,} prompts)")
-    return replace(config, learning_rate=rate, prompts_per_step=step, regulariser=config.weight_of_squares)
+            log(f"batch_size {step} (the default for {config.epochs} epochs of {num_prompts:,} prompts)")
+    return replace(config, learning_rate=rate, batch_size=step, regulariser=config.weight_of_squares)
 
 
 class GroupAccuracy(Record, frozen=True):

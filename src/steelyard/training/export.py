@@ -53,7 +53,7 @@ _TASKS = {"classifier": "text-classification", "implicit": "text-generation"}
 _LANGUAGE = re.compile(r"([a-z]{2,3})(?:[-_].*)?")
 _SETTINGS = (
     "kind", "loss", "reduction", "weight_of_squares", "centring", "label_smoothing", "epochs", "learning_rate",
-    "prompts_per_step", "warm_up", "schedule", "weight_decay", "batching", "trainable", "seed",
+    "batch_size", "warmup_ratio", "schedule", "weight_decay", "batching", "trainable", "seed",
 )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def _summary(
         kernel=trainer.scorer.layout,
         num_steps=len(trainer.plan),
         learning_rate=config.learning_rate,
-        prompts_per_step=config.prompts_per_step if config.batching == "whole" else None,
+        prompts_per_step=config.batch_size if config.batching == "whole" else None,
         regulariser=config.weight_of_squares,
         num_prompts=len(train.examples),
         num_responses=train.num_responses,

@@ -59,7 +59,7 @@ class PassPlan(NamedTuple):
     """The largest forward pass of a run, in ``tokens``, and the settings that decide what it keeps."""
 
     tokens: int
-    recompute: Recompute
+    gradient_checkpointing: Recompute
     is_half: bool = False
     is_eight_bit: bool = False
     is_packed: bool = True
@@ -97,10 +97,10 @@ def estimate(decoder: Decoder, passes: PassPlan) -> MemoryEstimate:
     rounded = _HALF * decoder.num_linear_trained if passes.is_half else 0
     activations = passes.tokens * activation_bytes(decoder, passes) + rounded
     # Each further answer attends to a copy of the keys and values of its prompt.
-    num_copying = 1 if passes.recompute == "layers" else max(0, decoder.num_reached_layers - 1)
+    num_copying = 1 if passes.gradient_checkpointing == "layers" else max(0, decoder.num_reached_layers - 1)
     activations += passes.num_copied_keys * num_copying * 2 * passes.number_bytes * decoder.keys
     # Each token has the gradients of one feed-forward part, and its recomputed activations.
-    num_kept = 6 if passes.recompute == "mlp" else 3
+    num_kept = 6 if passes.gradient_checkpointing == "mlp" else 3
     transient = passes.tokens * (passes.number_bytes * num_kept * decoder.intermediate + 2 * _FLOAT * decoder.hidden)
     optimiser = 2 * _FLOAT * decoder.largest_trained
     if not passes.has_many_passes:
@@ -119,9 +119,9 @@ def activation_bytes(decoder: Decoder, passes: PassPlan) -> int:
     layers = decoder.num_reached_layers
     if not layers:
         return 0
-    if passes.recompute == "layers":
+    if passes.gradient_checkpointing == "layers":
         return (layers + 1) * _FLOAT * decoder.hidden + _layer_bytes(decoder, passes, "none")
-    layer = _layer_bytes(decoder, passes, passes.recompute)
+    layer = _layer_bytes(decoder, passes, passes.gradient_checkpointing)
     last = 3 * _FLOAT * decoder.hidden + 2 * passes.number_bytes * decoder.keys if passes.is_packed else layer
     return (layers - 1) * layer + last
 
@@ -146,7 +146,7 @@ def _layer_bytes(decoder: Decoder, passes: PassPlan, recompute: Recompute) -> in
 def least_recompute(decoder: Decoder, passes: PassPlan, memory: int) -> Recompute:
     """Return the mode that recomputes least and fits; whole layers where none fits."""
     for mode in ("none", "mlp"):
-        if fits(estimate(decoder, passes._replace(recompute=mode)).total, memory):
+        if fits(estimate(decoder, passes._replace(gradient_checkpointing=mode)).total, memory):
             return mode
     return "layers"
 
@@ -170,10 +170,14 @@ def choose_modes(
     network: RewardNetwork = scorer.network
     decoder = decoder_of(network, config, num_processes=scorer.world.size)
     passes, memory = pass_plan(scorer, examples, steps, config), device_memory()
-    mode = least_recompute(decoder, passes, memory) if config.recompute == "auto" else config.recompute
+    mode = (
+        least_recompute(decoder, passes, memory)
+        if config.gradient_checkpointing == "auto"
+        else config.gradient_checkpointing
+    )
     if not decoder.num_reached_layers:
         mode = "none"
-    passes = passes._replace(recompute=mode)
+    passes = passes._replace(gradient_checkpointing=mode)
     needed = heap_size(estimate(decoder, passes).total, memory)
     parts = {"none": "nothing", "mlp": "norms and feed-forward parts", "layers": "whole layers"}[mode]
     log(f"memory {format_fit(needed, memory)} ({passes.tokens:,} tokens in a pass, {parts} recomputed)")
@@ -247,7 +251,7 @@ def pass_plan(scorer: Scorer, examples: Sequence[Example], steps: Sequence[Plann
     tokens = min(bound, max(totals))
     return PassPlan(
         tokens=tokens,
-        recompute="none",
+        gradient_checkpointing="none",
         is_half=config.dtype == "bfloat16",
         is_eight_bit=config.optimiser == "adamw-8bit",
         is_packed=scorer.is_packed,
@@ -258,18 +262,18 @@ def pass_plan(scorer: Scorer, examples: Sequence[Example], steps: Sequence[Plann
 
 def _settings(decoder: Decoder, passes: PassPlan, config: Config) -> Iterator[tuple[str, Decoder, PassPlan]]:
     """Yield settings that save memory, with the run that they make; first those that change no result."""
-    yield "recompute=layers", decoder, passes._replace(recompute="layers")
+    yield "gradient_checkpointing=layers", decoder, passes._replace(gradient_checkpointing="layers")
     tokens = passes.tokens // 2
     while tokens >= config.max_length:
-        yield f"tokens_per_forward={tokens}", decoder, passes._replace(recompute="layers", tokens=tokens)
+        yield f"tokens_per_forward={tokens}", decoder, passes._replace(gradient_checkpointing="layers", tokens=tokens)
         tokens //= 2
     if config.optimiser == "adamw":
         yield "optimiser=adamw-8bit", decoder, passes._replace(is_eight_bit=True)
     adapted = decoder._replace(num_trained=0, num_linear_trained=0, largest_trained=0)
     if config.adapter is None:
-        yield "adapter=lora", adapted, passes._replace(recompute="layers")
+        yield "adapter=lora", adapted, passes._replace(gradient_checkpointing="layers")
     half = adapted._replace(weight_bytes=adapted.weight_bytes // 2)
-    yield "adapter=lora --set dtype=bfloat16", half, passes._replace(recompute="layers", is_half=True)
+    yield "adapter=lora --set dtype=bfloat16", half, passes._replace(gradient_checkpointing="layers", is_half=True)
 
 
 def set_recompute(network: RewardNetwork, mode: Recompute) -> None:
@@ -284,7 +288,9 @@ def set_recompute(network: RewardNetwork, mode: Recompute) -> None:
     else:
         parts = [part for layer in layers for part in _light_parts(layer)] if mode == "mlp" else []
     if mode == "mlp" and not parts:
-        raise ModelError("cannot identify the layers' norms and feed-forward parts", do="use --set recompute=layers")
+        raise ModelError(
+            "cannot identify the layers' norms and feed-forward parts", do="use --set gradient_checkpointing=layers"
+        )
     for part in parts:
         part.forward = partial(_recomputed, part.forward)
 

@@ -139,18 +139,18 @@ def set_rates(optimiser: torch.optim.Optimizer, factor: float) -> None:
             group["lr"] = group["peak"] * factor
 
 
-def learning_rate_factor(step: int, num_steps: int, *, warm_up: float, schedule: str) -> float:
+def learning_rate_factor(step: int, num_steps: int, *, warmup_ratio: float, schedule: str) -> float:
     """Return the factor of the peak learning rate at ``step``, from 0 to ``num_steps`` - 1; in (0, 1].
 
-    ``warm_up`` is the share of the steps over which the factor rises in equal parts to 1. Then it stays there
+    ``warmup_ratio`` is the share of the steps over which the factor rises in equal parts to 1. Then it stays there
     (``constant``), or falls to 0 along half a cosine or in a straight line (``linear``), reaching it at ``num_steps``.
     """
-    num_warm_up = math.ceil(warm_up * num_steps)
-    if step < num_warm_up:
-        return (step + 1) / num_warm_up
+    num_warmup = math.ceil(warmup_ratio * num_steps)
+    if step < num_warmup:
+        return (step + 1) / num_warmup
     if schedule == "constant":
         return 1.0
-    passed = (step - num_warm_up) / max(1, num_steps - num_warm_up)
+    passed = (step - num_warmup) / max(1, num_steps - num_warmup)
     if schedule == "linear":
         return 1 - passed
     return 0.5 * (1 + math.cos(math.pi * passed))

@@ -123,7 +123,8 @@ class Trainer:
         slots = next((step.slots for step in self.plan if pairs_in(step.slots, self.examples) is not None), None)
         if slots is None:
             raise EvidenceError(
-                "no step has both responses of a pair", do="raise --set slots=N, or use --batching whole"
+                "no step has both responses of a pair",
+                do="raise --set responses_per_step=N, or use --set batching=whole",
             )
         return slots
 
@@ -172,7 +173,9 @@ class Trainer:
         started = time.monotonic()
         config, planned = self.config, self.plan[number]
         assert config.learning_rate is not None, "set by with_defaults"
-        factor = learning_rate_factor(number, len(self.plan), warm_up=config.warm_up, schedule=config.schedule)
+        factor = learning_rate_factor(
+            number, len(self.plan), warmup_ratio=config.warmup_ratio, schedule=config.schedule
+        )
         set_rates(self.optimiser, factor)
         seed = derived_seed(config.seed, "dropout", number, self.world.rank)
         losses = self._accumulation.step(planned.slots, seed=seed)
@@ -193,7 +196,7 @@ class Trainer:
     def update(self, number: int) -> None:
         """Clip the gradients and let the optimiser step. Raises ModelError where they are not finite."""
         trained = [weight for weight in self.network.parameters() if weight.requires_grad]
-        norm = clip_gradient(trained, self.config.max_gradient_norm, world=self.world)
+        norm = clip_gradient(trained, self.config.max_grad_norm, world=self.world)
         _check_finite(norm, "gradient's norm", number + 1)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)

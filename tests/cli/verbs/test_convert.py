@@ -39,14 +39,14 @@ def test_part_human_keeps_human_judgments(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     row = {"idx": 1, "instruction": "q", "input": "", "response1": "a", "response2": "b", "annotator1": 1}
     (tmp_path / "pandalm.json").write_text(json.dumps([row | {"gpt_result": "2"}]), encoding="utf-8")
-    result = CliRunner().invoke(build_app(), ["convert", "pandalm.json", "people.jsonl", "--part", "human"])
+    result = CliRunner().invoke(build_app(), ["convert", "pandalm.json", "people.jsonl", "--evidence", "human"])
     assert result.stdout.splitlines() == [
         "pandalm to cases: 1 cases, 1 rows in people.jsonl",
         "  noted: judgments of other kinds, left out 1",
     ]
-    again = CliRunner().invoke(build_app(), ["convert", "people.jsonl", "none.jsonl", "--part", "llm"])
+    again = CliRunner().invoke(build_app(), ["convert", "people.jsonl", "none.jsonl", "--evidence", "llm"])
     assert again.stdout.splitlines()[0] == "cases to cases: 1 cases, 1 rows in none.jsonl"
-    refused = CliRunner().invoke(build_app(), ["convert", "pandalm.json", "x.jsonl", "--part", "person"])
+    refused = CliRunner().invoke(build_app(), ["convert", "pandalm.json", "x.jsonl", "--evidence", "person"])
     assert isinstance(refused.exception, ConfigError)
 
 

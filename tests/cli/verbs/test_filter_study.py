@@ -12,7 +12,14 @@ def test_prints_tables_or_json(tmp_path):
     fast = ["--set", "repetitions=1", "--set", "human_shares=[0.3]", "--set", "folds=2"]
     shown = CliRunner().invoke(build_app(), words + fast)
     assert shown.exit_code == 0, shown.output
-    for said in ("agrees", "area under the curve", "+ agreeing", "minus human only", "filters.svg", "50 in, 50 used"):
+    for said in (
+        "agrees",
+        "area under the curve",
+        "+ agreeing",
+        "minus human only",
+        "filter_study.svg",
+        "50 in, 50 used",
+    ):
         assert said in shown.stdout
     again = CliRunner().invoke(build_app(), [*words, *fast, "--json"])
     assert json.loads(again.stdout)["summary"]["judge"] == "gpt"

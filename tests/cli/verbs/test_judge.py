@@ -37,10 +37,10 @@ def test_prints_outcomes_of_each_judge(judged, tmp_path):
 
 def test_json_option_prints_the_run(judged, tmp_path):
     path = record(tmp_path / "r.jsonl", {"text": "[[7]]"})["path"]
-    found = judged("--chat", "recorded", "--compare", "ratings", "--set", f"chat.path={path}", "--json")
+    found = judged("--chat", "recorded", "--task", "ratings", "--set", f"chat.path={path}", "--json")
     run = json.loads(found.stdout)
     assert run["stage"] == "judge"
-    assert run["config"]["compare"] == "ratings"
+    assert run["config"]["task"] == "ratings"
     assert run["summary"]["judges"]["recorded"]["ratings"] == {"7": 5}
 
 

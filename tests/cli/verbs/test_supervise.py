@@ -17,12 +17,21 @@ def invoke(tmp_path, monkeypatch):
 
 
 def test_help_examples_run(invoke):
-    by_hand = invoke("--model", "longer", "--out", "supervised", "--tau", "0.5")
+    by_hand = invoke("--model", "longer", "--out", "supervised", "--min-margin", "0.5")
     assert by_hand.exit_code == 0
     assert "strict judgments kept" in by_hand.stdout
-    assert "precision at tau 0.5: " in by_hand.stdout
+    assert "precision at margin 0.5: " in by_hand.stdout
     assert "from people's judgments in the supervised cases" in by_hand.stdout
-    words = ["--model", "longer", "--out", "calibrated", "--calibrate", "held_out.jsonl", "--precision", "0.9"]
+    words = [
+        "--model",
+        "longer",
+        "--out",
+        "calibrated",
+        "--calibration-cases",
+        "held_out.jsonl",
+        "--min-precision",
+        "0.9",
+    ]
     assert "certified: at least 0.9 with confidence 0.95" in invoke(*words).stdout
     acyclic = invoke("--scores", "supervised/scores.jsonl", "--out", "acyclic", "--policy", "cycles")
     assert "62 of 63 strict judgments kept" in acyclic.stdout

@@ -21,13 +21,13 @@ def test_precedence_of_config_file_set_and_options(tmp_path):
     base = tiny.save_base(tmp_path / "base")
     (tmp_path / "t.toml").write_text("epochs = 5\nregulariser = 0.0\nseed = 1\n")
     words = [tmp_path / "c.jsonl", "--model", base, "--out", tmp_path / "out", "--config", tmp_path / "t.toml"]
-    result = invoke(*words, "--set", "epochs=4", "--set", "warm_up=0", "--epochs", 3, "--json")
+    result = invoke(*words, "--set", "epochs=4", "--set", "warmup_ratio=0", "--epochs", 3, "--json")
     assert result.exit_code == 0, result.output
     run = json.loads(result.stdout)
     config = run["config"]
-    assert (config["epochs"], config["regulariser"], config["warm_up"], config["seed"]) == (3, 0.0, 0.0, 1)
+    assert (config["epochs"], config["regulariser"], config["warmup_ratio"], config["seed"]) == (3, 0.0, 0.0, 1)
     assert run["summary"]["num_steps"] == 3
-    again = invoke(*words, "--set", "warm_up=0", "--epochs", 3)
+    again = invoke(*words, "--set", "warmup_ratio=0", "--epochs", 3)
     told = (
         "trained in 3 steps on 1 pairs of 1 prompts; that is 100.0% of the data's 1 pairs, and 100.0% of its 1 prompts"
     )

@@ -38,7 +38,7 @@ def test_a_judge_that_always_says_the_first_gives_everyone_a_half(tmp_path):
 
 
 def test_the_best_of_four_and_what_is_more(tmp_path):
-    first = model(record(tmp_path / "r.jsonl", {"text": "[[B]]"}), compare="best", judge={"orders": "one"})
+    first = model(record(tmp_path / "r.jsonl", {"text": "[[B]]"}), task="best", judge={"orders": "one"})
     ((found, _), (none, reasons)) = scores(first, case("p", "abcd"), case("q", "abcde"))
     assert sorted(found.values()) == [0.0, 0.0, 0.0, 1.0]
     assert set(none.values()) == {None}
@@ -47,7 +47,7 @@ def test_the_best_of_four_and_what_is_more(tmp_path):
 
 def test_ratings_are_scores(tmp_path):
     lines = [{"contains": ["answer a"], "text": "[[10]]"}, {"contains": ["answer b"], "text": "hm"}, {"text": "[[3]]"}]
-    rated = model(record(tmp_path / "r.jsonl", *lines), compare="ratings")
+    rated = model(record(tmp_path / "r.jsonl", *lines), task="ratings")
     assert scores(rated, case(responses="abc")) == [({"a": 10.0, "b": None, "c": 3.0}, {"b": "unreadable"})]
     assert not rated.compares_pairs
 

@@ -39,7 +39,7 @@ def given(tmp_path):
     return tmp_path / "train.jsonl", tmp_path / "held.jsonl", tiny.save_base(tmp_path / "base")
 
 
-FAST = Config(epochs=8, learning_rate=3e-3, prompts_per_step=4)
+FAST = Config(epochs=8, learning_rate=3e-3, batch_size=4)
 
 
 def test_held_out_cases_are_scored_once_an_evaluation_and_never_again(given, tmp_path):
@@ -109,7 +109,9 @@ def test_training_goes_on_from_a_trained_head(given, tmp_path):
 
 
 def test_bfloat16_and_greedy_batches_train_too(given, tmp_path):
-    settings = Config(epochs=2, batching="greedy", slots=3, dtype="bfloat16", trainable="last:1", learning_rate=1e-3)
+    settings = Config(
+        epochs=2, batching="greedy", responses_per_step=3, dtype="bfloat16", trainable="last:1", learning_rate=1e-3
+    )
     run = train(given[0], tmp_path / "out", settings, model=given[2])
     assert 0 < run.summary.share_of_pairs_kept < 1
     assert build("models", "classifier", {"path": str(tmp_path / "out")}).protocol()["dtype"] == "bfloat16"
@@ -196,15 +198,15 @@ main()
 
 def test_a_killed_training_goes_on_to_bit_equal_weights_and_curve(given, tmp_path):
     file, held_out, base = given
-    config = Config(epochs=3, learning_rate=3e-3, prompts_per_step=4, checkpoint_every=1)
+    config = Config(epochs=3, learning_rate=3e-3, batch_size=4, checkpoint_every=1)
     whole = train(file, tmp_path / "whole", config, model=base, held_out=held_out)
     words = ["train", str(file), "--model", base, "--held-out", str(held_out), "--out", str(tmp_path / "out")]
-    words += ["--epochs", "3", "--learning-rate", "3e-3", "--prompts-per-step", "4", "--set", "checkpoint_every=1"]
+    words += ["--epochs", "3", "--learning-rate", "3e-3", "--batch-size", "4", "--set", "checkpoint_every=1"]
     killed = warm_process.run("-c", DIES, *words)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert (tmp_path / "out" / "started.json").exists()
     with pytest.raises(OutputError, match=r"unfinished run .*: epochs 3 there, 4 here"):
-        train(file, tmp_path / "out", Config(epochs=4, learning_rate=3e-3, prompts_per_step=4, checkpoint_every=1),
+        train(file, tmp_path / "out", Config(epochs=4, learning_rate=3e-3, batch_size=4, checkpoint_every=1),
               model=base, held_out=held_out)  # fmt: skip
     again = train(file, tmp_path / "out", config, model=base, held_out=held_out)
     assert again.outputs == whole.outputs
@@ -247,7 +249,7 @@ def test_a_checkpoint_of_another_model_is_refused_by_its_weights(given, tmp_path
     from steelyard.core.errors import FileError
 
     file, _, base = given
-    config = Config(epochs=1, prompts_per_step=4, checkpoint_every=1)
+    config = Config(epochs=1, batch_size=4, checkpoint_every=1)
     run = train(file, tmp_path / "whole", config, model=base)
     asked = {name: json.loads((tmp_path / "whole" / "run.json").read_text())[name] for name in (
         "stage", "config", "inputs",

@@ -67,7 +67,7 @@ CONVERT = StageVerb(
 
     Example: `steelyard convert oasst.json cases.jsonl --language zh`
 
-    Example: `steelyard convert pandalm.json people.jsonl --part human`
+    Example: `steelyard convert pandalm.json people.jsonl --evidence human`
 
     Example: `steelyard convert cases.jsonl pairs.jsonl --to trl`
 
@@ -95,7 +95,7 @@ CONVERT = StageVerb(
         SettingOption("language"),
         SettingOption("subset"),
         SettingOption("source"),
-        SettingOption("part"),
+        SettingOption("evidence"),
         SettingOption("ratings_to_judgments"),
         SettingOption("rows"),
         *(

@@ -60,7 +60,7 @@ JUDGE = StageVerb(
         StageOption("out", "The folder for cases.jsonl, replies.sqlite and run.json."),
         SettingOption("chat.kind", "--chat", help="The chat that answers: a kind, see `steelyard list chats`."),
         SettingOption("judge.style", config=("steelyard.plugins.judges.tasks", "PairwiseConfig")),
-        SettingOption("compare"),
+        SettingOption("task"),
         StageOption("allow_failed", "Finish although requests failed: no verdict, reason failed."),
     ),
     _judge_lines,
@@ -129,10 +129,11 @@ def _supervise_lines(run: "Run[SupervisionSummary]", out: Path) -> Iterator[str]
     summary, coverage = run.summary, run.summary.coverage
     counts = f"{summary.num_strict_kept:,} of {summary.num_strict:,} strict judgments kept"
     yield f"{counts} ({coverage.strict:.1%}), in {coverage.prompts:.1%} of the prompts: {out / 'cases.jsonl'}"
-    row = next((row for row in summary.by_tau if row.tau == summary.tau), None)
+    row = next((row for row in summary.by_threshold if row.threshold == summary.min_margin), None)
     if row and row.precision.n:
         share = row.precision
-        yield f"precision at tau {row.tau:.6g}: {interval_text(share)} of {share.n:,}, from {summary.precision_from}"
+        value = f"{interval_text(share)} of {share.n:,}"
+        yield f"precision at margin {row.threshold:.6g}: {value}, from {summary.precision_from}"
     if certificate := summary.calibration:
         yield f"certified: at least {certificate.precision} with confidence {certificate.confidence}"
     yield f"dropped judgments with their rules: {out / 'manifest.jsonl'}"
@@ -142,19 +143,21 @@ SUPERVISE = StageVerb(
     "supervise",
     """Let a reward model trained on human judgments filter those of an LLM (distant supervision).
 
-    Policies: `agree` keeps a strict verdict if the model's margin for it is above 0 and at least tau, and drops ties;
-    `cycles` drops only what closes a cycle, the pairs with the smallest margin first; `weight` drops nothing and lists
-    each pair with the model's belief in it as its weight.
+    Policies: `agree` keeps a strict verdict if the model's margin for it is above 0 and at least `--min-margin`, and
+    drops ties;
+    `cycles` drops only what closes a cycle, the pairs with the smallest margin first; `weight` drops
+    nothing and lists each pair with the model's belief in it as its weight.
 
     OUT/cases.jsonl has what is kept, ranked again; manifest.jsonl has each dropped judgment with its rule. A supervisor
     may not judge prompts that it was trained on.
 
-    With --calibrate, tau is the smallest at which the kept verdicts are right as often as --precision asks. That file
-    needs judgments by people and by the LLM on the same pairs.
+    With --calibration-cases, the threshold is the smallest margin at which the kept verdicts are right as often as
+    --min-precision asks. That file needs judgments by people and by the LLM on the same pairs.
 
-    Example: `steelyard supervise llm.jsonl --model my-rm --out supervised --tau 0.5`
+    Example: `steelyard supervise llm.jsonl --model my-rm --out supervised --min-margin 0.5`
 
-    Example: `steelyard supervise llm.jsonl --model my-rm --out calibrated --calibrate held_out.jsonl --precision 0.9`
+    Example: `steelyard supervise llm.jsonl --model my-rm --out calibrated --calibration-cases held_out.jsonl
+    --min-precision 0.9`
 
     Example: `steelyard supervise llm.jsonl --scores scored/scores.jsonl --out acyclic --policy cycles`
     """,
@@ -164,11 +167,11 @@ SUPERVISE = StageVerb(
         StageOption("model", "The supervisor: a trained model's folder, or a kind.", complete=complete_model),
         StageOption("scores", "The supervisor's scores of the cases, instead of --model."),
         SettingOption("policy"),
-        SettingOption("tau"),
+        SettingOption("min_margin"),
         SettingOption("keep_ties"),
-        StageOption("calibrate", "Choose tau on these held-out cases, judged by people too."),
-        StageOption("calibrate_scores", "The supervisor's scores of those cases, where --scores is given."),
-        SettingOption("precision"),
+        StageOption("calibration_cases", "Held-out cases, judged by people too, to choose the margin threshold on."),
+        StageOption("calibration_scores", "The supervisor's scores of those cases, where --scores is given."),
+        SettingOption("min_precision"),
         SettingOption("confidence"),
         StageOption("train_cases", "The supervisor's training cases: it may not judge their prompts."),
         ONLY,
@@ -219,7 +222,7 @@ DEBIAS = StageVerb(
     instead, `--by author` balances every two authors. The pairs that stay are listed in OUT/cases.jsonl for training.
 
     Balanced counts alone do not show that a bias is gone: with --scores the model's accuracy is measured before and
-    after, on all pairs and on those of about equal length (10 %, or beside --scores `--set matched=0.05`).
+    after, on all pairs and on those of about equal length (10 %, or beside --scores `--set length_tolerance=0.05`).
 
     Example: `steelyard debias resolved/cases.jsonl --out debiased --within language`
 
@@ -260,7 +263,7 @@ def _filter_study_lines(run: "Run[FilterStudySummary]", out: Path) -> Iterator[s
         title = f"trained on people's judgments of {trial.human_prompts:.0f} prompts, tested on people's pairs"
         yield TerminalTable(title, ("pairs", "accuracy", "minus human only", "minus all verdicts"), rows)
     yield "intervals are 95%, over prompts, paired; not corrected for their number"
-    yield str(out / "filters.svg")
+    yield str(out / "filter_study.svg")
 
 
 def _intervals(estimates: "Sequence[Estimate]") -> list[str]:
@@ -286,7 +289,7 @@ FILTER_STUDY = StageVerb(
     (
         StageArgument("cases", "The case file, judged by people and by the judge."),
         SettingOption("judge", is_required=True),
-        StageOption("out", "The folder for filters.json, filters.svg, verdicts.jsonl and run.json."),
+        StageOption("out", "The folder for filter_study.json, filter_study.svg, verdicts.jsonl and run.json."),
         StageOption("model", "The supervisor, a kind that learns from people's judgments: ngram or features."),
     ),
     _filter_study_lines,

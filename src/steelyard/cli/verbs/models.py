@@ -15,6 +15,7 @@ from steelyard.cli.options import (
     Values,
     complete_baselines,
     complete_bench,
+    in_panel,
 )
 from steelyard.cli.output import judge_lines, missing_parts, percent_text
 from steelyard.cli.verb import StageVerb
@@ -60,26 +61,39 @@ TRAIN = StageVerb(
 
     Example: `steelyard train parts/train.jsonl --model Qwen/Qwen2.5-0.5B --out model --held-out parts/held_out.jsonl`
 
-    A step is a number of whole prompts (`whole`), of whole prompts up to `--set tokens_per_step=N` (`packed`), or of
-    `--set slots=N` answers (`greedy`). `--set loss=` bradley-terry, plackett-luce (choices among many), rao-kupper or
-    davidson (ties too). `--set track=` names trackers that record each step (`steelyard list trackers`). `--settings`
-    lists all settings.
+    An optimiser step reads `--batch-size` whole prompts; with `--set batching=packed` up to `--set tokens_per_step=N`
+    tokens. `--set trackers=` names what records each step (`steelyard list trackers`). `--settings` lists all settings.
     """,
     (
         StageArgument("cases", "The case file with rankings or pairs."),
         StageOption("model", "A Hugging Face decoder: a folder or a hub name."),
         StageOption("out", "The folder for the trained model."),
         StageOption("held_out", "Cases to measure accuracy on while training."),
-        StageOption("reference", "Cases for the mean and spread of rewards."),
-        SettingOption("prompts_per_step"),
-        SettingOption("epochs"),
-        SettingOption("learning_rate"),
-        SettingOption("batching"),
-        SettingOption("over_length"),
-        SettingOption("max_length"),
-        SettingOption("chat_template"),
-        SettingOption("seed"),
+        StageOption("reward_reference", "Cases whose rewards give the mean and standard deviation that are stored."),
         SettingOption("allow_overlap"),
+        SettingOption("seed"),
+        *in_panel(
+            "Model",
+            *map(
+                SettingOption,
+                ("trainable", "adapter", "dtype", "max_length", "over_length", "chat_template"),
+            ),
+        ),
+        *in_panel(
+            "Optimisation",
+            *map(
+                SettingOption,
+                (
+                    "learning_rate",
+                    "epochs",
+                    "batch_size",
+                    "warmup_ratio",
+                    "weight_decay",
+                    "loss",
+                    "gradient_checkpointing",
+                ),
+            ),
+        ),
     ),
     _train_lines,
     around=_process_group,

@@ -96,7 +96,7 @@ COMPARE = StageVerb(
 
 def _languages_lines(run: "Run[LanguagesSummary]", out: Path) -> Iterator[str | TerminalTable]:
     summary = run.summary
-    english = summary.english
+    baseline = summary.baseline_language
     yield f"{summary.model} on {summary.bench} by language (95% intervals, clustered by item)"
     yield f"on {summary.num_shared:,} items that all {len(summary.languages)} languages have"
     if summary.left_out:
@@ -111,8 +111,8 @@ def _languages_lines(run: "Run[LanguagesSummary]", out: Path) -> Iterator[str | 
         if not summary.are_read_alike:
             yield "unequal shares of responses read: drops are partly due to length limits; unscored pairs are wrong"
         yield from coverage_lines(summary.coverage)
-    yield f"mean without {english}: {interval_text(summary.mean)}"
-    yield f"its drop from {english}: {', of it '.join(_drop(summary.drop))}"
+    yield f"mean without {baseline}: {interval_text(summary.mean)}"
+    yield f"its drop from {baseline}: {', of it '.join(_drop(summary.drop))}"
     for name, drop in summary.drop.sections.items():
         yield f"  {name}: {', '.join(_drop(drop))}"
     if summary.standard_deviation:
@@ -130,7 +130,7 @@ def _drop(drop: "Drop") -> tuple[str, str]:
 
 
 def _language_table(summary: "LanguagesSummary") -> TerminalTable:
-    english = summary.english
+    baseline = summary.baseline_language
     best_first = sorted(summary.languages.items(), key=lambda pair: -(pair[1].overall.value or 0.0))
     rows = [
         (
@@ -141,7 +141,7 @@ def _language_table(summary: "LanguagesSummary") -> TerminalTable:
         )
         for name, values in best_first
     ]
-    heads = ("overall", f"drop from {english}", f"of {english}", f"kappa with {english}")
+    heads = ("overall", f"drop from {baseline}", f"of {baseline}", f"kappa with {baseline}")
     return TerminalTable("by language", heads, rows)
 
 
@@ -158,6 +158,8 @@ LANGUAGES = StageVerb(
     (
         StageArgument("evaluated", "The --out folder of an evaluation of parallel items."),
         StageOption("out", "The folder for the result, run.json."),
+        SettingOption("baseline_language"),
+        SettingOption("languages", note="Repeat."),
     ),
     _languages_lines,
 )

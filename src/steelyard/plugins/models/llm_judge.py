@@ -26,7 +26,7 @@ class Config(BaseConfig, frozen=True):
     The score of an answer is its rating, or the share of its comparisons that it won, a tie counting half.
     """
 
-    compare: Literal["pairs", "best", "ratings"] = "pairs"
+    task: Literal["pairs", "best", "ratings"] = "pairs"
     """What a request compares: every pair in both orders, two to four answers, or one answer by a rating."""
     chat: Meta = msgspec.field(default_factory=dict)
     """The chat: its kind and the settings of the kind (docs/settings.md, under chats)."""
@@ -40,7 +40,7 @@ class Config(BaseConfig, frozen=True):
     """Accept a panel with an even number of members, whose votes can be even."""
     name: str = "panel"
     """The name of the panel in the judgments."""
-    most_cut_off: float = 0.2
+    max_truncated: float = 0.2
     """The largest share of replies that may be cut off."""
     seed: int = 0
     """The seed of the orders that are drawn."""
@@ -54,14 +54,14 @@ class LlmJudge:
         self.panel = panel
         self.ledger = ledger
         self.name = panel.name
-        self.compares_pairs = config.compare == "pairs"
+        self.compares_pairs = config.task == "pairs"
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
         """Yield one Scores per case, in order."""
         for window in batched(cases, _CASES_AT_A_TIME):
             for case, answers in zip(window, self._answers(window, None, quietly=True), strict=True):
                 combined = [answer[self.name] for answer in answers]
-                yield scores_of(case, combined, why=refusal_reason(case, self.config.compare))
+                yield scores_of(case, combined, why=refusal_reason(case, self.config.task))
 
     def answers(
         self, cases: Sequence[Case], pairs: Sequence[Sequence[tuple[int, int]]] | None = None
@@ -80,14 +80,14 @@ class LlmJudge:
 
         def planned() -> Iterator[tuple[Comparison, ...]]:
             for case, case_pairs in zip(cases, pairs_by_case, strict=True):
-                yield plan_comparisons(case, self.config.compare, seed=self.config.seed, pairs=case_pairs)
+                yield plan_comparisons(case, self.config.task, seed=self.config.seed, pairs=case_pairs)
 
         with open_ledger(self.ledger) as ledger:
             ask_panel(
                 self.panel,
                 lambda: chain.from_iterable(planned()),
                 ledger,
-                most_cut_off=self.config.most_cut_off,
+                max_truncated=self.config.max_truncated,
                 quietly=quietly,
             )
             for comparisons in planned():

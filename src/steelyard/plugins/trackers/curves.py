@@ -161,7 +161,7 @@ def _mlflow(config: MlflowConfig, *, folder: Path, name: str, run_settings: Json
         raise ConfigError(
             f"MLflow cannot begin ({str(error).splitlines()[0]})",
             where="trackers.mlflow",
-            do="""name a store: --set 'track=[{kind="mlflow",uri="sqlite:///mlflow.db"}]'""",
+            do="""name a store: --set 'trackers=[{kind="mlflow",uri="sqlite:///mlflow.db"}]'""",
         ) from error
     return MlflowTracker(client, run)
 
@@ -216,7 +216,7 @@ def _wandb(config: WandbConfig, *, folder: Path, name: str, run_settings: JsonOb
         raise ConfigError(
             f"Weights & Biases cannot begin ({str(error).splitlines()[0]})",
             where="trackers.wandb",
-            do='log in with `wandb login`, or use --set \'track=[{kind="wandb",mode="offline"}]\'',
+            do='log in with `wandb login`, or use --set \'trackers=[{kind="wandb",mode="offline"}]\'',
         ) from error
     run.define_metric("step")
     run.define_metric("*", step_metric="step")
