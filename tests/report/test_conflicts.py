@@ -61,8 +61,15 @@ def test_bars_go_from_most_to_least_and_a_single_group_is_not_repeated():
     assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0, 1.06 * 0.6]
 
 
-def test_no_judgments_still_make_a_figure_that_is_accepted():
-    assert rows(accepted(conflict_figure(tables(conflict(None))))) == []
+def test_one_bar_and_divisions_without_a_conflict_are_not_drawn():
+    assert conflict_figure(tables(conflict(None))) is None
+    assert conflict_figure(tables(conflict(0.2), by_judge={"a": conflict(0.0), "b": conflict(0.0)})) is None
+    some = tables(
+        conflict(0.2),
+        by_judge={"a": conflict(0.0), "b": conflict(0.0)},
+        by_language={"zh": conflict(0.2), "he": conflict(0.0)},
+    )
+    assert [row["ratio"] for row in rows(accepted(conflict_figure(some)))] == [0.2, 0.2, 0.0]
 
 
 def test_a_run_without_readable_judgments_has_no_panel():

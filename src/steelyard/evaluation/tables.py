@@ -42,20 +42,34 @@ class Grouped(NamedTuple):
     table: Table
 
 
-class Panel(NamedTuple):
-    """A figure with its tables, which have the same columns. ``note`` is a word."""
-
-    title: str
-    figure: Figure | None
-    tables: tuple[Grouped, ...] = ()
-    note: str = ""
-
-
 class Sentence(NamedTuple):
     """A sentence of the interface: its key, and the values of its placeholders."""
 
     key: str
     values: Mapping[str, str] = MappingProxyType({})
+
+
+class ShownItem(NamedTuple):
+    """An item shown next to a result: a sentence on it, the prompt's last turn, and answers with their titles.
+
+    ``item`` and ``language`` are the key of the prompt, by which the page opens it.
+    """
+
+    item: str
+    language: str | None
+    about: Sentence
+    prompt: str
+    answers: tuple[tuple[str, str], ...] = ()
+
+
+class Panel(NamedTuple):
+    """A figure with its tables, which have the same columns, and examples. ``note`` is a word."""
+
+    title: str
+    figure: Figure | None
+    tables: tuple[Grouped, ...] = ()
+    note: str = ""
+    examples: tuple[ShownItem, ...] = ()
 
 
 def word(key: str, otherwise: str = "") -> str:

@@ -9,6 +9,8 @@ Differs from: the paper's figure, whose axis is the signed difference between an
 the name A carries no information; the axis here is the relative excess of the longer answer.
 """
 
+import math
+import re
 import zlib
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +19,7 @@ import numpy as np
 
 from steelyard.core.numerics import Floats, Integers, ratio
 from steelyard.core.text import num_characters
-from steelyard.core.types import Case, Judgment
+from steelyard.core.types import Case, Judgment, Meta
 from steelyard.ranking.judgment_table import JudgmentTable, NameNumbers, integers
 from steelyard.statistics.unit_bootstrap import MOST_UNITS
 
@@ -46,24 +48,34 @@ class Traits(NamedTuple):
     """Further columns of the cases of a `JudgmentTable`.
 
     One entry a case: ``unit``, the bootstrap unit of the prompt. One entry a judgment: ``left_place`` and
-    ``right_place``, from 0, in the order shown, and ``num_shown``, 0 where the order is unknown. One entry a response,
-    case after case: ``length`` in code points, and ``author``, a position in ``authors`` or -1.
+    ``right_place``, from 0, in the order shown, and ``num_shown``, 0 where the order is unknown; ``batch``, a position
+    in ``batches`` or -1, and ``time`` in seconds, NaN where the judgment's ``meta`` has none. One entry a response,
+    case after case: ``length`` in code points, and ``author``, a position in ``authors`` or -1. ``keys`` has the prompt
+    id and the language of each case.
     """
 
+    keys: tuple[tuple[str, str | None], ...]
     unit: Integers
     left_place: Integers
     right_place: Integers
     num_shown: Integers
+    batch: Integers
+    time: Floats
     length: Integers
     author: Integers
     authors: tuple[str, ...]
+    batches: tuple[str, ...]
 
 
 class TraitCollector:
     """Collects traits while `judgment_table` reads the cases: ``judgment_table(cases, only, collector.add)``."""
 
     def __init__(self) -> None:
+        self._keys: list[tuple[str, str | None]] = []
         self._unit: list[int] = []
+        self._batch: list[int] = []
+        self._batches = NameNumbers()
+        self._time: list[float] = []
         self._num_shown: list[int] = []
         self._shown: list[int] = []
         self._length: list[int] = []
@@ -72,7 +84,11 @@ class TraitCollector:
 
     def add(self, case: Case, position: dict[str, int], admitted: Sequence[Judgment]) -> None:
         """Collect the traits of one case. Only numbers are retained."""
+        self._keys.append(case.key)
         self._unit.append(unit_of(case.prompt.id))
+        batches = self._batches
+        self._batch += [UNKNOWN if each.batch is None else batches[each.batch] for each in admitted]
+        self._time += [math.nan if each.meta is None else time_of(each.meta) for each in admitted]
         shown = [judgment.shown or () for judgment in admitted]
         self._num_shown += map(len, shown)
         self._shown += [position[name] for names in shown for name in names]
@@ -93,14 +109,51 @@ class TraitCollector:
         is_known = author >= 0
         names, author[is_known] = self._authors.sorted(author[is_known])
         return Traits(
+            keys=tuple(self._keys),
             unit=integers(self._unit),
             left_place=np.where(known, left_place, 0),
             right_place=np.where(known, right_place, 0),
             num_shown=np.where(known, num_shown, 0),
+            batch=integers(self._batch),
+            time=np.array(self._time, np.float64),
             length=integers(self._length),
             author=author,
             authors=names,
+            batches=tuple(self._batches),
         )
+
+
+_TIME_KEYS = ("time", "timestamp", "tstamp", "created_at")
+"""The keys of a judgment's ``meta`` that hold its time: seconds since 1970, or an ISO 8601 text."""
+
+_LARGEST_SECONDS, _LARGEST_TIME = 1e11, 1e14
+"""Larger numbers are milliseconds; still larger ones are no times. The first is a second of the year 5138."""
+
+_ISO_TIME = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?))? ?(?:Z|([+-])(\d\d):?(\d\d)?)?", re.ASCII
+)
+
+
+def time_of(meta: Meta) -> float:
+    """Return the time of a judgment in seconds since 1970; NaN if its ``meta`` has none that can be read."""
+    for key in _TIME_KEYS:
+        value = meta.get(key)
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST_TIME:
+            return value / 1000 if abs(value) > _LARGEST_SECONDS else float(value)
+        if isinstance(value, str) and (parts := _ISO_TIME.fullmatch(value.strip())):
+            date, clock, sign, hours, minutes = parts.groups()
+            try:
+                local = np.datetime64(f"{date}T{clock or '00:00'}", "ms").astype(np.int64) / 1000
+            except ValueError:  # a 13th month
+                continue
+            offset = 3600 * int(hours or 0) + 60 * int(minutes or 0)
+            return float(local - offset if sign == "+" else local + offset)
+    return math.nan
+
+
+def date_of(seconds: float) -> str:
+    """Return the date of a time, as 2026-03-01 (UTC)."""
+    return str(np.datetime64(int(seconds), "s").astype("datetime64[D]"))
 
 
 def _place(shown: Integers, num_shown: Integers, response: Integers) -> Integers:

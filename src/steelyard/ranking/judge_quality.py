@@ -217,16 +217,33 @@ def _graphs(table: JudgmentTable, graphs: ConflictGraphs, unit: Integers) -> Ent
     return _concatenate(parts, GRAPH_WIDTH)
 
 
-def _agreement(table: JudgmentTable, traits: Traits) -> Entries:
-    """Count labels on pairs with more than one readable judgment: only these carry information."""
+class RepeatedJudgments(NamedTuple):
+    """The readable judgments of pairs that have more than one: ``at`` are their positions in the table.
+
+    ``item`` is the number of each one's pair, ``label`` its verdict in the pair's direction, and ``case`` (item,) the
+    case of each pair.
+    """
+
+    at: Integers
+    item: Integers
+    label: Integers
+    case: Integers
+
+
+def repeated_judgments(table: JudgmentTable) -> RepeatedJudgments:
+    """Return the judgments that can agree with another one: only these carry information on agreement."""
     verdicts = table.verdicts
     width = max(1, int(table.num_responses.max(initial=1)))
     items, item = distinct_codes(verdicts.pair_keys(width), len(table.cases) * width**2)
     is_read = verdicts.verdict != NONE
     again = is_read & (np.bincount(item[is_read], minlength=len(items)) > 1)[item]
-    item, judge, kind = item[again], table.judge[again], table.kind[again]
-    label = orient_labels(verdicts.left, verdicts.right, verdicts.verdict)[again]
-    unit = traits.unit[items // width**2]
+    label = orient_labels(verdicts.left, verdicts.right, verdicts.verdict)
+    return RepeatedJudgments(np.flatnonzero(again), item[again], label[again], items // width**2)
+
+
+def _agreement(table: JudgmentTable, traits: Traits) -> Entries:
+    again, item, label, case = repeated_judgments(table)
+    judge, kind, unit = table.judge[again], table.kind[again], traits.unit[case]
     by_judge = unique_labels(item, judge, label)
     everyone = _coincidences(("alpha",), by_judge, unit)
     parts = [_confusions("judges", table.judges, by_judge, unit), everyone]

@@ -17,6 +17,7 @@ from steelyard.ranking.conflicts import (
     conflict_sums,
 )
 from steelyard.ranking.dawid_skene import RaterFit, RaterModelSummary, VoteCollector, vote_columns
+from steelyard.ranking.judge_reliability import PanelReliability
 from steelyard.ranking.judge_summary import AgreementSummary, JudgeSummary
 from steelyard.ranking.judgment_table import (
     EVERYTHING,
@@ -37,7 +38,8 @@ class ResolveSummary(Record, frozen=True, kw_only=True):
     """The summary of a run of ``resolve``; judges, agreement and authors only where their quality is measured.
 
     ``unranked_responses`` counts responses that nobody compared, in cases that got a ranking. ``authors`` is null where
-    no judgment compares answers of two known authors. ``rater_model`` is the fit of ``aggregate`` dawid-skene.
+    no judgment compares answers of two known authors. ``rater_model`` is the fit of ``aggregate`` dawid-skene;
+    ``reliability`` compares each judge with the others, null where no two judged the same pair.
     """
 
     conflicts: ConflictTables
@@ -46,6 +48,7 @@ class ResolveSummary(Record, frozen=True, kw_only=True):
     agreement: AgreementSummary | None = None
     authors: AuthorStrengths | UnsetType | None = UNSET
     rater_model: RaterModelSummary | None = None
+    reliability: PanelReliability | None = None
 
 
 class ResolveCounts(NamedTuple):

@@ -2,13 +2,14 @@
 
 import base64
 import gzip
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from steelyard.core.text import response_text
 from steelyard.core.types import Case, JsonObject, Judgment, Ranking, Response
 from steelyard.evaluation.items import ScoredItem
 from steelyard.report.case_analysis import PairEdge, graph_edges, num_conflicting
@@ -17,6 +18,8 @@ from steelyard.report.text_libraries import TextNeeds
 Key = tuple[str, str | None]
 _PREVIEW = 200
 _ITEMS_PER_PAGE = 25
+_LONGEST_EXAMPLE = 1500
+"""The code points of a text of an example; the item has all of it."""
 
 
 class Known(NamedTuple):
@@ -44,7 +47,7 @@ class JoinedItems(Sequence[Known]):
     def __init__(self, cases: Mapping[str, Sequence[Case]], evaluations: Sequence[Sequence[ScoredItem]]) -> None:
         sources = (*evaluations, *cases.values())
         number_of: dict[Key, int] = {}
-        numbers = [[number_of.setdefault(key, len(number_of)) for key in _keys(source)] for source in sources]
+        numbers = [[number_of.setdefault(key, len(number_of)) for key in keys_of(source)] for source in sources]
         places = [_places(numbers_of, len(number_of)) for numbers_of in numbers]
         self._keys = tuple(number_of)
         self._evaluations = list(zip(evaluations, places, strict=False))
@@ -65,8 +68,30 @@ class JoinedItems(Sequence[Known]):
         return Known(self._keys[index], cases, outcomes)
 
 
-def _keys(values: Sequence[Case] | Sequence[ScoredItem]) -> Sequence[Key]:
+def keys_of(values: Sequence[Case] | Sequence[ScoredItem]) -> Sequence[Key]:
+    """Return the key of each value; those of a file are in memory."""
     return values.keys if isinstance(values, Keyed) else [value.key for value in values]
+
+
+def cases_by_key(cases: Mapping[str, Sequence[Case]], wanted: Collection[Key]) -> dict[Key, Case]:
+    """Return the cases with these keys, each from the first file that has it."""
+    chosen_cases: dict[Key, Case] = {}
+    for values in cases.values():
+        for place, key in enumerate(keys_of(values)):
+            if key in wanted and key not in chosen_cases:
+                chosen_cases[key] = values[place]
+    return chosen_cases
+
+
+def example_texts(case: Case, responses: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the last turn of the prompt and the texts of some responses, shortened; unknown ids have an empty text."""
+    texts = {response.id: response_text(response) for response in case.responses}
+    turns = [message.content for message in case.prompt.messages if message.role != "system"]
+    return _shortened(turns[-1] if turns else ""), [_shortened(texts.get(name, "")) for name in responses]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_EXAMPLE else text[:_LONGEST_EXAMPLE].rstrip() + " …"
 
 
 def _places(numbers: Sequence[int], size: int) -> npt.NDArray[np.int64]:

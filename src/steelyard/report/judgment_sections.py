@@ -86,10 +86,19 @@ def conflict_tables(conflicts: ConflictTables) -> tuple[Grouped, ...]:
     return (whole, *(Grouped(by, _conflict_table(groups)) for by, groups in _divisions(conflicts).items() if groups))
 
 
-def conflict_figure(conflicts: ConflictTables) -> Figure:
-    """Return conflict ratios as bars, among all judgments in front of among the strict ones, by every division."""
+def conflict_figure(conflicts: ConflictTables) -> Figure | None:
+    """Return conflict ratios as bars, among all judgments in front of among the strict ones, by every division.
+
+    A division without a conflict has no bars, and conflicts without a division with bars no figure.
+    """
     values: list[Spec] = []
-    several = {by: groups for by, groups in _divisions(conflicts).items() if len(groups) > 1}
+    several = {
+        by: groups
+        for by, groups in _divisions(conflicts).items()
+        if len(groups) > 1 and any(group.ratio for group in groups.values())
+    }
+    if not several:
+        return None
     for by, groups in {"overall": {word("overall"): conflicts.overall}, **several}.items():
         division = "" if by == "overall" else f"{word(by)} · "
         for name, group in sorted(groups.items(), key=lambda pair: -(pair[1].ratio or 0.0)):
@@ -157,38 +166,17 @@ def _conflict_table(groups: Mapping[str, Conflicts]) -> Table:
     return table(columns, rows)
 
 
-def judges_section(summaries: Mapping[str, ResolveSummary]) -> Section:
-    """Return biases by kind, a table of all judges, their agreement, and the authors, for each run of ``resolve``."""
-    panels: list[Panel] = []
-    for name, summary in summaries.items():
-        prefix = f"{name} · " if len(summaries) > 1 else ""
-        panels += [panel._replace(title=prefix + panel.title) for panel in _panels(summary)]
-    return Section("judges", (), tuple(panels))
-
-
-def _panels(summary: ResolveSummary) -> list[Panel]:
-    panels: list[Panel] = []
-    if summary.judges is not None:
-        panels += bias_panels(summary.judges.by_kind)
-    if summary.judges is not None and summary.judges.by_judge:
-        kinds = {kind_word(kind): quality for kind, quality in summary.judges.by_kind.items()}
-        tables = (Grouped("kind", judge_table(kinds)), Grouped("judge", judge_table(summary.judges.by_judge)))
-        panels.append(Panel(word("judges_table"), None, tables))
-    if summary.agreement is not None and (summary.agreement.judges or summary.agreement.kinds):
-        panels.append(Panel(word("agreement"), None, (Grouped("", agreement_table(summary.agreement)),)))
-    if summary.authors and summary.authors.strengths:
-        panels.append(Panel(word("authors"), author_figure(summary.authors), (), "note_authors"))
-    return panels
-
-
 def bias_panels(kinds: Mapping[str, JudgeQuality]) -> list[Panel]:
-    """Return length and position bias of each kind, the panels of figure 15; one without a verdict is left out."""
+    """Return length and position bias of each kind, the panels of figure 15, where there are values to compare.
+
+    A bias at one difference of lengths, or at one pair of places, is a row of the table of preferences.
+    """
     panels = []
     for name, quality in kinds.items():
-        if quality.length.longer.n:
+        if len(quality.length.bins) > 1:
             title = f"{kind_word(name)} · {word('length_bias')}"
             panels.append(Panel(title, length_figure(quality.length), (), "note_length_bias"))
-        if quality.position.earlier.n:
+        if len(quality.position.pairs) > 1:
             title = f"{kind_word(name)} · {word('position_bias')}"
             panels.append(Panel(title, position_figure(quality.position), (), "note_position_bias"))
     return panels
@@ -250,8 +238,8 @@ def judge_table(judges: Mapping[str, JudgeQuality]) -> Table:
     return table(columns, rows)
 
 
-def agreement_table(agreement: AgreementSummary) -> Table:
-    """Return a row for every two judges and kinds: agreement, also of strict verdicts, kappa, and pairs."""
+def agreement_table(agreement: AgreementSummary, *, most: int | None = None) -> Table:
+    """Return a row for every two kinds, and for the ``most`` that share most pairs of every two judges."""
     columns = ("raters", "agreement", "interval", "of_strict", "kappa", "interval", "pairs")
     rows = [
         (
@@ -261,7 +249,7 @@ def agreement_table(agreement: AgreementSummary) -> Table:
             *DECIMAL.cells(pair.kappa),
             count(pair.agreement.n),
         )
-        for pair in (*agreement.judges, *agreement.kinds)
+        for pair in (*agreement.kinds, *agreement.judges[:most])
     ]
     return table(columns, rows)
 

@@ -31,6 +31,7 @@ from steelyard.ranking.author_strength import Ties, author_strengths
 from steelyard.ranking.conflicts import NO_SUMS, GroupedSums, add_sums, conflict_tables
 from steelyard.ranking.dawid_skene import RaterFit, VoteCollector, VoteColumns, vote_columns
 from steelyard.ranking.judge_quality import JudgeQualityCounts, judge_quality_counts
+from steelyard.ranking.judge_reliability import PanelCollector
 from steelyard.ranking.judge_summary import QualityTables, add_intervals, agreement_summary, judge_summary
 from steelyard.ranking.judgment_table import (
     EVERYTHING,
@@ -40,6 +41,7 @@ from steelyard.ranking.judgment_table import (
     check_admits,
     judgment_table,
 )
+from steelyard.ranking.panel_counts import PanelCounts, panel_counts
 from steelyard.ranking.resolution import ResolveCounts, ResolveSummary, resolve_table
 
 _CASES_A_BATCH = 1024
@@ -86,6 +88,7 @@ class ResolvedBatch(NamedTuple):
     sums: GroupedSums
     counts: ResolveCounts
     quality: JudgeQualityCounts | None
+    panel: PanelCounts | None
 
 
 class _Totals(NamedTuple):
@@ -95,6 +98,7 @@ class _Totals(NamedTuple):
     sums: GroupedSums
     counts: ResolveCounts
     quality: QualityTables
+    panel: PanelCollector
     raters: RaterFit | None
 
 
@@ -138,6 +142,7 @@ def _summary(totals: _Totals, config: Config) -> ResolveSummary:
         unranked_responses=num_unranked,
         judges=judges,
         agreement=agreement_summary(draws.agreement),
+        reliability=totals.panel.reliability(seed=config.seed),
         authors=author_strengths(draws.authors, ties=config.author_ties),
         rater_model=rater_model,
     )
@@ -152,6 +157,7 @@ def _resolve_file(path: Path, out: Path, config: Config, engine: Engine) -> _Tot
             collector.add(columns)
         raters = collector.fit()
     sums, counts, quality, digests = NO_SUMS, ResolveCounts(), QualityTables(), bytearray()
+    panel = PanelCollector()
     megabytes = None if is_parquet(path) else max(1, round(path.stat().st_size / 1e6))
     with atomic_write(out) as file, bar("resolve (MB read)", megabytes) as progress:
         pending: deque[LineBatch] = deque()
@@ -162,13 +168,15 @@ def _resolve_file(path: Path, out: Path, config: Config, engine: Engine) -> _Tot
             sums, counts = add_sums(sums, resolved.sums), add_sums(counts, resolved.counts)
             if resolved.quality is not None:
                 quality.add(resolved.quality)
+            if resolved.panel is not None:
+                panel.add(resolved.panel)
             progress.advance(sum(map(len, lines)) / 1e6)
         if not digests:
             raise EvidenceError("the file holds no cases", where=str(path))
         _check_keys(path, digests)
         if not sums.overall:
             check_admits(config.only, read_cases(path), where=str(path))
-    return _Totals(len(digests) // _DIGEST_BYTES, sums, counts, quality, raters)
+    return _Totals(len(digests) // _DIGEST_BYTES, sums, counts, quality, panel, raters)
 
 
 def collect_votes(config: Config, batch: LineBatch) -> VoteColumns:
@@ -181,13 +189,14 @@ def resolve_batch(config: Config, raters: RaterFit | None, batch: LineBatch) -> 
     decoded = _decode(config, batch)
     table = decoded.table
     resolution = resolve_table(table, config.vote, raters)
-    quality = None
+    quality = panel = None
     if config.quality:
         traits = decoded.traits.traits(table)
         quality = judge_quality_counts(table, resolution.graphs, traits, config.vote)
+        panel = panel_counts(table, traits)
     ends = tuple(map(line_end, decoded.opened, resolution.rankings))
     num_prefix = tuple([line.num_prefix for line in decoded.opened])
-    return ResolvedBatch(num_prefix, ends, decoded.digests, resolution.sums, resolution.counts, quality)
+    return ResolvedBatch(num_prefix, ends, decoded.digests, resolution.sums, resolution.counts, quality, panel)
 
 
 class _DecodedBatch(NamedTuple):

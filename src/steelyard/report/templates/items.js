@@ -196,7 +196,11 @@
   update();
   document.body.dataset.items = String(items.length);
   Page.onLanguage(() => { showControls(); showRows(); if (current) open(current); });
-  const asked = new URLSearchParams(location.hash.slice(1));
-  const wanted = asked.has("item") && items.find((item) => item.id === asked.get("item") && (!asked.has("language") || item.language === asked.get("language")));
-  if (wanted) await open(wanted);
+  const openAsked = async () => {
+    const asked = new URLSearchParams(location.hash.slice(1));
+    const wanted = asked.has("item") && items.find((item) => item.id === asked.get("item") && (!asked.has("language") || item.language === asked.get("language")));
+    if (wanted) await open(wanted);
+  };
+  window.addEventListener("hashchange", openAsked); // links of the page to an item
+  await openAsked();
 })();
