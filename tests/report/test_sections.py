@@ -1,15 +1,21 @@
 from steelyard.core.types import Counts, Input, Run
 from steelyard.evaluation.tables import word
 from steelyard.report.page import COLON
-from steelyard.report.run_records import counts_line, protocol
+from steelyard.report.run_records import counts_line, protocol, rule_word
 
 
 def test_counts_stand_in_one_line():
     counts = Counts(num_in=1012, num_used=1010, dropped={"no_pair": 2}, noted={"given": 7})
     line = counts_line("run", counts)
     assert line.startswith(f"run{COLON}1,012 {word('num_in')} · 1,010 {word('used')}")
-    assert f"{word('dropped')}{COLON}no pair 2" in line
-    assert line.endswith(f"{word('noted')}{COLON}given 7")
+    assert f"{word('dropped')}{COLON}{word('rule_no_pair', 'no pair')} 2" in line
+    assert line.endswith(f"{word('noted')}{COLON}{word('rule_given', 'given')} 7")
+
+
+def test_the_parts_of_a_rule_keep_their_names():
+    assert rule_word("cut responses, zh") == f"{word('rule_cut_responses', 'cut responses')}, zh"
+    assert rule_word("verdict: cut off") == f"{word('rule_verdict', 'verdict')}{COLON}cut off"
+    assert rule_word("中文") == word("rule_", "中文")
 
 
 def test_the_protocol_shows_settings_hashes_and_of_a_path_only_its_end():
@@ -29,5 +35,5 @@ def test_the_protocol_shows_settings_hashes_and_of_a_path_only_its_end():
     assert ("only", "{}") in tables["settings"]
     assert (word("seed"), "3") in tables["settings"]
     assert tables["files"] == (("cases", "cases.jsonl", "ab12"), (word("output"), "model.safetensors", "cd34"))
-    assert (f"{word('dropped')}{COLON}rule", "1") in tables["counts"]
+    assert (f"{word('dropped')}{COLON}{word('rule_rule', 'rule')}", "1") in tables["counts"]
     assert "someone" not in str(shown)

@@ -1,14 +1,22 @@
 """Ask judges through a ledger: every question once, replies stored as they arrive, futile runs ended early."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from typing import NamedTuple
 
 import msgspec
 
 from steelyard.core.checks import content_id
-from steelyard.core.comparison import Answer, Comparison, Question, Reply, Request
+from steelyard.core.comparison import (
+    VERDICTS,
+    Answer,
+    Comparison,
+    Outcome,
+    Question,
+    Reply,
+    Request,
+)
 from steelyard.core.errors import ModelError
 from steelyard.core.protocols import Chat
 from steelyard.core.types import Meta, Record
@@ -21,6 +29,7 @@ from steelyard.judging.verdicts import VerdictSummary, panel_answer
 _FEWEST_REPLIES = 20
 """Replies required before failures, or the share that was cut off, can end the run."""
 _MILLION = 1_000_000
+UNREADABLE_FILE = "unreadable.jsonl"
 
 
 class RequestCounts(NamedTuple):
@@ -170,6 +179,67 @@ class JudgingSummary(Record, frozen=True, kw_only=True):
     tokens: dict[str, TokenUse]
     failed: dict[str, int]
     protocol: Meta
+
+
+class UnreadableReply(Record, frozen=True, kw_only=True):
+    """A reply without a verdict or number: a line of ``unreadable.jsonl``. ``shown``: the responses in their order.
+
+    ``text`` is null unless the model wrote something; ``outcome`` and ``detail`` are the reason.
+    """
+
+    prompt: str
+    language: str | None
+    judge: str
+    shown: tuple[str, ...]
+    outcome: Outcome
+    detail: str | None
+    text: str | None
+
+
+def unreadable_replies(
+    panel: JudgePanel, comparison: Comparison, answers: Mapping[str, Answer], ledger: Ledger
+) -> Iterator[UnreadableReply]:
+    """Yield the replies of each judge to a comparison that have no verdict or number."""
+    for member in panel.members:
+        if _is_complete(answers[member.name]):
+            continue
+        requests = requests_of(member, comparison)
+        for place, request in enumerate(requests):
+            reply = ledger.reply(request.id)
+            # The answer from this reply alone, whatever the other orders of presentation gave.
+            reading = _missing(member.judge.read(comparison, [reply] * len(requests)), place)
+            if reading is not None:
+                shown, outcome, detail = reading
+                prompt = comparison.prompt
+                yield UnreadableReply(
+                    prompt=prompt.id,
+                    language=prompt.language,
+                    judge=member.name,
+                    shown=shown,
+                    outcome=outcome,
+                    detail=detail,
+                    text=reply.text,
+                )
+
+
+def _is_complete(answer: Answer) -> bool:
+    """Return whether every reply of an answer has a verdict or a number."""
+    showings = (showing for verdict in answer.verdicts for showing in verdict.showings)
+    return all(showing.outcome in VERDICTS for showing in showings) and not any(
+        rating.outcome for rating in answer.ratings
+    )
+
+
+def _missing(answer: Answer, place: int) -> tuple[tuple[str, ...], Outcome, str | None] | None:
+    """Return the responses that the reply at ``place`` was shown and why it has no verdict; null if it has one."""
+    for verdict in answer.verdicts:
+        for showing in verdict.showings[place : place + 1]:
+            if showing.outcome not in VERDICTS:
+                return showing.shown, showing.outcome, showing.detail
+    for rating in answer.ratings[place : place + 1]:
+        if rating.outcome is not None:
+            return (rating.response,), rating.outcome, rating.detail
+    return None
 
 
 def tokens_used(

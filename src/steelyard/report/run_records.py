@@ -1,5 +1,6 @@
 """The record of a run on the page: what it read and dropped, its settings, files and versions."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from steelyard.core.types import Counts, Run
@@ -8,13 +9,28 @@ from steelyard.io.terminal_text import rule_counts
 from steelyard.report.page import COLON, COMMA, Protocol, Section
 from steelyard.report.sources import FinishedRun
 
+_PART = re.compile(r"(.*?)(?:(, |: )(.*))?", re.DOTALL)
+_SLUG = re.compile(r"[^a-z0-9]+")
+
+
+def rule_word(rule: str) -> str:
+    """Return the word of a rule or observation; one without a translation is its own word.
+
+    A rule ``TOTAL, PART`` or ``TOTAL: PART`` counts a part of the rule ``TOTAL``: only the total is translated.
+    """
+    parts = _PART.fullmatch(rule.replace("_", " "))
+    assert parts is not None, "it matches every text"
+    total, mark, part = parts.groups("")
+    slug = _SLUG.sub("_", total.lower()).strip("_")
+    return f"{word(f'rule_{slug}', total)}{COLON if mark == ': ' else mark}{part}"
+
 
 def counts_line(name: str, counts: Counts) -> str:
     """Return what went in, was used, was dropped by which rule, and was noted, in one line."""
     parts = [f"{count(counts.num_in)} {word('num_in')}", f"{count(counts.num_used)} {word('used')}"]
     for title, rules in (("dropped", counts.dropped), ("noted", counts.noted)):
         if rules:
-            numbers = rule_counts({rule.replace("_", " "): number for rule, number in rules.items()})
+            numbers = rule_counts({rule_word(rule): number for rule, number in rules.items()})
             parts.append(f"{word(title)}{COLON}{numbers}")
     return f"{name}{COLON}{' · '.join(parts)}"
 
@@ -60,7 +76,7 @@ def _counts(counts: Counts) -> list[tuple[str, str]]:
     """Return what went in and was used, and what was dropped and noted by each rule."""
     rows = [(word("num_in"), count(counts.num_in)), (word("used"), count(counts.num_used))]
     for title, rules in (("dropped", counts.dropped), ("noted", counts.noted)):
-        rows += [(f"{word(title)}{COLON}{rule}", count(number)) for rule, number in sorted(rules.items())]
+        rows += [(f"{word(title)}{COLON}{rule_word(rule)}", count(number)) for rule, number in sorted(rules.items())]
     return rows
 
 

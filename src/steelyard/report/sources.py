@@ -105,7 +105,7 @@ def summary_of(source: FinishedRun, kind: type[Part]) -> Part:
 
 def items_of(source: FinishedRun) -> Sequence[ScoredItem]:
     """Return the results by item of an evaluation, read on access; empty where the run wrote none."""
-    keys = [item.key for item in _lines(source, "items.jsonl", ScoredItem)]
+    keys = [item.key for item in read_records(source, "items.jsonl", ScoredItem)]
     if not keys:
         return ()
     decode = partial(msgspec.json.decode, type=ScoredItem)
@@ -114,7 +114,7 @@ def items_of(source: FinishedRun) -> Sequence[ScoredItem]:
 
 def curve_of(source: FinishedRun) -> tuple[CurvePoint, ...]:
     """Return the curve of a training; empty where the run wrote none."""
-    return tuple(_lines(source, "curve.jsonl", CurvePoint))
+    return tuple(read_records(source, "curve.jsonl", CurvePoint))
 
 
 def case_files(sources: Sequence[FinishedRun]) -> tuple[RunCaseFile, ...]:
@@ -195,9 +195,12 @@ def _name(folder: Path, sources: Sequence[FinishedRun]) -> str:
     return name if name not in taken else f"{folder.resolve().parent.name}/{name}"
 
 
-def _lines(source: FinishedRun, name: str, kind: type[Part]) -> Iterator[Part]:
+def read_records(source: FinishedRun, name: str, kind: type[Part]) -> Iterator[Part]:
+    """Yield the lines of a file of the run; nothing if the run wrote none. Raises RecordError for a broken line."""
     path = source.folder / name
     if name not in source.run.outputs and not path.is_file():
+        return
+    if path.is_file() and not path.stat().st_size:
         return
     decoder = msgspec.json.Decoder(kind, strict=False)
     for place, line in read_lines(path):

@@ -6,7 +6,7 @@ Requests go through a ledger; then every stored reply is parsed and the new evid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 import msgspec
 
@@ -15,10 +15,19 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.types import Case, Counts, Meta, Run
+from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger
 from steelyard.io.run_folder import Result, run_stage
-from steelyard.judging.asking import JudgingSummary, RequestCounts, answers_of, ask_panel, tokens_used
+from steelyard.judging.asking import (
+    UNREADABLE_FILE,
+    JudgingSummary,
+    RequestCounts,
+    answers_of,
+    ask_panel,
+    tokens_used,
+    unreadable_replies,
+)
 from steelyard.judging.panel import JudgePanel, PanelMember, build_panel, choose_panel
 from steelyard.judging.planning import JudgeTask, add_verdicts, plan_comparisons, refusal_reason
 from steelyard.judging.verdicts import VerdictCounter
@@ -60,6 +69,8 @@ def judge(
 ) -> Run[JudgingSummary]:
     """Write ``cases.jsonl`` with the new judgments or ratings; every reply stays in ``replies.sqlite``.
 
+    ``unreadable.jsonl`` has the replies without a verdict.
+
     After a kill, or where requests failed, the same call continues: answered requests are not repeated. Raises
     ModelError where requests failed and ``allow_failed`` is not set (with it they are judgments without a verdict, for
     the reason ``failed``), and where a chat cannot be reached; EvidenceError where no case has a comparison.
@@ -96,7 +107,9 @@ def _run(result: Result, cases: Path, config: Config, panel: JudgePanel, ledger:
     counts = ask_panel(panel, comparisons, ledger, max_truncated=config.max_truncated)
     _refuse_failed(counts, ledger, allow_failed=allow_failed)
     counter = VerdictCounter()
-    write_cases(result.path("cases.jsonl"), _judged(planned(), panel, config, ledger, counter))
+    with atomic_write(result.path(UNREADABLE_FILE)) as unreadable:
+        judged = _judged(planned(), panel, config, ledger, counter=counter, unreadable=unreadable)
+        write_cases(result.path("cases.jsonl"), judged)
     judges = counter.summaries(seed=config.seed, num_resamples=config.num_resamples)
     noted = {"questions": sum(count.num_questions for count in counts.values())}
     noted |= {f"verdict: {name}": number for name, number in judges[panel.name].outcomes.items()}
@@ -123,12 +136,17 @@ def _judged(
     panel: JudgePanel,
     config: Config,
     ledger: Ledger,
+    *,
     counter: VerdictCounter,
+    unreadable: IO[bytes],
 ) -> Iterator[Case]:
+    """Yield the cases with their verdicts, count these, and write the replies that have none."""
     for case, comparisons in planned:
         answers = [answers_of(panel, comparison, ledger) for comparison in comparisons]
-        for answer in answers:
+        for comparison, answer in zip(comparisons, answers, strict=True):
             counter.add(case.prompt, answer)
+            for reply in unreadable_replies(panel, comparison, answer, ledger):
+                unreadable.write(msgspec.json.encode(reply) + b"\n")
         yield add_verdicts(case, answers, by=panel.name, each=config.write == "replies")
 
 

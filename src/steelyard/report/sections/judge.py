@@ -1,0 +1,159 @@
+"""Judges: verdicts by outcome, position bias, inconsistent orders, tokens and cost, and replies without a verdict."""
+
+from collections.abc import Iterator, Sequence
+
+from steelyard.core.comparison import VERDICTS
+from steelyard.evaluation.tables import (
+    DASH,
+    PERCENT,
+    Figure,
+    Grouped,
+    Mark,
+    Panel,
+    Sentence,
+    ShownItem,
+    Table,
+    count,
+    decimal,
+    percent,
+    table,
+    word,
+)
+from steelyard.evaluation.vega import ALERT, CHANCE, FAINT, Dot, interval_rows, share_axis
+from steelyard.judging.asking import UNREADABLE_FILE, JudgingSummary, UnreadableReply
+from steelyard.report.bars import stacked_bars
+from steelyard.report.items import cases_by_key, example_texts
+from steelyard.report.page import Section
+from steelyard.report.sources import read_records
+from steelyard.report.stage_section import PageSources, StageContents, StageRun, StageSection
+
+_COLOURS = {
+    "left": "var(--series-1)",
+    "right": "var(--series-2)",
+    "tie": FAINT,
+    "unreadable": ALERT,
+    "refused": "var(--series-4)",
+    "cut off": "var(--series-3)",
+    "failed": "var(--muted)",
+}
+
+
+def _contents(runs: Sequence[StageRun[JudgingSummary]], sources: PageSources) -> StageContents:
+    panels: list[Panel] = []
+    for run in runs:
+        prefix = f"{run.name} · " if len(runs) > 1 else ""
+        panels += [panel._replace(title=prefix + panel.title) for panel in _panels(run, sources)]
+    sentences = tuple(sentence for run in runs for sentence in _sentences(run))
+    return StageContents((Section("judging", tuple(run.evidence for run in runs), tuple(panels), sentences),))
+
+
+def _sentences(run: StageRun[JudgingSummary]) -> Iterator[Sentence]:
+    outcomes = run.summary.judges[run.summary.judge].outcomes
+    total = sum(outcomes.values())
+    missing = sum(number for outcome, number in outcomes.items() if outcome not in VERDICTS)
+    values = {
+        "run": run.name,
+        "judge": run.summary.judge,
+        "verdicts": count(total),
+        "strict": percent((outcomes.get("left", 0) + outcomes.get("right", 0)) / max(total, 1)),
+        "ties": percent(outcomes.get("tie", 0) / max(total, 1)),
+        "missing": percent(missing / max(total, 1)),
+    }
+    ratings = run.summary.judges[run.summary.judge].ratings
+    if ratings:
+        number = sum(ratings.values())
+        yield Sentence("say_rated", values | {"ratings": count(number), "none": count(missing)})
+    else:
+        yield Sentence("say_judged", values)
+
+
+def _panels(run: StageRun[JudgingSummary], sources: PageSources) -> Iterator[Panel]:
+    summary = run.summary
+    outcomes = {name: judge.outcomes for name, judge in summary.judges.items() if judge.outcomes}
+    if outcomes:
+        present = [outcome for outcome in _COLOURS if any(outcome in numbers for numbers in outcomes.values())]
+        marks = [Mark(_outcome(outcome), _COLOURS[outcome], "square") for outcome in present]
+        rows = {name: {_outcome(key): number for key, number in numbers.items()} for name, numbers in outcomes.items()}
+        tables = (Grouped("judge", _outcome_table(rows, present)),)
+        yield Panel(word("verdicts"), stacked_bars("verdicts", rows, marks), tables, "note_verdicts")
+    if ratings := {name: judge.ratings for name, judge in summary.judges.items() if judge.ratings}:
+        yield Panel(word("ratings_given"), None, (Grouped("judge", _rating_table(ratings)),))
+    yield from _bias_panels(summary)
+    yield Panel(word("tokens_and_cost"), None, (Grouped("", _token_table(summary)),), "note_tokens_and_cost")
+    if summary.failed:
+        failed = table(("reason", "n"), [(reason, count(number)) for reason, number in summary.failed.items()])
+        yield Panel(word("failed_requests"), None, (Grouped("", failed),))
+    if examples := tuple(_examples(run, sources)):
+        yield Panel(word("unreadable_examples"), None, (), "note_unreadable_examples", examples)
+
+
+def _outcome(outcome: str) -> str:
+    return word(f"outcome_{outcome.replace(' ', '_')}", outcome)
+
+
+def _outcome_table(rows: dict[str, dict[str, int]], present: Sequence[str]) -> Table:
+    titles = [_outcome(outcome) for outcome in present]
+    cells = [
+        (name, count(sum(numbers.values())), *(count(numbers.get(title, 0)) for title in titles))
+        for name, numbers in rows.items()
+    ]
+    columns = ("judge", "n", *(f"outcome_{outcome.replace(' ', '_')}" for outcome in present))
+    return table(columns, cells)
+
+
+def _rating_table(ratings: dict[str, dict[str, int]]) -> Table:
+    rows = [(name, number, count(times)) for name, numbers in ratings.items() for number, times in numbers.items()]
+    return table(("judge", "rating", "n"), rows)
+
+
+def _bias_panels(summary: JudgingSummary) -> Iterator[Panel]:
+    """Yield the preference for the first place, and the pairs on which the orders disagree, where they are known."""
+    for title, attribute, line in (
+        ("first_preferred", "first_preferred", CHANCE),
+        ("inconsistent", "inconsistent", None),
+    ):
+        estimates = {name: getattr(judge, attribute) for name, judge in summary.judges.items()}
+        known = {name: estimate for name, estimate in estimates.items() if estimate.value is not None}
+        if not known:
+            continue
+        dots = [Dot(name, name, estimate) for name, estimate in known.items()]
+        channel = {"axis": share_axis(title), "scale": {"zero": False}}
+        figure = Figure(title, interval_rows(dots, channel, row="judge", form=".1%", line=line))
+        rows = [(name, *PERCENT.cells(estimate), count(estimate.n)) for name, estimate in known.items()]
+        numbers = table(("judge", title, "interval", "n"), rows)
+        yield Panel(word(title), figure, (Grouped("", numbers),), f"note_{title}")
+
+
+def _token_table(summary: JudgingSummary) -> Table:
+    rows = [
+        (
+            name,
+            count(use.num_replies),
+            count(use.prompt),
+            count(use.reply),
+            count(use.uncounted),
+            DASH if use.cost is None else decimal(use.cost, 4),
+            ", ".join(f"{model} {number:,}" for model, number in use.other_models.items()) or DASH,
+        )
+        for name, use in summary.tokens.items()
+    ]
+    columns = ("judge", "replies", "prompt_tokens", "reply_tokens", "uncounted_replies", "cost", "other_models")
+    return table(columns, rows)
+
+
+def _examples(run: StageRun[JudgingSummary], sources: PageSources) -> Iterator[ShownItem]:
+    """Yield the first reply of each judge and outcome that has no verdict, with the prompt and the answers shown."""
+    first: dict[tuple[str, str], UnreadableReply] = {}
+    for reply in read_records(run.source, UNREADABLE_FILE, UnreadableReply):
+        first.setdefault((reply.judge, reply.outcome), reply)
+    cases = cases_by_key(sources.cases, {(reply.prompt, reply.language) for reply in first.values()})
+    for _, reply in sorted(first.items()):
+        case = cases.get((reply.prompt, reply.language))
+        prompt, texts = ("", []) if case is None else example_texts(case, reply.shown)
+        about = {"judge": reply.judge, "outcome": _outcome(reply.outcome), "detail": reply.detail or DASH}
+        answers = [(f"{word('answer')} {place}", text) for place, text in enumerate(texts, 1)]
+        shown = ((word("reply"), reply.text or DASH), *answers)
+        yield ShownItem(reply.prompt, reply.language, Sentence("say_unreadable", about), prompt, shown)
+
+
+SECTION = StageSection(90, "judge", JudgingSummary, _contents)
