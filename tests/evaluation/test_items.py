@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from steelyard.core.errors import RecordError
-from steelyard.core.types import Response, Scores
+from steelyard.core.types import Pair, Response, Scores
 from steelyard.evaluation.bench_pairs import select_pairs
 from steelyard.evaluation.columns import bench_columns
 from steelyard.evaluation.items import Item, add_units, item_rows, read_items
@@ -41,7 +41,24 @@ def test_a_row_tells_everything_of_its_case():
         "num_matched_correct": 1,
         "scores": {"a": 1.0, "b": 2.0},
         "ranking": (("b",), ("a",)),
+        "lengths": [8, 8],  # "answer a" and "answer b"
     }.items() <= row.items()
+    assert "pairs" not in row
+
+
+def test_pairs_stand_in_the_row_where_they_are_not_all_pairs_across_tiers():
+    ranking = (("a",), ("b",), ("c",))
+    listed = case("p", "abc", ranking=ranking, pairs=(Pair(better="c", worse="a"),))
+    judged = case("q", "abc", ["a>b", "b>c", "a?c"], ranking=ranking)
+    scores = [Scores(prompt=name, scores={"a": 1.0, "b": 2.0, "c": 3.0}) for name in "pq"]
+
+    def pairs(choice, *cases):
+        columns = bench_columns(cases, choice, "strict")
+        return [row.get("pairs") for row in item_rows(cases, scores, columns, bench="cases", rule="strict")]
+
+    assert pairs(None, listed, judged) == [[("c", "a")], None]
+    assert pairs("tiers", listed, judged) == [[("a", "b"), ("a", "c"), ("b", "c")], None]
+    assert [sorted(each) for each in pairs("judged", judged, judged)] == [[("a", "b"), ("b", "c")]] * 2
 
 
 def test_exact_match_is_null_where_it_is_not_counted_and_false_where_a_score_is_missing():

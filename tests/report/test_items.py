@@ -2,12 +2,23 @@ import base64
 import gzip
 
 import msgspec
+import numpy as np
 
 from evaluation_summaries import scored_item
 from report_runs import item_rows, made_cases
 from steelyard.core.types import Message, Response
+from steelyard.evaluation.failures import PromptErrors
 from steelyard.evaluation.items import ScoredItem
-from steelyard.report.items import JoinedItems, detail, edges_of, index_line, is_of_interest, is_simulated, pack
+from steelyard.report.items import (
+    ErrorMarks,
+    JoinedItems,
+    detail,
+    edges_of,
+    index_line,
+    is_of_interest,
+    is_simulated,
+    pack,
+)
 from strategies import case, judgment
 
 JUDGED = case(
@@ -49,17 +60,20 @@ def test_files_and_evaluations_are_joined_by_prompt_and_language():
 
 def test_a_line_of_the_table_by_hand():
     first, second = known()
-    assert index_line(first, edges_of(first)) == [
+    marks = ErrorMarks((PromptErrors(np.array([1.23456, np.nan]), np.array([5, 0])),), {0: [(0, 1)]})
+    assert index_line(first, edges_of(first), 0, marks) == [
         "p",
         "zh",
         "math",
         "什么是质数？",
-        [[3, 2, 0, None, 1], None],
+        [[3, 2, 0, None, 1, 1.235, 5], None],
         3,
         4,
         3,
+        [[0, 1]],
     ]
-    assert index_line(second, edges_of(second)) == ["q", None, "c", "", [[1, 1, 0, True, 0]] * 2, 1, 0, 0]
+    unmarked = [1, 1, 0, True, 0, None, 0]
+    assert index_line(second, edges_of(second), 1, marks) == ["q", None, "c", "", [unmarked] * 2, 1, 0, 0, []]
 
 
 def test_the_whole_item_has_every_response_and_every_ranking_that_is_said():

@@ -161,7 +161,8 @@ def test_every_word_in_use_has_its_text():
     known = set(page_strings().table)
     folder = Path(own.__file__).parent / "templates"
     scripts = "".join(
-        (folder / name).read_text(encoding="utf-8") for name in ("page.js", "answer_text.js", "items.js", "page.html")
+        (folder / name).read_text(encoding="utf-8")
+        for name in ("page.js", "answer_text.js", "items.js", "failures.js", "page.html", "failures.html")
     )
     used = set(re.findall(r'\b(?:word|step|heading)\("([a-z0-9_]+)"[),]|"([a-z0-9_]+)" \| word', scripts))
     used = {script or template for script, template in used}

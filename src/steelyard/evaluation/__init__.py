@@ -7,6 +7,7 @@ In reading order:
 - `batches`, `items`: evaluation batch by batch; one line per case in ``items.jsonl``.
 - `measures/accuracy`, `tie_policies`, `coverage`, `summary`: the headline and the type of ``run.json``.
 - `measure`, `measures/`: every other measure, one per file.
+- `failures`, `disagreements`: wrong pairs with their confidence, groups of errors, and two models on the same pairs.
 - `evaluations`, `comparison`, `leaderboard`, `languages`: several evaluations, or languages, compared.
 - `tables`, `vega`: tables and figures as values.
 

@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 
 from steelyard.core.errors import RecordError
-from steelyard.core.numerics import Floats, Integers
+from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import Case, JsonObject, Scores
-from steelyard.evaluation.bench_pairs import BenchPairs, PairValues, count_pairs, values_of
+from steelyard.evaluation.bench_pairs import BenchPairs, count_pairs, values_of
 from steelyard.evaluation.columns import BenchColumns, score_columns
 from steelyard.evaluation.measure import MATCHED_RATIO, ScoredBench, item_columns, measures
 from steelyard.evaluation.pair_verdicts import Judged, outcomes_by_case
@@ -56,11 +56,26 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
         return (self.prompt, self.language)
 
 
+class JudgedPair(msgspec.Struct, frozen=True, kw_only=True):
+    """The ``outcome`` of one pair under a judge: win, loss or tie of the better response, or why there is none."""
+
+    better: str
+    worse: str
+    outcome: str
+
+
 class ScoredItem(Item, frozen=True, kw_only=True):
-    """An item with its scores and ranking."""
+    """An item with its scores, ranking and pairs.
+
+    ``lengths``: the Unicode code points of the responses, in the order of ``scores``; empty in runs of versions that
+    did not write them. ``pairs``: null for every pair across tiers. ``outcomes``: the pairs under a judge.
+    """
 
     scores: dict[str, float | None] = {}
     ranking: tuple[tuple[str, ...], ...] | None = None
+    lengths: tuple[int, ...] = ()
+    pairs: tuple[tuple[str, str], ...] | None = None
+    outcomes: tuple[JudgedPair, ...] = ()
 
 
 MeasuredItem: Any = msgspec.defstruct(
@@ -110,9 +125,10 @@ def item_rows(
     """Yield a row for each case of a batch, in order.
 
     ``exact_match`` is null if the case is not counted; a pair without a score counts as wrong. Columns of measures are
-    null where these are undefined. Other columns are present only if they apply: ``own``, the columns that the bench's
-    headline needs beyond accuracy and exact match; ``unscored``, the pairs without a score or verdict, better response
-    first, with ``exact_if_right`` and ``own_if_right``, which count all of them as right; and for a judge ``outcomes``,
+    null where these are undefined. ``lengths`` are code points, in the order of ``scores``. Other columns are present
+    only if they apply: ``pairs``, better response first, unless they are all pairs across tiers; ``own``, the columns
+    that the bench's headline needs beyond accuracy and exact match; ``unscored``, the pairs without a score or verdict,
+    with ``exact_if_right`` and ``own_if_right``, which count all of them as right; and for a judge ``outcomes``,
     the outcome of each pair.
     """
     scores = score_columns(lines)
@@ -125,10 +141,14 @@ def item_rows(
     own_wrong, own_right = (
         (side.tolist() if side.shape[1] else [] for side in bench_columns) if bench_columns is not None else ([], [])
     )
-    open_pairs = _open_pairs(cases, columns, values)
-    numbers = zip(*(column.tolist() for column in (counts.num_pairs, *counts)), strict=True)
+    open_pairs = _named_pairs(cases, columns, np.isnan(values.better - values.worse))
+    chosen_pairs = _named_pairs(cases, columns, _is_chosen(cases, counts.num_pairs)[columns.prompt])
+    lengths = columns.length.tolist()
+    numbers = zip(*(column.tolist() for column in (columns.start, counts.num_pairs, *counts)), strict=True)
     exact = [value if is_in else None for value, is_in in zip(exact, columns.included.tolist(), strict=True)]
-    for index, (case, line, (pairs, correct, tied, _, unscored)) in enumerate(zip(cases, lines, numbers, strict=True)):
+    for index, (case, line, (first, pairs, correct, tied, _, unscored)) in enumerate(
+        zip(cases, lines, numbers, strict=True)
+    ):
         row: JsonObject = {
             "prompt": case.prompt.id,
             "language": case.prompt.language,
@@ -143,7 +163,10 @@ def item_rows(
             **{name: column[index] for name, column in measured.items()},
             "scores": line.scores,
             "ranking": case.ranking,
+            "lengths": lengths[first : first + len(case.responses)],
         }
+        if index in chosen_pairs:
+            row["pairs"] = chosen_pairs[index]
         if own_wrong:
             row["own"] = own_wrong[index]
         if index in open_pairs:
@@ -154,10 +177,17 @@ def item_rows(
         yield row
 
 
-def _open_pairs(cases: Sequence[Case], columns: BenchColumns, values: PairValues) -> dict[int, list[tuple[str, str]]]:
-    """Return the pairs without a score or verdict by case, better response first."""
+def _is_chosen(cases: Sequence[Case], num_pairs: Integers) -> Booleans:
+    """Return whether the pairs of each case may be others than all pairs across its tiers; shape (case,)."""
+    sizes = [[len(tier) for tier in case.ranking or ()] for case in cases]
+    num_across = np.array([(sum(tiers) ** 2 - sum(size**2 for size in tiers)) // 2 for tiers in sizes], np.int64)
+    return np.array([case.pairs is not None for case in cases], bool) | (num_across != num_pairs)
+
+
+def _named_pairs(cases: Sequence[Case], columns: BenchColumns, chosen: Booleans) -> dict[int, list[tuple[str, str]]]:
+    """Return the chosen pairs by case, better response first; ``chosen`` has shape (pair,)."""
     pairs: dict[int, list[tuple[str, str]]] = {}
-    for place in np.flatnonzero(np.isnan(values.better - values.worse)).tolist():
+    for place in np.flatnonzero(chosen).tolist():
         case = int(columns.prompt[place])
         first, responses = int(columns.start[case]), cases[case].responses
         better, worse = (responses[int(side[place]) - first].id for side in (columns.better, columns.worse))

@@ -7,6 +7,7 @@ from steelyard.core.types import Case
 from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.evaluation.tables import Sentence, word
+from steelyard.report.failures import failure_section, find_failures
 from steelyard.report.items import JoinedItems, pack
 from steelyard.report.page import CardGroup, Page, Section
 from steelyard.report.run_records import last_part, protocol, records_section
@@ -51,7 +52,8 @@ def page_of(data: ReportData, *, title: str | None, language: str, budget: int, 
     """Return the contents of the page, in order."""
     cases: dict[str, Sequence[Case]] = {name: known.cases for name, known in data.cases.items()}
     items = JoinedItems(cases, list(data.items.values()))
-    contents = _contents(data, PageSources(data.items, cases))
+    failures = find_failures(items, list(data.items))
+    contents = _contents(data, PageSources(data.items, cases, failures))
     sections = [section for part in contents for section in part.sections if section.panels or section.sentences]
     return Page(
         title=title or word("report_title"),
@@ -60,9 +62,10 @@ def page_of(data: ReportData, *, title: str | None, language: str, budget: int, 
         is_simulated=_is_simulated(data),
         cards=_cards(data, contents),
         sentences=_sentences(contents),
+        failures=failure_section(failures, items, [run.evidence for run in data.runs["evaluate"]]),
         # On a page of one section its sentences are at the top.
         sections=tuple(section._replace(sentences=()) if len(sections) == 1 else section for section in sections),
-        packed=pack(items, budget=budget),
+        packed=pack(items, budget=budget, marks=failures.marks(len(items))),
         protocols=tuple(protocol(source.name, source.run) for source in data.sources),
         version=version,
     )

@@ -3,6 +3,7 @@
 import base64
 import gzip
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import isnan
 from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 
 import msgspec
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from steelyard.core.text import response_text
 from steelyard.core.types import Case, JsonObject, Judgment, Ranking, Response
+from steelyard.evaluation.failures import PromptErrors, item_pairs
 from steelyard.evaluation.items import ScoredItem
 from steelyard.report.case_analysis import PairEdge, graph_edges, num_conflicting
 from steelyard.report.text_libraries import TextNeeds
@@ -41,6 +43,18 @@ class Keyed(Protocol):
     keys: Sequence[Key]
 
 
+class ErrorMarks(NamedTuple):
+    """The errors of each prompt by model.
+
+    ``differing`` has two models for each pair of a prompt that only the first of them has right. ``leading`` are the
+    positions of the prompts that the page shows first, which are packed before others.
+    """
+
+    errors: tuple[PromptErrors, ...] = ()
+    differing: Mapping[int, Sequence[tuple[int, int]]] = {}
+    leading: tuple[int, ...] = ()
+
+
 class JoinedItems(Sequence[Known]):
     """The prompts of all runs by (prompt id, language), evaluated ones first; cases and items may be in files."""
 
@@ -64,8 +78,16 @@ class JoinedItems(Sequence[Known]):
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
         cases = tuple((name, values[place[index]]) for name, values, place in self._cases if place[index] >= 0)
-        outcomes = tuple(values[place[index]] if place[index] >= 0 else None for values, place in self._evaluations)
+        outcomes = tuple(self.outcome(index, number) for number in range(len(self._evaluations)))
         return Known(self._keys[index], cases, outcomes)
+
+    def outcome(self, index: int, number: int) -> ScoredItem | None:
+        """Return the item of a prompt in one of the evaluations; null if it lacks the prompt."""
+        values, place = self._evaluations[number]
+        return values[place[index]] if place[index] >= 0 else None
+
+
+_UNMARKED = ErrorMarks()
 
 
 def keys_of(values: Sequence[Case] | Sequence[ScoredItem]) -> Sequence[Key]:
@@ -106,10 +128,12 @@ def edges_of(known: Known) -> tuple[PairEdge, ...]:
     return graph_edges(_judgments(known))
 
 
-def index_line(known: Known, edges: Sequence[PairEdge]) -> list[Any]:
+def index_line(known: Known, edges: Sequence[PairEdge], at: int, marks: ErrorMarks = _UNMARKED) -> list[Any]:
     """Return a line of the table: id, language, category, preview, outcomes, responses, judgments, conflicting ones.
 
-    An outcome is ``[pairs, correct, tied, exact, unscored]``, or null.
+    The last value lists two models for each pair that only the first of them has right. An outcome is
+    ``[pairs, correct, tied, exact, unscored, confidence, lengths]``, or null: the confidence of the worst error, and
+    a bit for each comparison of lengths that a wrong pair has (`PromptErrors`). ``at`` is the position of the prompt.
     """
     case = known.cases[0][1] if known.cases else None
     item = next((outcome for outcome in known.outcomes if outcome is not None), None)
@@ -120,10 +144,14 @@ def index_line(known: Known, edges: Sequence[PairEdge]) -> list[Any]:
         known.key[1],
         category,
         messages[-1][:_PREVIEW] if messages else "",
-        [None if outcome is None else _outcome(outcome) for outcome in known.outcomes],
+        [
+            None if outcome is None else [*_outcome(outcome), *_worst(marks, number, at)]
+            for number, outcome in enumerate(known.outcomes)
+        ],
         len(case.responses) if case else len(item.scores) if item else 0,
         len(_judgments(known)),
         num_conflicting(edges),
+        [list(models) for models in marks.differing.get(at, ())],
     ]
 
 
@@ -140,6 +168,8 @@ def detail(known: Known, edges: Sequence[PairEdge]) -> JsonObject:
         "responses": _responses(known),
         "rankings": _rankings(known),
         "edges": [list(edge) for edge in edges],
+        "wrong": [[] if outcome is None else _wrong_pairs(outcome) for outcome in known.outcomes],
+        "ratings": [list(rating) for rating in _ratings(known)],
         "judgments": [
             [judgment.left, judgment.right, judgment.verdict, judgment.judge, judgment.kind, judgment.reason]
             for judgment in _judgments(known)
@@ -165,9 +195,32 @@ def _outcome(item: ScoredItem) -> list[Any]:
     return [item.num_pairs, item.num_correct, item.num_tied, item.exact_match, num_unscored]
 
 
+def _worst(marks: ErrorMarks, number: int, at: int) -> list[Any]:
+    if number >= len(marks.errors):
+        return [None, 0]
+    worst = float(marks.errors[number].worst[at])
+    return [None if isnan(worst) else round(worst, 3), int(marks.errors[number].lengths[at])]
+
+
 def _judgments(known: Known) -> tuple[Judgment, ...]:
     """Return the judgments of the file with the most: a later stage carries on those of the earlier ones."""
     return max((case.judgments for _, case in known.cases), key=len, default=())
+
+
+def _wrong_pairs(item: ScoredItem) -> list[list[str]]:
+    """Return the wrong pairs of the item, better response first."""
+    return [[pair.better, pair.worse] for pair in item_pairs(item) if pair.margin is not None and pair.margin <= 0]
+
+
+def _ratings(known: Known) -> list[tuple[str, str, str, str, float]]:
+    """Return response, rater, kind, dimension and value of every rating; those that two files share are taken once."""
+    return list(
+        dict.fromkeys(
+            (rating.response, rating.rater, rating.kind, rating.dimension, rating.value)
+            for _, case in known.cases
+            for rating in case.ratings
+        )
+    )
 
 
 def _responses(known: Known) -> list[JsonObject]:
@@ -221,16 +274,19 @@ class Packed(NamedTuple):
     needs: TextNeeds = TextNeeds()
 
 
-def pack(items: Sequence[Known], *, budget: int) -> Packed:
-    """Return a line of every item, and whole ones up to ``budget`` bytes of the page: errors and conflicts first."""
+def pack(items: Sequence[Known], *, budget: int, marks: ErrorMarks = _UNMARKED) -> Packed:
+    """Return a line of every item, and whole ones up to ``budget`` bytes of the page.
+
+    The leading items of ``marks`` are first, then errors and conflicts.
+    """
     lines: list[bytes] = []
     first: list[int] = []
     others: list[int] = []
     for at, known in enumerate(items):
         edges = edges_of(known)
-        lines.append(msgspec.json.encode(index_line(known, edges)))
+        lines.append(msgspec.json.encode(index_line(known, edges, at, marks)))
         (first if is_of_interest(known, edges) else others).append(at)
-    order = first + others
+    order = list(dict.fromkeys([*marks.leading, *first, *others]))
     places: dict[int, tuple[int, int]] = {}
     pages: list[str] = []
     needs = TextNeeds()

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from steelyard.core.types import JsonObject
 from steelyard.evaluation.measure import measure_texts
-from steelyard.evaluation.tables import Grouped, Panel, Sentence, count, word
+from steelyard.evaluation.tables import Grouped, Panel, Sentence, Table, count, word
 from steelyard.report.items import Packed, packed_text
 from steelyard.report.text_libraries import library_scripts, library_styles
 
@@ -29,6 +30,7 @@ LANGUAGES = ("en", "zh")
 _WORD = re.compile(r"@@([a-z0-9_]+)\|(.*?)@@", re.DOTALL)
 _FOLDER = files("steelyard.report") / "templates"
 _DEFINITION = "define_"
+_SCRIPTS = ("page.js", "markdown_dialect.js", "answer_text.js", "graph.js", "items.js", "failures.js")
 COLON, COMMA = word("colon", ": "), word("comma", ", ")
 """Punctuation between values: full-width in Chinese."""
 
@@ -73,6 +75,56 @@ class Protocol(NamedTuple):
     tables: tuple[Grouped, ...]
 
 
+class ErrorCell(NamedTuple):
+    """The error rate of one group of pairs with interval and n; ``heat`` is the percentage of its colour.
+
+    ``stands_out``: 1 above the rate of all pairs, -1 below. The last three name the group, null for all of a division.
+    """
+
+    rate: str
+    interval: str
+    n: str
+    heat: int
+    stands_out: int
+    category: str | None
+    length: str | None
+    language: str | None
+
+
+class ErrorRow(NamedTuple):
+    """One row of a map of errors; a cell is null where it has no pair."""
+
+    title: str
+    cells: tuple[ErrorCell | None, ...]
+
+
+class ErrorMap(NamedTuple):
+    """The error rates of one model by group: sentences about them, a map, and a table of all groups, worst first."""
+
+    model: str
+    number: int
+    columns: tuple[str, ...]
+    rows: tuple[ErrorRow, ...]
+    about: tuple[Sentence, ...]
+    groups: Table
+
+
+class DisagreementTable(NamedTuple):
+    """A row for every two models, and the numbers of the two models of each row."""
+
+    table: Table
+    models: tuple[tuple[int, int], ...]
+
+
+class FailureSection(NamedTuple):
+    """Where models fail: their most confident errors and largest disagreements as a record, and tables."""
+
+    evidence: tuple[str, ...]
+    maps: tuple[ErrorMap, ...]
+    disagreements: DisagreementTable | None
+    record: JsonObject
+
+
 class Page(NamedTuple):
     """The contents of the page, in their order."""
 
@@ -86,6 +138,7 @@ class Page(NamedTuple):
     packed: Packed
     protocols: tuple[Protocol, ...]
     version: str
+    failures: FailureSection | None = None
 
 
 class Strings:
@@ -188,33 +241,37 @@ def section_texts() -> dict[str, Mapping[str, str]]:
 
 def render(page: Page) -> str:
     """Return the HTML text. It loads no script, style, font or picture, and its policy forbids to."""
+    from markupsafe import Markup
+
     strings = page_strings()
     is_whole = page.packed.num_whole == len(page.packed.lines)
     sizes = {"whole": count(page.packed.num_whole), "all": count(len(page.packed.lines))}
     defined = [key.removeprefix(_DEFINITION) for key in measure_texts() if key.startswith(_DEFINITION)]
+    environment = template_environment(strings)
+    failures = None
+    if page.failures is not None:
+        failures = environment.from_string(read_template("failures.html")).render(page=page, failures=page.failures)
     figures = [panel.figure.spec for section in page.sections for panel in section.panels if panel.figure]
     scripts = [
         *([_vega()] if figures else []),
         *library_scripts(page.packed.needs),
-        *map(read_template, ("page.js", "markdown_dialect.js", "answer_text.js", "graph.js", "items.js")),
+        *map(read_template, _SCRIPTS),
     ]
-    return (
-        template_environment(strings)
-        .from_string(read_template("page.html"))
-        .render(
-            page=page,
-            terms=["accuracy", "exact_match", "interval_95", *defined, "conflict_ratio", "tier"],
-            left_out=None if is_whole else Sentence("say_left_out", sizes),
-            styles=code_markup(
-                "".join(map(read_template, ("page.css", "answer_text.css"))) + library_styles(page.packed.needs)
-            ),
-            scripts=[code_markup(script) for script in scripts],
-            hashes=[script_hash(script) for script in scripts],
-            figures=json_markup(figures),
-            strings=json_markup(strings.table),
-            index=packed_text([msgspec.Raw(line) for line in page.packed.lines]),
-            pages=page.packed.pages,
-        )
+    return environment.from_string(read_template("page.html")).render(
+        page=page,
+        failures=None if failures is None else Markup(failures),
+        errors=packed_text(page.failures.record if page.failures else {}),
+        terms=["accuracy", "exact_match", "interval_95", *defined, "conflict_ratio", "tier"],
+        left_out=None if is_whole else Sentence("say_left_out", sizes),
+        styles=code_markup(
+            "".join(map(read_template, ("page.css", "answer_text.css"))) + library_styles(page.packed.needs)
+        ),
+        scripts=[code_markup(script) for script in scripts],
+        hashes=[script_hash(script) for script in scripts],
+        figures=json_markup(figures),
+        strings=json_markup(strings.table),
+        index=packed_text([msgspec.Raw(line) for line in page.packed.lines]),
+        pages=page.packed.pages,
     )
 
 

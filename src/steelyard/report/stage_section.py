@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from steelyard.core.types import Case
 from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.tables import Sentence
+from steelyard.report.failures import Failures
 from steelyard.report.page import CardGroup, Section
 from steelyard.report.run_records import counts_line
 from steelyard.report.sources import FinishedRun
@@ -35,10 +36,11 @@ class StageRun(NamedTuple, Generic[SummaryT]):
 
 
 class PageSources(NamedTuple):
-    """What the page knows besides the summaries: items by evaluation, and the cases of each file by its name."""
+    """What the page knows besides the summaries: items by evaluation, the cases of each file by its name, failures."""
 
     items: Mapping[str, Sequence[ScoredItem]]
     cases: Mapping[str, Sequence[Case]]
+    failures: Failures
 
 
 class StageContents(NamedTuple):

@@ -7,6 +7,7 @@ In reading order:
 - `bootstrap`: the bootstrap over prompts within strata; `unit_bootstrap`: without strata, for judgments and pairs;
   `distinct`: why it is fast.
 - `intervals`: `Estimate`, and how an interval and a p-value follow from resamples.
+- `linearised`: ratios in many groups at once, without resamples.
 - `aggregation`, `prompt_means`: from sums to the numbers of an evaluation, and the headline of a bench.
 - `significance`: differences between models, and their ranks.
 - `agreement`: agreement of raters beyond chance.

@@ -180,11 +180,14 @@ def variance_of(resampled: Floats, evidence: Evidence) -> float:
     return float(known.var(ddof=1)) * evidence.inflation if len(known) > 1 else 0.0
 
 
-def score_interval(value: float, variance: float, evidence: Evidence) -> tuple[float, float]:
-    """Return the interval of a mean of values in [0, 1]: all p with |value - p| <= t sqrt(p (1 - p) / n_effective)."""
+def score_interval(value: float, variance: float, evidence: Evidence, *, num_intervals: int = 1) -> tuple[float, float]:
+    """Return the interval of a mean of values in [0, 1]: all p with |value - p| <= t sqrt(p (1 - p) / n_effective).
+
+    ``num_intervals`` intervals hold together at 95% (Bonferroni).
+    """
     value = min(max(value, 0.0), 1.0)
     binomial = value * (1 - value)
-    t = student(evidence.freedom)
+    t = student(evidence.freedom, num_intervals)
     # a = t² / n_effective. The two ends are the roots of (value - p)² = a p (1 - p).
     a = t * t * _design_effect(variance, binomial, min(value, 1 - value), evidence) / max(evidence.units, _NOTHING)
     middle = (value + a / 2) / (1 + a)
@@ -206,9 +209,21 @@ def difference(
     ``discordance`` is the mean absolute difference by prompt, ``largest`` the largest that one prompt can have. If the
     discordance is unknown (None), the interval is Student's; with equal resamples, that of no discordance.
     """
+    return difference_of(value, variance_of(resampled, evidence), n, evidence, discordance=discordance, largest=largest)
+
+
+def difference_of(
+    value: float,
+    variance: float,
+    n: float,
+    evidence: Evidence,
+    *,
+    discordance: float | None = None,
+    largest: float = 1.0,
+) -> Difference:
+    """Return the same as `difference` from the variance of the difference."""
     if isnan(value):
         return Difference(Estimate(None, None, None, int(n)), 1.0, 0.0)
-    variance = variance_of(resampled, evidence)
     if discordance is None and variance > _NOTHING:
         error = sqrt(variance)
         half_width = student(evidence.freedom) * error
@@ -266,17 +281,20 @@ def distance_interval(gaps: Floats, resampled: Floats, n: float, evidence: Evide
     return replace(bare, low=low, high=high, method="triangle inequality")
 
 
-def student(freedom: float) -> float:
-    """Return the 97.5 % quantile of Student's t; fewer than one degree of freedom count as one."""
+def student(freedom: float, num_intervals: int = 1) -> float:
+    """Return the 97.5% quantile of Student's t, or that of several intervals which hold together at 95%.
+
+    Fewer than one degree of freedom count as one.
+    """
     # Rounded to two digits, so that the cache serves nearly equal degrees of freedom.
-    return _student(round(min(max(freedom, 1.0), 1e6), 2))
+    return _student(round(min(max(freedom, 1.0), 1e6), 2), num_intervals)
 
 
 @lru_cache(maxsize=4096)
-def _student(freedom: float) -> float:
+def _student(freedom: float, num_intervals: int) -> float:
     from scipy.special import stdtrit
 
-    return float(stdtrit(freedom, _TAIL))
+    return float(stdtrit(freedom, 1 - (1 - _TAIL) / num_intervals))
 
 
 def _p_value(value: float, error: float, evidence: Evidence) -> float:

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 from steelyard.evaluation.measures.accuracy import Named
 from steelyard.evaluation.summary import EvaluationSummary
+from steelyard.evaluation.tables import Sentence
 from steelyard.report.evaluation_sections import (
     accuracy_section,
     evaluation_cards,
     evaluation_sentences,
     measures_section,
 )
+from steelyard.report.failures import ModelFailures, failure_sentences
 from steelyard.report.page import CardGroup
 from steelyard.report.rewards import rewards_section
 from steelyard.report.stage_section import PageSources, StageContents, StageRun, StageSection
@@ -26,9 +28,16 @@ def _contents(runs: Sequence[StageRun[EvaluationSummary]], sources: PageSources)
         ),
         cards=tuple(CardGroup(name, evaluation_cards(name, summary)) for name, summary in summaries.items()),
         sentences=tuple(
-            sentence for name, summary in summaries.items() for sentence in evaluation_sentences(name, summary)
+            sentence
+            for model in sources.failures.models
+            for sentence in _with_failures(evaluation_sentences(model.name, summaries[model.name]), model)
         ),
     )
+
+
+def _with_failures(sentences: tuple[Sentence, ...], model: ModelFailures) -> tuple[Sentence, ...]:
+    """Return the result in words, and after its first sentence where the model fails."""
+    return (*sentences[:1], *failure_sentences(model), *sentences[1:])
 
 
 SECTION = StageSection(10, "evaluate", EvaluationSummary, _contents)

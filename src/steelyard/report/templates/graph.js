@@ -1,5 +1,6 @@
 "use strict";
 // The judgments of one prompt as a drawing: tiers from the top, arrows from better to worse, cycles in red.
+// Pairs that a model has wrong are dashed.
 const Graph = (() => {
   const WIDTH = 380, RADIUS = 17;
   const make = (name, attributes, ...children) => {
@@ -73,7 +74,8 @@ const Graph = (() => {
   };
 
   // `letters` names the responses by id; `caption` gives the small text next to each (a score), `choose` is called with an id.
-  const draw = ({ tiers, edges, ids, letters, caption, choose, label }) => {
+  // `wrong` are pairs, better first: each marks its arrow, or has one of its own where there is no judgment.
+  const draw = ({ tiers, edges, ids, letters, caption, choose, label, wrong = [] }) => {
     const ranked = new Set(tiers.flat());
     const loose = ids.filter((id) => !ranked.has(id));
     const { places, bands, height } = layout(tiers, loose);
@@ -82,7 +84,18 @@ const Graph = (() => {
       picture.append(make("rect", { class: band.isLoose ? "band loose" : "band", x: 4, y: band.top, width: WIDTH - 8, height: band.height, rx: 14 }));
     }
     bands.forEach((band, index) => picture.append(make("text", { class: "small", x: 22, y: band.top + 16 }, band.isLoose ? "?" : String(index + 1))));
-    for (const given of edges) picture.append(edge(places, given, letters));
+    const isPair = (better, worse) => ([first, second]) => (first === better && second === worse) || (first === worse && second === better);
+    for (const given of edges) {
+      const drawn = edge(places, given, letters);
+      if (wrong.some(isPair(given[0], given[1]))) drawn.classList.add("wrong");
+      picture.append(drawn);
+    }
+    for (const [better, worse] of wrong.filter(([better, worse]) => !edges.some(isPair(better, worse)))) {
+      const drawn = edge(places, [better, worse, 1, 0, 0, 1, false], letters);
+      drawn.classList.add("wrong");
+      drawn.querySelector("title").textContent = `${letters.get(better)} > ${letters.get(worse)}`;
+      picture.append(drawn);
+    }
     for (const id of ids) {
       const place = places.get(id), side = place.x < WIDTH / 2 - 1 ? -1 : 1;
       const node = make("g", { class: place.band === 0 && ranked.has(id) ? "node first" : "node" },

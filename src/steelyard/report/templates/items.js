@@ -1,8 +1,8 @@
 "use strict";
 // The items: a table to search, filter and sort, and the whole of one prompt in a window.
-(async () => {
+const Items = (async () => {
   const browser = document.getElementById("browser");
-  if (!browser) return;
+  if (!browser) return null;
   const PER_PAGE = 50, models = JSON.parse(browser.dataset.models), dialog = document.getElementById("item");
   const word = Page.word;
   const make = (name, attributes, ...children) => {
@@ -22,8 +22,8 @@
     return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
   };
 
-  if (!("DecompressionStream" in window)) { browser.textContent = word("old_browser"); return; }
-  const NAMES = ["id", "language", "category", "preview", "outcomes", "numResponses", "numJudgments", "numConflicting", "place"];
+  if (!("DecompressionStream" in window)) { browser.textContent = word("old_browser"); return null; }
+  const NAMES = ["id", "language", "category", "preview", "outcomes", "numResponses", "numJudgments", "numConflicting", "differing", "place"];
   const items = (await unpacked("index")).map((line, at) => {
     const item = Object.fromEntries(NAMES.map((name, index) => [name, line[index]]));
     return { ...item, at, haystack: `${item.id}\n${item.preview}\n${item.category || ""}`.toLowerCase() };
@@ -39,25 +39,34 @@
 
   const { tag } = AnswerText, text = AnswerText.node;
 
-  const state = { text: "", category: "", language: "", outcome: "", model: 0, sort: "at", isDown: false, page: 0, shown: items };
+  // The most confident error comes first. `group` and `differing` are filters that the section on failures sets.
+  const state = { text: "", category: "", language: "", outcome: "", model: 0, group: null, differing: null, sort: models.length ? "worst_error" : "at", isDown: models.length > 0, page: 0, shown: items };
   const outcome = (item) => item.outcomes[state.model] || null;
   const OUTCOMES = {
     right: (item) => outcome(item) && outcome(item)[0] > 0 && outcome(item)[0] === outcome(item)[1],
     some_wrong: (item) => outcome(item) && outcome(item)[1] + outcome(item)[2] < outcome(item)[0],
     some_tied: (item) => outcome(item) && outcome(item)[2] > 0,
     some_unscored: (item) => outcome(item) && outcome(item)[4] > 0,
+    wrong_widely: (item) => outcome(item) && outcome(item)[5] !== null && outcome(item)[5] >= 1,
     in_conflict: (item) => item.numConflicting > 0,
   };
   const share = (item) => outcome(item) && outcome(item)[0] ? outcome(item)[1] / outcome(item)[0] : -1;
   const ORDERS = {
     at: (item) => item.at, category: (item) => item.category || "", language: (item) => item.language || "",
-    pairs_right: share, exact_match: (item) => (outcome(item) ? Number(outcome(item)[3]) : -1), conflicting: (item) => item.numConflicting,
+    worst_error: (item) => (outcome(item) ? outcome(item)[5] ?? -1 : -2), pairs_right: share, exact_match: (item) => (outcome(item) ? Number(outcome(item)[3]) : -1), conflicting: (item) => item.numConflicting,
   };
+
+  const LENGTHS = ["shorter", "equal", "longer"];
+  const inGroup = (item, { category, language, length }) => outcome(item) && outcome(item)[5] !== null
+    && (category === undefined || item.category === category) && (language === undefined || item.language === language)
+    && (length === undefined || (outcome(item)[6] >> LENGTHS.indexOf(length)) % 2 === 1);
+  const inDifference = (item, [right, wrong]) => item.differing.some(([one, other]) => one === right && other === wrong);
 
   const choose = () => {
     const words = state.text.toLowerCase().split(/\s+/).filter(Boolean), order = ORDERS[state.sort];
     state.shown = items.filter((item) => words.every((one) => item.haystack.includes(one)) && (!state.category || item.category === state.category)
-      && (!state.language || item.language === state.language) && (!state.outcome || OUTCOMES[state.outcome](item)));
+      && (!state.language || item.language === state.language) && (!state.outcome || OUTCOMES[state.outcome](item))
+      && (!state.group || inGroup(item, state.group)) && (!state.differing || inDifference(item, state.differing)));
     if (state.sort !== "at" || state.isDown) {
       const keys = new Map(state.shown.map((item) => [item, order(item)])), turn = state.isDown ? -1 : 1;
       state.shown.sort((one, other) => (keys.get(one) < keys.get(other) ? -turn : keys.get(one) > keys.get(other) ? turn : one.at - other.at));
@@ -73,6 +82,8 @@
     ];
     if (models.length) {
       const meter = own && own[0] ? make("span", { class: "meter" }, make("i", { style: `width:${(100 * own[1]) / own[0]}%` })) : null;
+      const worst = own ? own[5] : null;
+      cells.push(make("td", { class: worst === null ? "dim" : worst >= 1 ? "no" : "" }, worst === null ? "–" : make("span", { class: "meter worst" }, make("i", { style: `width:${Math.min(100, 50 * worst)}%` })), worst === null ? null : `${worst.toFixed(1)}×`));
       cells.push(make("td", {}, meter, own ? `${own[1]}/${own[0]}` : "–"));
       const exact = own ? own[3] : null;
       cells.push(make("td", { class: exact === true ? "yes" : exact === false ? "no" : "dim" }, exact === true ? "✓" : exact === false ? "✗" : "–"));
@@ -96,7 +107,7 @@
   const breakable = (name) => name.split(/(?<=_)/).flatMap((part) => [part, make("wbr")]); // after each underscore
   const heading = (name, width) => {
     const sort = state.sort === name ? (state.isDown ? "descending" : "ascending") : "none";
-    const press = () => { state.isDown = state.sort === name ? !state.isDown : false; state.sort = name; showControls(); update(); };
+    const press = () => { state.isDown = state.sort === name ? !state.isDown : name === "worst_error"; state.sort = name; showControls(); update(); };
     return make("th", { scope: "col", "aria-sort": sort, style: width ? `width:${width}` : null }, make("button", { type: "button", onclick: press }, word(name === "at" ? "prompt" : name)));
   };
   const select = (name, all, options) => make("select", { "aria-label": all, onchange: (event) => { state[name] = event.target.value; update(); } },
@@ -111,10 +122,17 @@
     const model = make("select", { "aria-label": word("scorer"), onchange: (event) => { state.model = Number(event.target.value); update(); } },
       ...models.map((name, at) => make("option", { value: at, selected: state.model === at }, name)));
     const several = (name) => (values(name).length > 1 ? select(name, word(`all_${name}`), values(name)) : null);
-    filters.replaceChildren(...[search, several("category"), several("language"), select("outcome", word("all_outcomes"), outcomes), models.length > 1 ? model : null].filter(Boolean));
+    const several_models = models.flatMap((_, right) => models.map((_, wrong) => [right, wrong])).filter((two) => items.some((item) => inDifference(item, two)));
+    const differing = several_models.length ? make("select", { "aria-label": word("models_differ"), onchange: (event) => { state.differing = event.target.value ? event.target.value.split(",").map(Number) : null; update(); } },
+      make("option", { value: "" }, word("models_differ")), ...several_models.map((two) => make("option", { value: two.join(","), selected: String(state.differing) === two.join(",") },
+        `${models[two[0]]}${word("colon")}${word("is_right")} · ${models[two[1]]}${word("colon")}${word("is_wrong")}`))) : null;
+    const { category, language, length } = state.group || {};
+    const group = state.group ? make("button", { type: "button", class: "chip alert", title: word("clear_filter"), onclick: () => { state.group = null; showControls(); update(); } },
+      make("bdi", {}, [word("wrong_pairs"), category, language, length && word(`group_${length}`)].filter(Boolean).join(word("comma"))), " ✕") : null;
+    filters.replaceChildren(...[search, several("category"), several("language"), select("outcome", word("all_outcomes"), outcomes), models.length > 1 ? model : null, differing, group].filter(Boolean));
     before.setAttribute("aria-label", word("before")); after.setAttribute("aria-label", word("after"));
     head.replaceChildren(make("tr", {}, heading("at"), heading("category", "13%"), heading("language", "10%"),
-      ...(models.length ? [heading("pairs_right", "14%"), heading("exact_match", "10%")] : []), ...(hasJudgments ? [heading("conflicting", "12%")] : [])));
+      ...(models.length ? [heading("worst_error", "13%"), heading("pairs_right", "13%"), heading("exact_match", "9%")] : []), ...(hasJudgments ? [heading("conflicting", "12%")] : [])));
   };
 
   const chip = (label, kind) => make("span", { class: `chip ${kind || ""}` }, make("bdi", {}, label));
@@ -150,16 +168,19 @@
     const scores = new Map(detail.responses.map((one) => [one.id, one.scores[state.model]]));
     const jump = (id) => [...dialog.querySelectorAll("[data-response]")].find((one) => one.dataset.response === id).scrollIntoView({ behavior: "smooth", block: "nearest" });
     const picture = Graph.draw({ tiers, edges: detail.edges, ids: detail.responses.map((one) => one.id), letters, choose: jump,
-      caption: (id) => (typeof scores.get(id) === "number" ? number(scores.get(id)) : ""), label: word("graph_about") });
+      caption: (id) => (typeof scores.get(id) === "number" ? number(scores.get(id)) : ""), label: word("graph_about"), wrong: detail.wrong[state.model] || [] });
+    const wrong = (detail.wrong[state.model] || []).map(([better, worse]) => `${letters.get(better)} > ${letters.get(worse)}`).join(word("comma"));
     const parts = [make("h3", {}, word(detail.edges.length ? "judged" : "ranking")), picture,
-      make("p", { class: "hint" }, word(detail.edges.length ? "graph_about" : "tiers_about")), ...rankings(detail, letters)];
+      make("p", { class: "hint" }, word(detail.edges.length ? "graph_about" : "tiers_about")),
+      wrong ? make("p", { class: "no" }, `${word("wrong_pairs")}${word("colon")}${wrong}`) : null, wrong ? make("p", { class: "hint" }, word("wrong_edges_about")) : null, ...rankings(detail, letters)];
     if (detail.judgments.length) parts.push(make("details", {}, make("summary", {}, `${word("every_judgment")} (${detail.judgments.length})`), verdicts(detail, letters)));
-    return make("div", { class: "aside" }, ...parts);
+    return make("div", { class: "aside" }, ...parts.filter(Boolean));
   };
 
+  const lettersOf = (detail) => new Map(detail.responses.map((one, at) => [one.id, at < 26 ? String.fromCharCode(65 + at) : String(at + 1)]));
   const content = (item, detail) => {
     const tiers = detail.rankings.length ? detail.rankings[0].tiers : [], own = outcome(item);
-    const letters = new Map(detail.responses.map((one, at) => [one.id, at < 26 ? String.fromCharCode(65 + at) : String(at + 1)]));
+    const letters = lettersOf(detail);
     const place = (one) => { const at = tiers.findIndex((tier) => tier.includes(one.id)); return at < 0 ? tiers.length : at; };
     const sorted = [...detail.responses].sort((one, other) => place(one) - place(other) || (other.scores[state.model] ?? 0) - (one.scores[state.model] ?? 0));
     const chips = [...detail.category.map((one) => chip(one)), detail.language && chip(detail.language, "quiet"), detail.source && chip(detail.source, "quiet"),
@@ -203,4 +224,13 @@
   };
   window.addEventListener("hashchange", openAsked); // links of the page to an item
   await openAsked();
+
+  // Show the items that pass these filters alone; the section on failures sets them.
+  const show = (filters) => {
+    Object.assign(state, { text: "", category: "", language: "", outcome: "", group: null, differing: null }, filters);
+    showControls();
+    update();
+    document.getElementById("items").scrollIntoView();
+  };
+  return { items, models, make, text, number, chip, letters: lettersOf, unpacked, whole, open, show };
 })();
