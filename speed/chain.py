@@ -4,6 +4,7 @@ Run: python speed/chain.py [prompts]   (writes speed/results/chain.json; one pro
 Tokens are taken as 0.6 of the characters: tokenising is measured elsewhere.
 """
 
+import argparse
 import json
 import os
 import platform
@@ -69,7 +70,9 @@ def run(path):
 
 
 def main():
-    num_prompts = int(sys.argv[1]) if len(sys.argv) > 1 else 60_000
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("prompts", type=int, nargs="?", default=60_000)
+    num_prompts = parser.parse_args().prompts
     with tempfile.TemporaryDirectory() as folder:
         write_repeated(Path(folder) / "cases.jsonl", num_prompts)
         seconds, counts = min(

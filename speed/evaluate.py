@@ -5,6 +5,7 @@ Each prompt has five Chinese answers of 15 to 180 characters, a ranking of four 
 written by `json.dumps`. CPU seconds are of all processes together, peak memory is that of the largest one.
 """
 
+import argparse
 import json
 import os
 import platform
@@ -91,7 +92,9 @@ def measure(num_prompts):
 
 
 def main():
-    sizes = [int(word) for word in sys.argv[1:]] or SIZES
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("prompts", type=int, nargs="*", default=SIZES)
+    sizes = parser.parse_args().prompts
     found = {
         "command": "python speed/evaluate.py",
         "machine": f"{os.cpu_count()} cores ({platform.machine()}), Python {sys.version.split()[0]}",

@@ -3,7 +3,7 @@
 Run: python speed/frozen.py [EPOCHS]
 """
 
-import sys
+import argparse
 import time
 from contextlib import nullcontext
 
@@ -25,7 +25,9 @@ def trained(settings, *, is_kept):
 
 
 def main():
-    epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("epochs", type=int, nargs="?", default=10)
+    epochs = parser.parse_args().epochs
     settings = Config(trainable="head", epochs=epochs, batch_size=12, learning_rate=1e-3)
     found = {is_kept: trained(settings, is_kept=is_kept) for is_kept in (True, False)}
     losses = max(abs(one - other) for one, other in zip(found[True][1], found[False][1], strict=True))

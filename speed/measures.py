@@ -3,6 +3,7 @@
 Run: OMP_NUM_THREADS=1 .venv/bin/python speed/measures.py   (writes speed/results/measures.json)
 """
 
+import argparse
 import json
 import os
 import platform
@@ -59,6 +60,7 @@ def cpu_seconds(function, repeats=5):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__).parse_args()
     cases, lines = made_up()
     bench = build("benches", "cases")
     start = time.process_time()

@@ -4,6 +4,7 @@ Run: python speed/packing.py   (writes speed/results/packing.json; one thread)
 Beside it what fixed numbers of answers a step lose and pad, by the paper's sentence and by shuffled batches.
 """
 
+import argparse
 import time
 
 import numpy as np
@@ -71,6 +72,7 @@ def fixed_report(rows, slots):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__).parse_args()
     prompts, answers = lengths()
     sizes = (prompts + answers.sum(axis=1)).tolist()
     found = where_it_ran()

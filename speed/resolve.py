@@ -4,6 +4,7 @@ Run: python speed/resolve.py [files]   (writes speed/results/resolve.json; with 
 rustworkx, orjson and polars are measured where they are installed.
 """
 
+import argparse
 import json
 import os
 import platform
@@ -274,7 +275,9 @@ def _micro(seconds):
 
 
 def main():
-    if sys.argv[1:] == ["files"]:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=["all", "files"], nargs="?", default="all")
+    if parser.parse_args().part == "files":
         found = json.loads(RESULTS.read_text(encoding="utf-8"))
         with tempfile.TemporaryDirectory() as folder:
             found["files"] = measure_files(Path(folder)) | {"command": "python speed/resolve.py files"}

@@ -6,6 +6,7 @@ The sizes are looked up twenty times a second (psutil). Pages that processes sha
 is an upper bound. The verdicts of 20,000 made-up prompts are repeated under new ids.
 """
 
+import argparse
 import json
 import os
 import platform
@@ -53,7 +54,9 @@ def watched(words):
 
 
 def main():
-    num_prompts = int(sys.argv[1]) if len(sys.argv) > 1 else NUM_PROMPTS
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("prompts", type=int, nargs="?", default=NUM_PROMPTS)
+    num_prompts = parser.parse_args().prompts
     steelyard = str(Path(sys.executable).parent / "steelyard")
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "cases.jsonl"

@@ -4,6 +4,7 @@ Run: python speed/sharding.py   (writes speed/results/sharding.json; one thread)
 A device is given about so many tokens of each step; the plan of steps is the same whatever the number of devices.
 """
 
+import argparse
 import time
 
 import numpy as np
@@ -46,6 +47,7 @@ def report(sizes, tokens_a_device, num_devices):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__).parse_args()
     prompts, answers = lengths()
     assert answers.shape == (NUM_PROMPTS, NUM_ANSWERS)
     sizes = (prompts + answers.sum(axis=1)).tolist()

@@ -3,6 +3,7 @@
 Run: .venv/bin/python speed/startup.py   (writes speed/results/startup.json; no other load)
 """
 
+import argparse
 import json
 import os
 import platform
@@ -41,6 +42,7 @@ def spread(own):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__).parse_args()
     steelyard = str(Path(sys.executable).parent / "steelyard")
     commands = {
         "steelyard --help": [steelyard, "--help"],

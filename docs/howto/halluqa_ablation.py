@@ -6,9 +6,9 @@ Each question is in one file alone. Of the 24 models' answers six are drawn for 
 """
 
 import random
-import sys
 from pathlib import Path
 
+import typer
 from halluqa_models import cases
 from msgspec.structs import replace
 
@@ -51,4 +51,4 @@ def main(source: str, answers: str, folder: str, seed: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    typer.run(main)

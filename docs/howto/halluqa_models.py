@@ -7,10 +7,10 @@ whether it hallucinates: ratings of the kind llm, 1 where it does not. A label t
 """
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import typer
 from halluqa import case_of
 from msgspec.structs import replace
 
@@ -59,4 +59,4 @@ def main(source: str, folder: str, out: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    typer.run(main)

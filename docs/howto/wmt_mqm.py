@@ -9,7 +9,6 @@ The case file is what `steelyard convert` makes of the published table: a rating
 """
 
 import json
-import sys
 from collections import Counter
 from itertools import combinations
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+import typer
 from rater_models import (
     ALGORITHM_1,
     EVERYONE,
@@ -35,6 +35,8 @@ from steelyard.io.cases import read_cases, write_cases
 from steelyard.ranking.dawid_skene import Pairs, Votes
 from steelyard.ranking.judgment_table import TIE, Verdicts
 from steelyard.statistics.agreement import FIRST, SECOND, TIED
+
+APP = typer.Typer(help=__doc__, add_completion=False)
 
 DIGITS = 9
 OF_MAJORITY, WITHOUT_TIES = "algorithm_1_of_majority", "algorithm_1_without_ties"
@@ -187,7 +189,8 @@ def models_of(ratings: Ratings) -> dict[str, Model]:
     }
 
 
-def compare(path: str) -> None:
+@APP.command()
+def compare(path: Path) -> None:
     """Print both comparisons on what every model orders, then on what those order that do not collapse."""
     ratings, names = ratings_of(list(read_cases(path)))
     votes = votes_of_ratings(ratings)
@@ -214,12 +217,13 @@ def shown(title: str, found: tuple[RaterModelScore, ...]) -> None:
         print(f"{one.model:28} {one.coverage:8.1%}  {one.accuracy_of_all.value:11.3f}  {ends[0]:24} {ends[1]}")
 
 
-def tiers(folders: list[str]) -> None:
+@APP.command()
+def tiers(folders: list[Path]) -> None:
     """Print how many tiers the rankings of resolved folders have, and the agreement of their raters."""
     for folder in folders:
-        cases = [case for case in read_cases(Path(folder) / "cases.jsonl") if case.ranking]
+        cases = [case for case in read_cases(folder / "cases.jsonl") if case.ranking]
         number = Counter(len(case.ranking or ()) for case in cases)
-        summary = json.loads((Path(folder) / "run.json").read_text(encoding="utf-8"))["summary"]
+        summary = json.loads((folder / "run.json").read_text(encoding="utf-8"))["summary"]
         print(f"{folder}: one tier {number[1] / len(cases):.1%} of {len(cases)}; tiers {dict(sorted(number.items()))}")
         kappas = [one["kappa"]["value"] for one in summary["agreement"]["judges"]]
         alpha = summary["agreement"]["alpha"]["all"]
@@ -227,19 +231,19 @@ def tiers(folders: list[str]) -> None:
         print(f"  alpha {alpha['value']:.3f} [{alpha['low']:.3f}, {alpha['high']:.3f}]")
 
 
-def main(task: str, *words: str) -> None:
-    """Do one of the four tasks."""
-    if task == "compare":
-        compare(words[0])
-    elif task == "tiers":
-        tiers(list(words))
-    elif task == "judge":
-        print(f"{write_cases(words[1], map(judged, read_cases(words[0])))} cases in {words[1]}")
-    else:
-        lines = [msgspec.json.encode(means(case)) for case in read_cases(words[0])]
-        Path(words[1]).write_bytes(b"\n".join(lines) + b"\n")
-        print(f"{len(lines)} lines in {words[1]}")
+@APP.command("judge")
+def write_judged(source: Path, out: Path) -> None:
+    """Write the cases with a judgment by each rater of every two translations."""
+    print(f"{write_cases(out, map(judged, read_cases(source)))} cases in {out}")
+
+
+@APP.command("means")
+def write_means(source: Path, out: Path) -> None:
+    """Write each translation's mean over its raters as a file of scores."""
+    lines = [msgspec.json.encode(means(case)) for case in read_cases(source)]
+    out.write_bytes(b"\n".join(lines) + b"\n")
+    print(f"{len(lines)} lines in {out}")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    APP()

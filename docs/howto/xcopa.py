@@ -4,9 +4,10 @@ python docs/howto/xcopa.py xcopa xcopa.jsonl translated.jsonl
 """
 
 import json
-import sys
 from collections import Counter
 from pathlib import Path
+
+import typer
 
 import steelyard as sy
 
@@ -70,4 +71,4 @@ def main(folder: str, out: str, translated: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    typer.run(main)
