@@ -30,7 +30,8 @@ LANGUAGES = ("en", "zh")
 _WORD = re.compile(r"@@([a-z0-9_]+)\|(.*?)@@", re.DOTALL)
 _FOLDER = files("steelyard.report") / "templates"
 _DEFINITION = "define_"
-_SCRIPTS = ("page.js", "markdown_dialect.js", "answer_text.js", "graph.js", "items.js", "failures.js")
+_SCRIPTS = ("page.js", "markdown_dialect.js", "answer_text.js", "graph.js", "downloads.js", "items.js", "failures.js")
+_STYLES = ("page.css", "answer_text.css", "downloads.css")
 COLON, COMMA = word("colon", ": "), word("comma", ", ")
 """Punctuation between values: full-width in Chinese."""
 
@@ -263,9 +264,7 @@ def render(page: Page) -> str:
         errors=packed_text(page.failures.record if page.failures else {}),
         terms=["accuracy", "exact_match", "interval_95", *defined, "conflict_ratio", "tier"],
         left_out=None if is_whole else Sentence("say_left_out", sizes),
-        styles=code_markup(
-            "".join(map(read_template, ("page.css", "answer_text.css"))) + library_styles(page.packed.needs)
-        ),
+        styles=code_markup("".join(map(read_template, _STYLES)) + library_styles(page.packed.needs)),
         scripts=[code_markup(script) for script in scripts],
         hashes=[script_hash(script) for script in scripts],
         figures=json_markup(figures),

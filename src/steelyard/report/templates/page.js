@@ -25,7 +25,7 @@ const Page = (() => {
     theme.setAttribute("aria-label", word("theme"));
     for (const listen of listeners) listen();
   };
-  return { word, resolved, stored, choose, language, onLanguage: (listen) => listeners.push(listen) };
+  return { views: new Map(), word, resolved, stored, choose, language, onLanguage: (listen) => listeners.push(listen) };
 })();
 
 (() => {
@@ -55,7 +55,7 @@ const Page = (() => {
     if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, translated(inner)]));
     return value;
   };
-  const views = new Map();
+  const { views } = Page;
   const draw = async (place) => {
     const old = views.get(place);
     if (old) old.finalize();
