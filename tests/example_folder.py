@@ -62,17 +62,18 @@ def _spread(model):
 
 def _case_files():
     """Write three sets of prompts: one with human and LLM verdicts, one for training, one for testing."""
-    done("simulate", "--out", "simulated")
+    done("simulate", "--out", "simulated", "--set", "llm_share=0.02")
     names = [case.prompt.id for case in read_cases(Path("simulated/cases.jsonl"))]
     names.sort(key=lambda name: name != LOOKED_AT)
     parts = {"looked_at": names[:10], "learnt": names[10:20]}
     for source, part, name in (
         ("cases", "looked_at", "cases"),
         ("cases", "looked_at", "human"),
-        ("llm", "looked_at", "llm"),
+        ("cases", "looked_at", "llm"),
         ("gold", "learnt", "learnt"),
     ):
         chosen = [case for case in read_cases(Path(f"simulated/{source}.jsonl")) if case.prompt.id in parts[part]]
+        chosen = [_judged_by_llm(case) for case in chosen] if name == "llm" else chosen
         write_cases(Path(f"{name}.jsonl"), [*chosen, _as(chosen[0], id="p7")] if part == "looked_at" else chosen)
     tested = list(read_cases(Path("simulated/test.jsonl")))[:12]
     seen = [case for case in read_cases(Path("simulated/gold.jsonl")) if case.prompt.id == LOOKED_AT]
@@ -81,6 +82,18 @@ def _case_files():
     shutil.copy("test.jsonl", "second.jsonl")
     done("split", "learnt.jsonl", "--out", "parts", "--part", "train=0.7", "--part", "held_out=0.3")
     shutil.copy("test.jsonl", "parts/test.jsonl")
+
+
+def _judged_by_llm(case):
+    """Return the case with one verdict a pair, as if by a language model."""
+    last = {frozenset((one.left, one.right)): one for one in case.judgments}
+    return msgspec.structs.replace(
+        case,
+        judgments=tuple(
+            msgspec.structs.replace(one, judge="simulated-llm-1", kind="llm", id=f"llm-{number}", task=None)
+            for number, one in enumerate(last.values())
+        ),
+    )
 
 
 def _as(case, **changes):

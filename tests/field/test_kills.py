@@ -97,7 +97,7 @@ def place(tmp_path_factory):
     new = (folder / "sim" / "test.jsonl").read_bytes().splitlines(keepends=True)
     (folder / "new.jsonl").write_bytes(b"".join(new[:24]))
     llm = (folder / "sim" / "llm.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "few.jsonl").write_bytes(b"".join(llm[16:40]))
+    (folder / "few.jsonl").write_bytes(b"".join(llm[:24]))
     let_through("resolve few.jsonl --out few", folder)
     let_through("train small.jsonl --model base --epochs 1 --max-length 2048 --out rm --set preflight=false", folder)
     for name, model in (("one", "longer"), ("two", "shorter")):

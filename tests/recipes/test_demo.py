@@ -1,17 +1,21 @@
 import pytest
 
 from steelyard.core.errors import OutputError
+from steelyard.core.types import Judgment
 from steelyard.io.cases import read_cases
 from steelyard.ranking.resolution import resolve_cases
-from steelyard.recipes.run import PairShare, demo, right_by_key
+from steelyard.recipes.demo import PairShare, demo, read_key, right_pairs, right_verdicts
 from strategies import case
 
 SMALL = {
-    "simulated": {"num_prompts": 32, "test_share": 0.5},
+    "simulated": {"num_prompts": 48, "test_share": 0.34, "llm_share": 0.5},
     "backbone": {"hidden_size": 32, "num_layers": 1, "vocabulary": 600},
+    "human_model": {"epochs": 1},
     "model": {"epochs": 1},
     "evaluated": {"num_resamples": 50},
     "by_kind": {"num_resamples": 50},
+    "human_by_kind": {"num_resamples": 50},
+    "compared": {"num_resamples": 50},
 }
 
 
@@ -31,7 +35,10 @@ def test_demo_writes_the_report_page(done):
 
 def test_no_test_prompt_is_trained_on(done):
     out, _ = done
-    trained, tested = (list(read_cases(out / "simulated" / f"{name}.jsonl")) for name in ("cases", "test"))
+    trained, tested = (
+        list(read_cases(out / "combined" / "cases.jsonl")),
+        list(read_cases(out / "simulated" / "test.jsonl")),
+    )
     assert not {one.prompt.id for one in trained} & {one.prompt.id for one in tested}
     texts = {response.text for one in trained for response in one.responses if response.meta["made_by"] != "evasive"}
     assert not texts & {response.text for one in tested for response in one.responses}
@@ -39,24 +46,24 @@ def test_no_test_prompt_is_trained_on(done):
 
 def test_rankings_follow_from_verdicts(done):
     out, _ = done
-    ranked = list(read_cases(out / "resolved" / "cases.jsonl"))
+    ranked = list(read_cases(out / "human" / "cases.jsonl"))
     assert [one.ranking for one in ranked] == [one.ranking for one in resolve_cases(ranked)[0]]
     assert all(judgment.judge.startswith("simulated-") for one in ranked for judgment in one.judgments)
 
 
 def test_llm_verdicts_are_resolved_separately(done):
     _, result = done
-    made, own = result.runs["simulated"].summary, result.runs["resolved_llm"].summary.conflicts
+    made, own = result.runs["simulated"].summary, result.runs["llm"].summary.conflicts
     assert set(own.by_kind) == {"llm"}
     counted = own.overall.num_judgments + own.overall.num_none
-    assert counted == made.num_judgments["llm"] == 10 * made.num_prompts["train"]
+    assert counted == made.num_judgments["llm"] == 10 * made.num_prompts["llm"]
 
 
 def test_evaluation_by_kind_has_baselines(done):
     _, result = done
     kinds = result.runs["by_kind"].summary
     assert {"longer", "random", "ngram"} <= set(kinds.baselines)
-    made = set(result.runs["simulated"].summary.num_responses["train"])
+    made = set(result.runs["simulated"].summary.num_responses["test"])
     assert set(kinds.by_category) == made - {"good_answer"} | {"code_switched (unseen)"}
 
 
@@ -69,8 +76,24 @@ def test_finished_stages_are_skipped_and_changed_settings_refused(done):
         demo(out, SMALL, seed=1)
 
 
-def test_right_by_key_counts_ordered_pairs():
+def test_the_llm_s_verdicts_are_supervised_and_debiased(done):
+    _, result = done
+    right, supervised = result.right_by_key, result.runs["supervised"]
+    assert right.llm.total == supervised.summary.num_strict
+    assert right.supervised.total == supervised.summary.num_strict_kept
+    sides = result.runs["debiased"].summary.overall.after
+    assert sides.num_more == sides.num_less
+    people, llm = (result.runs[name].counts.num_in for name in ("human", "llm"))
+    assert result.runs["combined"].summary.num_cases == people + llm
+
+
+def test_agreement_with_the_key_counts_pairs_and_strict_verdicts():
+    key = read_key([case(responses="abc", ranking=(("b",), ("a",), ("c",)))])
     # The ranking orders a over b, a over c; the key says b > a > c: one of the two is right.
-    ranked = case(responses="abc", ranking=(("a",), ("b", "c")))
-    gold = case(responses="abc", ranking=(("b",), ("a",), ("c",)))
-    assert right_by_key([ranked], [gold]) == PairShare(1, 2)
+    assert right_pairs([case(responses="abc", ranking=(("a",), ("b", "c")))], key) == PairShare(1, 2)
+    # b over a and c over a: one is right; a tie and an unreadable verdict do not count.
+    judgments = tuple(
+        Judgment(left=left, right=right, verdict=verdict, judge="j", kind="llm")
+        for left, right, verdict in (("a", "b", "right"), ("c", "a", "left"), ("a", "c", "tie"), ("b", "c", "none"))
+    )
+    assert right_verdicts([case(responses="abc", judgments=judgments)], key) == PairShare(1, 2)

@@ -145,11 +145,9 @@ def test_cheems_recipe_has_the_settings_of_table_9(stage, epochs):
 def test_cheems_recipe_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = tmp_path / "made"
-    simulate(made, Simulation(num_prompts=36, test_share=0.34))
-    for number, (name, file) in enumerate((("human", "cases"), ("llm", "llm"))):
-        # People judge one half of the prompts, the LLM the other.
-        cases = list(read_cases(made / f"{file}.jsonl"))
-        write_cases(tmp_path / f"{name}.jsonl", cases[number::2])
+    simulate(made, Simulation(num_prompts=36, test_share=0.34, llm_share=0.5))
+    (made / "cases.jsonl").rename(tmp_path / "human.jsonl")
+    (made / "llm.jsonl").rename(tmp_path / "llm.jsonl")
     test = list(read_cases(made / "test.jsonl"))
     write_cases(tmp_path / "open.jsonl", test[::2])
     write_cases(tmp_path / "human_instruction.jsonl", test[1::2])

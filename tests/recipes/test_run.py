@@ -12,11 +12,14 @@ from steelyard.recipes.recipe import find_recipe, read_recipe
 from steelyard.recipes.run import _threads, check_files, plan, run
 
 TINY = {
-    "simulated": {"num_prompts": 32, "test_share": 0.5},
+    "simulated": {"num_prompts": 48, "test_share": 0.34, "llm_share": 0.5},
     "backbone": {"hidden_size": 32, "num_layers": 1, "vocabulary": 400},
+    "human_model": {"epochs": 1},
     "model": {"epochs": 3},
     "evaluated": {"num_resamples": 20},
     "by_kind": {"num_resamples": 20},
+    "human_by_kind": {"num_resamples": 20},
+    "compared": {"num_resamples": 20},
 }
 
 

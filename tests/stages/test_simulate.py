@@ -16,13 +16,14 @@ from steelyard.stages.simulate import (
     split_entries,
 )
 
-SMALL = Config(num_prompts=48)
+DEFAULT = Config()
+NUM_PROMPTS = len(read_corpus().entries)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("simulate") / "out"
-    simulate(out, SMALL)
+    simulate(out, DEFAULT)
     return out
 
 
@@ -34,20 +35,25 @@ def made_by(response):
     return (response.meta or {})["made_by"]
 
 
-def test_the_files_share_what_they_should_and_no_test_prompt_is_trained_on(folder):
+def test_people_the_llm_and_the_test_have_different_prompts(folder):
     cases, llm, gold, test, kinds = (read(folder, name) for name in ("cases", "llm", "gold", "test", "kinds"))
-    assert [case.key for case in cases] == [case.key for case in llm] == [case.key for case in gold]
-    assert len(cases) + len(test) == 48
-    trained, tested = ({case.prompt.messages for case in part} for part in (cases, test))
-    assert not trained & tested
-    assert {case.prompt.messages for case in kinds} == tested
+    assert [case.key for case in cases + llm] == [case.key for case in gold]
+    assert (
+        len({case.prompt.messages for case in cases + llm + test}) == len(cases) + len(llm) + len(test) == NUM_PROMPTS
+    )
+    assert {case.prompt.messages for case in kinds} == {case.prompt.messages for case in test}
 
 
 def test_no_test_answer_was_seen_in_training(folder):
     """Also not as the off-topic answer to another prompt."""
-    trained = {response.text for case in read(folder, "cases") for response in case.responses}
-    good = {one.text for case in read(folder, "test") for one in case.responses if made_by(one) == "good_answer"}
-    assert not trained & good
+    texts, good = {}, {}
+    for name in ("cases", "llm", "test"):
+        responses = [response for case in read(folder, name) for response in case.responses]
+        texts[name] = {one.text for one in responses}
+        good[name] = {one.text for one in responses if made_by(one) == "good_answer"}
+    assert not (texts["cases"] | texts["llm"]) & good["test"]
+    # The people's model supervises the LLM's verdicts: it must not know those answers as bad ones to other prompts.
+    assert not texts["cases"] & good["llm"]
 
 
 def test_annotators_see_neither_ranking_nor_quality(folder):
@@ -68,11 +74,16 @@ def test_the_key_ranks_by_quality_with_the_good_answer_first(folder):
         assert case.ranking[0] == tuple(one.id for one in case.responses if made_by(one) == "good_answer")
         ranked = [quality[name] for tier in case.ranking for name in tier]
         assert ranked == sorted(ranked, reverse=True)
-        assert len(ranked) == 5
+        assert len(ranked) in (5, 8)
+
+
+def test_a_test_prompt_has_a_worse_answer_of_every_kind_of_training(folder):
+    for case in read(folder, "test"):
+        assert {made_by(one) for one in case.responses} == {"good_answer", *DEFAULT.kinds}
 
 
 def test_the_held_out_kind_is_in_kinds_alone(folder):
-    for name in ("cases", "gold", "test"):
+    for name in ("cases", "llm", "gold", "test"):
         assert "code_switched" not in {made_by(one) for case in read(folder, name) for one in case.responses}
     kinds = read(folder, "kinds")
     counted = Counter(case.prompt.category[0] for case in kinds)
@@ -85,9 +96,9 @@ def test_the_held_out_kind_is_in_kinds_alone(folder):
 
 def test_everything_says_that_it_is_simulated(folder):
     assert all(case.meta["simulated"] for name in ("cases", "test", "kinds") for case in read(folder, name))
-    run = simulate(folder, SMALL)
+    run = simulate(folder, DEFAULT)
     assert run.summary.simulated is True
-    assert run.counts.num_in == 48
+    assert run.counts.num_in == NUM_PROMPTS
 
 
 def test_languages_and_categories_have_their_share_of_the_test(folder):
@@ -95,13 +106,15 @@ def test_languages_and_categories_have_their_share_of_the_test(folder):
     for part, name in enumerate(("cases", "test")):
         for case in read(folder, name):
             share[case.prompt.language][part] += 1
-    assert all(abs(test / (train + test) - SMALL.test_share) < 0.05 for train, test in share.values())
+    for case in read(folder, "llm"):
+        share[case.prompt.language][0] += 1
+    assert all(abs(test / (train + test) - DEFAULT.test_share) < 0.05 for train, test in share.values())
 
 
 def test_equal_seeds_give_equal_files_and_others_other_ones(tmp_path, folder):
-    again = simulate(tmp_path / "again", SMALL)
-    assert again.outputs == simulate(folder, SMALL).outputs
-    other = simulate(tmp_path / "other", Config(num_prompts=48, seed=1))
+    again = simulate(tmp_path / "again", DEFAULT)
+    assert again.outputs == simulate(folder, DEFAULT).outputs
+    other = simulate(tmp_path / "other", Config(seed=1))
     assert all(other.outputs[name] != sha256 for name, sha256 in again.outputs.items())
 
 
@@ -166,14 +179,15 @@ def test_more_prompts_than_there_are_and_hardly_any_are_refused(number):
 
 
 def test_the_split_is_by_prompt_and_gives_each_stratum_its_share():
-    train, test = split_entries(MANY.entries, Config(test_share=0.3))
-    assert sorted(one.id for one in train + test) == sorted(one.id for one in MANY.entries)
-    assert Counter(map(stratum, test)) == dict.fromkeys(map(stratum, MANY.entries), 3)
+    # Of 10 entries a stratum, 3 are for the test, and of the other 7 the LLM judges two sevenths.
+    parts = split_entries(MANY.entries, Config(test_share=0.3, llm_share=2 / 7))
+    assert sorted(one.id for part in parts for one in part) == sorted(one.id for one in MANY.entries)
+    for part, number in zip(parts, (5, 2, 3), strict=True):
+        assert Counter(map(stratum, part)) == dict.fromkeys(map(stratum, MANY.entries), number)
 
 
 def test_answers_are_lent_by_the_own_part_alone():
-    train, test = split_entries(MANY.entries, Config())
-    for part in (train, test):
+    for part in split_entries(MANY.entries, Config()):
         material = material_of(part[0], part, MANY)
         assert set(material.others) | set(material.foreign) <= set(part)
         assert {one.language for one in material.others} == {part[0].language}
@@ -211,6 +225,7 @@ def test_the_defaults_are_allowed():
         (Config(languages=()), r"languages \[\]"),
         (Config(held_out_kind="garbeld"), "did you mean 'garbled'"),
         (Config(test_share=0.0), "test_share 0.0"),
+        (Config(llm_share=1.0), "llm_share 1.0"),
         (Config(test_share=1.0), "test_share 1.0"),
         (Config(num_worse=1), "num_worse is 1"),
         (Config(num_worse=8), "2 to 7"),

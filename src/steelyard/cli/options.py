@@ -285,6 +285,11 @@ def _parse_only(assignments: Sequence[str]) -> dict[str, list[str]]:
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Print every figure.")]
+StageSettings = Annotated[
+    list[str] | None, typer.Option("--set", help="STAGE.KEY=VALUE over that of the recipe: model.epochs=2; repeat.")
+]
+RedoFrom = Annotated[str | None, typer.Option("--from", help="Run this stage and all that follow from it again.")]
 CASES = StageArgument("cases", "The case file.")
 ONLY = SettingOption("only", note="As kind=, judge= or batch=NAME; repeat.", parse=_parse_only)
 MODEL = StageOption("model", "A trained model's folder, or a kind: steelyard list models.", complete=complete_model)

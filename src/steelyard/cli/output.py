@@ -113,6 +113,15 @@ def percent_text(share: "Estimate") -> str:
     return f"{share.value:.1%}" + ("" if share.low is None else f" [{share.low:.1%}, {share.high:.1%}]")
 
 
+def points_text(difference: "Estimate") -> str:
+    """Return ``+11.7 points [6.8, 16.4]`` of a difference of shares."""
+    if difference.value is None:
+        return "none"
+    ends = difference.low, difference.high
+    shown = "" if None in ends else f" [{', '.join(f'{100 * (end or 0):.1f}' for end in ends)}]"
+    return f"{100 * difference.value:+.1f} points{shown}"
+
+
 def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield the rows with aligned cells, wider than the terminal if needed: for lists that people search."""
     shown = [[visible_line(cell) for cell in row] for row in rows]

@@ -54,8 +54,10 @@ class Config(BaseConfig, frozen=True):
     """The number of prompts. Default: all of the languages."""
     test_share: float = 0.35
     """The share of prompts for testing."""
+    llm_share: float = 0.3
+    """The share of the training prompts that the simulated LLM judges, and no person."""
     num_worse: int = 4
-    """The number of worse answers of a prompt, each of another kind."""
+    """The number of worse answers of a training prompt, each of another kind. A test prompt has one of every kind."""
     held_out_kind: str | None = "code_switched"
     """The kind of worse answer that only kinds.jsonl has."""
     num_annotators: int = 8
@@ -86,11 +88,12 @@ def check_settings(config: Config, languages: tuple[str, ...]) -> None:
             where="simulate.held_out_kind",
             allowed=choices(config.held_out_kind, DEGRADATIONS),
         )
-    if not 0 < config.test_share < 1 or not config.languages:
+    shares = {"test_share": config.test_share, "llm_share": config.llm_share}
+    if not all(0 < share < 1 for share in shares.values()) or not config.languages:
         raise ConfigError(
-            f"test_share {config.test_share}, languages {list(config.languages)}",
+            f"test_share {config.test_share}, llm_share {config.llm_share}, languages {list(config.languages)}",
             where="simulate",
-            allowed="a share between 0 and 1, and one language or more",
+            allowed="shares between 0 and 1, and one language or more",
         )
     if not 2 <= config.num_worse <= len(config.kinds):
         raise ConfigError(
@@ -116,50 +119,59 @@ class Corpus(NamedTuple):
 def simulate(out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[SimulationSummary]:
     """Write the case files of the simulation into ``out``.
 
-    ``cases.jsonl``: the training prompts with raw human verdicts and no ranking; ``llm.jsonl``: the same prompts with
-    the verdicts of the LLM; ``gold.jsonl``: the same with the true ranking. ``test.jsonl``: the test prompts with the
-    true ranking. ``kinds.jsonl``: the test prompts' good answers, each against one worse answer, with its kind as the
-    category. Raises ConfigError for languages, kinds and numbers that the corpus cannot serve.
+    ``cases.jsonl``: training prompts with raw verdicts of people and no ranking; ``llm.jsonl``: others with those of
+    the LLM; ``gold.jsonl``: both with the true ranking. ``test.jsonl``: the test prompts with the true ranking.
+    ``kinds.jsonl``: the test prompts' good answers, each against one worse answer, with its kind as the category.
+    Raises ConfigError for languages, kinds and numbers that the corpus cannot serve.
     """
 
     def write(result: Result) -> None:
         corpus = read_corpus()
         check_settings(config, corpus.languages)
-        train, test = split_entries(
-            choose_entries(corpus.entries, config.languages, config.num_prompts, seed=config.seed), config
-        )
-        _write(result, corpus, train, test, config)
+        entries = choose_entries(corpus.entries, config.languages, config.num_prompts, seed=config.seed)
+        _write(result, corpus, split_entries(entries, config), config)
 
     return run_stage(out, "simulate", Run[SimulationSummary], write, config=config, inputs={}, force=force)
 
 
-def _write(
-    result: Result, corpus: Corpus, train: Sequence[CorpusEntry], test: Sequence[CorpusEntry], config: Config
-) -> None:
-    gold = [_composed(entry, train, corpus, config) for entry in train]
-    tested = [_composed(entry, test, corpus, config) for entry in test]
-    by_kind = [case for entry in test for case in _by_kind(entry, test, corpus, config)]
-    candidates = [_candidates(case) for case in gold]
-    human = human_judgments(candidates, config.human, num_annotators=config.num_annotators, seed=config.seed)
-    llm = llm_judgments(candidates, config.llm, seed=config.seed)
-    write_cases(result.path("cases.jsonl"), _judged(gold, human))
-    write_cases(result.path("llm.jsonl"), _judged(gold, llm))
-    write_cases(result.path("gold.jsonl"), gold)
-    write_cases(result.path("test.jsonl"), tested)
+class EntryParts(NamedTuple):
+    """The entries that people judge, those that the LLM judges, and those for testing."""
+
+    human: tuple[CorpusEntry, ...]
+    llm: tuple[CorpusEntry, ...]
+    test: tuple[CorpusEntry, ...]
+
+
+def _write(result: Result, corpus: Corpus, parts: EntryParts, config: Config) -> None:
+    num_worse = {"human": config.num_worse, "llm": config.num_worse, "test": len(config.kinds)}
+    gold = {
+        name: [_composed(entry, part, corpus, config, num_worse=num_worse[name]) for entry in part]
+        for name, part in parts._asdict().items()
+    }
+    by_kind = [case for entry in parts.test for case in _by_kind(entry, parts.test, corpus, config)]
+    by_people, by_llm = (list(map(_candidates, gold[name])) for name in ("human", "llm"))
+    human = human_judgments(by_people, config.human, num_annotators=config.num_annotators, seed=config.seed)
+    llm = llm_judgments(by_llm, config.llm, seed=config.seed)
+    write_cases(result.path("cases.jsonl"), _judged(gold["human"], human))
+    write_cases(result.path("llm.jsonl"), _judged(gold["llm"], llm))
+    write_cases(result.path("gold.jsonl"), gold["human"] + gold["llm"])
+    write_cases(result.path("test.jsonl"), gold["test"])
     write_cases(result.path("kinds.jsonl"), by_kind)
-    num_all = len(train) + len(test)
-    result.counts = Counts(num_in=num_all, num_used=num_all, noted={"train": len(train), "test": len(test)})
+    sizes = {name: len(part) for name, part in parts._asdict().items()}
+    result.counts = Counts(num_in=sum(sizes.values()), num_used=sum(sizes.values()), noted=sizes)
     result.summary = SimulationSummary(
         simulated=True,
-        num_prompts={"train": len(train), "test": len(test)},
+        num_prompts=sizes,
         num_judgments={"human": sum(map(len, human)), "llm": sum(map(len, llm))},
-        num_responses={"train": _num_made(gold), "test": _num_made(tested)},
+        num_responses={name: _num_made(cases) for name, cases in gold.items()},
         held_out_kind=config.held_out_kind,
     )
 
 
-def _composed(entry: CorpusEntry, part: Sequence[CorpusEntry], corpus: Corpus, config: Config) -> Case:
-    degradations = draw_degradations(config.kinds, config.num_worse, generator(config.seed, "faults", entry.id))
+def _composed(
+    entry: CorpusEntry, part: Sequence[CorpusEntry], corpus: Corpus, config: Config, *, num_worse: int
+) -> Case:
+    degradations = draw_degradations(config.kinds, num_worse, generator(config.seed, "faults", entry.id))
     drafts = write_drafts(material_of(entry, part, corpus), degradations, seed=config.seed)
     return gold_case(entry, drafts, seed=config.seed)
 
@@ -216,14 +228,14 @@ def read_corpus() -> Corpus:
     return Corpus(tuple(entries), {name: msgspec.convert(table, Phrases) for name, table in tables.items()})
 
 
-def split_entries(
-    entries: Sequence[CorpusEntry], config: Config
-) -> tuple[tuple[CorpusEntry, ...], tuple[CorpusEntry, ...]]:
-    """Split the entries into training and test prompts: each has its share of every category and language."""
-    shares = {"train": 1 - config.test_share, "test": config.test_share}
+def split_entries(entries: Sequence[CorpusEntry], config: Config) -> EntryParts:
+    """Split the entries into parts, each with its share of every category and language."""
+    train = 1 - config.test_share
+    shares = {"human": train * (1 - config.llm_share), "llm": train * config.llm_share, "test": config.test_share}
     names = split_cases([Case(prompt=prompt_of(entry), responses=()) for entry in entries], shares, seed=config.seed)
-    train, test = (tuple(entry for entry, name in zip(entries, names, strict=True) if name == part) for part in shares)
-    return train, test
+    return EntryParts(
+        *(tuple(entry for entry, name in zip(entries, names, strict=True) if name == part) for part in shares)
+    )
 
 
 def material_of(entry: CorpusEntry, part: Sequence[CorpusEntry], corpus: Corpus) -> Material:

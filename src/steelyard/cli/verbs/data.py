@@ -237,8 +237,8 @@ SIMULATE = StageVerb(
     """Make cases to try things on: hand-written good answers, generated worse ones, and simulated verdicts.
 
     No person judged anything here. `cases.jsonl` has the verdicts of simulated people, `llm.jsonl` those of a simulated
-    LLM on the same responses, `gold.jsonl` their true ranking. `test.jsonl` has other prompts with their true ranking,
-    and `kinds.jsonl` sets their good answers against one worse answer of each kind.
+    LLM on other prompts, `gold.jsonl` the true ranking of both. `test.jsonl` has further prompts with their true
+    ranking, and `kinds.jsonl` sets their good answers against one worse answer of each kind.
 
     Example: `steelyard simulate --out simulated --seed 1`
     """,

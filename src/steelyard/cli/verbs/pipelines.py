@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.cli.options import SETTINGS_OPTION, AsJson
+from steelyard.cli.options import SETTINGS_OPTION, AsJson, RedoFrom, StageSettings
 from steelyard.cli.output import TerminalTable, columns, echo_record, interval_text, print_lines
 from steelyard.cli.verb import FunctionVerb
+from steelyard.cli.verbs.demo import DEMO
 from steelyard.core.types import JsonObject
 
 if TYPE_CHECKING:
-    from steelyard.evaluation.summary import EvaluationSummary
-    from steelyard.ranking.conflicts import Conflicts
     from steelyard.recipes.ablate import AblationResult
     from steelyard.recipes.experiments import Arm, ArmDifference, ExperimentKind
     from steelyard.recipes.recipe import Recipe
-    from steelyard.recipes.run import CompletedStage, Demo, PlannedStage
+    from steelyard.recipes.run import CompletedStage, PlannedStage
     from steelyard.recipes.sweep import SweepResult
 
 _LEVEL = 0.05
@@ -27,91 +26,19 @@ _FileSettings = Annotated[
     list[str] | None,
     typer.Option("--set", help="KEY=VALUE over that of the file, such as train.epochs=1; repeat."),
 ]
-_StageSettings = Annotated[
-    list[str] | None, typer.Option("--set", help="STAGE.KEY=VALUE over that of the recipe: model.epochs=2; repeat.")
-]
 _ListsSettings = Annotated[bool, typer.Option(SETTINGS_OPTION, help="Print every key of the file and stop.")]
 _RunsFolder = Annotated[Path | None, typer.Option("--out", help="The folder for all runs. Default: named as the file.")]
-_RedoFrom = Annotated[str | None, typer.Option("--from", help="Run this stage and all that follow from it again.")]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Print every stage and its state; change nothing.")]
-
-
-def _demo(
-    *,
-    out: Annotated[Path, typer.Option(help="The folder for everything.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Another seed is another simulation and another model.")] = 0,
-    settings: _StageSettings = None,
-    redo_from: _RedoFrom = None,
-    as_json: AsJson = False,
-) -> None:
-    """Run the whole pipeline on built-in data, on a CPU, in minutes: from verdicts to a reward model and a report.
-
-    The good answers are written by hand; the worse ones and all verdicts are simulated. Finished stages are skipped;
-    an interrupted run resumes. `steelyard run demo --dry-run` lists the stages.
-
-    Example: `steelyard demo --out demo`
-    """
-    from steelyard.core.config import parse_settings
-    from steelyard.recipes.run import demo
-
-    done = demo(out, parse_settings(settings or ()), seed=seed, redo_from=redo_from)
-    if as_json:
-        record = {
-            "simulated": True,
-            "summary": {name: run.summary for name, run in done.runs.items()},
-            "seconds": {name: run.seconds for name, run in done.runs.items()},
-            "right_by_key": done.right_by_key._asdict(),
-            "page": str(done.page),
-        }
-        echo_record(record)
-    else:
-        print_lines(_demo_lines(done))
-
-
-def _demo_lines(done: "Demo") -> Iterator[str]:
-    simulated, resolved, evaluated, by_kind = (
-        done.runs[name].summary for name in ("simulated", "resolved", "evaluated", "by_kind")
-    )
-    parts, conflicts, right = simulated.num_prompts, resolved.conflicts.overall, done.right_by_key
-    # First of all, since the numbers below look like results: nobody judged anything here.
-    yield "SIMULATED: the worse answers are made by code and all verdicts by a noise model. This shows the path; it is"
-    yield "no evidence about people or models."
-    yield f"prompts               {parts['train']} to learn from, {parts['test']} others to test on"
-    yield f"conflict ratio        {_ratio(conflicts)} of simulated people"
-    of_llm = done.runs["resolved_llm"].summary.conflicts.overall
-    yield f"                      {_ratio(of_llm)} of a simulated LLM, not trained on"
-    yield f"ordered by rankings   {conflicts.share_of_pairs_ordered:.1%} of the pairs: {right.total:,}, of which"
-    yield f"                      {right.number / right.total:.1%} as in the answer key"
-    accuracy, exact_match = interval_text(evaluated.accuracy), interval_text(evaluated.exact_match)
-    yield f"accuracy              {accuracy}; exact match {exact_match}"
-    for name, baseline in evaluated.baselines.items():
-        difference = interval_text(baseline.difference)
-        yield f"  {name:20}{interval_text(baseline.accuracy)}; model minus {name} {difference}"
-    yield from _kind_lines(by_kind)
-    yield f"all of it with figures: {done.page}"
-
-
-def _kind_lines(summary: "EvaluationSummary") -> Iterator[str]:
-    """Yield how often the good answer scored above one worse answer of each kind; chance is a half."""
-    ngram = summary.baselines.get("ngram")
-    yield "the good answer above a worse one that is" + (" (in brackets: by the ngram baseline)" if ngram else "")
-    for kind, category in summary.by_category.items():
-        baseline = f" ({ngram.by_category[kind].accuracy.value:.3f})" if ngram else ""
-        yield f"  {kind:31}{interval_text(category.accuracy)}{baseline}"
-
-
-def _ratio(conflicts: "Conflicts") -> str:
-    return f"{conflicts.ratio:.1%} of {conflicts.num_judgments:,} verdicts"
 
 
 def _run(
     recipe: Annotated[str, typer.Argument(help="A recipe's TOML file, or the name of one that comes with Steelyard.")],
     *,
     out: _RunsFolder = None,
-    redo_from: _RedoFrom = None,
+    redo_from: RedoFrom = None,
     dry_run: _DryRun = False,
     seed: Annotated[int | None, typer.Option(help="The random seed of every stage.")] = None,
-    settings: _StageSettings = None,
+    settings: StageSettings = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a whole pipeline from a recipe: every stage in a folder of its own, finished stages skipped.
@@ -305,4 +232,4 @@ SWEEP = _experiment_verb(
     _sweep_lines,
 )
 
-VERBS = (FunctionVerb("demo", _demo), FunctionVerb("run", _run), ABLATE, SWEEP)
+VERBS = (DEMO, FunctionVerb("run", _run), ABLATE, SWEEP)

@@ -1,0 +1,152 @@
+"""The verb `demo`: the whole pipeline on built-in data, and what to open and to try next."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from steelyard.cli.options import AsJson, RedoFrom, StageSettings, Verbose
+from steelyard.cli.output import echo_record, interval_text, percent_text, points_text, print_lines
+from steelyard.cli.verb import FunctionVerb
+
+if TYPE_CHECKING:
+    from steelyard.curation.debiasing import Balance
+    from steelyard.evaluation.comparison import ComparisonSummary
+    from steelyard.evaluation.summary import EvaluationSummary
+    from steelyard.recipes.demo import Demo
+    from steelyard.statistics.intervals import Estimate
+
+
+def _demo(
+    *,
+    out: Annotated[Path, typer.Option(help="The folder for everything.")] = Path("demo"),
+    seed: Annotated[int, typer.Option(help="Another seed is another simulation and another model.")] = 0,
+    settings: StageSettings = None,
+    redo_from: RedoFrom = None,
+    verbose: Verbose = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the whole pipeline on built-in data, on a CPU, in a minute: from verdicts to a reward model and a report.
+
+    People's verdicts train a reward model, which filters an LLM's verdicts on other prompts (supervise, debias); both
+    train the final model. The good answers are written by hand; the worse ones and all verdicts are simulated. Finished
+    stages are skipped; an interrupted run resumes. `steelyard run demo --dry-run` lists the stages.
+
+    Example: `steelyard demo --out demo`
+    """
+    from steelyard.core.config import parse_settings
+    from steelyard.recipes.demo import demo
+
+    done = demo(out, parse_settings(settings or ()), seed=seed, redo_from=redo_from)
+    if as_json:
+        record = {
+            "simulated": True,
+            "summary": {name: run.summary for name, run in done.runs.items()},
+            "seconds": {name: run.seconds for name, run in done.runs.items()},
+            "right_by_key": {name: share._asdict() for name, share in done.right_by_key._asdict().items()},
+            "page": str(done.page),
+        }
+        echo_record(record)
+        return
+    print_lines(_lines(done))
+    if verbose:
+        print_lines(_detail_lines(done))
+    print_lines(next_lines(done.page, _commands(out)))
+
+
+def _lines(done: "Demo") -> Iterator[str]:
+    simulated, human, by_kind = (done.runs[name].summary for name in ("simulated", "human", "by_kind"))
+    # First of all, since the numbers look like results: nobody judged anything here.
+    yield f"SIMULATED data, real methods: {_lead(by_kind)}"
+    yield "The worse answers are made by code and all verdicts by a noise model: no evidence about people or models."
+    right, sizes, conflicts = done.right_by_key, simulated.num_prompts, human.conflicts.overall
+    yield (
+        f"people     {sizes['human']} prompts; {conflicts.ratio:.1%} of the verdicts conflict; resolved into"
+        f" {right.ranked.total:,} ordered pairs, {right.ranked.share:.1%} as in the answer key"
+    )
+    supervised, sides = done.runs["supervised"].summary, done.runs["debiased"].summary.overall
+    yield (
+        f"LLM        {sizes['llm']} other prompts; supervise keeps {supervised.num_strict_kept:,} of"
+        f" {supervised.num_strict:,} verdicts: {right.llm.share:.1%} right before, {right.supervised.share:.1%} after"
+    )
+    before, after = _share_longer(sides.before), _share_longer(sides.after)
+    yield f"           debias: the better answer is the longer one in {before} of the pairs before, {after} after"
+    gain = points_text(llm_gain(done.runs["compared"].summary))
+    yield f"model      trained on both, tested on {sizes['test']} prompts; minus people's verdicts alone: {gain}"
+    evaluated = done.runs["evaluated"].summary
+    ngram = evaluated.baselines.get("ngram")
+    minus = f"; minus n-grams: {points_text(ngram.difference)}" if ngram else ""
+    yield f"           pairs of two worse answers included: {percent_text(evaluated.accuracy)}{minus}"
+
+
+def _lead(by_kind: "EvaluationSummary") -> str:
+    text = f"the reward model scores the good answer above a worse one in {percent_text(by_kind.accuracy)} of pairs"
+    ngram = by_kind.baselines.get("ngram")
+    if ngram is None or ngram.accuracy.value is None:
+        return f"{text}."
+    return f"{text}, character n-grams in {ngram.accuracy.value:.1%}: {verdict_on(ngram.difference)}."
+
+
+def verdict_on(difference: "Estimate") -> str:
+    """Return the difference in points, and whether its interval excludes zero."""
+    is_clear = difference.low is not None and difference.high is not None and difference.low * difference.high > 0
+    return points_text(difference) + ("" if is_clear else ", which may be chance")
+
+
+def llm_gain(compared: "ComparisonSummary") -> "Estimate":
+    """Return the accuracy of the final model minus that of the model trained on people's verdicts alone."""
+    from msgspec.structs import replace
+
+    (pair,) = compared.comparisons
+    if pair.first == "model":
+        return pair.accuracy
+    ends = pair.accuracy.value, pair.accuracy.high, pair.accuracy.low
+    value, low, high = (None if end is None else -end for end in ends)
+    return replace(pair.accuracy, value=value, low=low, high=high)
+
+
+def _share_longer(balance: "Balance") -> str:
+    return "no pair" if balance.share_more is None else f"{balance.share_more:.1%}"
+
+
+def _detail_lines(done: "Demo") -> Iterator[str]:
+    """Yield accuracy over all pairs of the ranking with every baseline, and the share right by kind of worse answer."""
+    llm, evaluated, by_kind = (done.runs[name].summary for name in ("llm", "evaluated", "by_kind"))
+    yield f"conflict ratio of the LLM's verdicts: {llm.conflicts.overall.ratio:.1%}"
+    yield "all pairs of a good answer and one worse answer of each kind:"
+    accuracy, exact_match = interval_text(evaluated.accuracy), interval_text(evaluated.exact_match)
+    yield f"accuracy              {accuracy}; exact match {exact_match}"
+    for name, baseline in evaluated.baselines.items():
+        difference = interval_text(baseline.difference, "+")
+        yield f"  {name:20}{interval_text(baseline.accuracy)}; model minus {name} {difference}"
+    ngram = by_kind.baselines.get("ngram")
+    yield "the good answer above a worse one that is" + (" (in brackets: by the ngram baseline)" if ngram else "")
+    for kind, category in by_kind.by_category.items():
+        baseline = f" ({ngram.by_category[kind].accuracy.value:.3f})" if ngram else ""
+        yield f"  {kind:31}{interval_text(category.accuracy)}{baseline}"
+
+
+def next_lines(page: Path, commands: Mapping[str, str]) -> Iterator[str]:
+    """Yield what to open, and the commands to try with what they do."""
+    yield f"Open       {page}"
+    for number, (command, effect) in enumerate(commands.items()):
+        yield f"{'' if number else 'Try next':11}{command}  # {effect}"
+
+
+def _commands(out: Path) -> dict[str, str]:
+    from steelyard.io.cases import read_cases
+
+    cases = list(read_cases(out / "human" / "cases.jsonl"))
+    # Preferably one whose verdicts had a cycle: a tier of several answers.
+    merged = next((case for case in cases if any(len(tier) > 1 for tier in case.ranking or ())), cases[0])
+    folder, case_id = shlex.quote(str(out)), shlex.quote(merged.prompt.id)
+    return {
+        f"steelyard inspect {folder}/human --id {case_id}": "one case: verdicts, cycle, tiers",
+        f"steelyard score {folder}/simulated/test.jsonl --model {folder}/model --out {folder}-scored": "score answers",
+        "steelyard run demo --dry-run": "the stages of this recipe",
+    }
+
+
+DEMO = FunctionVerb("demo", _demo)
