@@ -1,17 +1,14 @@
 """Sections of the stages between raw judgments and training: each from a run of its stage."""
 
-import re
-
 import msgspec
 import pytest
 
 from chat_server import chatting, preferring
+from report_sections import only_section, page, panels_of
 from steelyard.core.types import Judgment, Response
 from steelyard.evaluation.tables import word
 from steelyard.io.cases import write_cases
-from steelyard.report.contents import page_of, read_data
-from steelyard.report.page import page_strings, render
-from steelyard.report.sources import read_sources
+from steelyard.report.page import render
 from steelyard.stages.debias import Config as DebiasConfig
 from steelyard.stages.debias import debias
 from steelyard.stages.judge import Config as JudgeConfig
@@ -21,28 +18,6 @@ from steelyard.stages.supervise import Config as SuperviseConfig
 from steelyard.stages.supervise import supervise
 from strategies import case
 from supervision_files import judged, write
-
-
-def page(*runs):
-    return page_of(read_data(read_sources(runs)), title=None, language="en", budget=2**20, version="1")
-
-
-def only_section(*runs):
-    """The section of a page that has one, whose words are in both languages."""
-    made = page(*runs)
-    (section,) = made.sections
-    strings = page_strings().table
-    used = re.findall(r"@@([a-z0-9_]+)\|", str((section, made.sentences)))
-    keys = {*used, section.anchor, *(sentence.key for sentence in made.sentences)}
-    for key in keys | {panel.note for panel in section.panels if panel.note}:
-        if not key.startswith("why_"):
-            assert set(strings[key]) == {"en", "zh"}, key
-    assert f'id="{section.anchor}"' in render(made)
-    return section, made.sentences
-
-
-def panels_of(section):
-    return {panel.title: panel for panel in section.panels}
 
 
 @pytest.fixture

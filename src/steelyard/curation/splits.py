@@ -11,7 +11,7 @@ or more.
 import hashlib
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from steelyard.core.numerics import derived_seed
 from steelyard.core.types import Case, Record
+from steelyard.ranking.judgment_table import NO_LANGUAGE
+from steelyard.statistics.aggregation import UNCATEGORISED
 
 Stratum = Literal["category", "source", "language"]
 STRATA: tuple[Stratum, ...] = ("category", "source", "language")
@@ -292,12 +294,35 @@ _KEYS = np.array([derived_seed(0, "minhash", number) for number in range(_NUM_HA
 
 
 class SplitSummary(Record, frozen=True, kw_only=True):
-    """The cases of each part, and the groups of cases that stay together.
+    """The cases of each part, in all and by first-tier category and language, and the groups that stay together.
 
     ``num_joined_as_near_duplicates``: groups that near-duplicates joined to others.
     """
 
     parts: dict[str, int]
+    by_category: dict[str, dict[str, int]]
+    by_language: dict[str, dict[str, int]]
     num_groups: int
     largest_group: int
     num_joined_as_near_duplicates: int
+
+
+def summarize_split(
+    prompts: Sequence[Case], chosen: Sequence[str], parts: Iterable[str], related: RelatedCases
+) -> SplitSummary:
+    """Return the sizes of the parts; ``chosen`` has the part of each case."""
+    by_category: dict[str, dict[str, int]] = {}
+    by_language: dict[str, dict[str, int]] = {}
+    for case, part in zip(prompts, chosen, strict=True):
+        category = case.prompt.category[0] if case.prompt.category else UNCATEGORISED
+        for groups, name in ((by_category, category), (by_language, case.prompt.language or NO_LANGUAGE)):
+            numbers = groups.setdefault(name, {})
+            numbers[part] = numbers.get(part, 0) + 1
+    return SplitSummary(
+        parts={name: chosen.count(name) for name in parts},
+        by_category=by_category,
+        by_language=by_language,
+        num_groups=len(related.groups),
+        largest_group=max(map(len, related.groups)),
+        num_joined_as_near_duplicates=related.num_near_duplicates,
+    )

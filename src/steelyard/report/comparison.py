@@ -10,6 +10,7 @@ from steelyard.evaluation.tables import (
     Figure,
     Form,
     Grouped,
+    Mark,
     Panel,
     Sentence,
     Table,
@@ -21,7 +22,8 @@ from steelyard.evaluation.tables import (
     table,
     word,
 )
-from steelyard.evaluation.vega import Dot, interval_rows
+from steelyard.evaluation.vega import ALERT, FAINT, MODEL_COLOURS, Dot, interval_rows, share_axis
+from steelyard.report.bars import stacked_bars
 from steelyard.report.leaderboard import rank_range
 from steelyard.report.page import Section
 
@@ -131,18 +133,61 @@ def _p_value(value: float) -> str:
 
 
 def languages_section(summaries: Sequence[LanguagesSummary], evidence: Sequence[str]) -> Section:
-    """Return each evaluation by language: values, drops from English, and agreement with it."""
-    panels = [
-        Panel(
-            f"{summary.model} · {summary.bench}",
-            None,
-            (Grouped("", _language_table(summary)),),
-            "note_languages" if summary.are_read_alike else "note_languages_not_alike",
-        )
-        for summary in summaries
+    """Return each evaluation by language: values, drops from English, agreement with it, and what the limit cut."""
+    panels: list[Panel] = []
+    for summary in summaries:
+        title = f"{summary.model} · {summary.bench}"
+        note = "note_languages" if summary.are_read_alike else "note_languages_not_alike"
+        panels.append(Panel(title, _language_figure(summary), (Grouped("", _language_table(summary)),), note))
+        panels += _cut_panels(summary, f"{title} · " if len(summaries) > 1 else "")
+    sentences = [sentence for summary in summaries for sentence in language_sentences(summary)]
+    sentences += [sentence for summary in summaries for sentence in _cut_sentences(summary)]
+    return Section("languages", tuple(evidence), tuple(panels), tuple(sentences))
+
+
+def _language_figure(summary: LanguagesSummary) -> Figure:
+    """Return the value of each language with its interval, the best first, next to the one compared with."""
+    ordered = sorted(summary.languages.items(), key=lambda item: -(item[1].overall.value or 0.0))
+    dots = [Dot(name, name, values.overall) for name, values in ordered]
+    reference = summary.languages[summary.baseline_language].overall.value
+    channel = {"axis": share_axis("ranked_value"), "scale": {"zero": False}}
+    return Figure("figure_languages", interval_rows(dots, channel, row="language", form=".1%", line=reference))
+
+
+def _cut_panels(summary: LanguagesSummary, prefix: str) -> list[Panel]:
+    """Return how much of each language's answers is cut or unscored; nothing where every answer was read whole."""
+    by_language = {} if summary.coverage is None else summary.coverage.by_language
+    rows = sorted(by_language.items(), key=lambda item: -sum(item[1].shares))
+    if not any(sum(counts.shares) for _, counts in rows):
+        return []
+    parts = {
+        name: {
+            word("read_whole"): counts.num_responses - counts.num_cut - counts.num_unscored,
+            word("share_cut"): counts.num_cut,
+            word("share_unscored"): counts.num_unscored,
+        }
+        for name, counts in rows
+    }
+    marks = [
+        Mark(word("read_whole"), FAINT, "square"),
+        Mark(word("share_cut"), ALERT, "square"),
+        Mark(word("share_unscored"), MODEL_COLOURS[2], "square"),
     ]
-    sentences = tuple(sentence for summary in summaries for sentence in language_sentences(summary))
-    return Section("languages", tuple(evidence), tuple(panels), sentences)
+    cells = [(name, count(counts.num_responses), *map(percent, counts.shares)) for name, counts in rows]
+    numbers = table(("language", "responses", "share_cut", "share_unscored"), cells)
+    figure = stacked_bars("figure_cut", parts, marks)
+    return [Panel(prefix + word("cut_by_language"), figure, (Grouped("", numbers),), "note_cut_by_language")]
+
+
+def _cut_sentences(summary: LanguagesSummary) -> tuple[Sentence, ...]:
+    """Return the language whose answers are cut most; nothing where none is cut."""
+    by_language = {} if summary.coverage is None else summary.coverage.by_language
+    shares = {name: counts.shares[0] for name, counts in by_language.items()}
+    if not any(shares.values()):
+        return ()
+    most, least = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: shares[name])
+    values = {"most": most, "share": percent(shares[most]), "least": least, "smallest": percent(shares[least])}
+    return (Sentence("say_cut_most", values),)
 
 
 def language_sentences(summary: LanguagesSummary) -> tuple[Sentence, ...]:

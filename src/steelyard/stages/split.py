@@ -9,7 +9,7 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.types import Case, Counts, Run
-from steelyard.curation.splits import STRATA, SplitSummary, Stratum, group_related, split_cases
+from steelyard.curation.splits import STRATA, SplitSummary, Stratum, group_related, split_cases, summarize_split
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import encode_case, read_cases
 from steelyard.io.run_folder import Result, run_stage
@@ -55,12 +55,7 @@ def split(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = Fa
             for case, part in zip(read_cases(cases), chosen, strict=True):
                 files[part].write(encode_case(case))
         result.counts = Counts(num_in=len(prompts), num_used=len(prompts))
-        result.summary = SplitSummary(
-            parts=sizes,
-            num_groups=len(related.groups),
-            largest_group=max(map(len, related.groups)),
-            num_joined_as_near_duplicates=related.num_near_duplicates,
-        )
+        result.summary = summarize_split(prompts, chosen, config.parts, related)
 
     return run_stage(out, "split", Run[SplitSummary], write, config=config, inputs={"cases": cases}, force=force)
 

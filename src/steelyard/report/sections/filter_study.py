@@ -1,0 +1,168 @@
+"""Studies of filters: the precision of what each filter keeps, and the accuracy of models trained on it."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from steelyard.curation.filter_study import FilterPrecision, PrecisionStudy
+from steelyard.curation.filter_trials import FILTERED, FilterStudySummary, ShareTrial
+from steelyard.evaluation.tables import (
+    DASH,
+    PERCENT,
+    Figure,
+    Form,
+    Grouped,
+    Panel,
+    Sentence,
+    Table,
+    count,
+    percent,
+    points,
+    points_spread,
+    table,
+    word,
+)
+from steelyard.evaluation.vega import CHANCE, Dot, interval_rows, share_axis
+from steelyard.report.page import Section
+from steelyard.report.stage_section import PageSources, StageContents, StageRun, StageSection
+from steelyard.statistics.intervals import Estimate
+
+_POINTS = Form(points, points_spread)
+_ABOVE = re.compile(r"agrees, margin above (\d+%)")
+_SLUG = re.compile(r"[^a-z]+")
+
+
+def _contents(runs: Sequence[StageRun[FilterStudySummary]], sources: PageSources) -> StageContents:
+    panels: list[Panel] = []
+    for run in runs:
+        prefix = f"{run.name} · " if len(runs) > 1 else ""
+        panels += [panel._replace(title=prefix + panel.title) for panel in _panels(run.summary)]
+    sentences = tuple(sentence for run in runs for sentence in _sentences(run))
+    return StageContents((Section("filter_study", tuple(run.evidence for run in runs), tuple(panels), sentences),))
+
+
+def _sentences(run: StageRun[FilterStudySummary]) -> Iterator[Sentence]:
+    summary = run.summary
+    names = {"run": run.name, "judge": summary.judge, "model": summary.model}
+    agrees = None if summary.precision is None else _row(summary.precision, "agrees")
+    if summary.precision is None or agrees is None:
+        yield Sentence("say_no_filter_precision", names)
+    else:
+        every = summary.precision.filters[0]
+        yield Sentence(
+            "say_filter_precision",
+            {
+                **names,
+                "all": percent(every.precision.value),
+                "agrees": percent(agrees.precision.value),
+                "coverage": percent(agrees.coverage),
+                "gain": points(agrees.gain.value),
+                "interval": points_spread(agrees.gain),
+            },
+        )
+    for trial in summary.downstream:
+        for arm in trial.arms:
+            if arm.arm == FILTERED:
+                gain = {"points": points(arm.minus_all.value), "interval": points_spread(arm.minus_all)}
+                yield Sentence("say_filter_trial", {"prompts": count(round(trial.human_prompts)), **gain})
+
+
+def _row(study: PrecisionStudy, name: str) -> FilterPrecision | None:
+    return next((row for row in study.filters if row.filter == name), None)
+
+
+def _panels(summary: FilterStudySummary) -> Iterator[Panel]:
+    if summary.precision is not None:
+        dots = [Dot(filter_word(row.filter), row.filter, row.precision) for row in summary.precision.filters]
+        channel = {"axis": share_axis("filter_precision"), "scale": {"zero": False}}
+        figure = Figure("filter_precision", interval_rows(dots, channel, row="filter", form=".1%", line=None))
+        tables = (Grouped("", _precision_table(summary.precision)),)
+        yield Panel(word("filter_precision"), figure, tables, "note_filter_precision")
+        yield from _detail_panels(summary.precision)
+    for trial in summary.downstream:
+        yield _trial_panel(trial)
+
+
+def _detail_panels(study: PrecisionStudy) -> Iterator[Panel]:
+    """Yield precision by the length of the preferred answer, and the areas under the ROC curve."""
+    groups = [
+        (
+            word(f"group_{_slug(row.group)}", row.group),
+            *PERCENT.cells(row.all),
+            *PERCENT.cells(row.agrees),
+            *_POINTS.cells(row.gain),
+        )
+        for row in study.by_preference
+    ]
+    columns = ("group", "filter_all", "interval", "filter_agrees", "interval", "gain", "interval")
+    yield Panel(word("precision_by_preference"), None, (Grouped("", table(columns, groups)),))
+    area = study.area_under_curve
+    rows = [(word("margin_short"), *PERCENT.cells(area.margin)), (word("length_gap"), *PERCENT.cells(area.length))]
+    tables = (Grouped("", table(("group", "value", "interval"), rows)),)
+    yield Panel(word("area_under_curve"), None, tables, "note_area")
+
+
+def _trial_panel(trial: ShareTrial) -> Panel:
+    dots = [Dot(arm_word(arm.arm), arm.arm, arm.accuracy) for arm in trial.arms]
+    channel = {"axis": share_axis("accuracy"), "scale": {"zero": False}}
+    figure = Figure(
+        "filter_trial", interval_rows(dots, channel, row="arm", form=".1%", line=CHANCE if _near(trial) else None)
+    )
+    rows = [
+        (
+            arm_word(arm.arm),
+            count(round(arm.num_pairs)),
+            *PERCENT.cells(arm.accuracy),
+            *_difference(arm.minus_human),
+            *_difference(arm.minus_all),
+        )
+        for arm in trial.arms
+    ]
+    columns = ("arm", "pairs", "accuracy", "interval", "minus_human", "interval", "minus_all", "interval")
+    title = f"{word('filter_trial')} · {count(round(trial.human_prompts))} {word('prompts')}"
+    return Panel(title, figure, (Grouped("", table(columns, rows)),), "note_filter_trial")
+
+
+def _near(trial: ShareTrial) -> bool:
+    """Return whether an interval comes near chance, so that its line belongs into the figure."""
+    return any(arm.accuracy.low is not None and arm.accuracy.low < CHANCE + 0.05 for arm in trial.arms)
+
+
+def _precision_table(study: PrecisionStudy) -> Table:
+    rows = [
+        (
+            filter_word(row.filter),
+            count(row.num_kept),
+            percent(row.coverage),
+            *PERCENT.cells(row.precision),
+            *_difference(row.over_random),
+            *_difference(row.over_length),
+        )
+        for row in study.filters
+    ]
+    columns = ("filter", "kept", "threshold_coverage", "filter_precision", "interval", "over_random", "interval")
+    return table((*columns, "over_length", "interval"), rows)
+
+
+def _difference(estimate: Estimate) -> tuple[str, str]:
+    """Return a difference in points with its interval; a selection minus itself has none."""
+    is_itself = estimate.value == 0 and estimate.low is not None and estimate.low == -(estimate.high or 0.0)
+    return (points(0.0), DASH) if is_itself else _POINTS.cells(estimate)
+
+
+def filter_word(name: str) -> str:
+    """Return the word of a filter: ``agrees, margin above 25%`` with its quantile."""
+    if above := _ABOVE.fullmatch(name):
+        return f"{word('filter_agrees', 'agrees')} · {word('margin_above', 'margin above')} {above[1]}"
+    return word(f"filter_{_slug(name)}", name)
+
+
+def arm_word(name: str) -> str:
+    """Return the word of an arm of a trial."""
+    return word(f"arm_{_slug(name)}", name)
+
+
+def _slug(name: str) -> str:
+    return _SLUG.sub("_", name.lower()).strip("_")
+
+
+SECTION = StageSection(70, "filter-study", FilterStudySummary, _contents)
