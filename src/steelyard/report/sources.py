@@ -125,7 +125,7 @@ def case_files(sources: Sequence[FinishedRun]) -> tuple[RunCaseFile, ...]:
     files: dict[str, RunCaseFile] = {}
     for source in sources:
         for path, sha256 in _candidates(source):
-            if sha256 not in files and path.is_file() and file_hash(path) == sha256:
+            if sha256 not in files and path.is_file() and path.stat().st_size and file_hash(path) == sha256:
                 files[sha256] = RunCaseFile(path, source.run.stage, sha256)
     return tuple(files.values())
 
