@@ -160,9 +160,10 @@ def test_no_word_is_defined_twice():
 def test_every_word_in_use_has_its_text():
     known = set(page_strings().table)
     folder = Path(own.__file__).parent / "templates"
+    pages = ("page.html", "failures.html")
     scripts = "".join(
         (folder / name).read_text(encoding="utf-8")
-        for name in ("page.js", "answer_text.js", "items.js", "failures.js", "page.html", "failures.html")
+        for name in ("page.js", "answer_text.js", "downloads.js", "item_window.js", "items.js", "failures.js", *pages)
     )
     used = set(re.findall(r'\b(?:word|step|heading)\("([a-z0-9_]+)"[),]|"([a-z0-9_]+)" \| word', scripts))
     used = {script or template for script, template in used}

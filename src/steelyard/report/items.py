@@ -2,6 +2,8 @@
 
 import base64
 import gzip
+from array import array
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import isnan
 from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
@@ -266,12 +268,14 @@ class Packed(NamedTuple):
     """``lines`` has a line an item, encoded, which ends in its place ``[page, position]`` or null.
 
     ``pages`` are packed; ``num_whole`` items have a place. ``needs`` is what their texts need to be shown.
+    ``scales`` has the range of each evaluation's scores without the outer hundredths, null where it has no score.
     """
 
     lines: list[bytes]
     pages: list[str]
     num_whole: int
     needs: TextNeeds = TextNeeds()
+    scales: tuple[tuple[float, float] | None, ...] = ()
 
 
 def pack(items: Sequence[Known], *, budget: int, marks: ErrorMarks = _UNMARKED) -> Packed:
@@ -282,8 +286,11 @@ def pack(items: Sequence[Known], *, budget: int, marks: ErrorMarks = _UNMARKED) 
     lines: list[bytes] = []
     first: list[int] = []
     others: list[int] = []
+    scores: defaultdict[int, array[float]] = defaultdict(lambda: array("d"))
     for at, known in enumerate(items):
         edges = edges_of(known)
+        for number, outcome in enumerate(known.outcomes):
+            scores[number].extend(score for score in (outcome.scores.values() if outcome else ()) if score is not None)
         lines.append(msgspec.json.encode(index_line(known, edges, at, marks)))
         (first if is_of_interest(known, edges) else others).append(at)
     order = list(dict.fromkeys([*marks.leading, *first, *others]))
@@ -302,7 +309,15 @@ def pack(items: Sequence[Known], *, budget: int, marks: ErrorMarks = _UNMARKED) 
         places |= {at: (len(pages), position) for position, at in enumerate(chosen)}
         pages.append(page)
     placed = [line[:-1] + b"," + msgspec.json.encode(places.get(at)) + b"]" for at, line in enumerate(lines)]
-    return Packed(placed, pages, len(places), needs)
+    return Packed(placed, pages, len(places), needs, tuple(_scale(scores[number]) for number in sorted(scores)))
+
+
+def _scale(scores: Sequence[float]) -> tuple[float, float] | None:
+    """Return the range of the scores from the first to the last hundredth."""
+    if not scores:
+        return None
+    low, high = np.quantile(np.asarray(scores, np.float64), (0.01, 0.99), method="inverted_cdf")
+    return float(low), float(high)
 
 
 def _texts(item: JsonObject) -> Iterator[str]:

@@ -30,7 +30,16 @@ LANGUAGES = ("en", "zh")
 _WORD = re.compile(r"@@([a-z0-9_]+)\|(.*?)@@", re.DOTALL)
 _FOLDER = files("steelyard.report") / "templates"
 _DEFINITION = "define_"
-_SCRIPTS = ("page.js", "markdown_dialect.js", "answer_text.js", "graph.js", "downloads.js", "items.js", "failures.js")
+_SCRIPTS = (
+    "page.js",
+    "markdown_dialect.js",
+    "answer_text.js",
+    "graph.js",
+    "downloads.js",
+    "item_window.js",
+    "items.js",
+    "failures.js",
+)
 _STYLES = ("page.css", "answer_text.css", "downloads.css")
 COLON, COMMA = word("colon", ": "), word("comma", ", ")
 """Punctuation between values: full-width in Chinese."""

@@ -160,7 +160,7 @@ const Downloads = (() => {
 
   document.body.append(status);
   for (const panel of document.querySelectorAll(".panel")) attach(panel);
-  for (const section of document.querySelectorAll("main section[id]")) {
+  for (const section of document.querySelectorAll("main section[id]:not(#items)")) {
     const heading = section.querySelector("h1, h2");
     if (heading && !heading.closest(".panel")) heading.append(anchor(() => section.id));
   }

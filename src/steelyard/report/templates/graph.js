@@ -32,6 +32,23 @@ const Graph = (() => {
     return { places, bands, height: top - 18 };
   };
 
+  // Place the responses by score, the highest on top, and from left to right by tier: an arrow that points up is an error.
+  const layoutByScore = (tiers, ids, scores) => {
+    const known = ids.map((id) => scores.get(id)).filter((value) => typeof value === "number");
+    const low = Math.min(...known), high = Math.max(...known), height = Math.max(240, 44 * ids.length), places = new Map();
+    const columns = Math.max(1, tiers.length - 1);
+    for (const id of ids) {
+      const score = scores.get(id), tier = tiers.findIndex((one) => one.includes(id)), isScored = typeof score === "number";
+      const wanted = 60 + (WIDTH - 140) * ((tier < 0 ? columns : tier) / columns);
+      const y = isScored ? 30 + (height - 60) * (high > low ? (high - score) / (high - low) : 0.5) : height + 24;
+      // Equal scores of one tier would cover each other: the next one moves aside.
+      const near = [...places.values()].filter((one) => Math.abs(one.y - y) < 2 * RADIUS && Math.abs(one.x - wanted) < 2 * RADIUS).length;
+      places.set(id, { x: Math.min(WIDTH - 50, wanted + near * (2 * RADIUS + 8)), y, band: tier });
+    }
+    const hasLoose = ids.some((id) => typeof scores.get(id) !== "number");
+    return { places, bands: [{ top: 4, height: height - 8, isLoose: false }, ...(hasLoose ? [{ top: height + 2, height: 44, isLoose: true }] : [])], height: height + (hasLoose ? 50 : 0) };
+  };
+
   // A curve from rim to rim; `bend` moves its middle to one side.
   const arrow = (from, to, bend, width) => {
     const dx = to.x - from.x, dy = to.y - from.y, length = Math.hypot(dx, dy) || 1;
@@ -75,15 +92,15 @@ const Graph = (() => {
 
   // `letters` names the responses by id; `caption` gives the small text next to each (a score), `choose` is called with an id.
   // `wrong` are pairs, better first: each marks its arrow, or has one of its own where there is no judgment.
-  const draw = ({ tiers, edges, ids, letters, caption, choose, label, wrong = [] }) => {
+  const draw = ({ tiers, edges, ids, letters, caption, choose, label, wrong = [], scores = null }) => {
     const ranked = new Set(tiers.flat());
     const loose = ids.filter((id) => !ranked.has(id));
-    const { places, bands, height } = layout(tiers, loose);
-    const picture = make("svg", { class: "graph", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": label });
+    const { places, bands, height } = scores ? layoutByScore(tiers, ids, scores) : layout(tiers, loose);
+    const picture = make("svg", { class: "graph", viewBox: `0 0 ${WIDTH} ${height}`, role: "group", "aria-label": label });
     for (const band of bands) {
       picture.append(make("rect", { class: band.isLoose ? "band loose" : "band", x: 4, y: band.top, width: WIDTH - 8, height: band.height, rx: 14 }));
     }
-    bands.forEach((band, index) => picture.append(make("text", { class: "small", x: 22, y: band.top + 16 }, band.isLoose ? "?" : String(index + 1))));
+    bands.forEach((band, index) => picture.append(make("text", { class: "small", x: 22, y: band.top + 16 }, band.isLoose ? "?" : scores ? "↑" : String(index + 1))));
     const isPair = (better, worse) => ([first, second]) => (first === better && second === worse) || (first === worse && second === better);
     for (const given of edges) {
       const drawn = edge(places, given, letters);
@@ -98,11 +115,12 @@ const Graph = (() => {
     }
     for (const id of ids) {
       const place = places.get(id), side = place.x < WIDTH / 2 - 1 ? -1 : 1;
-      const node = make("g", { class: place.band === 0 && ranked.has(id) ? "node first" : "node" },
+      const node = make("g", { class: place.band === 0 && ranked.has(id) ? "node first" : "node", tabindex: "0", role: "button", "aria-label": `${letters.get(id)} ${caption(id)}` },
         make("title", {}, id), make("circle", { cx: place.x, cy: place.y, r: RADIUS }),
         make("text", { class: "name", x: place.x, y: place.y }, letters.get(id)),
         make("text", { class: `small score-text ${side < 0 ? "before" : "after"}`, x: place.x + side * (RADIUS + 6), y: place.y }, caption(id)));
       node.addEventListener("click", () => choose(id));
+      node.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(id); } });
       picture.append(node);
     }
     return picture;

@@ -3,7 +3,7 @@
 const Items = (async () => {
   const browser = document.getElementById("browser");
   if (!browser) return null;
-  const PER_PAGE = 50, models = JSON.parse(browser.dataset.models), dialog = document.getElementById("item");
+  const PER_PAGE = 50, models = JSON.parse(browser.dataset.models);
   const word = Page.word;
   const make = (name, attributes, ...children) => {
     const node = document.createElement(name);
@@ -41,6 +41,7 @@ const Items = (async () => {
 
   // The most confident error comes first. `group` and `differing` are filters that the section on failures sets.
   const state = { text: "", category: "", language: "", outcome: "", model: 0, group: null, differing: null, sort: models.length ? "worst_error" : "at", isDown: models.length > 0, page: 0, shown: items };
+  const usual = { sort: state.sort, isDown: state.isDown };
   const outcome = (item) => item.outcomes[state.model] || null;
   const OUTCOMES = {
     right: (item) => outcome(item) && outcome(item)[0] > 0 && outcome(item)[0] === outcome(item)[1],
@@ -100,8 +101,9 @@ const Items = (async () => {
     before.disabled = state.page === 0;
     after.disabled = end >= state.shown.length;
   };
-  const update = () => { state.page = 0; choose(); showRows(); };
-  const turn = (by) => { state.page += by; showRows(); browser.scrollIntoView({ block: "start" }); };
+  let isReady = false;
+  const update = () => { state.page = 0; choose(); showRows(); if (isReady) remember(); };
+  const turn = (by) => { state.page += by; showRows(); remember(); browser.scrollIntoView({ block: "start" }); };
   const before = make("button", { type: "button", onclick: () => turn(-1) }, "←"), after = make("button", { type: "button", onclick: () => turn(1) }, "→");
 
   const breakable = (name) => name.split(/(?<=_)/).flatMap((part) => [part, make("wbr")]); // after each underscore
@@ -135,95 +137,56 @@ const Items = (async () => {
       ...(models.length ? [heading("worst_error", "13%"), heading("pairs_right", "13%"), heading("exact_match", "9%")] : []), ...(hasJudgments ? [heading("conflicting", "12%")] : [])));
   };
 
-  const chip = (label, kind) => make("span", { class: `chip ${kind || ""}` }, make("bdi", {}, label));
-  const number = (value) => (value === null || value === undefined ? "–" : value.toFixed(3).replace("-", "−"));
-
-  const shownScores = (response, all) => models.map((name, at) => {
-    const known = all.map((one) => one.scores[at]).filter((one) => typeof one === "number"), value = response.scores[at];
-    if (!known.length) return null;
-    const low = Math.min(...known), high = Math.max(...known);
-    const bar = typeof value === "number" ? make("i", { style: `width:${8 + (44 * (value - low)) / (high - low || 1)}px;background:var(--series-${(at % 4) + 1})` }) : null;
-    return make("span", { class: "score", title: name }, bar, number(value));
-  });
-  const card = (response, all, tiers, letters, language) => {
-    const tier = tiers.findIndex((one) => one.includes(response.id));
-    return make("article", { class: tier === 0 ? "response first" : "response", "data-response": response.id },
-      make("div", { class: "head" }, make("span", { class: "letter" }, letters.get(response.id)),
-        chip(tier < 0 ? word("not_ranked") : `${word("tier")} ${tier + 1}`, tier < 0 ? "quiet" : ""),
-        make("bdi", { class: "dim" }, response.author || response.id), ...shownScores(response, all)),
-      response.text === null ? make("p", { class: "dim" }, word("text_not_here")) : text(response.text, language));
+  // The state of the table is a part of the page's address, so that a link leads to the same items.
+  const TEXTS = ["text", "category", "language", "outcome"];
+  const fragment = () => {
+    const parts = TEXTS.filter((name) => state[name]).map((name) => [name, state[name]]);
+    if (state.model) parts.push(["model", models[state.model]]);
+    if (state.group) parts.push(["group", JSON.stringify(state.group)]);
+    if (state.differing) parts.push(["differing", state.differing.map((at) => models[at]).join("\u001f")]);
+    if (state.sort !== usual.sort || state.isDown !== usual.isDown) parts.push(["sort", state.sort], ["down", Number(state.isDown)]);
+    if (state.page) parts.push(["page", state.page + 1]);
+    return ["items", ...parts.map(([name, value]) => `${name}=${encodeURIComponent(value)}`)].join("&");
   };
-  const verdicts = (detail, letters) => {
-    const cyclic = new Set(detail.edges.filter((edge) => edge[6]).flatMap(([first, second]) => [`${first}\u001f${second}`, `${second}\u001f${first}`]));
-    const sign = { left: ">", right: "<", tie: "=", none: "?" };
-    return make("div", { class: "judgments" }, make("table", {}, make("tbody", {}, ...detail.judgments.map(([left, right, verdict, judge, kind, reason]) =>
-      make("tr", { class: verdict !== "none" && verdict !== "tie" && cyclic.has(`${left}\u001f${right}`) ? "cycle" : null },
-        make("td", {}, `${letters.get(left) || left} ${sign[verdict]} ${letters.get(right) || right}`),
-        make("td", { dir: "auto" }, judge), make("td", {}, word(`kind_${kind}`, kind)), make("td", { dir: "auto", class: "dim" }, reason || ""))))));
+  const remember = () => history.replaceState(null, "", `#${fragment()}`);
+  const groupOf = (given) => {
+    try {
+      const known = Object.entries(JSON.parse(given)).filter(([name, value]) => ["category", "language", "length"].includes(name) && typeof value === "string");
+      return known.length ? Object.fromEntries(known) : null;
+    } catch (error) { return null; } // a link that somebody changed by hand
   };
-  const rankings = (detail, letters) => detail.rankings.map((one) => make("p", {}, make("span", { class: "dim" }, one.names.join(word("comma")) + word("colon")),
-    make("bdi", {}, one.tiers.map((tier) => tier.map((id) => letters.get(id) || id).join(" = ")).join("  >  "))));
-
-  const aside = (detail, tiers, letters) => {
-    const scores = new Map(detail.responses.map((one) => [one.id, one.scores[state.model]]));
-    const jump = (id) => [...dialog.querySelectorAll("[data-response]")].find((one) => one.dataset.response === id).scrollIntoView({ behavior: "smooth", block: "nearest" });
-    const picture = Graph.draw({ tiers, edges: detail.edges, ids: detail.responses.map((one) => one.id), letters, choose: jump,
-      caption: (id) => (typeof scores.get(id) === "number" ? number(scores.get(id)) : ""), label: word("graph_about"), wrong: detail.wrong[state.model] || [] });
-    const wrong = (detail.wrong[state.model] || []).map(([better, worse]) => `${letters.get(better)} > ${letters.get(worse)}`).join(word("comma"));
-    const parts = [make("h3", {}, word(detail.edges.length ? "judged" : "ranking")), picture,
-      make("p", { class: "hint" }, word(detail.edges.length ? "graph_about" : "tiers_about")),
-      wrong ? make("p", { class: "no" }, `${word("wrong_pairs")}${word("colon")}${wrong}`) : null, wrong ? make("p", { class: "hint" }, word("wrong_edges_about")) : null, ...rankings(detail, letters)];
-    if (detail.judgments.length) parts.push(make("details", {}, make("summary", {}, `${word("every_judgment")} (${detail.judgments.length})`), verdicts(detail, letters)));
-    return make("div", { class: "aside" }, ...parts.filter(Boolean));
+  const restore = (asked) => {
+    for (const name of TEXTS) state[name] = asked.get(name) || "";
+    if (!Object.hasOwn(OUTCOMES, state.outcome)) state.outcome = "";
+    state.model = Math.max(0, models.indexOf(asked.get("model")));
+    state.group = groupOf(asked.get("group"));
+    const two = (asked.get("differing") || "").split("\u001f").map((name) => models.indexOf(name));
+    state.differing = two.length === 2 && !two.includes(-1) ? two : null;
+    Object.assign(state, Object.hasOwn(ORDERS, asked.get("sort")) ? { sort: asked.get("sort"), isDown: asked.get("down") === "1" } : usual);
+    showControls();
+    update();
+    const page = Number(asked.get("page")) - 1;
+    if (page > 0 && page * PER_PAGE < state.shown.length) { state.page = page; showRows(); }
   };
-
-  const lettersOf = (detail) => new Map(detail.responses.map((one, at) => [one.id, at < 26 ? String.fromCharCode(65 + at) : String(at + 1)]));
-  const content = (item, detail) => {
-    const tiers = detail.rankings.length ? detail.rankings[0].tiers : [], own = outcome(item);
-    const letters = lettersOf(detail);
-    const place = (one) => { const at = tiers.findIndex((tier) => tier.includes(one.id)); return at < 0 ? tiers.length : at; };
-    const sorted = [...detail.responses].sort((one, other) => place(one) - place(other) || (other.scores[state.model] ?? 0) - (one.scores[state.model] ?? 0));
-    const chips = [...detail.category.map((one) => chip(one)), detail.language && chip(detail.language, "quiet"), detail.source && chip(detail.source, "quiet"),
-      own && chip(`${word("pairs_right")} ${own[1]}/${own[0]}`, own[1] < own[0] ? "alert" : ""),
-      item.numConflicting && chip(`${word("conflicting")} ${item.numConflicting}/${item.numJudgments}`, "alert")].filter(Boolean);
-    const turns = detail.messages.map(([role, content]) => make("div", { class: `turn ${role}` }, make("div", { class: "role" }, word(`role_${role}`, role)), text(content, detail.language)));
-    const reference = detail.reference ? make("details", {}, make("summary", {}, word("reference")), text(detail.reference, detail.language)) : null;
-    const answers = make("div", {}, make("h3", {}, word("responses")), ...sorted.map((one) => card(one, detail.responses, tiers, letters, detail.language)));
-    return make("div", { class: "item-body", tabindex: -1, autofocus: true }, make("div", { class: "chips" }, ...chips), ...turns, reference, make("div", { class: "sides" }, answers, aside(detail, tiers, letters)));
-  };
-
-  let current = null;
-  const open = async (item) => {
-    current = item;
-    const detail = await whole(item), at = state.shown.indexOf(item);
-    const step = (by, sign, name) => make("button", { type: "button", "aria-label": word(name), disabled: at < 0 || !state.shown[at + by], onclick: () => open(state.shown[at + by]) }, sign);
-    dialog.replaceChildren(make("div", { class: "item-bar" }, step(-1, "←", "before"), step(1, "→", "after"), make("bdi", { class: "where" }, item.id),
-      make("button", { type: "button", "aria-label": word("close"), onclick: () => dialog.close() }, "✕")),
-      detail ? content(item, detail) : make("p", { class: "item-body" }, word("item_not_here")));
-    dialog.setAttribute("aria-label", item.id);
-    if (!dialog.open) dialog.showModal();
-    dialog.scrollTop = 0;
-    history.replaceState(null, "", `#item=${encodeURIComponent(item.id)}${item.language ? `&language=${encodeURIComponent(item.language)}` : ""}`);
-  };
-  dialog.addEventListener("close", () => { current = null; history.replaceState(null, "", "#items"); });
-  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
-  dialog.addEventListener("keydown", (event) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], next = by && state.shown[state.shown.indexOf(current) + by];
-    if (next) open(next);
-  });
+  const chooseModel = (at) => { state.model = at; showControls(); update(); };
+  const opened = ItemWindow({ make, models, scales: JSON.parse(browser.dataset.scales), state, items, whole, outcome, choose: chooseModel });
+  const { open, number, chip, letters } = opened;
+  opened.onLeave(remember);
 
   browser.replaceChildren(filters, make("div", { class: "items" }, make("table", {}, head, body)), make("div", { class: "pager" }, before, after, count));
   showControls();
   update();
   document.body.dataset.items = String(items.length);
-  Page.onLanguage(() => { showControls(); showRows(); if (current) open(current); });
+  Page.onLanguage(() => { showControls(); showRows(); opened.redraw(); });
   const openAsked = async () => {
     const asked = new URLSearchParams(location.hash.slice(1));
+    if (asked.has("items") && asked.size > 1) { restore(asked); document.getElementById("items").scrollIntoView(); }
     const wanted = asked.has("item") && items.find((item) => item.id === asked.get("item") && (!asked.has("language") || item.language === asked.get("language")));
     if (wanted) await open(wanted);
   };
   window.addEventListener("hashchange", openAsked); // links of the page to an item
   await openAsked();
+  isReady = true;
 
   // Show the items that pass these filters alone; the section on failures sets them.
   const show = (filters) => {
@@ -232,5 +195,6 @@ const Items = (async () => {
     update();
     document.getElementById("items").scrollIntoView();
   };
-  return { items, models, make, text, number, chip, letters: lettersOf, unpacked, whole, open, show };
+  document.querySelector("#items h2").append(Downloads.anchor(fragment));
+  return { items, models, make, text, number, chip, letters, unpacked, whole, open, show };
 })();
