@@ -7,7 +7,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 # Tests start many processes: each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check field settings peers clean
+.PHONY: demo test check field api settings peers clean
 
 demo: $(VENV)/.demo
 	$(BIN)/steelyard demo --out demo
@@ -23,6 +23,11 @@ check: $(VENV)/.dev
 
 field: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m field
+
+# The page of the Python API and the types of its keywords, from the source.
+api: $(VENV)/.dev
+	$(BIN)/python docs/api_page.py --stubs
+	$(BIN)/python docs/api_page.py > docs/api.md
 
 # The tables of all settings, from the source.
 settings: $(VENV)/.dev

@@ -15,9 +15,10 @@ import numpy as np
 
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Message, Prompt, Response, Scores
-from steelyard.evaluation.bench_pairs import select_pairs
+from steelyard.evaluation.bench_pairs import lay_out_pairs
+from steelyard.evaluation.columns import bench_columns, score_columns
 from steelyard.evaluation.config import Config
-from steelyard.evaluation.summary import evaluation_of, summarise
+from steelyard.evaluation.summary import Evaluation, headline_columns, summarise
 
 RESULTS = Path(__file__).parent / "results" / "measures.json"
 NUM_PROMPTS, NUM_RESAMPLES, NUM_CATEGORIES, NUM_LANGUAGES, IDS = 30_000, 1000, 8, 5, "abcde"
@@ -64,9 +65,14 @@ def main():
     cases, lines = made_up()
     bench = build("benches", "cases")
     start = time.process_time()
-    select_pairs(cases, None, "strict")
+    bench_pairs = lay_out_pairs(bench_columns(cases, None, "strict", bench.resample_ids), "strict")
     questions_seconds = time.process_time() - start
-    evaluation = evaluation_of(cases, lines, bench, Config(num_resamples=NUM_RESAMPLES))
+    config = Config(num_resamples=NUM_RESAMPLES)
+    bench_pairs = lay_out_pairs(
+        bench_columns(cases, config.pairs, config.exact_rule, bench.resample_ids), config.exact_rule
+    )
+    headline = headline_columns(bench, cases, lines, bench_pairs.columns)
+    evaluation = Evaluation(bench_pairs, bench, config, score_columns(lines), headline, {})
     summarise(evaluation)
     found = {
         "command": "OMP_NUM_THREADS=1 python speed/measures.py",

@@ -2,7 +2,8 @@
 
 from msgspec.structs import asdict
 
-from steelyard.evaluation.bench_pairs import select_pairs, values_of
+from evaluated_cases import select_pairs
+from steelyard.evaluation.bench_pairs import values_of
 from steelyard.evaluation.columns import score_columns
 from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.measure import GroupedMeans, Means, ResampledBench, ScoredBench

@@ -3,11 +3,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import steelyard
+import steelyard as sy
+from parallel_cases import parallel_cases
 from steelyard.io.cases import write_cases
-from strategies import case
+from tiny import save_base
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -27,12 +30,28 @@ def test_importing_is_quick_and_brings_nothing_heavy():
     assert not {"numpy", "torch", "msgspec", "typer"} & set(loaded)
 
 
-def test_the_python_example_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("page", ["README.md", "README.zh.md"])
+def test_the_python_example_of_the_readme_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    write_cases(tmp_path / "cases.jsonl", [case(judgments=["a>b", "b=c"]), case(id="q", judgments=["b>a"])])
-    (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    exec(example, {})
-    assert re.search(r"Estimate\(value=[\d.]+, low=", capsys.readouterr().out)
+    save_base(tmp_path / "base")
+    write_cases(tmp_path / "ratings.jsonl", map(rated, parallel_cases()))
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    names = {}
+    exec(example.replace("Qwen/Qwen2.5-0.5B", "base"), names)
+    assert names["resolved"].cases[0].ranking == (("a",), ("b",))
+    assert re.match(r"[01]\.\d{3} \[[\d.]+, [\d.]+\] \(n=\d+\) -?[01]\.\d{3} \[", capsys.readouterr().out)
+    assert (tmp_path / "accuracy.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert "<!-- a report of steelyard -->" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def rated(case):
+    """Return the case with ratings in place of its judgments: answer a has 9, answer b has 4."""
+    values = {"a": 9, "b": 4}
+    ratings = tuple(
+        sy.Rating(response=name, rater="ann", kind="human", dimension="quality", value=value)
+        for name, value in values.items()
+    )
+    return msgspec.structs.replace(case, judgments=(), ranking=None, ratings=ratings)
 
 
 def test_the_map_of_the_code_is_the_tree():

@@ -1,20 +1,51 @@
 """Steelyard (杆秤): build and evaluate reward models in any language.
 
-The Python API. Names are imported on first use, so that ``import steelyard`` is fast.
+    import steelyard as sy
+
+    cases = sy.convert("ratings.jsonl", ratings_to_judgments=True).cases   # any known format, or a table in memory
+    ranked = sy.resolve(cases).cases                                       # conflict-free rankings
+    parts = sy.split(ranked)
+    model = sy.train(parts["train"], model="Qwen/Qwen2.5-0.5B", out="my-model")
+    evaluation = sy.evaluate(model, parts["test"], train_cases=parts["train"])
+    print(evaluation.accuracy)                                             # 0.748 [0.693, 0.796] (n=353)
+
+Every verb of the command line is a function with the same settings and defaults. It takes paths or values in memory
+(`Cases`, rows, polars, pandas, pyarrow, datasets); with ``out`` it writes its folder as the command does, without it
+nothing stays behind. Errors that a user can cause are in `errors`. Names are imported on first use.
 """
 
 import importlib
 import os
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from steelyard.api import evaluate, load_model, resolve, score
+    from steelyard.api.cases import Cases
+    from steelyard.api.comparisons import compare, languages, leaderboard, report
+    from steelyard.api.data import convert, inspect, merge, read_cases, simulate, split, write_cases
+    from steelyard.api.judgments import debias, filter_study, judge, resolve, supervise
+    from steelyard.api.models import evaluate, load_model, score, train
     from steelyard.core import errors
     from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Rating, Response, Scores
-    from steelyard.io.cases import read_cases, write_cases
+    from steelyard.statistics.intervals import Estimate
+
+_HOMES = {
+    "steelyard.api.cases": ("Cases",),
+    "steelyard.api.comparisons": ("compare", "languages", "leaderboard", "report"),
+    "steelyard.api.data": ("convert", "inspect", "merge", "read_cases", "simulate", "split", "write_cases"),
+    "steelyard.api.judgments": ("debias", "filter_study", "judge", "resolve", "supervise"),
+    "steelyard.api.models": ("evaluate", "load_model", "score", "train"),
+    "steelyard.core": ("errors",),
+    "steelyard.core.types": ("Case", "Judgment", "Message", "Pair", "Prompt", "Rating", "Response", "Scores"),
+    "steelyard.statistics.intervals": ("Estimate",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Case",
+    "Cases",
+    "Estimate",
     "Judgment",
     "Message",
     "Pair",
@@ -22,25 +53,28 @@ __all__ = [
     "Rating",
     "Response",
     "Scores",
+    "compare",
+    "convert",
+    "debias",
     "errors",
     "evaluate",
+    "filter_study",
+    "inspect",
+    "judge",
+    "languages",
+    "leaderboard",
     "load_model",
+    "merge",
     "read_cases",
+    "report",
     "resolve",
     "score",
+    "simulate",
+    "split",
+    "supervise",
+    "train",
     "write_cases",
 ]
-
-_HOMES = {
-    "errors": "steelyard.core.errors",
-    "evaluate": "steelyard.api",
-    "load_model": "steelyard.api",
-    "read_cases": "steelyard.io.cases",
-    "resolve": "steelyard.api",
-    "score": "steelyard.api",
-    "write_cases": "steelyard.io.cases",
-}
-
 
 _NO_TELEMETRY = {
     "DISABLE_TELEMETRY": "1",
@@ -55,8 +89,26 @@ for _name, _value in _NO_TELEMETRY.items():
     os.environ.setdefault(_name, _value)
 
 
+class _Package(ModuleType):
+    """The package, in which importing the package ``steelyard.report`` does not hide the function ``report``."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _HOME_OF and isinstance(value, ModuleType):
+            return
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'steelyard' has no attribute {name!r}")
-    module = importlib.import_module(_HOMES.get(name, "steelyard.core.types"))
-    return module if name == "errors" else getattr(module, name)
+    if name == "errors":
+        return importlib.import_module("steelyard.core.errors")
+    value = globals()[name] = getattr(importlib.import_module(_HOME_OF[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

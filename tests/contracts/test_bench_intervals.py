@@ -11,9 +11,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from evaluated_cases import select_pairs
 from steelyard.core.plugins import build
 from steelyard.core.types import Message, Response, Scores
-from steelyard.evaluation.bench_pairs import count_pairs, items_of, select_pairs, values_of
+from steelyard.evaluation.bench_pairs import count_pairs, items_of, values_of
 from steelyard.evaluation.columns import score_columns
 from steelyard.plugins.benches.rewardbench import LANGUAGES, WEIGHT_SETS
 from steelyard.plugins.benches.subset_benches import LEVELS

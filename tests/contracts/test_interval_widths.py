@@ -4,10 +4,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from evaluated_cases import select_pairs
 from evaluation_summaries import resampled_bench
 from steelyard.core.plugins import build, kinds
 from steelyard.core.types import Response, Scores
-from steelyard.evaluation.bench_pairs import count_pairs, items_of, select_pairs, values_of
+from steelyard.evaluation.bench_pairs import count_pairs, items_of, values_of
 from steelyard.evaluation.columns import score_columns
 from steelyard.evaluation.measure import measures
 from steelyard.statistics.aggregation import estimate, means

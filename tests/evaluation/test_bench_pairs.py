@@ -3,10 +3,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluated_cases import select_pairs
 from reference_measures import reference_row
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Pair, Scores
-from steelyard.evaluation.bench_pairs import count_pairs, items_of, select_pairs, values_of
+from steelyard.evaluation.bench_pairs import count_pairs, items_of, values_of
 from steelyard.evaluation.columns import bench_columns, cell_of, score_columns
 from steelyard.statistics.groups import Cell, prompt_names
 from strategies import case

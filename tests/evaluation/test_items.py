@@ -4,9 +4,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from evaluated_cases import select_pairs
 from steelyard.core.errors import RecordError
 from steelyard.core.types import Pair, Response, Scores
-from steelyard.evaluation.bench_pairs import select_pairs
 from steelyard.evaluation.columns import bench_columns
 from steelyard.evaluation.items import Item, add_units, item_rows, read_items
 from steelyard.statistics.groups import prompt_names

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from msgspec.structs import asdict, replace
 
+from evaluated_cases import select_pairs
 from steelyard.core.plugins import build
 from steelyard.core.types import Scores
-from steelyard.evaluation.bench_pairs import count_pairs, items_of, select_pairs, values_of
+from steelyard.evaluation.bench_pairs import count_pairs, items_of, values_of
 from steelyard.evaluation.columns import score_columns
 from steelyard.evaluation.config import Config
 from steelyard.evaluation.tables import DASH, word

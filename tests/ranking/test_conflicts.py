@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_measures import as_written
+from resolved_cases import resolve_cases
 from steelyard.ranking.conflicts import NO_SUMS, add_sums, conflict_tables
-from steelyard.ranking.resolution import resolve_cases
 from strategies import case, cases, judgment
 
 

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from resolved_cases import resolve_cases
 from steelyard.ranking.judge_quality import (
     AGAINST,
     AGREES,
@@ -12,7 +13,7 @@ from steelyard.ranking.judge_quality import (
     tiers_of_others,
 )
 from steelyard.ranking.judgment_table import judgment_table
-from steelyard.ranking.resolution import resolve_cases, resolve_table
+from steelyard.ranking.resolution import resolve_table
 from strategies import case, cases, judgment
 
 

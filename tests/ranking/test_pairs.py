@@ -4,10 +4,10 @@ import networkx
 import pytest
 from hypothesis import given, settings
 
+from resolved_cases import resolve_cases
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Pair
 from steelyard.ranking.pairs import IndexedPair, pairs_of
-from steelyard.ranking.resolution import resolve_cases
 from strategies import case, cases
 
 TIERS = (("a",), ("c", "b"), ("d",))

@@ -2,10 +2,11 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from resolved_cases import resolve_cases
 from steelyard.core.checks import check_case
 from steelyard.core.types import Judgment, Pair
 from steelyard.ranking.judgment_table import Only
-from steelyard.ranking.resolution import ResolveCounts, resolve_cases
+from steelyard.ranking.resolution import ResolveCounts
 from strategies import case, cases, judgment
 
 

@@ -1,9 +1,9 @@
 import pytest
 
+from resolved_cases import resolve_cases
 from steelyard.core.errors import OutputError
 from steelyard.core.types import Judgment
 from steelyard.io.cases import read_cases
-from steelyard.ranking.resolution import resolve_cases
 from steelyard.recipes.demo import PairShare, demo, read_key, right_pairs, right_verdicts
 from strategies import case
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import steelyard.report
 from report_runs import HOSTILE, all_runs
 from steelyard.evaluation.measure import measure_texts
 from steelyard.evaluation.tables import Sentence, word
@@ -167,7 +166,7 @@ def test_every_word_in_use_has_its_text():
     )
     used = set(re.findall(r'\b(?:word|step|heading)\("([a-z0-9_]+)"[),]|"([a-z0-9_]+)" \| word', scripts))
     used = {script or template for script, template in used}
-    sources = "".join(path.read_text() for path in Path(steelyard.report.__file__).parent.rglob("*.py"))
+    sources = "".join(path.read_text() for path in Path(own.__file__).parent.rglob("*.py"))
     used |= set(re.findall(r"""\bword\(["']([a-z0-9_]+)["']\)""", sources)) | set(
         re.findall(r'"((?:say|note)_[a-z_]+)"', sources)
     )

@@ -2,12 +2,12 @@ import msgspec
 import pytest
 
 from reference_measures import as_written
+from resolved_cases import resolve_cases
 from steelyard.core.config import parse_settings, resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindError, RecordError
 from steelyard.core.types import Pair
 from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.ranking.judgment_table import Only
-from steelyard.ranking.resolution import resolve_cases
 from steelyard.stages.resolve import Config, resolve
 from strategies import case, judgment
 

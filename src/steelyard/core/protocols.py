@@ -102,6 +102,7 @@ class Format(Protocol):
         ...
 
 
+@runtime_checkable
 class RewardModel(Protocol):
     """Score responses: a classifier, a policy with its reference, a length baseline."""
 

@@ -4,7 +4,6 @@ Every measure takes its pairs, or its ranked responses, from here, so that all m
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import NamedTuple
 
@@ -12,9 +11,7 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Booleans, Floats, Integers
-from steelyard.core.types import Case
-from steelyard.evaluation.columns import UNRANKED, BenchColumns, bench_columns
-from steelyard.ranking.pairs import PairChoice
+from steelyard.evaluation.columns import UNRANKED, BenchColumns
 from steelyard.statistics.bootstrap import Items
 from steelyard.statistics.groups import Cell, Label, Layout, layout_of, units_of
 from steelyard.statistics.pair_counts import ExactRule, PromptStatistics, prompt_statistics, statistics_table
@@ -39,19 +36,6 @@ class BenchPairs(NamedTuple):
     def left_out(self) -> dict[Cell, int]:
         """The number of cases without a comparable pair, which are not evaluated, by cell."""
         return dict(Counter(compress(self.columns.cells, ~self.columns.included)))
-
-
-def select_pairs(
-    cases: Sequence[Case],
-    choice: PairChoice | None,
-    rule: ExactRule,
-    resample_ids: Callable[[Case], tuple[str, ...]] = lambda case: (case.prompt.id,),
-) -> BenchPairs:
-    """Return the comparable pairs of cases in memory. Raises EvidenceError for cases without any.
-
-    ``resample_ids`` returns the names of a case's prompt; cases that share a name are resampled together.
-    """
-    return lay_out_pairs(bench_columns(cases, choice, rule, resample_ids), rule)
 
 
 def lay_out_pairs(columns: BenchColumns, rule: ExactRule) -> BenchPairs:

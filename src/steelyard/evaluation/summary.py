@@ -20,10 +20,9 @@ from steelyard.evaluation.bench_pairs import (
     PairValues,
     count_pairs,
     items_of,
-    select_pairs,
     values_of,
 )
-from steelyard.evaluation.columns import BenchColumns, ScoreColumns, score_columns
+from steelyard.evaluation.columns import BenchColumns, ScoreColumns
 from steelyard.evaluation.config import Config
 from steelyard.evaluation.coverage import Coverage, CoverageCounter
 from steelyard.evaluation.measure import GroupedMeans, Measure, ResampledBench, ScoredBench, measures
@@ -145,22 +144,6 @@ class Evaluation(NamedTuple):
     def values(self) -> PairValues:
         """The model's values of the two responses of each pair."""
         return values_of(self.bench_pairs.columns, self.scores.score) if self.judged is None else self.judged.values
-
-
-def evaluation_of(
-    cases: Sequence[Case],
-    lines: Sequence[Scores],
-    bench: Any,
-    config: Config,
-    *,
-    baselines: Mapping[str, Sequence[Scores]] | None = None,
-    judged: Judged | None = None,
-) -> Evaluation:
-    """Return the evaluation of cases in memory. Raises EvidenceError without any comparable pair."""
-    bench_pairs = select_pairs(cases, config.pairs, config.exact_rule, bench.resample_ids)
-    headline = headline_columns(bench, cases, lines, bench_pairs.columns, judged)
-    others = {name: score_columns(baseline).score for name, baseline in (baselines or {}).items()}
-    return Evaluation(bench_pairs, bench, config, score_columns(lines), headline, others, judged)
 
 
 def headline_columns(

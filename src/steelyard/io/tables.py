@@ -1,6 +1,6 @@
-"""Case files as Parquet, and foreign tables: Parquet files and Hugging Face datasets saved to disk.
+"""Cases as Arrow tables and Parquet files, and foreign tables: Parquet files and Hugging Face datasets saved to disk.
 
-In a Parquet case file every ``meta`` and ``spans`` is JSON text: Arrow has no column type for free-form keys. A value
+In a table of cases every ``meta`` and ``spans`` is JSON text: Arrow has no column type for free-form keys. A value
 that JSON cannot represent (NaN, bytes, dates) is an error; otherwise it would be read as null.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from math import isfinite
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -18,6 +18,9 @@ from steelyard.core.types import Case, JsonObject
 from steelyard.io.atomic import atomic_write
 from steelyard.io.lines import bounded_memory, check_readable
 from steelyard.io.run_folder import path_inside
+
+if TYPE_CHECKING:
+    from pyarrow import Table
 
 _ROWS_AT_A_TIME = 1024
 _MAX_BATCH_BYTES = 2 * 2**30
@@ -69,25 +72,45 @@ def read_parquet(path: Path) -> Iterator[JsonObject]:
 
     Raises RecordError, with the row and the column, for a value that a case cannot hold.
     """
-    for number, row in enumerate(read_table(path), 1):
-        try:
-            unpacked = _unpacked(row)
-        except (msgspec.DecodeError, _UnfitError) as error:
-            raise next(_unfit(row, Place(str(path), number), "")) from error
-        yield unpacked
+    yield from case_rows(read_table(path), str(path))
+
+
+def _checked_row(row: JsonObject, place: Place) -> JsonObject:
+    try:
+        return _unpacked(row)
+    except (msgspec.DecodeError, _UnfitError) as error:
+        raise next(_unfit(row, place, "")) from error
 
 
 def write_parquet(path: Path, rows: Iterable[JsonObject]) -> int:
     """Write cases as a Parquet case file; return their number."""
-    import pyarrow
     import pyarrow.parquet
 
-    schema, number = pyarrow.schema(_columns(Case)), 0
+    schema, number = _case_schema(), 0
     with atomic_write(path) as file, pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        for chunk in batched(map(_packed, rows), _ROWS_AT_A_TIME):
-            writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
+        for chunk in batched(rows, _ROWS_AT_A_TIME):
+            writer.write_table(case_table(chunk))
             number += len(chunk)
     return number
+
+
+def case_table(rows: Iterable[JsonObject]) -> "Table":
+    """Return cases as an Arrow table with the columns of a Parquet case file."""
+    import pyarrow
+
+    return pyarrow.Table.from_pylist([_packed(row) for row in rows], schema=_case_schema())
+
+
+def case_rows(rows: Iterable[JsonObject], name: str) -> Iterator[JsonObject]:
+    """Yield rows of a table in memory as `read_parquet` yields those of a file; ``name`` is the table in errors."""
+    for number, row in enumerate(rows, 1):
+        yield _checked_row(row, Place(name, number))
+
+
+def _case_schema() -> Any:
+    import pyarrow
+
+    return pyarrow.schema(_columns(Case))
 
 
 class _Shard(msgspec.Struct):

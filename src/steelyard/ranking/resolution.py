@@ -1,13 +1,12 @@
 """Resolution: conflict-free rankings from judgments, and the summary of a run (CHEEMS, section 3.2 and appendix C)."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from steelyard.core.types import Case, Ranking, Record
+from steelyard.core.types import Ranking, Record
 from steelyard.ranking.author_strength import AuthorStrengths
 from steelyard.ranking.conflicts import (
     ConflictGraphs,
@@ -16,22 +15,16 @@ from steelyard.ranking.conflicts import (
     compare_with_tiers,
     conflict_sums,
 )
-from steelyard.ranking.dawid_skene import RaterFit, RaterModelSummary, VoteCollector, vote_columns
+from steelyard.ranking.dawid_skene import RaterFit, RaterModelSummary
 from steelyard.ranking.judge_reliability import PanelReliability
 from steelyard.ranking.judge_summary import AgreementSummary, JudgeSummary
 from steelyard.ranking.judgment_table import (
-    EVERYTHING,
     Aggregate,
     JudgmentTable,
-    Only,
     edges_of,
-    judgment_table,
     num_split_votes,
 )
 from steelyard.ranking.tiers import ranking_of, tiers_of
-
-Combination = Literal["none", "majority", "dawid-skene"]
-"""How several judgments of one pair are combined: each is an edge, a vote, or the most probable verdict."""
 
 
 class ResolveSummary(Record, frozen=True, kw_only=True):
@@ -108,26 +101,6 @@ def resolve_table(table: JudgmentTable, aggregate: Aggregate = "none", raters: R
     if aggregate == "majority" and raters is None:
         counts = counts._replace(split_votes=num_split_votes(table.verdicts))
     return Resolution(rankings, conflict_sums(table, graphs), counts, graphs)
-
-
-def resolve_cases(
-    cases: Sequence[Case], *, only: Only = EVERYTHING, aggregate: Combination = "none"
-) -> tuple[tuple[Case, ...], Resolution]:
-    """Return the checked cases, in which only ``ranking`` is new, and the whole resolution.
-
-    With ``dawid-skene`` the confusions are fitted to these cases, and the graphs of single judges use the majority.
-    """
-    table = judgment_table(cases, only)
-    if aggregate == "dawid-skene":
-        votes = VoteCollector()
-        votes.add(vote_columns(table))
-        resolution = resolve_table(table, "majority", votes.fit())
-    else:
-        resolution = resolve_table(table, aggregate)
-    resolved = tuple(
-        msgspec.structs.replace(case, ranking=ranking) for case, ranking in zip(cases, resolution.rankings, strict=True)
-    )
-    return resolved, resolution
 
 
 def _count(table: JudgmentTable, new: Sequence[Ranking | None], has_evidence: Sequence[bool]) -> ResolveCounts:

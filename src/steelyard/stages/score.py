@@ -1,11 +1,13 @@
 """The verb `score`: a reward model's number for each response of a case file."""
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
+from steelyard.core.protocols import RewardModel
 from steelyard.core.types import Counts, Meta, Run, Scores
 from steelyard.evaluation.coverage import CoverageCounter, ScoreSummary, UnscoredResponses
 from steelyard.evaluation.model_self_tests import self_tested
@@ -39,26 +41,39 @@ def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, forc
 
     def write(result: Result) -> None:
         scorer = build_model(choice, ledger=None if choice.judges is None else result.path(LEDGER_FILE))
-        read = tuple(read_cases(cases))
-        self_test = self_tested(scorer, read, name=choice.name, is_wanted=config.self_test)
-        coverage, reasons = CoverageCounter(), Counter[str]()
-
-        def count(line: Scores) -> None:
-            coverage.add(line)
-            reasons.update(line.unscored.values())
-
-        write_scores(scorer, read, result, name=choice.name, count=count)
-        forget_lines(result)
-        noted = {"responses": coverage.num_responses, **coverage.notes()}
-        noted |= {f"unscored: {reason}": number for reason, number in reasons.items()}
-        result.counts = Counts(num_in=len(read), num_used=len(read), noted=noted)
-        result.summary = ScoreSummary(
-            model=choice.name,
-            protocol=scorer.protocol(),
-            self_test=self_test,
-            num_responses=coverage.num_responses,
-            coverage=coverage.report(),
-            unscored=UnscoredResponses(reasons.total(), dict(sorted(reasons.items()))),
-        )
+        _write(result, scorer, choice.name, cases, is_tested=config.self_test)
 
     return run_stage(out, "score", Run[ScoreSummary], write, config=settings, inputs=inputs, force=force)
+
+
+def score_with(
+    scorer: RewardModel, name: str, cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False
+) -> Run[ScoreSummary]:
+    """Write ``scores.jsonl`` as `score` does, with a model that is built already and known by its name alone."""
+    settings = {"kind": name, "model": {}, "self_test": config.self_test}
+    write = partial(_write, scorer=scorer, name=name, cases=cases, is_tested=config.self_test)
+    return run_stage(out, "score", Run[ScoreSummary], write, config=settings, inputs={"cases": cases}, force=force)
+
+
+def _write(result: Result, scorer: RewardModel, name: str, cases: Path, *, is_tested: bool) -> None:
+    read = tuple(read_cases(cases))
+    self_test = self_tested(scorer, read, name=name, is_wanted=is_tested)
+    coverage, reasons = CoverageCounter(), Counter[str]()
+
+    def count(line: Scores) -> None:
+        coverage.add(line)
+        reasons.update(line.unscored.values())
+
+    write_scores(scorer, read, result, name=name, count=count)
+    forget_lines(result)
+    noted = {"responses": coverage.num_responses, **coverage.notes()}
+    noted |= {f"unscored: {reason}": number for reason, number in reasons.items()}
+    result.counts = Counts(num_in=len(read), num_used=len(read), noted=noted)
+    result.summary = ScoreSummary(
+        model=name,
+        protocol=scorer.protocol(),
+        self_test=self_test,
+        num_responses=coverage.num_responses,
+        coverage=coverage.report(),
+        unscored=UnscoredResponses(reasons.total(), dict(sorted(reasons.items()))),
+    )

@@ -25,6 +25,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Floats
 from steelyard.core.types import JsonObject, Record
 
@@ -79,6 +80,8 @@ class Estimate(Record, frozen=True):
     """A value with its 95% interval, and the number ``n`` of pairs or prompts that it is computed from.
 
     ``method`` names an interval that is not formed as the module describes; ``why`` is the reason for having none.
+    ``float(estimate)``, a comparison with a number and a format such as ``.1%`` use the value; they raise EvidenceError
+    where it is null, so that a missing value is never read as a number.
     """
 
     value: float | None
@@ -87,6 +90,34 @@ class Estimate(Record, frozen=True):
     n: int
     method: str | None = None
     why: str | None = None
+
+    def __float__(self) -> float:
+        if self.value is None:
+            raise EvidenceError(
+                f"there is no value: {self.why or 'it was withheld'}",
+                do="read .value, which is null, and .why, the reason",
+            )
+        return self.value
+
+    def __lt__(self, other: "Estimate | float") -> bool:
+        return float(self) < float(other)
+
+    def __le__(self, other: "Estimate | float") -> bool:
+        return float(self) <= float(other)
+
+    def __gt__(self, other: "Estimate | float") -> bool:
+        return float(self) > float(other)
+
+    def __ge__(self, other: "Estimate | float") -> bool:
+        return float(self) >= float(other)
+
+    def __format__(self, form: str) -> str:
+        return format(float(self), form) if form else repr(self)
+
+    def __repr__(self) -> str:
+        value = "none" if self.value is None else f"{self.value:.3f}"
+        ends = "" if self.low is None or self.high is None else f" [{self.low:.3f}, {self.high:.3f}]"
+        return f"{value}{ends} (n={self.n:,}{f'; {self.why}' if self.why else ''})"
 
     def record(self) -> JsonObject:
         """Return the estimate as it is written; ``method`` and ``why`` only if present."""

@@ -3,13 +3,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from resolved_cases import resolve_cases
 from steelyard.core.types import Case
 from steelyard.evaluation.measures.human_ceiling import human_ceiling, leave_one_out
 from steelyard.ranking.judgment_table import (
     Only,
     judgment_table,
 )
-from steelyard.ranking.resolution import resolve_cases
 from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
 from strategies import case, cases, judgment

@@ -203,7 +203,7 @@ _CHEEMS = RowFormat(
 )  # fmt: skip
 
 
-class Cases:
+class WholeCases:
     """Case files. Nothing is lost either way."""
 
     keys = ("format", "prompt", "responses", "judgments", "ratings", "ranking", "pairs", "meta")
@@ -231,7 +231,7 @@ class Cases:
 
 KINDS = {
     "cases": without_settings(
-        Cases(),
+        WholeCases(),
         "Steelyard's case files, so that a conversion can change the file type alone: JSON lines to Parquet and back.",
     ),
     "cheems": without_settings(

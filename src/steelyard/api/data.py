@@ -1,0 +1,157 @@
+"""Data as functions: read and write case files, convert, merge, split, simulate, and look at one case."""
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from steelyard.annotation.simulated_annotators import SimulationSummary
+from steelyard.api.calls import Call, PathText, config_of, json_value, verb
+from steelyard.api.cases import Cases, CasesLike
+from steelyard.api.outcomes import Outcome
+from steelyard.api.unrecorded import Converted, ItemView, convert_source, target_of
+from steelyard.core.types import Case, JsonObject
+from steelyard.curation.joining import MergeSummary
+from steelyard.curation.splits import SplitSummary
+
+_COLUMNS = ("steelyard.plugins.formats.columns", "Config")
+
+
+def read_cases(path: PathText) -> Cases:
+    """Read a case file (``.jsonl`` or ``.parquet``). Other formats: `convert`.
+
+    Raises RecordError, with file and line, for a case that is not valid, and FileError for a file that is none.
+
+    >>> sy.write_cases("cases.jsonl", cases)
+    40
+    >>> sy.read_cases("cases.jsonl")
+    Cases(40 prompts, 80 responses, 40 judgments)
+    """
+    return Cases(path)
+
+
+def write_cases(path: PathText, cases: Iterable[Case]) -> int:
+    """Write a case file, ``.jsonl`` or ``.parquet`` by its suffix, and return the number of cases.
+
+    >>> sy.write_cases("zh.parquet", cases.filter(lambda case: case.prompt.language == "zh"))
+    20
+    """
+    from steelyard.io.cases import write_cases as write
+
+    return write(Path(path), cases)
+
+
+@verb("convert", more=_COLUMNS)
+def convert(data: CasesLike, out: PathText | None = None, *, force: bool = False, **settings: Any) -> Converted:
+    """Convert preference data of any known format into cases, or cases into another format.
+
+    ``data`` is a file, a dataset saved to disk, or a table in memory: rows, polars, pandas, pyarrow, datasets. The
+    format is recognised by its fields, or named by ``from_kind``; columns of a table of your own are named by
+    ``prompt_column`` and its like. ``to_kind`` writes another format. With ``out`` the result is a file. What a format
+    cannot represent is counted in ``lost``.
+
+    Raises KindError for an unknown format, RecordError for a broken row, OutputError for an ``out`` that holds
+    something else without ``force``.
+
+    >>> rows = [{"question": "2 + 2?", "good": "4", "bad": "5"}]
+    >>> converted = sy.convert(rows, prompt_column="question", chosen_column="good", rejected_column="bad")
+    >>> converted.cases
+    Cases(1 prompt, 2 responses)
+    >>> sy.convert(converted.cases, to_kind="trl").rows
+    [{'prompt': '2 + 2?', 'chosen': '4', 'rejected': '5'}]
+    """
+    return convert_source(data, out, settings, force=force)
+
+
+@verb("merge")
+def merge(
+    *files: CasesLike, out: PathText | None = None, force: bool = False, **settings: Any
+) -> Outcome[MergeSummary]:
+    """Join cases about the same prompts: the responses, judgments and ratings of all, matched by id and language.
+
+    Raises RecordError for one key with two prompts, or one response id with two texts.
+
+    >>> sy.merge(cases[:30], cases[20:]).summary.num_cases
+    40
+    """
+    from steelyard.stages import merge as stage
+
+    with Call("merge", out) as call:
+        paths = [call.file(file, f"cases-{number}") for number, file in enumerate(files, 1)]
+        return Outcome.of(
+            call, stage.merge(paths, call.out, config_of(stage.Config, settings, where="merge"), force=force)
+        )
+
+
+@verb("split")
+def split(
+    cases: CasesLike, *, out: PathText | None = None, force: bool = False, **settings: Any
+) -> Outcome[SplitSummary]:
+    """Split cases by prompt: near-duplicates and translations of one prompt stay in one part.
+
+    ``parts`` are shares that sum to 1. A part of the result is ``parts["train"]``. Raises ConfigError for other shares,
+    EvidenceError for a part that would be empty.
+
+    >>> parts = sy.split(cases, parts={"train": 0.75, "test": 0.25})
+    >>> len(parts["train"]) + len(parts["test"])
+    40
+    """
+    from steelyard.stages import split as stage
+
+    with Call("split", out) as call:
+        config = config_of(stage.Config, settings, where="split")
+        return Outcome.of(call, stage.split(call.file(cases), call.out, config, force=force))
+
+
+@verb("simulate")
+def simulate(*, out: PathText | None = None, force: bool = False, **settings: Any) -> Outcome[SimulationSummary]:
+    """Make cases to try things on: hand-written good answers, generated worse ones, and simulated verdicts.
+
+    Nothing here was judged by a person. ``.cases`` has the verdicts of simulated people, ``["llm"]`` those of a
+    simulated LLM, ``["gold"]`` the true ranking, ``["test"]`` other prompts with their true ranking.
+
+    >>> simulated = sy.simulate(num_prompts=12, seed=1)
+    >>> sorted({case.prompt.language for case in simulated.cases})
+    ['en', 'zh']
+    """
+    from steelyard.stages import simulate as stage
+
+    with Call("simulate", out) as call:
+        return Outcome.of(
+            call, stage.simulate(call.out, config_of(stage.Config, settings, where="simulate"), force=force)
+        )
+
+
+def inspect(
+    target: "CasesLike | Outcome[Any]",
+    prompt: str,
+    *,
+    language: str | None = None,
+    model: str | PathLike[str] | None = None,
+    model_settings: JsonObject | None = None,
+    scores: Sequence[PathText] = (),
+    tokens: bool = False,
+    only: Sequence[str] = (),
+    aggregate: str | None = None,
+) -> ItemView:
+    """Look at one case: who beats whom, cycles, tiers, scores, and with ``tokens`` what a model reads.
+
+    ``target`` is a case file, cases in memory, or the folder or result of a run, whose scores are shown too. Raises
+    EvidenceError for an unknown prompt id, or one in several languages without ``language``.
+
+    >>> view = sy.inspect(cases, "p1", language="en")
+    >>> view.item.analysis.ranking
+    (('a',), ('b',))
+    """
+    from steelyard.report.case_sources import choose_rule
+    from steelyard.stages.inspect import InspectOptions, inspect_item
+
+    with Call("inspect", None) as call:
+        options = InspectOptions(
+            tuple(map(Path, scores)),
+            None if model is None else str(model),
+            json_value(model_settings or {}),
+            tokens,
+            choose_rule(only, aggregate),  # pyright: ignore[reportArgumentType] - it refuses any other name
+        )
+        return ItemView(inspect_item(target_of(target, call), prompt, options, language=language))

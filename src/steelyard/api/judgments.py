@@ -1,0 +1,165 @@
+"""Judgments as functions: ask judges, resolve conflicts, filter an LLM's verdicts, balance pairs."""
+
+from typing import Any
+
+from steelyard.api.calls import Call, PathText, config_of, verb
+from steelyard.api.cases import CasesLike
+from steelyard.api.loaded import ModelLike, ScoresLike, scores_file, scoring_of
+from steelyard.api.outcomes import Outcome
+from steelyard.core.errors import ConfigError
+from steelyard.curation.debiasing import DebiasSummary
+from steelyard.curation.filter_trials import FilterStudySummary
+from steelyard.evaluation.supervisor import SupervisionSummary
+from steelyard.judging.asking import JudgingSummary
+from steelyard.ranking.resolution import ResolveSummary
+
+
+@verb("judge")
+def judge(
+    cases: CasesLike, *, out: PathText | None = None, allow_failed: bool = False, force: bool = False, **settings: Any
+) -> Outcome[JudgingSummary]:
+    """Let a language model compare the responses of each case; its verdicts join the judgments of ``.cases``.
+
+    ``chat`` is the model and where it is served, ``judge`` the style of the questions. With ``out`` every reply is
+    stored there: after an interruption the same call continues. Raises ModelError where requests failed unless
+    ``allow_failed``, and where the chat cannot be reached; EvidenceError where no case can be compared.
+
+    >>> judged = sy.judge(cases, chat={"kind": "recorded", "path": "replies.jsonl"})
+    >>> {judgment.verdict for case in judged.cases for judgment in case.judgments if judgment.kind == "llm"}
+    {'tie'}
+    """
+    from steelyard.stages import judge as stage
+
+    with Call("judge", out) as call:
+        config = config_of(stage.Config, settings, where="judge")
+        run = stage.judge(call.file(cases), call.out, config, allow_failed=allow_failed, force=force)
+        return Outcome.of(call, run)
+
+
+@verb("resolve")
+def resolve(
+    cases: CasesLike,
+    *,
+    out: PathText | None = None,
+    workers: int | None = None,
+    engine: str = "local",
+    force: bool = False,
+    **settings: Any,
+) -> Outcome[ResolveSummary]:
+    """Turn judgments into conflict-free rankings (CHEEMS, algorithm 1), and report the conflicts and the judges.
+
+    ``only=["kind=human"]`` selects the judgments that count; cases to which none counts keep their ranking. The table
+    of the result has the conflict ratio of all judgments and of each judge, kind, category and language.
+
+    Raises RecordError for an inconsistent case, EvidenceError if ``only`` admits no judgment.
+
+    >>> resolved = sy.resolve(cases, only=["kind=human"])
+    >>> resolved.cases[0].ranking
+    (('a',), ('b',))
+    >>> resolved.summary.conflicts.overall.num_strict
+    40
+    """
+    from steelyard.stages import resolve as stage
+
+    with Call("resolve", out) as call:
+        config = config_of(stage.Config, settings, where="resolve")
+        run = stage.resolve(call.file(cases), call.out, config, workers=workers, engine=engine, force=force)
+        return Outcome.of(call, run)
+
+
+@verb("supervise")
+def supervise(
+    cases: CasesLike,
+    *,
+    model: ModelLike | None = None,
+    scores: ScoresLike | None = None,
+    calibration_cases: CasesLike | None = None,
+    calibration_scores: ScoresLike | None = None,
+    train_cases: CasesLike | None = None,
+    out: PathText | None = None,
+    force: bool = False,
+    **settings: Any,
+) -> Outcome[SupervisionSummary]:
+    """Filter the judgments of LLMs and models with a reward model that was trained on people's (distant supervision).
+
+    Give a ``model`` or its ``scores``. ``min_margin`` is the least margin for a verdict; ``calibration_cases``, which
+    people and the judge judged alike, choose it by ``min_precision``. Dropped judgments are counted by rule.
+
+    Raises EvidenceError for a margin that drops everything, ModelError for a supervisor that may not judge these cases.
+
+    >>> judged = sy.simulate(num_prompts=12, seed=1)["llm"]
+    >>> kept = sy.supervise(judged, model="longer", min_margin=1.0, any_language=True)
+    >>> kept.counts.num_in == kept.counts.num_used + sum(kept.counts.dropped.values())
+    True
+    """
+    from steelyard.stages import supervise as stage
+
+    with Call("supervise", out) as call:
+        path = call.file(cases)
+        scoring = scoring_of(call, model, settings.pop("model_settings", None), [path])
+        if scoring.scores is not None and (calibration_cases is not None or scores is not None):
+            raise ConfigError(
+                "a model that is an object scores these cases only", do="give scores= and calibration_scores="
+            )
+        run = stage.supervise(
+            path,
+            call.out,
+            config_of(stage.Config, {**settings, "model": scoring.settings}, where="supervise"),
+            model=scoring.model,
+            scores=scoring.scores if scores is None else scores_file(call, scores),
+            calibration_cases=call.optional_file(calibration_cases, "calibration_cases"),
+            calibration_scores=None
+            if calibration_scores is None
+            else scores_file(call, calibration_scores, "calibration_scores"),
+            train_cases=call.optional_file(train_cases, "train_cases"),
+            force=force,
+        )
+        return Outcome.of(call, run)
+
+
+@verb("debias")
+def debias(
+    cases: CasesLike,
+    *,
+    scores: ScoresLike | None = None,
+    out: PathText | None = None,
+    force: bool = False,
+    **settings: Any,
+) -> Outcome[DebiasSummary]:
+    """Drop pairs at random until as many have the longer answer as better as have the shorter (or another feature).
+
+    The pairs that stay are the ``pairs`` of ``.cases``; with ``scores`` a model's accuracy is measured before and
+    after. Raises EvidenceError for cases without pairs, or in which none would stay.
+
+    >>> rows = [{"prompt": f"{word}?", "chosen": word, "rejected": "no"} for word in ("a", "yes", "sure")]
+    >>> sy.debias(rows).table[0]["before_num_more"], sy.debias(rows).table[0]["after_num_more"]
+    (2, 1)
+    """
+    from steelyard.stages import debias as stage
+
+    with Call("debias", out) as call:
+        config = config_of(stage.Config, settings, where="debias")
+        file = None if scores is None else scores_file(call, scores)
+        return Outcome.of(call, stage.debias(call.file(cases), call.out, config, scores=file, force=force))
+
+
+@verb("filter_study")
+def filter_study(
+    cases: CasesLike, *, model: str = "ngram", out: PathText | None = None, force: bool = False, **settings: Any
+) -> Outcome[FilterStudySummary]:
+    """Measure whether filtering a judge's verdicts helps: the precision of what is kept, and models trained on it.
+
+    ``judge`` is the judge's name in the cases, ``model`` a kind that trains in seconds (``ngram``, ``features``).
+    Raises ConfigError for an unknown judge, EvidenceError without people's judgments.
+
+    >>> simulated = sy.simulate(num_prompts=24, seed=1)
+    >>> judged = sy.merge(simulated.cases, simulated["llm"]).cases
+    >>> study = sy.filter_study(judged, judge="simulated-llm-1", human_shares=[])
+    >>> study.summary.judge
+    'simulated-llm-1'
+    """
+    from steelyard.stages import filter_study as stage
+
+    with Call("filter_study", out) as call:
+        config = config_of(stage.Config, settings, where="filter_study")
+        return Outcome.of(call, stage.filter_study(call.file(cases), call.out, config, model=model, force=force))

@@ -1,0 +1,192 @@
+"""Reward models as functions: load, train, score, evaluate."""
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, overload
+
+from steelyard.api.calls import Call, PathText, config_of, json_value, verb
+from steelyard.api.cases import Cases, CasesLike
+from steelyard.api.loaded import (
+    LoadedModel,
+    ModelLike,
+    ScoresLike,
+    built_model,
+    score_responses,
+    scores_file,
+    scoring_of,
+)
+from steelyard.api.outcomes import ModelEvaluation, ScoredCases, TrainedModel
+from steelyard.core.errors import ConfigError
+from steelyard.core.types import JsonObject
+
+
+def load_model(model: PathText, /, **settings: Any) -> LoadedModel:
+    """Load a reward model: the folder of a trained one, a name on the hub, or a kind (`steelyard list models`).
+
+    ``settings`` are those of the kind. Raises KindError and ConfigError for an unknown kind or setting, ModelError for
+    a model that cannot be used.
+
+    >>> sy.load_model("longer").score("2 + 2?", ["4", "four"])
+    [1.0, 4.0]
+    >>> sy.load_model("random", seed=7)
+    LoadedModel('random')
+    """
+    return LoadedModel(str(model), json_value(settings))
+
+
+@verb("train")
+def train(
+    cases: CasesLike,
+    *,
+    model: PathText,
+    out: PathText | None = None,
+    held_out: CasesLike | None = None,
+    reward_reference: CasesLike | None = None,
+    force: bool = False,
+    **settings: Any,
+) -> TrainedModel:
+    """Train a reward model with a scalar head on a Hugging Face decoder (a folder or a name on the hub).
+
+    The result is the model's folder: ``out``, or a temporary one that is removed with the result. `evaluate` and
+    `score` take the result as it is. An interrupted run continues when it is called again with the same ``out``.
+
+    Raises EvidenceError for cases without a pair, or held out and trained on; ModelError for a model that cannot be
+    used; ConfigError for settings that contradict each other.
+
+    >>> trained = sy.train(cases, model=backbone, epochs=1, learning_rate=1e-3, out="my-model")
+    >>> trained.summary.num_pairs
+    40
+    >>> scores = sy.score(trained, cases)
+    """
+    from steelyard.stages import train as stage
+
+    with Call("train", out) as call:
+        run = stage.train(
+            call.file(cases),
+            call.out,
+            config_of(stage.Config, settings, where="train"),
+            model=str(model),
+            held_out=call.optional_file(held_out, "held_out"),
+            reward_reference=call.optional_file(reward_reference, "reward_reference"),
+            force=force,
+        )
+        return TrainedModel.of(call, run)
+
+
+@overload
+def score(
+    model: ModelLike, cases: CasesLike, *, out: PathText | None = None, force: bool = False, **settings: Any
+) -> ScoredCases: ...
+@overload
+def score(model: ModelLike, *, prompt: str, responses: Sequence[str], **settings: Any) -> list[float]: ...
+@verb("score")
+def score(
+    model: ModelLike,
+    cases: CasesLike | None = None,
+    *,
+    prompt: str | None = None,
+    responses: Sequence[str] | None = None,
+    out: PathText | None = None,
+    force: bool = False,
+    **settings: Any,
+) -> ScoredCases | list[float]:
+    """Score cases with a reward model, or the responses to one prompt.
+
+    The result of cases has a table with a row for each response; a response that cannot be scored is null with its
+    reason. With ``prompt`` and ``responses`` it is a list of numbers. Raises EvidenceError for a score that is not a
+    number, ModelError for a model that fails its self-tests.
+
+    >>> sy.score("longer", prompt="2 + 2?", responses=["4", "four"])
+    [1.0, 4.0]
+    >>> sy.score("longer", cases).table[0]
+    {'prompt': 'p1', 'language': 'zh', 'response': 'a', 'score': 20.0, 'unscored': None}
+    """
+    from steelyard.stages import score as stage
+
+    model_settings = settings.pop("model_settings", None)
+    if cases is None or prompt is not None or responses is not None:
+        if cases is not None or prompt is None or responses is None:
+            raise ConfigError(
+                "cases, or a prompt with its responses, are needed", do="give cases=, or prompt= and responses="
+            )
+        return _score_one(model, prompt, responses, model_settings)
+    with Call("score", out) as call:
+        path = call.file(cases)
+        if not isinstance(model, str | PathLike | LoadedModel | TrainedModel):
+            built = built_model(model)
+            config = config_of(stage.Config, settings, where="score")
+            return ScoredCases.of(call, stage.score_with(built, built.name, path, call.out, config, force=force))
+        scoring = scoring_of(call, model, model_settings, [path])
+        config = config_of(stage.Config, {**settings, "model": scoring.settings}, where="score")
+        return ScoredCases.of(call, stage.score(path, call.out, config, model=scoring.model or "", force=force))
+
+
+def _score_one(model: ModelLike, prompt: str, responses: Sequence[str], settings: JsonObject | None) -> list[float]:
+    if isinstance(model, TrainedModel):
+        model = str(model.folder)
+    if isinstance(model, str | PathLike):
+        model = load_model(model, **(settings or {}))
+    if isinstance(model, LoadedModel):
+        return model.score(prompt, responses)
+    built = built_model(model)
+    return score_responses(built, prompt, responses, name=built.name)
+
+
+@verb("evaluate")
+def evaluate(
+    model: ModelLike | None,
+    bench: CasesLike | Sequence[PathText],
+    *,
+    out: PathText | None = None,
+    scores: ScoresLike | None = None,
+    train_cases: CasesLike | None = None,
+    workers: int | None = None,
+    force: bool = False,
+    **settings: Any,
+) -> ModelEvaluation:
+    """Evaluate a reward model on cases with rankings, with 95% intervals over prompts and next to simple baselines.
+
+    ``bench``: cases, or one or several files, also folders and patterns, of the benchmark ``bench_kind``. A model that
+    is named, loaded or trained is tested first, and refused on prompts that it was trained on; an object of your own
+    only scores. ``scores`` made elsewhere take the place of a model, which is then None. ``train_cases`` are those that
+    the baseline ``ngram`` learns from.
+
+    Raises EvidenceError for responses without a score unless ``allow_unscored``, and for prompts that the model was
+    trained on unless ``allow_overlap``.
+
+    >>> evaluation = sy.evaluate("longer", cases)
+    >>> evaluation.accuracy
+    1.000 [..., 1.000] (n=40)
+    >>> evaluation.by_category["uncategorised"].exact_match.value
+    1.0
+    """
+    from steelyard.stages import evaluate as stage
+
+    with Call("evaluate", out) as call:
+        files = _bench_files(call, bench)
+        scoring = scoring_of(call, model, settings.pop("model_settings", None), files)
+        config = config_of(stage.Config, {**settings, "model": scoring.settings}, where="evaluate")
+        if scores is not None and scoring.scores is not None:
+            raise ConfigError("a model and scores are given", do="pass model=None with scores=")
+        run = stage.evaluate(
+            files,
+            call.out,
+            config,
+            model=scoring.model,
+            scores=scoring.scores if scores is None else scores_file(call, scores),
+            train_cases=call.optional_file(train_cases, "train_cases"),
+            workers=workers,
+            force=force,
+        )
+        return ModelEvaluation.of(call, run)
+
+
+def _bench_files(call: Call, bench: CasesLike | Sequence[PathText]) -> list[Path]:
+    if isinstance(bench, Iterable) and not isinstance(bench, str | Cases):
+        items = list(bench)
+        paths = [Path(item) for item in items if isinstance(item, str | PathLike)]
+        if paths and len(paths) == len(items):
+            return paths
+        return [call.file(items, "bench")]  # pyright: ignore[reportArgumentType] - `Cases` refuses a mixture
+    return [call.file(bench, "bench")]

@@ -1,0 +1,263 @@
+"""The results of verbs: the record of the run, its files as values, its table and its figures.
+
+A result without ``out`` owns a temporary folder, which is removed with the last value that uses it.
+"""
+
+import html
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from msgspec.structs import replace
+
+from steelyard.api.calls import Call
+from steelyard.api.cases import Cases
+from steelyard.api.rows import Rows, summary_rows
+from steelyard.core.errors import EvidenceError, choices
+from steelyard.core.types import Counts, JsonObject, Record, Run, Scores
+from steelyard.evaluation.coverage import ScoreSummary
+from steelyard.evaluation.measures.accuracy import Baseline, GroupResult
+from steelyard.evaluation.summary import EvaluationSummary
+from steelyard.io.atomic import write_text
+from steelyard.io.cases import placed_lines
+from steelyard.io.rows import read_rows
+from steelyard.io.run_folder import path_inside
+from steelyard.stages.report import ReportSummary
+from steelyard.statistics.intervals import Estimate
+from steelyard.training.config import TrainingSummary
+
+if TYPE_CHECKING:
+    from pyarrow import Table
+
+    from steelyard.api.charts import Chart
+
+SummaryT = TypeVar("SummaryT", bound=Record)
+_SHOWN = 12
+
+
+class Outcome(Generic[SummaryT]):
+    """The result of a verb: what ``run.json`` records, and the files next to it as values.
+
+    >>> resolved = sy.resolve(cases)
+    >>> resolved.summary.conflicts.overall.ratio
+    0.0
+    >>> resolved.cases
+    Cases(40 prompts, 80 responses, 40 judgments)
+    >>> resolved.counts.num_used
+    40
+    """
+
+    __slots__ = ("_folder", "_owners", "_run")
+
+    def __init__(self, run: Run[SummaryT], folder: Path, owners: Sequence[object] = ()) -> None:
+        self._run, self._folder, self._owners = run, folder, tuple(owners)
+
+    @classmethod
+    def of(cls, call: Call, run: Run[SummaryT]) -> Self:
+        """Return the result of a call."""
+        return cls(run, call.out, call.owners_of_result())
+
+    @property
+    def run(self) -> Run[SummaryT]:
+        """The record of the run: settings, inputs, outputs, versions, counts, summary, seconds."""
+        return self._run
+
+    @property
+    def summary(self) -> SummaryT:
+        """The numbers of the run, as ``run.json`` has them."""
+        return self._run.summary
+
+    @property
+    def counts(self) -> Counts:
+        """The numbers of items read, used, and dropped by each rule."""
+        return self._run.counts
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run: ``out``, or a temporary one that is removed with this result."""
+        return self._folder
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the folder is removed with this result."""
+        return bool(self._owners)
+
+    @property
+    def cases(self) -> Cases:
+        """The cases that the run wrote. Raises EvidenceError if it wrote none."""
+        return self["cases"]
+
+    def __getitem__(self, name: str) -> Cases:
+        """Return the cases of one file: ``parts["train"]``. Raises EvidenceError for any other name."""
+        files = [Path(output).stem for output in self._run.outputs if output.endswith(".jsonl")]
+        if name not in files:
+            problem = f"{self._run.stage} wrote no case file of the name {name!r}"
+            raise EvidenceError(problem, allowed=choices(name, files))
+        return Cases.of_file(path_inside(self._folder, f"{name}.jsonl"), owner=self._owners or None)
+
+    def __cases__(self) -> Cases:
+        return self.cases
+
+    @property
+    def table(self) -> Rows:
+        """The main table of the summary: a row for each group, model, language or pair."""
+        return summary_rows(self.summary)
+
+    def to_dicts(self) -> list[JsonObject]:
+        """Return the main table as dictionaries."""
+        return self.table.to_dicts()
+
+    def to_arrow(self) -> "Table":
+        """Return the main table as a pyarrow Table."""
+        return self.table.to_arrow()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def plot(self, title: str | None = None, *, language: str = "en") -> "Chart":
+        """Return a figure of the report: the first one, or the one of this title (see `charts`)."""
+        from steelyard.api.charts import chart_of
+
+        return chart_of(self._folder, title, language)
+
+    def charts(self, *, language: str = "en") -> "tuple[Chart, ...]":
+        """Return every figure that the report shows of this run."""
+        from steelyard.api.charts import charts_of
+
+        return charts_of(self._folder, language)
+
+    def __repr__(self) -> str:
+        counts = self.counts
+        used = f"{counts.num_used:,} of {counts.num_in:,} used"
+        dropped = "".join(f", {number:,} {rule}" for rule, number in counts.dropped.items())
+        return f"Outcome({self._run.stage}: {used}{dropped})"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>{self.table[:_SHOWN]._repr_html_()}"
+
+
+class ScoredCases(Outcome[ScoreSummary]):
+    """The scores of cases. Its table has a row for each response."""
+
+    __slots__ = ()
+
+    @property
+    def scores(self) -> tuple[Scores, ...]:
+        """The scores of each case, in order."""
+        path = path_inside(self._folder, "scores.jsonl")
+        return tuple(line for _, line in placed_lines(path, Scores))
+
+    @property
+    def table(self) -> Rows:
+        """A row for each response: its score, or the reason for having none."""
+        return Rows(
+            {
+                "prompt": line.prompt,
+                "language": line.language,
+                "response": response,
+                "score": score,
+                "unscored": line.unscored.get(response),
+            }
+            for line in self.scores
+            for response, score in line.scores.items()
+        )
+
+
+class TrainedModel(Outcome[TrainingSummary]):
+    """A trained reward model in its folder, which `evaluate` and `score` take as it is. Its table is the curve."""
+
+    __slots__ = ()
+
+    @property
+    def table(self) -> Rows:
+        """The training curve: a row for each step that was recorded."""
+        return Rows(row.value for row in read_rows(path_inside(self._folder, "curve.jsonl")))
+
+
+class ReportPage(Outcome[ReportSummary]):
+    """A report: one self-contained HTML page."""
+
+    __slots__ = ()
+
+    @property
+    def html(self) -> str:
+        """The page as HTML."""
+        path = self._folder if self._folder.suffix else self._folder / "report.html"
+        return path.read_text(encoding="utf-8")
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the page to a file."""
+        write_text(Path(path), self.html)
+
+    def _repr_html_(self) -> str:
+        source = html.escape(self.html)
+        return (
+            f'<iframe srcdoc="{source}" style="width: 100%; height: 70vh; border: 0" sandbox="allow-scripts"></iframe>'
+        )
+
+
+class ModelEvaluation(Outcome[EvaluationSummary]):
+    """The evaluation of one model.
+
+    A headline that has no value is an `Estimate` that raises EvidenceError with the reason when it is used as a number.
+
+    >>> evaluation = sy.evaluate("longer", cases)
+    >>> float(evaluation.accuracy)
+    1.0
+    >>> evaluation.baselines["shorter"].accuracy
+    0.000 [0.000, ...] (n=40)
+    """
+
+    __slots__ = ()
+
+    @property
+    def accuracy(self) -> Estimate:
+        """The share of pairs ranked right: the mean over first-tier categories. A tied score is wrong."""
+        return self._reasoned(self.summary.accuracy)
+
+    @property
+    def exact_match(self) -> Estimate:
+        """The share of prompts with all pairs right: the mean over first-tier categories."""
+        exact = self.summary.exact_match
+        return Estimate(None, None, None, 0, why="it does not apply") if exact is None else self._reasoned(exact)
+
+    @property
+    def overall(self) -> Estimate:
+        """The benchmark's own headline."""
+        if self.summary.overall is not None:
+            return self._reasoned(self.summary.overall)
+        missing = ", ".join(f"{name} ({why})" for name, why in (self.summary.missing or {}).items())
+        return Estimate(None, None, None, 0, why=f"missing {missing}" if missing else "the benchmark has none")
+
+    @property
+    def by_category(self) -> Mapping[str, GroupResult[Estimate]]:
+        """Accuracy and exact match of each first-tier category."""
+        return self.summary.by_category
+
+    @property
+    def by_language(self) -> Mapping[str, GroupResult[Estimate]]:
+        """Accuracy and exact match of each language; empty where the cases name none."""
+        return self.summary.by_language or {}
+
+    @property
+    def baselines(self) -> Mapping[str, Baseline]:
+        """The baselines by name, each with the model's lead (``difference``)."""
+        return self.summary.baselines
+
+    @property
+    def items(self) -> Rows:
+        """A row for each case: its pairs, those that are right, exact match, scores and columns of the measures."""
+        return Rows(row.value for row in read_rows(path_inside(self._folder, "items.jsonl")))
+
+    def _reasoned(self, estimate: Estimate) -> Estimate:
+        if estimate.value is not None or estimate.why is not None:
+            return estimate
+        kind = "score" if self.summary.outcomes is None else "verdict"
+        return replace(estimate, why=f"a request failed, or more than half of the pairs have no {kind}")
+
+    def __repr__(self) -> str:
+        name = self.summary.model or "model"
+        return (
+            f"ModelEvaluation({name} on {self.summary.bench}: accuracy {self.accuracy}, exact match {self.exact_match})"
+        )

@@ -1,0 +1,79 @@
+"""The page of the API and the types of its keywords are those of the source, and a type checker reads them."""
+
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import steelyard as sy
+from steelyard.cli.main import verbs_by_name
+from steelyard.cli.verb import StageVerb
+from steelyard.core.settings_help import read_settings
+
+ROOT = Path(__file__).parents[2]
+VERBS = ("data", "judgments", "models", "comparisons")
+NOT_OF_DATA = {"demo", "run", "ablate", "sweep", "list", "doctor", "view", "describe"}
+"""Verbs about recipes, the installation and a browser, which are for the command line."""
+CHECKED = """\
+import steelyard as sy
+
+sy.resolve("cases.jsonl", agregate="majority")
+sy.train("cases.jsonl", model="m", learning_rate="high")
+sy.split("cases.jsonl")["train"].to_pairs()
+accuracy: float = float(sy.evaluate("longer", "cases.jsonl", num_resamples=10).accuracy)
+reveal_type(sy.resolve("cases.jsonl").summary.conflicts.overall.ratio)
+reveal_type(sy.score("longer", prompt="?", responses=["a"]))
+sy.compare([]).summary.models[0].nothing
+"""
+
+
+def generated(*options):
+    command = [sys.executable, ROOT / "docs" / "api_page.py", *options]
+    return subprocess.run(command, capture_output=True, check=True).stdout.decode()
+
+
+def test_the_page_is_that_of_the_source():
+    assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == generated(), "run `make api`"
+
+
+def test_the_types_of_keywords_are_those_of_the_settings():
+    package = ROOT / "src" / "steelyard" / "api"
+    code = "import json, api_page; print(json.dumps({name: api_page.stub(name) for name in api_page.VERBS}))"
+    stubs = json.loads(
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT / "docs", capture_output=True, check=True).stdout
+    )
+    assert stubs == {name: (package / f"{name}.pyi").read_text(encoding="utf-8") for name in VERBS}, "run `make api`"
+
+
+def test_every_verb_of_data_is_a_function_with_its_settings_and_defaults():
+    verbs = verbs_by_name()
+    names = {name.replace("-", "_") for name in verbs} - NOT_OF_DATA
+    assert names <= set(sy.__all__)
+    for name, verb in verbs.items():
+        if not isinstance(verb, StageVerb) or name.replace("-", "_") not in names:
+            continue
+        parameters = inspect.signature(getattr(sy, name.replace("-", "_"))).parameters
+        for setting in read_settings(*verb.config):
+            keyword = {"model": "model_settings", "bench": "bench_settings"}.get(setting.name, setting.name)
+            assert parameters[keyword].default == setting.default, f"{name}: {setting.name}"
+
+
+def test_a_type_checker_knows_every_keyword_and_result(tmp_path):
+    (tmp_path / "example.py").write_text(CHECKED)
+    settings = {"extraPaths": [str(ROOT / "src")], "pythonVersion": "3.11", "typeCheckingMode": "standard"}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    checker = Path(sys.executable).with_name("basedpyright")
+    command = [checker, "--outputjson", "--pythonpath", sys.executable, "-p", tmp_path]
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
+    found = [
+        (one["range"]["start"]["line"] + 1, one["severity"], one["message"])
+        for one in json.loads(done.stdout)["generalDiagnostics"]
+    ]
+    messages = {line: (severity, message) for line, severity, message in found}
+    assert messages[3] == ("error", 'No parameter named "agregate"')
+    assert 'cannot be assigned to parameter "learning_rate"' in messages[4][1]
+    assert messages[7][1].endswith('is "float | None"') or messages[7][1].endswith('is "float"')
+    assert messages[8][1].endswith('is "list[float]"')
+    assert 'Cannot access attribute "nothing" for class "ComparedModel"' in messages[9][1]
+    assert set(messages) == {3, 4, 7, 8, 9}
