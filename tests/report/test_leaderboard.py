@@ -6,7 +6,15 @@ import msgspec
 import pytest
 
 from steelyard.evaluation.leaderboard import LeaderboardSummary, Number
-from steelyard.report.leaderboard import as_csv, as_markdown, as_page, rank_range, value_with_interval
+from steelyard.report.leaderboard import (
+    as_csv,
+    as_markdown,
+    as_page,
+    leaderboard_sentences,
+    rank_range,
+    value_with_interval,
+)
+from steelyard.report.page import page_strings, script_hash
 
 ESTIMATE = {"value": 0.8125, "low": 0.75, "high": 0.875, "n": 32}
 
@@ -89,14 +97,46 @@ def test_names_of_every_script_stand_there_and_none_is_markup():
     assert "奖励模型" in page
     assert "نموذج المكافأة" in page
     assert "<script>alert" not in page
-    assert page.count("<script") == 1
+    assert page.count("<script") == 5  # three of code, and two of data
     assert "a&amp;b" in page
 
 
 def test_the_page_takes_nothing_from_elsewhere_and_forbids_it():
-    page = as_page(summary(row("a"), row("b")))
+    page = as_page(summary(row("a"), row("b")), {"a": "../run%20a/report.html"})
     assert "default-src 'none'" in page
-    assert not re.search(r"(src|href)\s*=", page)
+    assert not re.search(r"<[a-z]+[^>]* src\s*=", page)
+    links = re.findall(r'href="([^"]*)"', page)
+    assert "../run%20a/report.html" in links
+    assert all(link.startswith("#") for link in set(links) - {"../run%20a/report.html"})
+
+
+def test_the_policy_allows_exactly_the_scripts_of_the_page():
+    page = as_page(summary(row("a"), row("b")))
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert re.findall(r"'sha256-([^']+)'", page) == [script_hash(script) for script in scripts]
+    assert len(scripts) == 3
+
+
+def test_the_page_wears_the_dress_of_the_report():
+    page = as_page(summary(row("a"), row("b")))
+    assert page_strings().table["made_offline"]["zh"] in page
+    assert 'id="theme"' in page
+    assert 'data-language="zh"' in page
+
+
+def test_a_row_leads_to_all_numbers_of_its_model():
+    lead = {"accuracy": ESTIMATE, "lead": {**ESTIMATE, "value": 0.125, "low": 0.0625, "high": 0.1875}}
+    page = as_page(summary(row("a", baselines={"longer": lead}), row("b")))
+    assert 'href="#model-1"' in page
+    detail = page.split('id="model-1"')[1].split("</details>")[0]
+    for shown in ("81.2%", "75.0–87.5%", "取较长回答", "+12.5", "float32", "2,048", "通过"):
+        assert shown in detail, shown
+
+
+def test_the_first_of_a_leaderboard_is_named_and_a_shared_first_place_too():
+    assert leaderboard_sentences(summary(row("a", (1, 1)), row("b", (2, 2))))[0].key == "say_first"
+    shared = leaderboard_sentences(summary(row("a", (1, 2)), row("b", (1, 2)), row("c", (3, 3))))[0]
+    assert (shared.key, shared.values["leading"], shared.values["models"]) == ("say_first_shared", "2", "3")
 
 
 def test_every_word_stands_there_in_both_languages():

@@ -43,11 +43,18 @@ class ShownProtocol(Record, frozen=True, kw_only=True):
     template_hash: str | None
 
 
+class BaselineLead(Record, frozen=True, kw_only=True):
+    """The accuracy of a baseline on the same prompts, and the model's accuracy minus it."""
+
+    accuracy: Estimate
+    lead: Estimate
+
+
 class LeaderboardRow(Record, frozen=True, kw_only=True):
     """One model. ``rank_shares``: the share of resamples in which it has each rank, from rank 1.
 
     Its rank is between ``best_rank`` and ``worst_rank``. Models that share a letter in ``group`` do not differ
-    significantly. ``self_test`` is the state of the evaluation's self-test.
+    significantly. ``self_test`` is the state of the evaluation's self-test. ``baselines`` are those of the evaluation.
     """
 
     name: str
@@ -62,6 +69,7 @@ class LeaderboardRow(Record, frozen=True, kw_only=True):
     coverage: Coverage | None
     protocol: ShownProtocol
     numbers: tuple[Number, ...]
+    baselines: dict[str, BaselineLead] = {}  # noqa: RUF012 - msgspec copies it
 
     @property
     def by_column(self) -> dict[tuple[str, str], Number]:
@@ -195,6 +203,10 @@ def _row(evaluations: EvaluationSet, ranks: Standings, index: int, name: str) ->
             Number(group=group, name=title, value=estimate.value, low=estimate.low, high=estimate.high, n=estimate.n)
             for (group, title), estimate in columns_of(summary).items()
         ),
+        baselines={
+            name: BaselineLead(accuracy=baseline.accuracy, lead=baseline.difference)
+            for name, baseline in summary.baselines.items()
+        },
     )
 
 

@@ -3,12 +3,39 @@
 import csv
 import io
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
 from steelyard.evaluation.leaderboard import HALF_POINTS, LeaderboardRow, LeaderboardSummary, Number
-from steelyard.evaluation.tables import DASH, Grouped, Panel, Table, percent, spread, table, word
-from steelyard.report.page import Section, Strings, code_markup, read_template, script_hash, template_environment
+from steelyard.evaluation.measures.accuracy import baseline_word
+from steelyard.evaluation.tables import (
+    DASH,
+    PERCENT,
+    Grouped,
+    Panel,
+    Sentence,
+    Table,
+    count,
+    percent,
+    points,
+    points_spread,
+    spread,
+    table,
+    word,
+)
+from steelyard.report.page import (
+    COMMA,
+    Section,
+    Strings,
+    code_markup,
+    json_markup,
+    page_strings,
+    read_template,
+    script_hash,
+    template_environment,
+)
 from steelyard.statistics.intervals import Estimate
 
 _FIXED = (
@@ -98,22 +125,100 @@ def _escape_markdown(text: str) -> str:
     return _MARKS.sub(r"\\\1", line).replace("://", "&#58;//")
 
 
-def as_page(summary: LeaderboardSummary) -> str:
-    """Return the leaderboard as one HTML file, sortable, in English and Chinese, which loads nothing."""
-    script = read_template(f"{_FOLDER}/page.js")
+def as_page(summary: LeaderboardSummary, reports: Mapping[str, str] | None = None) -> str:
+    """Return the leaderboard as one HTML file in the dress of the report, sortable, which loads nothing.
+
+    ``reports`` are links to the page of a model's evaluation, by the model's name.
+    """
+    strings = page_strings(tomllib.loads(read_template(f"{_FOLDER}/strings.toml")))
+    scripts = [read_template(name) for name in ("page.js", "downloads.js", f"{_FOLDER}/page.js")]
+    styles = "".join(map(read_template, ("page.css", "downloads.css", f"{_FOLDER}/page.css")))
     groups: dict[str, list[str]] = {}
     for column in summary.columns:
         groups.setdefault(column.group, []).append(column.name)
-    environment = template_environment(Strings(f"{_FOLDER}/strings.toml"))
-    return environment.from_string(read_template(f"{_FOLDER}/page.html")).render(
-        summary=summary,
-        groups=groups,
-        rank_range=rank_range,
-        share_of=_share_of,
-        style=code_markup(read_template(f"{_FOLDER}/page.css")),
-        script=code_markup(script),
-        script_hash=script_hash(script),
+    others = [group for group in groups if group != "headline"]
+    return (
+        template_environment(strings)
+        .from_string(read_template(f"{_FOLDER}/page.html"))
+        .render(
+            summary=summary,
+            sentences=leaderboard_sentences(summary),
+            groups=groups,
+            others=others,
+            is_cut=any(row.share_read(name) for row in summary.rows for name in ("num_cut", "num_unscored")),
+            details={row.name: _detail_tables(row) for row in summary.rows},
+            reports=reports or {},
+            rank_range=rank_range,
+            share_of=_share_of,
+            percent=percent,
+            interval=_interval,
+            strings=json_markup(_words_of(strings, scripts)),
+            style=code_markup(styles),
+            scripts=[code_markup(script) for script in scripts],
+            hashes=[script_hash(script) for script in scripts],
+            version=version("steelyard"),
+        )
     )
+
+
+def _words_of(strings: Strings, scripts: Sequence[str]) -> dict[str, Mapping[str, str]]:
+    """Return the words that the scripts name."""
+    code = "".join(scripts)
+    return {key: texts for key, texts in strings.table.items() if f'"{key}"' in code}
+
+
+def _interval(number: Number) -> str:
+    return "" if number.low is None else spread(Estimate(number.value, number.low, number.high, number.n))
+
+
+def _detail_tables(row: LeaderboardRow) -> tuple[Grouped, ...]:
+    """Return the numbers of one model by group, its baselines, and its protocol."""
+    groups: dict[str, list[tuple[str, str, str, str]]] = {}
+    for number in row.numbers:
+        if number.value is not None:
+            name = word(number.name) if number.group == "headline" else number.name
+            cells = (name, percent(number.value), _interval(number) or DASH, count(number.n))
+            groups.setdefault(number.group, []).append(cells)
+    tables = [Grouped(group, table(("part", "value", "interval", "n"), rows)) for group, rows in groups.items()]
+    if row.baselines:
+        rows = [
+            (
+                baseline_word(name),
+                *PERCENT.cells(baseline.accuracy),
+                points(baseline.lead.value),
+                points_spread(baseline.lead),
+            )
+            for name, baseline in row.baselines.items()
+        ]
+        columns = ("scorer", "accuracy", "interval", "lead", "interval_of_lead")
+        tables.append(Grouped("baselines_of_model", table(columns, rows)))
+    protocol = {
+        "kind": row.kind,
+        "self_test": word(f"state_{row.self_test.replace(' ', '_')}", row.self_test),
+        "number_type": row.protocol.dtype or DASH,
+        "length_limit": count(row.protocol.max_length),
+    }
+    settings = [(word(key), value) for key, value in protocol.items()]
+    return (*tables, Grouped("protocol", table(("setting", "value"), settings)))
+
+
+def leaderboard_sentences(summary: LeaderboardSummary) -> tuple[Sentence, ...]:
+    """Return the first model, or those that the data cannot tell apart at the top, in words."""
+    leading = [row for row in summary.rows if row.best_rank == 1]
+    first = summary.rows[0]
+    number = first.by_column.get(("headline", summary.ranked_by))
+    values = {
+        "model": first.name,
+        "models": count(len(summary.rows)),
+        "bench": summary.bench,
+        "value": percent(first.value),
+        "interval": DASH if number is None else _interval(number) or DASH,
+        "prompts": count(summary.num_prompts),
+    }
+    if len(leading) == 1:
+        return (Sentence("say_first", values),)
+    names = COMMA.join(row.name for row in leading)
+    return (Sentence("say_first_shared", values | {"leading": count(len(leading)), "names": names}),)
 
 
 def leaderboard_section(leaderboards: Sequence[LeaderboardSummary], evidence: Sequence[str]) -> Section:
@@ -128,7 +233,8 @@ def leaderboard_section(leaderboards: Sequence[LeaderboardSummary], evidence: Se
             ]
             tables = (Grouped("", table(("scorer", "share_cut", "share_unscored"), shares)),)
             panels.append(Panel(word("not_read_alike"), None, tables, "note_not_read_alike"))
-    return Section("leaderboard", tuple(evidence), tuple(panels))
+    sentences = tuple(sentence for summary in leaderboards for sentence in leaderboard_sentences(summary))
+    return Section("leaderboard", tuple(evidence), tuple(panels), sentences)
 
 
 def _rank_table(summary: LeaderboardSummary) -> Table:

@@ -198,7 +198,11 @@ def template_environment(strings: Strings) -> "Environment":
     import jinja2
 
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FunctionLoader(read_template),
     )
     environment.filters["text"] = strings.text
     environment.filters["word"] = strings.word
@@ -235,9 +239,9 @@ def json_markup(value: Any) -> "Markup":
     return Markup(escaped.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
 
 
-def page_strings() -> Strings:
-    """Return the words of the page, with those of every measure."""
-    return Strings("strings.toml", section_texts() | measure_texts())
+def page_strings(more: Mapping[str, Mapping[str, str]] | None = None) -> Strings:
+    """Return the words of the page, with those of every measure; ``more`` words replace others of the same key."""
+    return Strings("strings.toml", section_texts() | measure_texts() | (more or {}))
 
 
 @functools.cache

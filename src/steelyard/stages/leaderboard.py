@@ -1,7 +1,9 @@
 """The verb `leaderboard`: evaluations of one bench under one protocol in one table, with possible ranks."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
@@ -10,7 +12,7 @@ from steelyard.core.types import Counts, Run
 from steelyard.evaluation.evaluations import Differing, check_protocols, join_evaluations, model_names, read_evaluation
 from steelyard.evaluation.leaderboard import LeaderboardSummary, is_part, rank_models, what_lacks
 from steelyard.io.atomic import write_text
-from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.run_folder import RUN_FILE, Result, file_hash, read_run, run_stage
 from steelyard.report.leaderboard import as_csv, as_markdown, as_page
 
 
@@ -28,6 +30,7 @@ class Config(BaseConfig, frozen=True):
 
 
 _DEFAULT = Config()
+REPORT_FILE = "report.html"
 
 
 def leaderboard(
@@ -67,7 +70,8 @@ def leaderboard(
             num_resamples=config.num_resamples,
             seed=config.seed,
         )
-        for ending, text in (("html", as_page(summary)), ("csv", as_csv(summary)), ("md", as_markdown(summary))):
+        pages = {row.name: page for row in summary.rows if (page := report_of(Path(row.folder), out)) is not None}
+        for ending, text in (("html", as_page(summary, pages)), ("csv", as_csv(summary)), ("md", as_markdown(summary))):
             write_text(result.path(f"leaderboard.{ending}"), text)
         result.summary = summary
         result.counts = Counts(
@@ -78,3 +82,14 @@ def leaderboard(
         )
 
     return run_stage(out, "leaderboard", Run[LeaderboardSummary], write, config=config, inputs=inputs, force=force)
+
+
+def report_of(evaluated: Path, out: Path) -> str | None:
+    """Return the link from ``out`` to a report of this evaluation in a folder next to it; null if there is none."""
+    record = file_hash(evaluated / RUN_FILE)
+    for page in sorted(evaluated.parent.glob(f"*/{REPORT_FILE}")):
+        if (page.parent / RUN_FILE).is_file() and any(
+            file.sha256 == record for file in read_run(page.parent).inputs.values()
+        ):
+            return quote(Path(os.path.relpath(page, out)).as_posix())
+    return None
