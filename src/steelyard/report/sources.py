@@ -24,6 +24,8 @@ from steelyard.io.tables import is_parquet
 from steelyard.report.items import Key, is_simulated
 from steelyard.report.training_curves import CurvePoint
 
+_READERS = ("evaluate", "audit")
+"""The stages whose case files are those that they read."""
 _BOM = b"\xef\xbb\xbf"
 Part = TypeVar("Part", bound=msgspec.Struct)
 Value = TypeVar("Value")
@@ -120,7 +122,7 @@ def curve_of(source: FinishedRun) -> tuple[CurvePoint, ...]:
 def case_files(sources: Sequence[FinishedRun]) -> tuple[RunCaseFile, ...]:
     """Return the case files with texts, judgments and rankings, each content once.
 
-    These are the files that stages before an evaluation wrote, and those that evaluations read, if unchanged.
+    They are files that stages before an evaluation wrote, and those that evaluations and audits read if unchanged.
     """
     files: dict[str, RunCaseFile] = {}
     for source in sources:
@@ -178,7 +180,7 @@ def _line_starts(file: IO[bytes]) -> Sequence[int]:
 
 def _candidates(source: FinishedRun) -> Iterator[tuple[Path, str]]:
     run = source.run
-    if run.stage == "evaluate":
+    if run.stage in _READERS:
         for role, file in run.inputs.items():
             if role.split(".")[0] in ("bench", "cases"):
                 yield Path(file.path), file.sha256

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.cli.options import CASES, AsJson, SettingOption, StageArgument, StageOption, Values, complete_format
+from steelyard.cli.options import (
+    CASES,
+    ONLY,
+    AsJson,
+    SettingOption,
+    StageArgument,
+    StageOption,
+    Values,
+    complete_format,
+)
 from steelyard.cli.verb import FunctionVerb, StageVerb
 from steelyard.core.types import Run
 
@@ -14,6 +23,7 @@ if TYPE_CHECKING:
     from steelyard.annotation.simulated_annotators import SimulationSummary
     from steelyard.curation.joining import MergeSummary
     from steelyard.curation.splits import SplitSummary
+    from steelyard.stages.audit import AuditSummary
     from steelyard.stages.convert import Conversion
 
 
@@ -159,6 +169,44 @@ SPLIT = StageVerb(
 )
 
 
+def _audit_lines(run: "Run[AuditSummary]", out: Path) -> Iterator[str]:
+    summary, disputed = run.summary, run.summary.disputed
+    if disputed is None:
+        yield f"labels: no model disputes any: {summary.why_not_disputed}"
+    else:
+        agrees = f"{disputed.model} agrees with {disputed.accuracy.value:.1%} of {disputed.num_pairs:,} labels"
+        yield f"labels: {agrees}; {disputed.num_suspects:,} are probably wrong ({out / 'disputed.jsonl'})"
+    yield f"conflicts: {summary.num_conflicted:,} of {summary.num_cases:,} prompts"
+    duplicates, lengths = summary.duplicates, summary.lengths
+    equal = f"{duplicates.num_equal_responses:,} groups of equal responses, {duplicates.num_equal_and_ordered:,} ranked"
+    yield f"duplicates: {duplicates.num_prompts_in_groups:,} near-duplicate prompts; {equal}"
+    yield f"lengths: {lengths.num_empty:,} empty responses, {lengths.num_extreme:,} of extreme length"
+
+
+AUDIT = StageVerb(
+    "audit",
+    """Find data to check: labels that a model disputes, conflicts, duplicates, and odd lengths.
+
+    Nothing is changed or dropped. The labels are the pairs of the rankings, or those that a case lists. Character
+    n-grams in folds judge them: each prompt is scored by a fit without it. `--scores` takes the scores of a better
+    model instead, which must not have been trained on these prompts. `steelyard report OUT` shows the findings.
+
+    Example: `steelyard audit resolved/cases.jsonl --out audited`
+
+    Example: `steelyard audit resolved/cases.jsonl --scores scored/scores.jsonl --out audited --confidence 0.9`
+    """,
+    (
+        CASES,
+        StageOption("out", "The folder for disputed.jsonl and run.json."),
+        StageOption("scores", "Scores of a model that was not trained on these prompts."),
+        SettingOption("confidence"),
+        SettingOption("near_duplicates"),
+        ONLY,
+    ),
+    _audit_lines,
+)
+
+
 def _inspect(
     path: Annotated[Path, typer.Argument(metavar="CASES|RUN", help="A case file, or the --out folder of a stage.")],
     *,
@@ -246,4 +294,4 @@ SIMULATE = StageVerb(
     _simulate_lines,
 )
 
-VERBS = (CONVERT, MERGE, SPLIT, FunctionVerb("inspect", _inspect), SIMULATE)
+VERBS = (CONVERT, MERGE, SPLIT, AUDIT, FunctionVerb("inspect", _inspect), SIMULATE)

@@ -1,0 +1,154 @@
+"""The verb `audit`: which data to check. Conflicts, labels that a model disputes, duplicates, and lengths.
+
+Nothing is changed or dropped. By default the model is a character n-gram model in folds: each prompt is scored by a fit
+without its fold, so that no label is judged by a model that has read it.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.types import Case, Counts, Run
+from steelyard.curation.data_checks import (
+    MOST_LISTED,
+    NGRAMS,
+    AuditSummary,
+    ConflictedPrompt,
+    DisputedPair,
+    DisputedPairs,
+    LabelledPairs,
+    disputed_pairs,
+    find_duplicates,
+    label_margins,
+    labelled_pairs,
+    measure_lengths,
+)
+from steelyard.evaluation.external_scores import join_external_scores
+from steelyard.evaluation.measures.calibration import fit_steepness
+from steelyard.io.atomic import atomic_write
+from steelyard.io.cases import read_cases
+from steelyard.io.run_folder import Result, run_stage
+from steelyard.ranking.judgment_table import EVERYTHING, NONE, Only, judgment_table
+from steelyard.ranking.pairs import PairChoice
+from steelyard.ranking.resolution import resolve_table
+from steelyard.report.case_analysis import analyze_case
+
+SUSPECTS_FILE = "disputed.jsonl"
+_FEWEST_PROMPTS = 20
+
+
+class Config(BaseConfig, frozen=True):
+    """Settings of an audit."""
+
+    pairs: PairChoice | None = None
+    """Which pairs are the labels. Default: the pairs that a case lists, or else every pair across tiers."""
+    confidence: float = 0.8
+    """The probability that a label is wrong from which its pair is called a suspect, by the model's margin."""
+    near_duplicates: float = 0.8
+    """The similarity of prompts (Jaccard, of character shingles) from which they are duplicates."""
+    folds: int = 5
+    """The number of folds, by which a prompt is scored by a model without it."""
+    only: Only = EVERYTHING
+    """The judgments whose conflicts count."""
+
+
+_DEFAULT = Config()
+
+
+def audit(
+    cases: Path, out: Path, config: Config = _DEFAULT, *, scores: Path | None = None, force: bool = False
+) -> Run[AuditSummary]:
+    """Write ``disputed.jsonl``, the labels that a model disputes, the least probable first, and all findings.
+
+    ``scores`` are those of a model that was not trained on these prompts, instead of the n-grams in folds.
+    """
+    _check(config)
+
+    def write(result: Result) -> None:
+        data = tuple(read_cases(cases))
+        pairs = labelled_pairs(data, config.pairs)
+        summary, why, rows = _disputed(data, pairs, config, cases, scores)
+        with atomic_write(result.path(SUSPECTS_FILE)) as file:
+            file.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
+        num_conflicted, conflicted = _conflicted(data, config.only)
+        result.counts = Counts(num_in=len(data), num_used=len(data), noted={"pairs": len(pairs.case)})
+        result.summary = AuditSummary(
+            num_cases=len(data),
+            num_conflicted=num_conflicted,
+            conflicted=conflicted,
+            disputed=summary,
+            why_not_disputed=why,
+            duplicates=find_duplicates(data, pairs, config.near_duplicates),
+            lengths=measure_lengths(data, pairs),
+        )
+
+    inputs = {"cases": cases} | ({"scores": scores} if scores else {})
+    return run_stage(out, "audit", Run[AuditSummary], write, config=config, inputs=inputs, force=force)
+
+
+def _check(config: Config) -> None:
+    if not 0.5 < config.confidence < 1:
+        raise ConfigError(f"confidence is {config.confidence}", where="audit", allowed="above 0.5 and below 1")
+    if not 0 < config.near_duplicates <= 1:
+        raise ConfigError(f"near_duplicates is {config.near_duplicates}", where="audit", allowed="above 0, at most 1")
+    if config.folds < 2:
+        raise ConfigError(f"folds is {config.folds}", where="audit", allowed="2 or more")
+
+
+def _disputed(
+    data: Sequence[Case], pairs: LabelledPairs, config: Config, path: Path, scores: Path | None
+) -> tuple[DisputedPairs | None, str | None, tuple[DisputedPair, ...]]:
+    """Return the labels that the model disputes, or the reason for none."""
+    num_prompts = len({data[place].prompt.id for place in pairs.case.tolist()})
+    if num_prompts < _FEWEST_PROMPTS:
+        return None, f"{num_prompts} prompts have an ordered pair, {_FEWEST_PROMPTS} are needed", ()
+    if scores is None:
+        from steelyard.plugins.models.ngram import Config as NgramConfig
+        from steelyard.plugins.models.ngram import NgramModel
+
+        name = NGRAMS
+        model = NgramModel(NgramConfig(train=str(path), pairs=config.pairs, folds=config.folds))
+        try:
+            scored = tuple(model.score(data))
+        except EvidenceError as error:  # no text to learn from, or no pair without a fold
+            return None, error.problem, ()
+    else:
+        name, scored = scores.name, tuple(row.scores for row in join_external_scores(data, scores))
+    margin = label_margins(data, pairs, scored)
+    if np.isnan(margin).all():
+        raise EvidenceError("no pair has two scores", where=str(scores or path), do="score these cases first")
+    steepness = fit_steepness(margin[~np.isnan(margin)]).value
+    summary, rows = disputed_pairs(data, pairs, margin, steepness, model=name, confidence=config.confidence)
+    return summary, None, rows
+
+
+def _conflicted(data: Sequence[Case], only: Only) -> tuple[int, tuple[ConflictedPrompt, ...]]:
+    """Return how many prompts have a conflict, and those with the largest share of conflicting judgments."""
+    table = judgment_table(data, only)
+    full = resolve_table(table).graphs.full
+    verdicts = full.verdicts
+    num_read = np.bincount(verdicts.graph[verdicts.verdict != NONE], minlength=len(data))
+    num_conflicting = np.bincount(verdicts.graph[verdicts.is_strict & ~full.is_kept], minlength=len(data))
+    order = np.lexsort((-num_conflicting, -num_conflicting / np.maximum(num_read, 1)))
+    worst = [place for place in order[:MOST_LISTED].tolist() if num_conflicting[place]]
+    rows = []
+    for place in worst:
+        analysis = analyze_case(data[place], only=only)
+        cycle = analysis.cycles[0]
+        names = [analysis.labels[name] for name in cycle.circle]
+        shown = " ".join([names[0], *(f"{sign} {name}" for sign, name in zip(cycle.signs, names[1:], strict=True))])
+        rows.append(
+            ConflictedPrompt(
+                prompt=data[place].prompt.id,
+                language=data[place].prompt.language,
+                num_conflicting=int(num_conflicting[place]),
+                num_judgments=int(num_read[place]),
+                shown=shown,
+                cycle=cycle.circle,
+            )
+        )
+    return int((num_conflicting > 0).sum()), tuple(rows)
