@@ -19,6 +19,8 @@ from steelyard.stages.languages import languages
 from steelyard.stages.leaderboard import Config as BoardConfig
 from steelyard.stages.leaderboard import leaderboard
 from steelyard.stages.report import report
+from steelyard.stages.split import Config as SplitConfig
+from steelyard.stages.split import split
 from strategies import case, judgment
 
 
@@ -161,3 +163,24 @@ def check_words(section):
     for key in {*told, section.anchor, *(panel.note for panel in section.panels)} - {""}:
         if not key.startswith("why_"):
             assert set(strings[key]) == {"en", "zh"}, key
+
+
+def test_a_page_is_titled_after_what_it_shows(tmp_path):
+    (tmp_path / "我的数据").mkdir()
+    resolved = resolve_run(tmp_path / "我的数据" / "resolved", made_cases(3))
+    evaluated = evaluate_run(tmp_path / "我的数据" / "e", made_cases(3))
+    other = evaluate_run(tmp_path / "我的数据" / "f", made_cases(3), seed=1)
+    assert page([resolved]).title == "resolve · resolved"
+    assert page([resolved, evaluated]).title.startswith("测试模型-0.5b · ")
+    assert page([resolved, evaluated, other]).title == "我的数据"
+
+
+def test_a_long_table_shows_its_first_rows_and_folds_the_rest(tmp_path):
+    cases = [case(f"p{n}", "ab", text=f"{n * 7919}", category=(f"category {n}",)) for n in range(20)]
+    write_cases(tmp_path / "cases.jsonl", cases)
+    split(tmp_path / "cases.jsonl", tmp_path / "out", SplitConfig(parts={"a": 0.5, "b": 0.5}, near_duplicates="off"))
+    html = render(page([tmp_path / "out"]))
+    section = html.split('<section id="splits">')[1].split("</section>")[0]
+    assert section.count('<tr class="rest">') == 12
+    assert section.count('<tr><th scope="row"') == 8
+    assert '<div class="folded"><details>' in section

@@ -56,7 +56,7 @@ def page_of(data: ReportData, *, title: str | None, language: str, budget: int, 
     contents = _contents(data, PageSources(data.items, cases, failures))
     sections = [section for part in contents for section in part.sections if section.panels or section.sentences]
     return Page(
-        title=title or word("report_title"),
+        title=title or default_title(data),
         language=language,
         models=tuple(data.items),
         is_simulated=_is_simulated(data),
@@ -69,6 +69,25 @@ def page_of(data: ReportData, *, title: str | None, language: str, budget: int, 
         protocols=tuple(protocol(source.name, source.run) for source in data.sources),
         version=version,
     )
+
+
+def default_title(data: ReportData) -> str:
+    """Return the model and benchmark of a single evaluation, the folder that all runs share, or the name of one run."""
+    evaluated = data.runs["evaluate"]
+    if len(evaluated) == 1:
+        return f"{evaluated[0].name} · {_bench_title(evaluated[0])}"
+    if len(data.sources) == 1:
+        return f"{data.sources[0].run.stage} · {data.sources[0].name}"
+    folders = {source.folder.resolve().parent for source in data.sources}
+    return (folders.pop().name if len(folders) == 1 else "") or word("report_title")
+
+
+def _bench_title(evaluated: StageRun[EvaluationSummary]) -> str:
+    """Return the name of the benchmark; of case files, that of the file."""
+    benches = [file.path for role, file in evaluated.source.run.inputs.items() if role.split(".")[0] == "bench"]
+    if evaluated.summary.bench != "cases" or len(benches) != 1:
+        return evaluated.summary.bench
+    return last_part(benches[0]).rsplit(".", 1)[0]
 
 
 def _summary_types() -> dict[str, type[Any]]:

@@ -20,7 +20,7 @@ class Config(BaseConfig, frozen=True):
     """The title and language of the page, and the room for whole items in it."""
 
     title: str | None = None
-    """The title of the page. Default: the names of its runs."""
+    """The title of the page. Default: model and benchmark of its one evaluation, or the folder of its runs."""
     language: Literal["en", "zh"] = "en"
     """The language in which the page opens."""
     max_megabytes: float = 12.0
