@@ -1,9 +1,12 @@
+from contextlib import contextmanager
+
 import msgspec
 import pytest
 
 from chat_server import chatting, completion, preferring, record
 from steelyard.core.errors import ModelError
 from steelyard.io.ledger import open_ledger
+from steelyard.io.progress import observed
 from steelyard.judging.asking import answers_of, ask_panel, tokens_used
 from steelyard.judging.panel import build_panel, choose_panel
 from steelyard.judging.planning import plan_comparisons
@@ -132,6 +135,34 @@ def test_tokens_and_what_they_cost(tmp_path, price, cost):
         "num_replies": 4, "prompt": 400, "reply": 80, "uncounted": 0, "cost": cost and pytest.approx(cost),
         "odd_usage": 0, "other_models": {},
     }  # fmt: skip
+
+
+class FiguresSeen(list):
+    """Observes the progress bars: the figures of each advance."""
+
+    @contextmanager
+    def open(self, title, total):
+        yield self
+
+    def advance(self, steps=1, *, note="", seconds_left=None, figures=None):
+        self.append(figures)
+
+
+def test_what_is_asked_and_spent_so_far_can_be_followed(tmp_path):
+    chat = record(tmp_path / "r.jsonl", {"text": "[[A]]", "prompt_tokens": 100, "reply_tokens": 20})
+    jury = build_panel(choose_panel("pairs", chat=chat, judge={}, price=(3.0, 15.0)))
+    seen, again = FiguresSeen(), FiguresSeen()
+    with open_ledger(None) as ledger:
+        for observer in (seen, again):
+            with observed(observer.open):
+                ask_panel(jury, two_prompts, ledger)
+    assert [figures["replies"] for figures in seen] == [1, 2, 3, 4]
+    assert seen[1] == {
+        "replies": 2, "failed": 0, "prompt_tokens": 200, "reply_tokens": 40,
+        "cost": pytest.approx((2 * 100 * 3 + 2 * 20 * 15) / 1e6),
+    }  # fmt: skip
+    # What an earlier run paid for is counted too.
+    assert again[-1] == seen[-1]
 
 
 def test_what_a_server_does_not_count_is_told(tmp_path):

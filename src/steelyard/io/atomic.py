@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -121,19 +122,22 @@ def is_held(path: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        return not lock(descriptor)
+        return not lock(descriptor, is_shared=True)
     finally:
         os.close(descriptor)
 
 
-def lock(descriptor: int) -> bool:
-    """Lock an open file for this process until it is closed. Returns whether no other process holds it."""
+def lock(descriptor: int, *, is_shared: bool = False) -> bool:
+    """Lock an open file for this process until it is closed. Returns whether no other process holds it.
+
+    Shared locks exclude only the others: those who ask whether a file is held are not in each other's way.
+    """
     if sys.platform == "win32":
         return True
     import fcntl
 
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError as error:
@@ -148,10 +152,19 @@ def _umask() -> int:
     return mask
 
 
+def _locked_soon(descriptor: int) -> bool:
+    """Lock the file, after a few attempts if need be: a reader holds it for an instant to see whether it is held."""
+    for _ in range(4):
+        if lock(descriptor):
+            return True
+        time.sleep(0.02)
+    return lock(descriptor)
+
+
 def _locked(path: Path) -> int:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-        if not lock(descriptor):
+        if not _locked_soon(descriptor):
             holder = os.pread(descriptor, 32, 0).decode("ascii", errors="replace").strip() or "unknown"
             os.close(descriptor)
             raise OutputError(

@@ -7,8 +7,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import Protocol, TypeVar
 
@@ -31,12 +31,35 @@ _SECONDS_OF_ONE_STOP = 3.0
 class Bar(Protocol):
     """An open progress bar."""
 
-    def advance(self, steps: float = 1, *, note: str = "", seconds_left: float | None = None) -> None:
+    def advance(
+        self,
+        steps: float = 1,
+        *,
+        note: str = "",
+        seconds_left: float | None = None,
+        figures: Mapping[str, float] | None = None,
+    ) -> None:
         """Advance by ``steps``; ``note`` is shown after the bar (a loss, an accuracy).
 
         ``seconds_left``: the remaining time, where the caller can estimate it better than from the steps so far.
+        ``figures``: totals so far by name, for those who observe the bar; without them the last ones stay.
         """
         ...
+
+
+Observer = Callable[[str, float | None], AbstractContextManager[Bar]]
+"""Observes a progress bar, given its title and total, from its opening to its end."""
+_observers: list[Observer] = []
+
+
+@contextmanager
+def observed(observer: Observer) -> Iterator[None]:
+    """Let ``observer`` alone follow every progress bar that is opened in the block."""
+    _observers.append(observer)
+    try:
+        yield
+    finally:
+        _observers.remove(observer)
 
 
 def log(text: str) -> None:
@@ -47,6 +70,16 @@ def log(text: str) -> None:
 @contextmanager
 def bar(title: str, total: int | None = None) -> Iterator[Bar]:
     """Show a progress bar with the time left; where stderr is not a terminal, a line every half minute."""
+    with _shown_bar(title, total) as shown:
+        if not _observers:
+            yield shown
+            return
+        with _observers[-1](title, total) as observing:
+            yield _BothBars(shown, observing)
+
+
+@contextmanager
+def _shown_bar(title: str, total: int | None) -> Iterator[Bar]:
     console, title = Console(stderr=True, highlight=False), visible_line(title)
     if not console.is_terminal:
         lines = _LogLines(title, total)
@@ -112,6 +145,24 @@ def deferred() -> Iterator[Callable[[], int]]:
         yield lambda: received[0]
 
 
+class _BothBars:
+    """The bar on the terminal and the one of an observer."""
+
+    def __init__(self, shown: Bar, observing: Bar) -> None:
+        self._shown, self._observing = shown, observing
+
+    def advance(
+        self,
+        steps: float = 1,
+        *,
+        note: str = "",
+        seconds_left: float | None = None,
+        figures: Mapping[str, float] | None = None,
+    ) -> None:
+        self._shown.advance(steps, note=note, seconds_left=seconds_left)
+        self._observing.advance(steps, note=note, seconds_left=seconds_left, figures=figures)
+
+
 class _NoteColumn(ProgressColumn):
     """The note, the only column that is truncated in a narrow terminal."""
 
@@ -129,7 +180,15 @@ class _TerminalBar:
         self._progress = progress
         self._task = progress.add_task(title, total=total, note="", left="")
 
-    def advance(self, steps: float = 1, *, note: str = "", seconds_left: float | None = None) -> None:
+    def advance(
+        self,
+        steps: float = 1,
+        *,
+        note: str = "",
+        seconds_left: float | None = None,
+        figures: Mapping[str, float] | None = None,
+    ) -> None:
+        del figures
         self._progress.update(self._task, advance=steps, note=note)
         left = self._progress.tasks[self._task].time_remaining if seconds_left is None else seconds_left
         self._progress.update(self._task, left="" if left is None else f"{format_duration(left)} left")
@@ -143,7 +202,15 @@ class _LogLines:
         self._done, self._note, self._left = 0.0, "", None
         self._started = self._last_line = time.monotonic()
 
-    def advance(self, steps: float = 1, *, note: str = "", seconds_left: float | None = None) -> None:
+    def advance(
+        self,
+        steps: float = 1,
+        *,
+        note: str = "",
+        seconds_left: float | None = None,
+        figures: Mapping[str, float] | None = None,
+    ) -> None:
+        del figures
         self._done += steps
         self._note = note
         self._left = seconds_left

@@ -16,6 +16,7 @@ from steelyard.core.types import Counts, Input, JsonObject, Meta, Record, Run
 from steelyard.io.atomic import LOCK_FILE, atomic_write, only_writer, remove
 from steelyard.io.lines import check_regular
 from steelyard.io.progress import log
+from steelyard.io.run_state import STATE_FILE, recorded_state
 
 RUN_FILE = "run.json"
 STARTED_FILE = "started.json"
@@ -180,8 +181,9 @@ def result_folder(
             return
         _claim(folder, request, force=force)
         try:
-            yield result
-            _write_run(result)
+            with recorded_state(folder):
+                yield result
+                _write_run(result)
         except BaseException as error:
             _leave(folder, request, is_refused=isinstance(error, UserError))
             raise
@@ -251,13 +253,13 @@ def _claim(folder: Path, request: RunRequest, *, force: bool) -> None:
     if force:
         outputs = read_run(folder).outputs if (folder / RUN_FILE).is_file() else ()
         unfinished = [path.name for pattern in _UNFINISHED for path in folder.glob(pattern)]
-        for name in (RUN_FILE, STARTED_FILE, *outputs, *unfinished):
+        for name in (RUN_FILE, STARTED_FILE, STATE_FILE, *outputs, *unfinished):
             remove(folder / name)
     elif started.is_file():
         before = _read_started(started)
         if not request.equals(before):
             raise _other_run("an unfinished run", request, before, folder)
-    elif any(item.name != LOCK_FILE for item in folder.iterdir()):
+    elif any(item.name not in (LOCK_FILE, STATE_FILE) for item in folder.iterdir()):
         raise OutputError("the folder holds files of something else", where=str(folder), do="name a new --out folder")
     for pattern in (".*.part", ".saving-*"):  # partial files of a killed run of the same request
         for path in folder.glob(pattern):
@@ -275,9 +277,11 @@ def _leave(folder: Path, request: RunRequest, *, is_refused: bool) -> None:
 
     A refused run that wrote nothing gives up its claim. A folder that was removed during the run is claimed again.
     """
-    names = {item.name for item in folder.iterdir()} - {LOCK_FILE} if folder.is_dir() else set[str]()
-    if is_refused and names == {STARTED_FILE}:
-        (folder / STARTED_FILE).unlink()
+    names = {item.name for item in folder.iterdir()} if folder.is_dir() else set[str]()
+    names -= {LOCK_FILE, STATE_FILE}
+    if not names or (is_refused and names == {STARTED_FILE}):
+        for name in (STARTED_FILE, STATE_FILE):
+            (folder / name).unlink(missing_ok=True)
     elif names and STARTED_FILE not in names:
         _write_started(folder, request)
 

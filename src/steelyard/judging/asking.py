@@ -96,18 +96,39 @@ class _ReplyStore:
     def __init__(self, ledger: Ledger, member: PanelJudge, shown: Bar | None, *, max_truncated: float) -> None:
         self.ledger, self.member, self.shown, self.max_truncated = ledger, member, shown, max_truncated
         self.num_kept = self.num_answered = self.num_failed = self.num_cut = 0
+        self.num_prompt_tokens = self.num_reply_tokens = 0
         self.first_failure = ""
+
+    def keep(self, request: str) -> None:
+        """Count a reply that the ledger has already."""
+        self.num_kept += 1
+        self._count_tokens(self.ledger.reply(request))
+
+    def _count_tokens(self, reply: Reply) -> None:
+        self.num_prompt_tokens += reply.prompt_tokens or 0
+        self.num_reply_tokens += reply.reply_tokens or 0
 
     def advance(self) -> None:
         """Advance the progress bar by one question."""
-        if self.shown is not None:
-            self.shown.advance(note=f"{self.num_failed} failed" if self.num_failed else "")
+        if self.shown is None:
+            return
+        figures: dict[str, float] = {
+            "replies": self.num_kept + self.num_answered,
+            "failed": self.num_failed,
+            "prompt_tokens": self.num_prompt_tokens,
+            "reply_tokens": self.num_reply_tokens,
+        }
+        price = self.member.price
+        if price is not None:
+            figures["cost"] = _cost(self.num_prompt_tokens, self.num_reply_tokens, price)
+        self.shown.advance(note=f"{self.num_failed} failed" if self.num_failed else "", figures=figures)
 
     def add(self, reply: Reply, question: Question) -> None:
         """Store the reply. Raises ModelError where further requests would be futile."""
         self.ledger.add(reply)
         self.num_failed += reply.failure == "failed"
         self.num_answered += reply.failure != "failed"
+        self._count_tokens(reply)
         # A question about the first token alone ends there by design.
         self.num_cut += reply.failure == "cut off" and not question.alternatives
         self.first_failure = self.first_failure or (reply.detail or "" if reply.failure == "failed" else "")
@@ -150,7 +171,8 @@ def _unanswered(
                 pending[request.id] = request.question
                 yield request
             else:
-                store.num_kept += is_new
+                if is_new:
+                    store.keep(request.id)
                 store.advance()
 
 
@@ -262,7 +284,11 @@ def _token_use(member: PanelJudge, comparisons: Iterable[Comparison], ledger: Le
         prompt=prompt,
         reply=written,
         uncounted=sum(reply.prompt_tokens is None or reply.reply_tokens is None for reply in replies),
-        cost=None if price is None else (prompt * price[0] + written * price[1]) / _MILLION,
+        cost=None if price is None else _cost(prompt, written, price),
         odd_usage=sum(reply.odd_usage is not None for reply in replies),
         other_models=dict(sorted(Counter(str(reply.model) for reply in replies if reply.model not in names).items())),
     )
+
+
+def _cost(num_prompt_tokens: int, num_reply_tokens: int, price: tuple[float, float]) -> float:
+    return (num_prompt_tokens * price[0] + num_reply_tokens * price[1]) / _MILLION
