@@ -6,7 +6,7 @@ from package_source import ROOT, Source, imports, sources
 
 PACKAGES = (
     "core", "statistics", "ranking", "annotation", "curation", "io", "judging", "networks", "plugins",
-    "training", "evaluation", "report", "stages", "recipes", "integrations", "api", "cli",
+    "training", "evaluation", "report", "stages", "viewing", "recipes", "integrations", "api", "cli",
 )  # fmt: skip
 PURE = PACKAGES[: PACKAGES.index("io")]
 EFFECTS = {
@@ -14,7 +14,7 @@ EFFECTS = {
     "shutil", "socket", "sqlite3", "subprocess", "sys", "tempfile", "threading", "time", "urllib",
 }  # fmt: skip
 GLOBAL_RANDOM = ("numpy.random.seed", "numpy.random.rand", "torch.manual_seed")
-HEAVY = {"jinja2", "pyarrow", "ray", "scipy", "sklearn", "torch", "transformers", "vl_convert"}
+HEAVY = {"jinja2", "pyarrow", "ray", "scipy", "sklearn", "starlette", "torch", "transformers", "uvicorn", "vl_convert"}
 LIGHT = ("core", "io", "judging", "plugins", "stages", "recipes", "cli")
 MIN_LINES = 80
 """A shorter file whose only importer is a sibling is a part of it."""

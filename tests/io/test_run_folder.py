@@ -112,6 +112,9 @@ def test_a_broken_record_is_named(tmp_path):
     (tmp_path / "run.json").write_text(json.dumps({"stage": 3}))
     with pytest.raises(FileError, match="not the record of a run"):
         read_run(tmp_path)
+    (tmp_path / "run.json").write_text(json.dumps({"stage": "s", "config": {}, "counts": {"num_in": 3, "num_used": 2}}))
+    with pytest.raises(FileError, match="3 in, but 2 used"):
+        read_run(tmp_path)
 
 
 def test_a_folder_s_hash_depends_on_names_and_content(tmp_path):

@@ -62,8 +62,10 @@ _EXTRAS = {
     "vl_convert": "report",
     "jaxtyping": "train",
     "safetensors": "train",
+    "starlette": "view",
     "torch": "train",
     "transformers": "train",
+    "uvicorn": "view",
 }
 
 

@@ -67,7 +67,7 @@ def read_run(folder: Path, kind: Any = Run[Meta]) -> Any:
         raise FileError(problem, where=str(folder), do="name the --out folder of a stage")
     try:
         run = msgspec.json.decode(path.read_bytes(), type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AssertionError) as error:
         raise FileError(f"not the record of a run ({error})", where=str(path)) from error
     for name in run.outputs:
         try:

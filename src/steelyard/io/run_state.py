@@ -59,6 +59,10 @@ class RunState(Record, frozen=True, kw_only=True):
     problem: str = ""
     tasks: tuple[TaskProgress, ...] = ()
 
+    def resume_line(self) -> str | None:
+        """Return the line for a shell that continues the run; null where it was not started on the command line."""
+        return None if self.command is None else f"cd {shlex.quote(self.folder)} && {self.command}"
+
 
 class _Task:
     """A progress bar that is written to the state of the run."""
@@ -150,7 +154,7 @@ class _Recorder:
         current = msgspec.structs.replace(
             self._first, state=state, problem=problem, tasks=tasks, updated=round(time.time(), 3)
         )
-        with suppress(OSError):
+        with suppress(OSError, UnicodeError):  # a full disk, or a folder whose name is not UTF-8
             # The name is one of those that the next run of this folder sweeps.
             descriptor, name = tempfile.mkstemp(dir=self._path.parent, prefix=f"{STATE_FILE}.", suffix=".part")
             with os.fdopen(descriptor, "wb") as file:

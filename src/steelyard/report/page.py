@@ -136,7 +136,7 @@ class FailureSection(NamedTuple):
 
 
 class Page(NamedTuple):
-    """The contents of the page, in their order."""
+    """The contents of the page, in their order. ``home`` is the address of the list of runs, where a server has one."""
 
     title: str
     language: str
@@ -149,13 +149,14 @@ class Page(NamedTuple):
     protocols: tuple[Protocol, ...]
     version: str
     failures: FailureSection | None = None
+    home: str = ""
 
 
 class Strings:
     """The words of an interface in every language, and HTML made of them; the page shows one language at a time."""
 
     def __init__(self, name: str, more: Mapping[str, Mapping[str, str]] | None = None) -> None:
-        self.table: dict[str, Mapping[str, str]] = {**tomllib.loads(read_template(name)), **(more or {})}
+        self.table: dict[str, Mapping[str, str]] = {**read_texts(name), **(more or {})}
 
     def translate(self, text: str, language: str) -> str:
         """Return the text with its words in one language; a word without translation keeps its fallback."""
@@ -214,6 +215,11 @@ def template_environment(strings: Strings) -> "Environment":
 def read_template(name: str) -> str:
     """Return the text of a file among the templates."""
     return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def read_texts(name: str) -> dict[str, Mapping[str, str]]:
+    """Return the words of a file among the templates, by key."""
+    return tomllib.loads(read_template(name))
 
 
 def code_markup(code: str) -> "Markup":

@@ -1,14 +1,17 @@
-"""Comparisons and reports: finished evaluations side by side and by language, and pages of finished runs."""
+"""Comparisons and reports: finished evaluations side by side and by language, and pages of runs."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from steelyard.cli.options import SettingOption, StageArgument, StageOption, Values
 from steelyard.cli.output import TerminalTable, interval_text, missing_parts
-from steelyard.cli.verb import StageVerb
-from steelyard.core.errors import OutputError
+from steelyard.cli.verb import FunctionVerb, StageVerb
+from steelyard.core.errors import FileError, OutputError
 from steelyard.core.types import Run
+from steelyard.io.progress import log
 
 if TYPE_CHECKING:
     from steelyard.evaluation.comparison import ComparisonSummary, ModelDifference
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from steelyard.statistics.aggregation import Drop
 
 _LEVEL = 0.05
+_HOST = "127.0.0.1"
 _PAGES = (".html", ".htm")
 _OTHER_FORMATS = (".pdf", ".md", ".txt", ".json", ".docx", ".png", ".svg")
 
@@ -246,4 +250,42 @@ REPORT = StageVerb(
     _check_page_name,
 )
 
-VERBS = (COMPARE, LANGUAGES, LEADERBOARD, REPORT)
+
+def _view(
+    folder: Annotated[Path, typer.Argument(help="The folder whose runs are shown, at any depth.")] = Path(),
+    *,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 8765,
+    host: Annotated[str, typer.Option("--host", help="The address to serve on. Default: this machine only.")] = _HOST,
+    is_opened: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = False,
+) -> None:
+    """Serve the runs of a folder as web pages that follow running stages: progress, time left, curves, cost.
+
+    The list shows each run with its state and result; a click opens its report, and selected runs give one report, a
+    comparison or a leaderboard. A run that was stopped is shown with the command that continues it. Nothing is changed.
+    Ctrl-C ends it.
+
+    Example: `steelyard view steelyard-demo`
+    """
+    from steelyard.viewing.server import is_loopback, serve
+
+    if not folder.is_dir():
+        problem = "this is a file" if folder.exists() else "there is no such folder"
+        raise FileError(problem, where=str(folder), do="name a folder that holds runs")
+    if not is_loopback(host):
+        log(f"{host}: everyone who reaches this machine can read these runs: there is no password")
+
+    def announce(address: str) -> None:
+        typer.echo(f"{folder.resolve()}: {address}")
+        log("Ctrl-C ends it")
+        if is_opened:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    try:
+        serve(folder, host=host, port=port, announce=announce)
+    except KeyboardInterrupt:
+        log("stopped")
+
+
+VERBS = (COMPARE, LANGUAGES, LEADERBOARD, REPORT, FunctionVerb("view", _view))
