@@ -20,6 +20,7 @@ from steelyard.report.case_analysis import analyze_case
 from steelyard.report.case_sources import Rule, Target, find_scores, look_up
 from steelyard.report.item_list import ItemFilter, ItemList, find_item, list_items
 from steelyard.report.item_page import ItemPage
+from steelyard.report.worst_pairs import WorstPairs, find_worst_pairs
 
 _PROTOCOL = ("template_hash", "special_tokens", "strip", "max_length", "over_length")
 
@@ -101,6 +102,11 @@ def inspect_items(path: Path, item_filter: ItemFilter = _ALL, *, rule: Rule | No
         opened_by=f"steelyard inspect {shlex.quote(str(path))}",
         looked_up=(*looked_up, *target.remarks),
     )
+
+
+def inspect_worst(path: Path, number: int) -> WorstPairs:
+    """Return the most confident errors of a finished evaluation, one of each prompt."""
+    return find_worst_pairs(look_up(path), number, opened_by=f"steelyard inspect {shlex.quote(str(path))}")
 
 
 def _tokens(target: Target, options: InspectOptions, case: Case) -> ShownTokens:

@@ -40,7 +40,7 @@ def made(tmp_path_factory):
 def test_help_examples_run(made, monkeypatch):
     monkeypatch.chdir(made)
     examples = re.findall(r"Example: `steelyard inspect (.*)`", verbs_by_name()["inspect"].about)
-    assert len(examples) == 3
+    assert len(examples) == 4
     first = json.loads(run("resolved", "--limit", 1, "--json").stdout)["rows"][0]["id"]
     for example in examples:
         words = example.replace("cases.jsonl", "simulated/cases.jsonl").replace("en-language-06", first).split()
@@ -58,6 +58,21 @@ def test_evaluation_shows_scores_and_tokens(made):
     assert record["scores"][0]["scores"] == own
     assert [one["response"] for one in record["tokens"]] == [one["id"] for one in record["case"]["responses"]]
     assert all(one["ids"] for one in record["tokens"])
+
+
+def test_worst_errors_of_an_evaluation_are_shown_and_exclude_other_choices(made):
+    shown = run(made / "evaluated", "--worst", "2")
+    assert shown.exit_code == 0
+    assert re.findall(r"^(\d)\. ", shown.stdout, re.MULTILINE) == ["1", "2"]
+    record = json.loads(run(made / "evaluated", "--worst", "2", "--json").stdout)
+    assert record["pairs"][0]["confidence"] >= record["pairs"][1]["confidence"] >= 0
+    opened = re.search(
+        r"open one: steelyard inspect (\S+) --id ID", run(made / "evaluated", "--worst", "1", columns=200).stdout
+    )
+    assert run(opened[1], "--id", record["pairs"][0]["id"]).exit_code == 0
+    for other in (["--id", "x"], ["--search", "x"], ["--tokens"], ["--scores", "x.jsonl"]):
+        with pytest.raises(ConfigError, match="exclude each other"):
+            run(made / "evaluated", "--worst", "2", *other)
 
 
 @pytest.mark.parametrize("columns", [20, 40, 80, 160])

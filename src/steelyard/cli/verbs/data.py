@@ -222,6 +222,7 @@ def _inspect(
     search: Annotated[str | None, typer.Option(help="List only items that hold this text anywhere.")] = None,
     limit: Annotated[int, typer.Option(help="How many items are listed at a time.")] = 20,
     page: Annotated[int, typer.Option(help="Which page of the list.")] = 1,
+    worst: Annotated[int | None, typer.Option(help="Of an evaluation: its N most confident errors.")] = None,
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="model.KEY=VALUE: model.chat_template=plain; repeat.")
     ] = None,
@@ -239,16 +240,26 @@ def _inspect(
     Example: `steelyard inspect resolved --id en-language-06`
 
     Example: `steelyard inspect evaluated --id en-language-06 --tokens`
+
+    Example: `steelyard inspect evaluated --worst 5`
     """
     from steelyard.cli.output import echo_lines, echo_record, page_width
     from steelyard.core.config import parse_settings, resolve_config
     from steelyard.report.case_sources import choose_rule
     from steelyard.report.item_list import ItemFilter, list_lines, list_record
     from steelyard.report.item_page import page_lines, page_record
-    from steelyard.stages.inspect import Config, InspectOptions, inspect_item, inspect_items
+    from steelyard.report.worst_pairs import worst_lines, worst_record
+    from steelyard.stages.inspect import Config, InspectOptions, inspect_item, inspect_items, inspect_worst
 
     rule = choose_rule(only or (), aggregate)
-    if id_ is None:
+    if worst is not None:
+        listed = {"--id": id_, "--search": search, "--language": language, "--only": only, "--aggregate": aggregate}
+        _check_without(
+            "--worst", {**listed, "--scores": scores, "--model": model, "--tokens": tokens, "--set": setting}
+        )
+        errors = inspect_worst(path, worst)
+        record, lines = worst_record(errors), worst_lines(errors, page_width())
+    elif id_ is None:
         _check_requires("--id ID", {"--scores": scores, "--model": model, "--tokens": tokens})
         items = inspect_items(path, ItemFilter(search=search, language=language, limit=limit, page=page), rule=rule)
         record, lines = list_record(items), list_lines(items, page_width())
@@ -272,6 +283,15 @@ def _check_requires(required: str, options: dict[str, Any]) -> None:
     for name, value in options.items():
         if value:
             raise ConfigError(f"{name} needs {required}", do=f"give {required} too")
+
+
+def _check_without(chosen: str, options: dict[str, Any]) -> None:
+    """Raise ConfigError for the first option that has no meaning next to the chosen one."""
+    from steelyard.core.errors import ConfigError
+
+    for name, value in options.items():
+        if value:
+            raise ConfigError(f"{chosen} and {name} exclude each other", do=f"remove {name}")
 
 
 def _simulate_lines(run: "Run[SimulationSummary]", out: Path) -> Iterator[str]:
