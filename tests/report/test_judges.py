@@ -164,6 +164,14 @@ def test_the_worst_judge_is_named_with_its_change_and_its_contradictions():
     assert [text for _, text in example.answers] == ["answer b", "answer a"]
 
 
+def test_sentences_name_the_run_where_there_are_several():
+    summary = panel_summary([WORST, GOOD])
+    several = judges_section({"people": summary, "llms": summary}, {}).sentences
+    assert [sentence.values["judge"] for sentence in several] == [
+        "标注员乙 (people)", "标注员乙 (people)", "标注员乙 (llms)", "标注员乙 (llms)",
+    ]  # fmt: skip
+
+
 def test_no_judge_stands_out_and_one_other_judge_is_no_majority():
     calm = replace(WORST, p=0.2, change=None)
     found = section(panel_summary([calm, GOOD]), [case(responses="ab")])

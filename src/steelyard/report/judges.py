@@ -43,7 +43,8 @@ def judges_section(summaries: Mapping[str, ResolveSummary], cases: Mapping[str, 
     for name, summary in summaries.items():
         prefix = f"{name} · " if len(summaries) > 1 else ""
         panels += [panel._replace(title=prefix + panel.title) for panel in _panels(summary, cases)]
-        sentences += judge_sentences(summary)
+        of_run = f" ({name})" if len(summaries) > 1 else ""
+        sentences += [_of_run(sentence, of_run) for sentence in judge_sentences(summary)]
     return Section("judges", (), tuple(panels), tuple(sentences))
 
 
@@ -67,6 +68,12 @@ def judge_sentences(summary: ResolveSummary) -> tuple[Sentence, ...]:
         agreement, name = min(beside_people, key=lambda pair: (pair[0].value or 0.0, pair[1]))
         sentences.append(Sentence("say_with_people", {"judge": name, **_estimate(agreement)}))
     return tuple(sentences)
+
+
+def _of_run(sentence: Sentence, name: str) -> Sentence:
+    """Return the sentence with the name of the run behind that of the judge."""
+    judge = sentence.values.get("judge")
+    return sentence if judge is None else sentence._replace(values={**sentence.values, "judge": judge + name})
 
 
 def _worst(judge: JudgeReliability, panel: PanelReliability) -> Sentence:

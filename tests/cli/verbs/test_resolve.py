@@ -3,6 +3,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from simulated_panels import panel_cases
 from steelyard.cli.main import build_app
 from steelyard.core.errors import ConfigError
 from steelyard.io.cases import read_cases, write_cases
@@ -81,3 +82,19 @@ def test_reports_pairs_with_even_votes(here):
         in called("--aggregate", "majority").stdout
     )
     assert "an even vote" not in called("--force").stdout
+
+
+def test_the_judge_that_stands_out_is_named_with_its_change(here):
+    write_cases(here / "cases.jsonl", panel_cases(200, (0.9, 0.9, 0.9), seed=3, late={1: 0.1}, batches=10))
+    lines = called().stdout.splitlines()
+    named = next(line for line in lines if line.startswith("judges: "))
+    assert named.startswith("judges: j1 agrees with the others on ")
+    assert "points below their median" in named
+    assert "before batch 6" in lines[lines.index(named) + 1]
+
+
+def test_a_fair_panel_and_judges_without_shared_pairs_name_nobody(here):
+    assert "judges:" not in called().stdout
+    write_cases(here / "cases.jsonl", panel_cases(30, (0.9, 0.9, 0.9), seed=3))
+    result = called("--force")
+    assert "judges: none of 3 stands out; the lowest: j" in result.stdout

@@ -172,7 +172,7 @@ SPLIT = StageVerb(
 def _audit_lines(run: "Run[AuditSummary]", out: Path) -> Iterator[str]:
     summary, disputed = run.summary, run.summary.disputed
     if disputed is None:
-        yield f"labels: no model disputes any: {summary.why_not_disputed}"
+        yield f"labels: not checked ({summary.why_not_disputed})"
     else:
         agrees = f"{disputed.model} agrees with {disputed.accuracy.value:.1%} of {disputed.num_pairs:,} labels"
         yield f"labels: {agrees}; {disputed.num_suspects:,} are probably wrong ({out / 'disputed.jsonl'})"

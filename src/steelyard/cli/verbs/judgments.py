@@ -13,7 +13,7 @@ from steelyard.cli.options import (
     StageOption,
     complete_model,
 )
-from steelyard.cli.output import TerminalTable, interval_text, judge_lines
+from steelyard.cli.output import TerminalTable, interval_text, judge_lines, percent_text
 from steelyard.cli.verb import StageVerb
 from steelyard.core.types import Run
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from steelyard.evaluation.supervisor import SupervisionSummary
     from steelyard.judging.asking import JudgingSummary
     from steelyard.ranking.conflicts import Conflicts, ConflictTables
+    from steelyard.ranking.judge_reliability import PanelReliability
     from steelyard.stages.resolve import ResolveSummary
     from steelyard.statistics.intervals import Estimate
 
@@ -77,7 +78,24 @@ def _resolve_lines(run: "Run[ResolveSummary]", out: Path) -> Iterator[str | Term
         yield f"{noted['given']:,} cases have no judgment that counts, and keep the ranking that they came with"
     if ties := noted.get("pairs tied by an even vote"):
         yield f"{ties:,} pairs of responses have no verdict with the most votes: an even vote is a tie"
+    if run.summary.reliability is not None:
+        yield from _reliability_lines(run.summary.reliability)
     yield f"rankings in {out / 'cases.jsonl'}"
+
+
+def _reliability_lines(panel: "PanelReliability") -> Iterator[str]:
+    """Yield the judge that agrees least with the others if it stands out, with its change; or that none does."""
+    tested = [judge for judge in panel.judges if judge.below_median is not None]
+    if not tested:
+        return
+    lowest = next((judge for judge in tested if judge.stands_out), tested[0])
+    agrees = f"{lowest.judge} agrees with the others on {percent_text(lowest.agreement)} of {lowest.num_pairs:,} pairs"
+    if not lowest.stands_out or lowest.below_median is None:
+        yield f"judges: none of {len(tested)} stands out; the lowest: {agrees}"
+        return
+    yield f"judges: {agrees}, {100 * (lowest.below_median.value or 0):.1f} points below their median"
+    if (change := lowest.change) is not None:
+        yield f"  {change.before.value:.1%} before {change.since}, {change.after.value:.1%} from then on"
 
 
 def _conflict_table(conflicts: "ConflictTables") -> TerminalTable:

@@ -1,0 +1,34 @@
+import json
+
+from typer.testing import CliRunner
+
+from steelyard.cli.main import build_app
+from steelyard.core.errors import ConfigError
+from steelyard.io.cases import write_cases
+from strategies import case
+
+
+def called(*words):
+    return CliRunner().invoke(build_app(), ["audit", "cases.jsonl", "--out", "audited", *words])
+
+
+def test_the_findings_are_a_line_each(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    circle = case(responses="abc", judgments=["a>b", "b>c", "c>a"], text="为什么？")
+    write_cases(tmp_path / "cases.jsonl", [circle, case(id="q", responses="ab", ranking=(("a",), ("b",)))])
+    result = called()
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("labels: not checked (1 prompts have an ordered pair")
+    assert "conflicts: 1 of 2 prompts" in lines
+    assert "lengths: 0 empty responses, 0 of extreme length" in lines
+    record = json.loads(called("--json").stdout)
+    assert record["summary"]["conflicted"][0]["shown"] == "A > B > C > A"
+
+
+def test_labels_are_checked_where_there_are_enough(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cases = [case(id=f"p{at}", text=f"问题 {at}", responses="ab", ranking=(("a",), ("b",))) for at in range(20)]
+    write_cases(tmp_path / "cases.jsonl", cases)
+    assert "labels: ngram agrees with 100.0% of 20 labels; 0 are probably wrong" in called().stdout
+    assert isinstance(called("--confidence", "0.4", "--force").exception, ConfigError)
