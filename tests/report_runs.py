@@ -106,7 +106,10 @@ def resolve_run(folder: Path, cases, *, simulated=True):
         marks = {"simulated": True} if simulated else {}
         write_cases(result.path("cases.jsonl"), [msgspec.structs.replace(case, meta=marks) for case in cases])
         result.counts = Counts(
-            num_in=len(cases) + 2, num_used=len(cases), dropped={"no responses": 2}, noted={"unranked_responses": 3}
+            num_in=len(cases) + 2,
+            num_used=len(cases),
+            dropped={"no comparable pair": 2},
+            noted={"unranked_responses": 3},
         )
         result.summary = {
             "conflicts": {
@@ -160,7 +163,7 @@ def train_run(folder: Path, *, steps=240):
             for step in range(40, steps + 1, 40)
         ]
         result.path("curve.jsonl").write_text("\n".join(json.dumps(line) for line in lines) + "\n")
-        result.counts = Counts(num_in=400, num_used=396, dropped={"no pair": 4})
+        result.counts = Counts(num_in=400, num_used=396, dropped={"no comparable pair": 4})
         counts = {"num_pairs": 3208, "num_prompts": 396, "num_responses": 1980}
         over = {"longest": 900, "num_too_long": 0, "num_pairs_over": 0, "num_prompts_over": 0, "is_cut": False}
         result.summary = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from steelyard.core.types import Counts, Run
 from steelyard.evaluation.tables import Grouped, Panel, Sentence, Table, count, table, word
 from steelyard.io.terminal_text import rule_counts
-from steelyard.report.page import COLON, COMMA, Protocol, Section
+from steelyard.report.page import COLON, COMMA, Protocol, Section, section_texts
 from steelyard.report.sources import FinishedRun
 
 _PART = re.compile(r"(.*?)(?:(, |: )(.*))?", re.DOTALL)
@@ -16,13 +16,19 @@ _SLUG = re.compile(r"[^a-z0-9]+")
 def rule_word(rule: str) -> str:
     """Return the word of a rule or observation; one without a translation is its own word.
 
-    A rule ``TOTAL, PART`` or ``TOTAL: PART`` counts a part of the rule ``TOTAL``: only the total is translated.
+    A rule ``TOTAL, PART`` or ``TOTAL: PART`` without a word of its own counts a part of the rule ``TOTAL``: only the
+    total is translated.
     """
+    if (whole := f"rule_{_slug(rule)}") in section_texts():
+        return word(whole, rule)
     parts = _PART.fullmatch(rule.replace("_", " "))
     assert parts is not None, "it matches every text"
     total, mark, part = parts.groups("")
-    slug = _SLUG.sub("_", total.lower()).strip("_")
-    return f"{word(f'rule_{slug}', total)}{COLON if mark == ': ' else mark}{part}"
+    return f"{word(f'rule_{_slug(total)}', total)}{COLON if mark == ': ' else mark}{part}"
+
+
+def _slug(rule: str) -> str:
+    return _SLUG.sub("_", rule.lower()).strip("_")
 
 
 def counts_line(name: str, counts: Counts) -> str:

@@ -23,6 +23,7 @@ const Page = (() => {
     const theme = document.getElementById("theme");
     theme.title = word("theme");
     theme.setAttribute("aria-label", word("theme"));
+    for (const place of document.querySelectorAll("[data-label-en]")) place.setAttribute("aria-label", place.getAttribute(`data-label-${name}`));
     for (const listen of listeners) listen();
   };
   return { views: new Map(), word, resolved, stored, choose, language, onLanguage: (listen) => listeners.push(listen) };
@@ -61,6 +62,16 @@ const Page = (() => {
     if (old) old.finalize();
     const options = { renderer: "svg", actions: false, ast: true, config, tooltip: { disableDefaultStyle: true } };
     views.set(place, await vegaEmbed(place, translated(specs[Number(place.dataset.figure)]), options));
+    describe(place);
+  };
+  // A drawing is one picture with the name of its panel: the library's own descriptions are English, and the table has the numbers.
+  const describe = (place) => {
+    const svg = place.querySelector("svg"), title = place.closest(".panel") && place.closest(".panel").querySelector(`h3 .t[lang="${Page.language()}"], h3 bdi`);
+    for (const part of place.querySelectorAll("[aria-label], [aria-roledescription], [role]")) for (const name of ["aria-label", "aria-roledescription", "role"]) part.removeAttribute(name);
+    for (const name of ["aria-label", "aria-roledescription", "role"]) place.removeAttribute(name);
+    if (!svg) return;
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", `${Page.word("figure")}${Page.word("colon")}${title ? title.textContent : ""}`);
   };
   const drawAll = async () => {
     for (const place of document.querySelectorAll("[data-figure]")) await draw(place);
