@@ -108,5 +108,17 @@ def test_a_score_that_is_not_finite_leaves_no_file(tmp_path):
 def test_a_kind_is_a_kind_whatever_folder_of_its_name_lies_about(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "longer").mkdir()
+    (tmp_path / "longer" / "config.json").write_text("{}")
     assert choose_model("longer").kind == "classifier"
     assert choose_kind("longer").kind == "longer"
+
+
+def test_an_output_named_after_a_kind_does_not_hide_the_kind(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "longer").mkdir()
+    (tmp_path / "longer" / "run.json").write_text("{}")
+    assert choose_model("longer").kind == "longer"
+    (tmp_path / "longer" / "config.json").write_text("{}")
+    assert choose_model("longer").kind == "classifier"
+    (tmp_path / "my-model").mkdir()
+    assert choose_model("my-model").kind == "classifier", "no kind: the folder is what is meant, and is refused as one"

@@ -18,7 +18,7 @@ import msgspec
 from steelyard.core.checks import checked_scores
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import FileError, ModelError
-from steelyard.core.plugins import load
+from steelyard.core.plugins import kinds, load
 from steelyard.core.protocols import JudgeModel, RewardModel
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.atomic import atomic_write
@@ -95,13 +95,21 @@ class ModelChoice(NamedTuple):
 def choose_model(model: str, settings: Mapping[str, object] | None = None) -> ModelChoice:
     """Return a trained model for a folder, a hub name or any path; else the model of a kind.
 
-    A name such as ``owner/name`` without a folder is looked up on the hub. Raises FileError and ModelError where it is
+    A folder that holds no model does not hide the kind of its name: it is the ``--out`` of `evaluate --model longer`. A
+    name such as ``owner/name`` without a folder is looked up on the hub. Raises FileError and ModelError where it is
     in neither place, KindError and ConfigError for an unknown kind or setting.
     """
     plugin_settings = dict(settings or {})
-    if Path(model).is_dir() or os.sep in model or "/" in model:
+    is_path = os.sep in model or "/" in model
+    if is_path or (Path(model).is_dir() and not _is_output_named_as_kind(model)):
         return _chosen(FOLDER_KIND, Path(model).name, plugin_settings | {"path": str(_located(model))})
     return _chosen(model, model, plugin_settings)
+
+
+def _is_output_named_as_kind(model: str) -> bool:
+    """Return whether a folder has the name of a kind, and no configuration of a model in it."""
+    holds_model = any((Path(model) / name).is_file() for name in ("config.json", "adapter_config.json"))
+    return model in kinds("models") and not holds_model
 
 
 def choose_kind(kind: str, settings: Mapping[str, object] | None = None) -> ModelChoice:

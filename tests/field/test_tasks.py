@@ -1,0 +1,36 @@
+"""The thirty tasks of docs/tasks.md, run in order in an empty folder as a new user would paste them."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+TASK = re.compile(r"^### (\d+)\. (.+?)\n(.*?)(?=^##|\Z)", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+pytestmark = pytest.mark.field
+
+
+def test_there_are_thirty_tasks():
+    assert [int(number) for number, _, _ in TASK.findall(PAGE)] == list(range(1, 31))
+
+
+def test_every_task_can_be_pasted(tmp_path):
+    scripts = Path(sys.executable).parent
+    environment = os.environ | {"PATH": f"{scripts}:{os.environ['PATH']}", "COLUMNS": "80", "HF_HUB_OFFLINE": "1"}
+    for number, title, body in TASK.findall(PAGE):
+        for language, block in BLOCK.findall(body):
+            words = ["bash", "-euc", block] if language == "sh" else [sys.executable, "-c", block]
+            done = subprocess.run(
+                words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False
+            )
+            (tmp_path / f"task-{number}.txt").write_text(done.stdout + done.stderr, encoding="utf-8")
+            assert done.returncode == 0, f"task {number}, {title}:\n{block}\n{done.stderr[-2000:]}"
+            assert "Traceback" not in done.stderr
+            assert done.stdout.strip() or number in {"7", "26"}, f"task {number} prints nothing"
+    for name in ("judges.html", "fails.html", "board/index.html", "demo/report/report.html"):
+        assert (tmp_path / name).stat().st_size > 10_000
