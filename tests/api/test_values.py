@@ -18,6 +18,10 @@ class Stream:
     def __init__(self, table):
         self.table = table
 
+    def __iter__(self):
+        """Yield columns, as data frames do."""
+        return iter(self.table.columns)
+
     def __arrow_c_stream__(self, requested_schema=None):
         return self.table.__arrow_c_stream__(requested_schema)
 
@@ -150,6 +154,7 @@ def test_tables_are_arrow_tables():
     evaluation = sy.evaluate("longer", parallel_cases())
     table = pyarrow.table(evaluation)
     assert table.column_names == list(evaluation.table.columns)
+    assert sy.evaluate("longer", Stream(parallel_cases().to_arrow())).summary == evaluation.summary
     first = evaluation.to_dicts()[0]
     assert (first["by"], first["name"], first["accuracy"], first["accuracy_n"]) == ("model", "longer", 1.0, 40)
     assert {row["name"] for row in evaluation.table if row["by"] == "language"} == {"en", "zh"}

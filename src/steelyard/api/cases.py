@@ -87,8 +87,8 @@ def file_state(path: Path, owner: object = None) -> SourceFile | None:
     return SourceFile(path, stat.st_size, stat.st_mtime_ns, owner)
 
 
-class Cases(Sequence[Case]):
-    """An immutable list of cases. It has an index, slices, an Arrow table, and a view in notebooks.
+class Cases:
+    """An immutable list of cases: with an index, slices, an Arrow table, and a view in notebooks.
 
     ``source`` is anything that holds cases: a path, an iterable of `Case`, rows (dictionaries), or a table: pyarrow,
     polars, pandas, DuckDB, or ``datasets.Dataset``. Rows with the columns of a case file are read as they are; others
@@ -102,6 +102,7 @@ class Cases(Sequence[Case]):
     ['4', '5']
     """
 
+    # Not a subclass of Sequence: polars reads those item by item, before it looks for an Arrow table.
     __slots__ = ("_cases", "_file")
 
     def __init__(self, source: CasesLike = ()) -> None:

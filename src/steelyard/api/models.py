@@ -1,12 +1,12 @@
 """Reward models as functions: load, train, score, evaluate."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, overload
 
 from steelyard.api.calls import Call, PathText, config_of, json_value, verb
-from steelyard.api.cases import Cases, CasesLike
+from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import (
     LoadedModel,
     ModelLike,
@@ -183,10 +183,8 @@ def evaluate(
 
 
 def _bench_files(call: Call, bench: CasesLike | Sequence[PathText]) -> list[Path]:
-    if isinstance(bench, Iterable) and not isinstance(bench, str | Cases):
-        items = list(bench)
-        paths = [Path(item) for item in items if isinstance(item, str | PathLike)]
-        if paths and len(paths) == len(items):
+    if isinstance(bench, list | tuple):
+        paths = [Path(item) for item in bench if isinstance(item, str | PathLike)]
+        if paths and len(paths) == len(bench):
             return paths
-        return [call.file(items, "bench")]  # pyright: ignore[reportArgumentType] - `Cases` refuses a mixture
-    return [call.file(bench, "bench")]
+    return [call.file(bench, "bench")]  # pyright: ignore[reportArgumentType] - `Cases` refuses a mixture

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _SHOWN = 20
 
 
-class Rows(Sequence[JsonObject]):
+class Rows:
     """An immutable table: dictionaries with the same keys. polars, pandas, DuckDB and pyarrow read it directly.
 
     >>> rows = sy.evaluate("longer", cases).items
@@ -37,6 +37,7 @@ class Rows(Sequence[JsonObject]):
     ('prompt', 'language', 'category', 'subset')
     """
 
+    # Not a subclass of Sequence: polars reads those item by item, before it looks for an Arrow table.
     __slots__ = ("_rows",)
 
     def __init__(self, rows: Iterable[Mapping[str, object]]) -> None:
