@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from steelyard.api.cases import Cases
     from steelyard.api.comparisons import compare, languages, leaderboard, report
     from steelyard.api.data import convert, inspect, merge, read_cases, simulate, split, write_cases
-    from steelyard.api.judgments import debias, filter_study, judge, resolve, supervise
-    from steelyard.api.models import evaluate, load_model, score, train
+    from steelyard.api.judgments import audit, debias, filter_study, judge, resolve, supervise
+    from steelyard.api.models import backbone, evaluate, load_model, score, train
     from steelyard.core import errors
     from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Rating, Response, Scores
     from steelyard.statistics.intervals import Estimate
@@ -34,8 +34,8 @@ _HOMES = {
     "steelyard.api.cases": ("Cases",),
     "steelyard.api.comparisons": ("compare", "languages", "leaderboard", "report"),
     "steelyard.api.data": ("convert", "inspect", "merge", "read_cases", "simulate", "split", "write_cases"),
-    "steelyard.api.judgments": ("debias", "filter_study", "judge", "resolve", "supervise"),
-    "steelyard.api.models": ("evaluate", "load_model", "score", "train"),
+    "steelyard.api.judgments": ("audit", "debias", "filter_study", "judge", "resolve", "supervise"),
+    "steelyard.api.models": ("backbone", "evaluate", "load_model", "score", "train"),
     "steelyard.core": ("errors",),
     "steelyard.core.types": ("Case", "Judgment", "Message", "Pair", "Prompt", "Rating", "Response", "Scores"),
     "steelyard.statistics.intervals": ("Estimate",),
@@ -53,6 +53,8 @@ __all__ = [
     "Rating",
     "Response",
     "Scores",
+    "audit",
+    "backbone",
     "compare",
     "convert",
     "debias",

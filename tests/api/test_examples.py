@@ -11,7 +11,6 @@ import steelyard as sy
 import steelyard.api
 from chat_server import record
 from parallel_cases import parallel_cases
-from tiny import save_base
 
 MODULES = [
     importlib.import_module(f"steelyard.api.{name}") for _, name, _ in pkgutil.iter_modules(steelyard.api.__path__)
@@ -34,11 +33,8 @@ def test_the_example_of_a_docstring_runs(name, tmp_path, monkeypatch):
         cases = None  # its example makes its own
     elif name.startswith("cases.Cases."):
         cases = sy.Cases([{"prompt": "2 + 2?", "chosen": "4", "rejected": "5"}])
-    if name == "models.train":
-        save_base(tmp_path / "backbone")
-    names = {"sy": sy, "cases": cases, "backbone": "backbone"}
     example = EXAMPLES[name]
-    example.globs = names
+    example.globs = {"sy": sy, "cases": cases}
     output = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
     assert runner.run(example, out=output.append).failed == 0, "".join(output)

@@ -7,6 +7,7 @@ from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import ModelLike, ScoresLike, scores_file, scoring_of
 from steelyard.api.outcomes import Outcome
 from steelyard.core.errors import ConfigError
+from steelyard.curation.data_checks import AuditSummary
 from steelyard.curation.debiasing import DebiasSummary
 from steelyard.curation.filter_trials import FilterStudySummary
 from steelyard.evaluation.supervisor import SupervisionSummary
@@ -141,6 +142,34 @@ def debias(
         config = config_of(stage.Config, settings, where="debias")
         file = None if scores is None else scores_file(call, scores)
         return Outcome.of(call, stage.debias(call.file(cases), call.out, config, scores=file, force=force))
+
+
+@verb("audit")
+def audit(
+    cases: CasesLike,
+    *,
+    scores: ScoresLike | None = None,
+    out: PathText | None = None,
+    force: bool = False,
+    **settings: Any,
+) -> Outcome[AuditSummary]:
+    """Find data to check: labels that a model disputes, conflicts, duplicates and odd lengths. Nothing is changed.
+
+    Character n-grams in folds judge the labels, or the ``scores`` of a model that was not trained on these prompts.
+    ``.rows("disputed")`` are the disputed labels, the least probable first.
+
+    >>> audited = sy.audit(cases)
+    >>> audited.summary.num_conflicted
+    0
+    >>> len(audited.rows("disputed"))
+    0
+    """
+    from steelyard.stages import audit as stage
+
+    with Call("audit", out) as call:
+        config = config_of(stage.Config, settings, where="audit")
+        file = None if scores is None else scores_file(call, scores)
+        return Outcome.of(call, stage.audit(call.file(cases), call.out, config, scores=file, force=force))
 
 
 @verb("filter_study")

@@ -7,6 +7,7 @@ from steelyard.api.calls import PathText
 from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import ModelLike, ScoresLike
 from steelyard.api.outcomes import Outcome
+from steelyard.curation.data_checks import AuditSummary
 from steelyard.curation.debiasing import DebiasSummary
 from steelyard.curation.filter_trials import FilterStudySummary
 from steelyard.evaluation.supervisor import SupervisionSummary
@@ -80,6 +81,18 @@ def debias(
     length_tolerance: float | None = None,
     seed: int = 0,
 ) -> Outcome[DebiasSummary]: ...
+def audit(
+    cases: CasesLike,
+    *,
+    scores: ScoresLike | None = None,
+    out: PathText | None = None,
+    force: bool = False,
+    pairs: Literal["tiers", "reachable", "judged", "listed"] | None = None,
+    confidence: float = 0.8,
+    near_duplicates: float = 0.8,
+    folds: int = 5,
+    only: Sequence[str] | Mapping[str, Any] = ...,
+) -> Outcome[AuditSummary]: ...
 def filter_study(
     cases: CasesLike,
     *,

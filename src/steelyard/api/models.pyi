@@ -6,17 +6,29 @@ from typing import Any, Literal, overload
 from steelyard.api.calls import PathText
 from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import LoadedModel, ModelLike, ScoresLike
-from steelyard.api.outcomes import ModelEvaluation, ScoredCases, TrainedModel
+from steelyard.api.outcomes import ModelEvaluation, Outcome, ScoredCases, TrainedModel
+from steelyard.stages.backbone import BackboneSummary
 
 def load_model(
     model: PathText,
     /,
     **settings: Any,
 ) -> LoadedModel: ...
+def backbone(
+    cases: CasesLike,
+    *,
+    out: PathText | None = None,
+    force: bool = False,
+    hidden_size: int = 128,
+    num_layers: int = 2,
+    vocabulary: int = 3000,
+    max_length: int = 2048,
+    seed: int = 0,
+) -> Outcome[BackboneSummary]: ...
 def train(
     cases: CasesLike,
     *,
-    model: PathText,
+    model: PathText | Outcome[BackboneSummary] | TrainedModel,
     out: PathText | None = None,
     held_out: CasesLike | None = None,
     reward_reference: CasesLike | None = None,

@@ -96,6 +96,14 @@ class Outcome(Generic[SummaryT]):
             raise EvidenceError(problem, allowed=choices(name, files))
         return Cases.of_file(path_inside(self._folder, f"{name}.jsonl"), owner=self._owners or None)
 
+    def rows(self, name: str) -> Rows:
+        """Return the rows of another file: ``audited.rows("disputed")``, ``supervised.rows("manifest")``."""
+        names = [Path(output).stem for output in self._run.outputs if output.endswith(".jsonl")]
+        if name not in names:
+            raise EvidenceError(f"{self._run.stage} wrote no rows of the name {name!r}", allowed=choices(name, names))
+        path = path_inside(self._folder, f"{name}.jsonl")
+        return Rows(row.value for row in read_rows(path)) if path.stat().st_size else Rows([])
+
     def __cases__(self) -> Cases:
         return self.cases
 
