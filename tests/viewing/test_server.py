@@ -8,7 +8,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from report_runs import HOSTILE, all_runs, evaluate_run, made_cases
+from steelyard.evaluation.config import Config
+from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import result_folder
+from steelyard.stages.evaluate import evaluate
 from steelyard.viewing import runs as module
 from steelyard.viewing.server import application
 
@@ -111,6 +114,35 @@ def test_a_report_is_made_again_when_a_record_changes(tmp_path):
     (tmp_path / "e" / "run.json").write_text(json.dumps(record))
     after = browser.get(f"/runs/{id_of(browser, 'e')}").text
     assert ("another-name" in before, "another-name" in after) == (False, True)
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory):
+    """Two models on the same prompts, the first in two folders of one name."""
+    root = tmp_path_factory.mktemp("evaluated")
+    write_cases(root / "test.jsonl", made_cases(8))
+    for place, model in (("甲/same", "longer"), ("b/same", "shorter")):
+        evaluate([root / "test.jsonl"], root / place, Config(num_resamples=20), model=model)
+    return root
+
+
+@pytest.mark.parametrize(("address", "title"), [("/compare", "Comparison"), ("/leaderboard", "Leaderboard")])
+def test_evaluations_are_compared_and_ranked(evaluated, address, title):
+    browser = client(evaluated)
+    chosen = [("run", row["data-id"]) for row in runs_of(browser.get("/").text).values()]
+    answer = browser.get(address, params=chosen)
+    words = Text(answer.text).words
+    assert answer.status_code == 200
+    assert title in {word.partition(":")[0].strip() for word in words}
+    assert {"longer", "shorter"} <= {part for word in words for part in word.split()}
+
+
+def test_runs_of_one_name_are_known_by_their_folders(evaluated):
+    browser = client(evaluated)
+    rows = runs_of(browser.get("/").text)
+    assert set(rows) == {"甲/same", "b/same"}
+    answer = browser.get("/report", params=[("run", row["data-id"]) for row in rows.values()])
+    assert {"甲/same", "b/same"} <= set(Text(answer.text).words)
 
 
 @pytest.mark.parametrize("address", ["/compare", "/leaderboard"])
