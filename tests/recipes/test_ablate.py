@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tiny
+from report_sections import only_section
 from steelyard.core.errors import UserError
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import read_run
@@ -141,3 +142,17 @@ def test_second_run_skips_stages_and_rewrites_results(ablated):
     assert len(before) == 12
     assert EXPERIMENT.run(asked, path, out) == found
     assert {run: run.stat().st_mtime_ns for run in before} == before
+
+
+def test_a_report_shows_the_arms_and_their_difference(ablated):
+    _, _, out, found = ablated
+    section, sentences = only_section(out)
+    assert sentences[0].values["best"] == "right"
+    assert (sentences[0].values["significant"], sentences[0].values["all"]) == ("1", "1")
+    arms, differences = section.panels
+    assert [row[:3] for row in arms.tables[0].table.rows] == [("right", "24", "24"), ("wrong", "24", "24")]
+    assert [row[4] for row in arms.tables[0].table.rows] == ["100.0%", "0.0%"]
+    seeds = arms.figure.spec["layer"][-1]["data"]["values"]
+    assert [seed["value"] for seed in seeds] == [1.0] * 3 + [0.0] * 3
+    assert differences.tables[0].table.rows[0][1] == "\N{MINUS SIGN}100.0"
+    assert found.differences[0].p_corrected < 0.01

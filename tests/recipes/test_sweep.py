@@ -3,7 +3,9 @@ import json
 import pytest
 
 import tiny
+from report_sections import only_section, panels_of
 from steelyard.core.errors import UserError
+from steelyard.evaluation.tables import word
 from steelyard.io.cases import write_cases
 from steelyard.recipes.experiments import evaluation_name
 from steelyard.recipes.sweep import EXPERIMENT, Backbone, Sweep, points_of
@@ -133,3 +135,17 @@ def test_second_run_skips_stages_and_rewrites_results(swept):
     before = {run: run.stat().st_mtime_ns for run in out.glob("*/run.json")}
     assert EXPERIMENT.run(asked, path, out) == found
     assert {run: run.stat().st_mtime_ns for run in before} == before
+
+
+def test_a_report_shows_the_curve_over_pairs_and_the_growth(swept):
+    _, _, out, found = swept
+    section, sentences = only_section(out)
+    assert (sentences[0].values["arms"], sentences[0].values["seeds"]) == ("4", "3")
+    panels = panels_of(section)
+    points = panels[word("by_pairs")].figure.spec["data"]["values"]
+    assert [(point["series"], point["x"]) for point in points] == [
+        ("a", arm.num_pairs) if arm.name.startswith("a") else ("b", arm.num_pairs) for arm in found.arms
+    ]
+    assert word("by_weights") not in panels  # both models have one size
+    assert [row[0] for row in panels[word("growth")].tables[0].table.rows] == ["a", "b"]
+    assert len(panels[word("start_differences")].tables[0].table.rows) == 2

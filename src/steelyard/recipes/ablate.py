@@ -161,4 +161,4 @@ def _compare(ablation: Ablation, measured: MeasuredArms) -> AblationResult:
     return AblationResult(measured.arms, compare_arms(measured, pairs))
 
 
-EXPERIMENT = ExperimentKind("ablation", Ablation, _check, arms_of, _stages, _compare)
+EXPERIMENT = ExperimentKind("ablation", "ablate", Ablation, _check, arms_of, _stages, _compare)

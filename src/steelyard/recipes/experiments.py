@@ -12,17 +12,17 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import Integers
-from steelyard.core.types import JsonObject, Meta, Record, Run
+from steelyard.core.types import Counts, Input, JsonObject, Meta, Run
 from steelyard.evaluation.evaluations import read_evaluations
+from steelyard.evaluation.experiments import Arm
 from steelyard.io.atomic import atomic_write, write_text
 from steelyard.io.lines import read_toml
-from steelyard.io.run_folder import read_run
+from steelyard.io.run_folder import RUN_FILE, file_hash, installed_versions, read_run
 from steelyard.recipes.recipe import Recipe, build_recipe
 from steelyard.recipes.run import run
 from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, by_category, estimate_macro
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Layout
-from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.significance import NUM_RESAMPLES, PairedComparison, compare, holm
 from steelyard.training.config import TrainingSummary
 
@@ -115,23 +115,6 @@ def draw_share(file: str, share: float, seed: int, *, name: str) -> tuple[Tables
     return {stage: {"verb": "split", "cases": file, "config": {"parts": parts, "seed": seed}}}, f"{stage}/kept.jsonl"
 
 
-class Arm(Record, frozen=True):
-    """One arm over all its seeds: sizes of its training, its measures, and the standard deviation over seeds.
-
-    Accuracy and exact match are those of a seed drawn at random: statistics are summed over seeds before prompts are
-    redrawn. ``num_prompts`` and ``num_pairs`` are means over the trainings; ``spread`` is of the accuracy.
-    """
-
-    name: str
-    num_prompts: float
-    num_pairs: float
-    num_weights: int
-    accuracy: Estimate
-    exact_match: Estimate
-    accuracy_by_seed: tuple[float, ...]
-    spread: float
-
-
 class ArmDifference(NamedTuple):
     """An arm minus another, paired by prompt over the same seeds."""
 
@@ -216,13 +199,14 @@ ResultType = TypeVar("ResultType", bound=ExperimentResult)
 
 
 class ExperimentKind(NamedTuple, Generic[ExperimentType, ResultType]):
-    """A kind of experiment. Its result is written as ``NAME.json`` and ``NAME.svg``.
+    """A kind of experiment. Its result is written as ``NAME.json`` and ``NAME.svg``, and in ``run.json``.
 
     ``check`` raises ConfigError for settings that compare nothing. ``arms`` returns the names of the arms in the order
     of the table, ``stages`` the stages of the recipe, ``compare`` the result of the measured arms.
     """
 
     name: str
+    verb: str
     config: type[ExperimentType]
     check: Callable[[ExperimentType, str], None]
     arms: Callable[[ExperimentType], Sequence[str]]
@@ -252,4 +236,21 @@ class ExperimentKind(NamedTuple, Generic[ExperimentType, ResultType]):
         with atomic_write(out / f"{self.name}.json") as file:
             file.write(msgspec.json.format(msgspec.json.encode(result.record()), indent=2) + b"\n")
         write_text(out / f"{self.name}.svg", vl_convert.vegalite_to_svg(result.figure()))
+        self._record(experiment, path, out, result)
         return result
+
+    def _record(self, experiment: ExperimentType, path: Path, out: Path, result: ResultType) -> None:
+        """Write the record of the experiment, which `report` reads; the stages have their own in their folders."""
+        num_trainings = len(self.arms(experiment)) * len(experiment.seeds)
+        outputs = {name: file_hash(out / name) for name in (f"{self.name}.json", f"{self.name}.svg")}
+        record = Run(
+            stage=self.verb,
+            config=msgspec.to_builtins(experiment),
+            inputs={"experiment": Input(path=str(path), sha256=file_hash(path))},
+            outputs=outputs,
+            versions=installed_versions(),
+            counts=Counts(num_in=num_trainings, num_used=num_trainings),
+            summary=result.record(),
+        )
+        with atomic_write(out / RUN_FILE) as file:
+            file.write(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")

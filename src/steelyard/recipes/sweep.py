@@ -216,4 +216,4 @@ def _pairs_of_starts(points: Sequence[SweepPoint], measured: MeasuredArms) -> li
     return pairs
 
 
-EXPERIMENT = ExperimentKind("sweep", Sweep, _check, _arms, _stages, _compare)
+EXPERIMENT = ExperimentKind("sweep", "sweep", Sweep, _check, _arms, _stages, _compare)

@@ -1,0 +1,72 @@
+"""Experiments: the arms that `ablate` and `sweep` trained over several seeds, their differences, and their growth."""
+
+from steelyard.core.types import JsonObject, Record
+from steelyard.statistics.intervals import Estimate
+
+
+class Arm(Record, frozen=True):
+    """One arm over all its seeds: sizes of its training, its measures, and the standard deviation over seeds.
+
+    Accuracy and exact match are those of a seed drawn at random: statistics are summed over seeds before prompts are
+    redrawn. ``num_prompts`` and ``num_pairs`` are means over the trainings; ``spread`` is of the accuracy.
+    """
+
+    name: str
+    num_prompts: float
+    num_pairs: float
+    num_weights: int
+    accuracy: Estimate
+    exact_match: Estimate
+    accuracy_by_seed: tuple[float, ...]
+    spread: float
+
+
+class SweptArm(Arm, frozen=True, kw_only=True):
+    """An arm of a sweep with its backbone, the start of that, its share of the data, and its settings."""
+
+    model: str
+    start: str
+    share: float
+    settings: JsonObject
+
+
+class ArmDifferenceRecord(Record, frozen=True, kw_only=True):
+    """One arm minus another as it is written: paired by prompt over the same seeds."""
+
+    first: str
+    second: str
+    accuracy: Estimate
+    exact_match: Estimate
+    p_accuracy: float
+    p_exact_match: float
+    only_first: int
+    only_second: int
+    detectable: float
+    p_corrected: float
+
+
+class GrowthRecord(Record, frozen=True, kw_only=True):
+    """The gain in accuracy of each doubling of a size (``by``: pairs or weights) along one line of arms."""
+
+    name: str
+    by: str
+    per_doubling: Estimate
+    p: float
+    sizes: tuple[float, ...]
+
+
+class AblationSummary(Record, frozen=True, kw_only=True):
+    """The summary of a run of ``ablate``, and the content of ``ablation.json``."""
+
+    arms: tuple[Arm, ...]
+    differences: tuple[ArmDifferenceRecord, ...]
+    correction: str
+
+
+class SweepSummary(Record, frozen=True, kw_only=True):
+    """The summary of a run of ``sweep``, and the content of ``sweep.json``; ``starts`` compares equal sizes."""
+
+    arms: tuple[SweptArm, ...]
+    growth: tuple[GrowthRecord, ...]
+    starts: tuple[ArmDifferenceRecord, ...]
+    correction: str
