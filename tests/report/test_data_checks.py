@@ -60,6 +60,24 @@ def test_the_lengths_of_better_and_worse_answers_are_shares(tmp_path):
     assert [(row["row"], row["share"], row["n"]) for row in rows(spec)] == [("1–9", 1.0, 24), ("1–9", 1.0, 24)]
 
 
+def test_lengths_by_author_need_two_authors(tmp_path):
+    def of(*authors):
+        cases = [
+            msgspec.structs.replace(
+                one, responses=tuple(
+                    msgspec.structs.replace(response, author=author)
+                    for response, author in zip(one.responses, authors, strict=True)
+                ),
+            )
+            for one in many(2)
+        ]  # fmt: skip
+        return data_section({"a": audited(tmp_path, cases, "-".join(map(str, authors)))}, {}, []).panels
+
+    assert word("lengths_by_author") not in [panel.title for panel in of(None, None)]
+    (panel,) = [panel for panel in of("模型甲", None) if panel.title == word("lengths_by_author")]
+    assert [row[:2] for row in panel.tables[0].table.rows] == [(word("no_author"), "2"), ("模型甲", "2")]
+
+
 def test_the_page_of_an_audit_alone_has_the_texts_and_nothing_in_them_runs(tmp_path):
     hostile = case(id=HOSTILE, responses="abc", judgments=["a>b", "b>c", "c>a"], text=HOSTILE)
     audited(tmp_path, [hostile])

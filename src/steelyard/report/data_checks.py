@@ -92,8 +92,10 @@ def _panels(summary: AuditSummary, cases: Mapping[str, Sequence[Case]]) -> Itera
         yield Panel(word("conflicted_prompts"), None, tables, "note_conflicted", examples)
     yield from _duplicate_panels(summary.duplicates, cases)
     if sum(summary.lengths.better) > 1:
-        tables = tuple(_length_tables(summary.lengths))
+        tables = (Grouped("", bin_table(summary.lengths)),)
         yield Panel(word("lengths"), length_figure(summary.lengths), tables, "note_lengths")
+    if len(summary.lengths.authors) > 1:
+        yield Panel(word("lengths_by_author"), None, (Grouped("", author_table(summary.lengths)),))
     if summary.lengths.odd:
         yield Panel(word("odd_lengths"), None, (Grouped("", odd_table(summary.lengths)),), "note_odd_lengths")
 
@@ -163,8 +165,11 @@ def _duplicate_panels(duplicates: Duplicates, cases: Mapping[str, Sequence[Case]
     if duplicates.prompt_groups:
         groups = [group.prompts for group in duplicates.prompt_groups[:MOST_ROWS]]
         known = cases_by_key(cases, {group[0] for group in groups})
-        rows = [(_first_words(known.get(group[0]), group[0]), count(len(group)), _names(group)) for group in groups]
-        tables = (Grouped("", table(("prompt", "prompts", "prompt_ids"), rows)),)
+        rows = [
+            (_first_words(known.get(group[0]), group[0]), group[0][1] or DASH, count(len(group)), _names(group))
+            for group in groups
+        ]
+        tables = (Grouped("", table(("prompt", "language", "prompts", "prompt_ids"), rows)),)
         yield Panel(word("duplicate_prompts"), None, tables, "note_duplicate_prompts")
     if duplicates.equal_responses:
         rows = [
@@ -232,7 +237,15 @@ def _bin_names(edges: Sequence[int]) -> list[str]:
     return [*names, f"≥ {edges[-1]:,}"]
 
 
-def _length_tables(lengths: Lengths) -> Iterator[Grouped]:
+def bin_table(lengths: Lengths) -> Table:
+    """Return how many better and worse answers have a length in each bin."""
+    numbers = zip(_bin_names(lengths.edges), lengths.better, lengths.worse, strict=True)
+    rows = [(name, count(better), count(worse)) for name, better, worse in numbers if better or worse]
+    return table(("characters", "better_answers", "worse_answers"), rows)
+
+
+def author_table(lengths: Lengths) -> Table:
+    """Return a row for each author of answers: their number, their median length, and how many are empty."""
     groups = lengths.authors[:MOST_ROWS]
     rows = [
         (
@@ -243,7 +256,7 @@ def _length_tables(lengths: Lengths) -> Iterator[Grouped]:
         )
         for group in groups
     ]
-    yield Grouped("", table(("author", "responses", "median_length", "empty_responses"), rows))
+    return table(("author", "responses", "median_length", "empty_responses"), rows)
 
 
 def odd_table(lengths: Lengths) -> Table:
