@@ -13,8 +13,8 @@ from steelyard.cli.output import (
     echo_record,
     interval_text,
     page_width,
+    print_lines,
     print_table,
-    show,
 )
 from steelyard.core.types import Counts, Run
 from steelyard.io.terminal_text import EMPTY, Span
@@ -31,11 +31,19 @@ def test_counts_line_omits_zero_counts():
     assert counts_line(RUN) == "1,200 in, 1,199 used; dropped: rule 1; noted: given 2"
 
 
-def test_show_prints_lines_or_json(capsys):
-    show(RUN, ["杆秤"], as_json=False)
-    assert capsys.readouterr().out.startswith("杆秤\n1,200 in")
-    show(RUN, ["x"], as_json=True)
-    assert json.loads(capsys.readouterr().out)["counts"]["num_used"] == 1199
+def test_lines_are_folded_between_words_on_a_terminal_alone(monkeypatch, capsys):
+    line = "  " + "word " * 30 + "end"
+    print_lines([line, "杆秤"])
+    assert capsys.readouterr().out == f"{line}\n杆秤\n"
+    monkeypatch.setenv("COLUMNS", "60")
+    written = Terminal()
+    monkeypatch.setattr(sys, "stdout", written)
+    print_lines([line])
+    first, *rest = written.getvalue().splitlines()
+    assert first.startswith("  word ")
+    assert all(one.startswith("    word") for one in rest)
+    assert all(len(one) <= 60 for one in (first, *rest))
+    assert " ".join([first, *rest]).split() == line.split()
 
 
 LINES = [(Span("[bold]你好[/bold]", "title"), Span(" :smile:", "bad")), EMPTY, (Span("x", "plain"),)]

@@ -1,6 +1,7 @@
 import pytest
 
 from steelyard.core.errors import ConfigError
+from steelyard.io.progress import log_details
 from steelyard.training.config import (
     Config,
     check_settings,
@@ -80,11 +81,13 @@ def test_few_prompts_make_smaller_steps(num_prompts, epochs, step):
 
 
 def test_only_what_is_not_set_is_filled_in_and_told(capsys):
-    filled = with_defaults(Config(trainable="head"), num_weights=35_000, num_prompts=1000)
+    with log_details(is_shown=True):
+        filled = with_defaults(Config(trainable="head"), num_weights=35_000, num_prompts=1000)
     assert (filled.learning_rate, filled.batch_size, filled.regulariser) == (3e-3, 8, 0.1)
     told = capsys.readouterr().err
     assert "learning_rate 0.003 (the default for the head on a model of" in told
     assert "batch_size 8 (the default for 2 epochs of 1,000 prompts)" in told
     mine = Config(learning_rate=7e-6, batch_size=3, regulariser=0.0)
-    assert with_defaults(mine, num_weights=35_000, num_prompts=1000) == mine
+    with log_details(is_shown=True):
+        assert with_defaults(mine, num_weights=35_000, num_prompts=1000) == mine
     assert not capsys.readouterr().err

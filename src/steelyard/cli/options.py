@@ -131,6 +131,7 @@ def general_parameters(*, has_settings: bool) -> list[inspect.Parameter]:
         ]
     options += [
         ("force", bool, typer.Option("--force", help="Replace what another run left in the output.")),
+        ("verbose", bool, typer.Option("--verbose", help="Print every figure, and more messages.")),
         ("as_json", bool, typer.Option("--json", help="Print the record as JSON.")),
     ]
     return [_parameter(name, option_type, info, is_required=False) for name, option_type, info in options]

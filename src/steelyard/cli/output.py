@@ -16,7 +16,18 @@ import typer
 from steelyard.core.config import describe_type
 from steelyard.core.settings_help import REQUIRED, Setting, default_text
 from steelyard.core.types import JsonObject, Run
-from steelyard.io.terminal_text import Line, Span, hanging, padded, plain, rule_counts, visible, visible_line, width_of
+from steelyard.io.terminal_text import (
+    Line,
+    Span,
+    folded,
+    hanging,
+    padded,
+    plain,
+    rule_counts,
+    visible,
+    visible_line,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,21 +53,24 @@ class TerminalTable(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-def show(result: Any, lines: Iterable[str | TerminalTable], *, as_json: bool) -> None:
-    """Print the record of a result as JSON, or its lines; after those of a run its counts."""
-    if as_json:
-        echo_record(result if isinstance(result, Run) else result._asdict())
-        return
-    print_lines([*lines, counts_line(result)] if isinstance(result, Run) else lines)
-
-
 def print_lines(lines: Iterable[str | TerminalTable]) -> None:
-    """Print lines and tables to stdout."""
+    """Print lines and tables to stdout. On a terminal, lines are folded between words."""
+    width = page_width() if sys.stdout.isatty() else None
     for line in lines:
         if isinstance(line, TerminalTable):
             print_table(line)
         else:
-            typer.echo(visible(line))
+            typer.echo("\n".join(_folded(line, width) if width else [visible(line)]))
+
+
+def _folded(line: str, width: int) -> list[str]:
+    """Return a line folded between words; its further lines are indented by two more than the first."""
+    shown = visible(line)
+    indent = len(shown) - len(shown.lstrip())
+    if width_of(shown) <= width or "\n" in shown:
+        return [shown]
+    first, *rest = folded(shown.lstrip(), max(width - indent - 2, MIN_WIDTH))
+    return [" " * indent + first, *(" " * (indent + 2) + part for part in rest)]
 
 
 def echo_record(record: Any) -> None:

@@ -1,8 +1,8 @@
 """Verbs: values that declare a command, and the command made from one.
 
 A verb that runs one stage (`StageVerb`) declares which inputs and settings are options, in the order of its help; the
-rest is generated, with ``--set``, ``--config``, ``--settings``, ``--force`` and ``--json``. Any other verb
-(`FunctionVerb`) is a function with Typer parameters.
+rest is generated, with ``--set``, ``--config``, ``--settings``, ``--force``, ``--verbose`` and ``--json``. Any other
+verb (`FunctionVerb`) is a function with Typer parameters.
 """
 
 import importlib
@@ -31,11 +31,12 @@ from steelyard.cli.options import (
     merge_settings,
     setting_parameter,
 )
-from steelyard.cli.output import TerminalTable, print_settings, show
+from steelyard.cli.output import TerminalTable, counts_line, echo_record, print_lines, print_settings
 from steelyard.core.config import parse_settings, resolve_config
 from steelyard.core.errors import PEER_NAMES, ConfigError, UserError
 from steelyard.core.settings_help import read_parameters, read_settings
-from steelyard.io.progress import InterruptedRun, interruptible, log
+from steelyard.core.types import Run
+from steelyard.io.progress import InterruptedRun, interruptible, log, log_details
 from steelyard.io.run_folder import resumable_work
 from steelyard.io.tempfiles import copy_pipe, is_pipe
 
@@ -48,14 +49,16 @@ class StageVerb(NamedTuple):
     """A verb that runs one stage.
 
     ``stage`` is a module of ``steelyard.stages`` with a ``Config`` and a function of the module's name. ``about`` is
-    the text of the help. ``lines`` turns the result and ``--out`` into what is printed. ``prepare`` may change inputs
-    and settings before the Config is made, and raise a UserError; the whole run lies inside ``around``.
+    the text of the help. ``answer`` turns the result and ``--out`` into what is printed: one sentence that answers the
+    user's question, then at most ten lines; ``details`` into what ``--verbose`` adds. ``prepare`` may change inputs and
+    settings before the Config is made, and raise a UserError; the whole run lies inside ``around``.
     """
 
     stage: str
     about: str
     parts: Sequence[Part]
-    lines: Callable[[Any, Path], Iterable[str | TerminalTable]]
+    answer: Callable[[Any, Path], Iterable[str | TerminalTable]]
+    details: Callable[[Any, Path], Iterable[str | TerminalTable]] | None = None
     prepare: Callable[[Values, Values], None] | None = None
     around: Callable[[], AbstractContextManager[Any]] = nullcontext
 
@@ -100,8 +103,17 @@ class StageVerb(NamedTuple):
             self.prepare(inputs, settings)
         stage = importlib.import_module(self.config[0])
         config = resolve_config(stage.Config, settings, where=self.stage)
-        result = getattr(stage, self.stage)(**inputs, config=config, force=bool(values["force"]))
-        show(result, self.lines(result, inputs["out"]), as_json=bool(values["as_json"]))
+        is_verbose = bool(values["verbose"])
+        with log_details(is_shown=is_verbose):
+            result = getattr(stage, self.stage)(**inputs, config=config, force=bool(values["force"]))
+        if values["as_json"]:
+            echo_record(result if isinstance(result, Run) else result._asdict())
+            return
+        print_lines(self.answer(result, inputs["out"]))
+        if is_verbose and self.details is not None:
+            print_lines(["", *self.details(result, inputs["out"])])
+        if isinstance(result, Run):
+            print_lines([counts_line(result)])
 
     def _settings(self, values: Values) -> Values:
         """Return the settings of the file, those of ``--set`` over them, and those of options over both."""

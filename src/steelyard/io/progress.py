@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from types import FrameType
 from typing import Protocol, TypeVar
 
@@ -65,6 +66,25 @@ def observed(observer: Observer) -> Iterator[None]:
 def log(text: str) -> None:
     """Write one message to stderr."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(visible(text), markup=False)
+
+
+_shows_details: ContextVar[bool] = ContextVar("_shows_details", default=False)
+
+
+@contextmanager
+def log_details(*, is_shown: bool) -> Iterator[None]:
+    """Let `log_detail` write in the block, or not."""
+    token = _shows_details.set(is_shown)
+    try:
+        yield
+    finally:
+        _shows_details.reset(token)
+
+
+def log_detail(text: str) -> None:
+    """Write one message to stderr, where details are shown (``--verbose``)."""
+    if _shows_details.get():
+        log(text)
 
 
 @contextmanager

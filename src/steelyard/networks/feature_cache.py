@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from steelyard.io.progress import log, track
+from steelyard.io.progress import log_detail, track
 from steelyard.networks.devices import fits, main_memory
 from steelyard.networks.packing import Pack, num_packed_tokens, num_shared_tokens, pack
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork, Row
@@ -101,10 +101,12 @@ def feature_cache(scorer: Scorer, prompts: Sequence[Rows]) -> Iterator[bool]:
     if is_whole:
         inputs = scorer.head_inputs(prompts, title="inputs of the head").float().cpu()
         scorer.cache = HeadInputs(dict(zip(rows, inputs, strict=True)))
-        log(f"the decoder is frozen: the head's inputs of {len(rows):,} answers are cached ({size / 2**20:,.1f} MiB)")
+        log_detail(
+            f"the decoder is frozen: the head's inputs of {len(rows):,} answers are cached ({size / 2**20:,.1f} MiB)"
+        )
     else:
         scorer.cache = LayerStates(num_layers, states_after(scorer, prompts, num_layers))
-        log(f"the first {num_layers} layers are frozen: their states of {num_states:,} tokens are cached "
+        log_detail(f"the first {num_layers} layers are frozen: their states of {num_states:,} tokens are cached "
             f"({size / 2**20:,.1f} MiB)")  # fmt: skip
     try:
         yield True

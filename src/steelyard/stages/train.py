@@ -10,7 +10,7 @@ import msgspec
 from steelyard.core.types import Case, Run
 from steelyard.curation.joining import num_rows_apart
 from steelyard.io.cases import read_cases
-from steelyard.io.progress import log
+from steelyard.io.progress import log, log_detail
 from steelyard.io.run_folder import Result, file_hash, read_run
 from steelyard.io.trained_on import TRAINED_ON_FILE, write_trained_on
 from steelyard.ranking.pairs import UNLISTED
@@ -79,17 +79,24 @@ def _train(result: Result, inputs: "TrainingInputs", config: Config, world: "Wor
     examples, held_out = inputs.train.examples, inputs.held_out.examples if inputs.held_out else ()
     num_weights = sum(weight.numel() for weight in inputs.network.parameters())
     config = with_defaults(config, num_weights=num_weights, num_prompts=len(examples))
+    size = f"batch_size {config.batch_size}" if config.batching == "whole" else f"batching {config.batching}"
+    log(
+        f"training ({config.trainable}, {num_weights / 1e6:,.0f} M weights): {inputs.train.num_pairs:,} pairs of "
+        f"{len(examples):,} prompts, learning_rate {config.learning_rate:g}, {size}, epochs {config.epochs}"
+    )
     trainer = Trainer(inputs.network, examples, config, held_out=held_out, world=world)
     trainer.distribute()
     checkpoint = load_checkpoint(result.folder, world=world)
     reason = trainer.scorer.layout_reason
-    log(f"each answer is a padded row of its own ({reason})" if reason else "a prompt is computed once for all answers")
+    log_detail(
+        f"each answer is a padded row of its own ({reason})" if reason else "a prompt is computed once for all answers"
+    )
     if isinstance(inputs.network, PolicyNetwork):
         scored = (*examples, *held_out, *inputs.reference.examples)
         store_reference(trainer.scorer, scored, inputs.starts, reference_free=config.reference_free)
     if config.preflight and checkpoint is None:
-        log(trainer.check())
-        log(first_tokens(examples[trainer.plan[0].slots[0].prompt], inputs.tokenizer))
+        log_detail(trainer.check())
+        log_detail(first_tokens(examples[trainer.plan[0].slots[0].prompt], inputs.tokenizer))
     shown = {**result.request.config, "num_pairs": inputs.train.num_pairs, "num_prompts": len(examples)}
     with (
         trainer.cached_features() as is_cached,
@@ -152,7 +159,7 @@ def read_inputs(
     fingerprint = fingerprint_of(network) if world.is_first else ""
     names = prepare_network(network, config)
     sizes = f"{len(train_examples.examples):,} prompts, {train_examples.num_responses:,} responses"
-    log(f"training {len(names)} weight tensors; {sizes}, {train_examples.num_pairs:,} pairs")
+    log_detail(f"training {len(names)} weight tensors; {sizes}, {train_examples.num_pairs:,} pairs")
     every_case = [*train_cases, *held_out_cases, *reference_cases]
     return TrainingInputs(
         model=model,
@@ -205,6 +212,6 @@ def _load(model: str, config: Config) -> "RewardNetwork":
         return PolicyNetwork(policy, beta=config.beta, is_mean=config.answer_reduction == "avg")
     network, is_trained = load_network(model, dtype="float32")
     if not is_trained:
-        log("the model has no reward head: a fresh one is drawn from the seed")
+        log_detail("the model has no reward head: a fresh one is drawn from the seed")
         initialise_head(network, seed=config.seed)
     return network

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, choices
 from steelyard.core.types import JsonObject, OverLength, Record
-from steelyard.io.progress import log
+from steelyard.io.progress import log_detail
 from steelyard.ranking.pairs import PairChoice
 
 _HEAD_RATE = 3e-3
@@ -257,11 +257,11 @@ def with_defaults(config: Config, *, num_weights: int, num_prompts: int) -> Conf
     rate, step = config.learning_rate, config.batch_size
     if rate is None:
         rate, part = default_learning_rate(config, num_weights)
-        log(f"learning_rate {rate:g} (the default for {part} of {num_weights / 1e6:,.0f} M weights)")
+        log_detail(f"learning_rate {rate:g} (the default for {part} of {num_weights / 1e6:,.0f} M weights)")
     if step is None:
         step = default_batch_size(config, num_prompts)
         if config.batching == "whole":
-            log(f"batch_size {step} (the default for {config.epochs} epochs of {num_prompts:,} prompts)")
+            log_detail(f"batch_size {step} (the default for {config.epochs} epochs of {num_prompts:,} prompts)")
     return replace(config, learning_rate=rate, batch_size=step, regulariser=config.weight_of_squares)
 
 

@@ -20,7 +20,7 @@ import torch
 from steelyard.core.numerics import Floats
 from steelyard.core.types import Counts, JsonObject
 from steelyard.io.atomic import atomic_write, move_into_place, write_text
-from steelyard.io.progress import log
+from steelyard.io.progress import log_detail
 from steelyard.io.run_folder import Result, installed_versions
 from steelyard.io.tables import is_parquet
 from steelyard.networks.adapters import SavedAdapter, merge_adapter, saved_adapter, write_adapter
@@ -133,7 +133,7 @@ def _measure(trainer: Trainer, network: RewardNetwork, inputs: TrainingInputs) -
     if reference is not None and config.calibrate_rewards == "standardise":
         reference, calibration = standardise(reference)
     if reference is not None:
-        log(f"rewards of {reference.name}: mean {reference.mean:.3f}, spread {reference.spread:.3f}")
+        log_detail(f"rewards of {reference.name}: mean {reference.mean:.3f}, standard deviation {reference.spread:.3f}")
     return _Measured(held_out, reference, calibration, rounding_of(scorer, inputs.reference))
 
 

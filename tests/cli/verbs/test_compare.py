@@ -17,10 +17,12 @@ def test_help_example_runs(tmp_path, monkeypatch):
     write_cases(tmp_path / "test.jsonl", [case(f"p{index}", "ab", ranking=(("a",), ("b",))) for index in range(20)])
     for name, model in (("evaluated-a", "longer"), ("evaluated-b", "random")):
         call("evaluate", "--bench", "test.jsonl", "--model", model, "--out", name, "--set", "num_resamples=5")
-    result = call("compare", "evaluated-a", "evaluated-b", "--out", "compared", "--set", "num_resamples=100")
+    result = call("compare", "evaluated-a", "evaluated-b", "--out", "compared", "--set", "num_resamples=100",
+                  "--verbose")  # fmt: skip
     assert result.exit_code == 0, result.output
-    lines = result.stdout.splitlines()
-    assert lines[0] == "2 models on cases, ranked by accuracy (95% intervals)"
+    sentence, *lines = result.stdout.splitlines()
+    assert sentence.startswith("random is better than longer (+0.")
+    assert "2 models on cases, ranked by accuracy (95% intervals)" in lines
     assert any(line.startswith("longer minus random: accuracy -") for line in lines)
     for measure in ("Kendall's tau-b", "first choice", "regret in tiers", "length-matched accuracy"):
         # the model that likes the longer answer gives equal scores here, and has no correlation at all
@@ -34,7 +36,10 @@ def test_help_example_runs(tmp_path, monkeypatch):
 def test_headline_precedes_accuracy(tmp_path):
     folders = translation_runs(tmp_path)
     words = [*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=300"]
-    lines = call("compare", *words).stdout.splitlines()
+    sentence, *_ = call("compare", *words).stdout.splitlines()
+    assert sentence.startswith("broad is better than narrow (+0.125 [")
+    shown = call("compare", *words, "--verbose").stdout
+    lines = shown.partition("\n\n")[2].splitlines()
     assert lines[0] == "2 models on mrewardbench_translation, ranked by overall (95% intervals)"
     assert lines[1].startswith("  broad: overall 0.58")
     assert lines[3].startswith("narrow minus broad: overall -0.125 [")
@@ -46,5 +51,5 @@ def test_incomplete_bench_names_missing_parts(tmp_path):
     folders = translation_runs(tmp_path, subsets=(FIRST,))
     words = [*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=100"]
     lines = call("compare", *words).stdout.splitlines()
-    assert lines[0] == "2 models on mrewardbench_translation, ranked by accuracy (95% intervals)"
+    assert " accuracy, p " in lines[0]
     assert lines[1].startswith("no headline: missing easy_en_de (0 prompts, published with 100), ")

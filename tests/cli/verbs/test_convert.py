@@ -11,10 +11,10 @@ def test_help_examples_run(tmp_path, monkeypatch):
     row = '[{"instruction": "问", "output": ["好", "中", "坏"]}]'
     (tmp_path / "oasst.json").write_text(row, encoding="utf-8")
     result = CliRunner().invoke(build_app(), ["convert", "oasst.json", "cases.jsonl", "--language", "zh"])
-    assert (result.exit_code, result.stdout) == (0, "llamafactory_ranked to cases: 1 cases, 1 rows in cases.jsonl\n")
+    assert (result.exit_code, result.stdout) == (0, "cases.jsonl has 1 cases (llamafactory_ranked to cases).\n")
     result = CliRunner().invoke(build_app(), ["convert", "cases.jsonl", "pairs.jsonl", "--to", "trl"])
     first, *rest = result.stdout.splitlines()
-    assert first == "cases to trl: 1 cases, 3 rows in pairs.jsonl"
+    assert first == "pairs.jsonl has 3 rows of 1 cases (cases to trl)."
     assert "  lost: response ids 3" in rest
     result = CliRunner().invoke(
         build_app(), ["convert", "cases.jsonl", "pairs.jsonl", "--to", "trl", "--force", "--json"]
@@ -30,7 +30,7 @@ def test_help_examples_run(tmp_path, monkeypatch):
     (tmp_path / "rated.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     result = CliRunner().invoke(build_app(), ["convert", "rated.jsonl", "judged.jsonl", "--ratings-to-judgments"])
     assert result.stdout.splitlines() == [
-        "maple to cases: 1 cases, 1 rows in judged.jsonl",
+        "judged.jsonl has 1 cases (maple to cases).",
         "  noted: judgments derived from ratings 1",
     ]
 
@@ -41,11 +41,11 @@ def test_part_human_keeps_human_judgments(tmp_path, monkeypatch):
     (tmp_path / "pandalm.json").write_text(json.dumps([row | {"gpt_result": "2"}]), encoding="utf-8")
     result = CliRunner().invoke(build_app(), ["convert", "pandalm.json", "people.jsonl", "--evidence", "human"])
     assert result.stdout.splitlines() == [
-        "pandalm to cases: 1 cases, 1 rows in people.jsonl",
+        "people.jsonl has 1 cases (pandalm to cases).",
         "  noted: judgments of other kinds, left out 1",
     ]
     again = CliRunner().invoke(build_app(), ["convert", "people.jsonl", "none.jsonl", "--evidence", "llm"])
-    assert again.stdout.splitlines()[0] == "cases to cases: 1 cases, 1 rows in none.jsonl"
+    assert again.stdout.splitlines()[0] == "none.jsonl has 1 cases (cases to cases)."
     refused = CliRunner().invoke(build_app(), ["convert", "pandalm.json", "x.jsonl", "--evidence", "person"])
     assert isinstance(refused.exception, ConfigError)
 
@@ -55,7 +55,7 @@ def test_columns_imply_the_format_of_a_table_of_ones_own(tmp_path, monkeypatch):
     (tmp_path / "own.csv").write_text('question,good,bad\n"问，\n""谁""？",好,坏\nسؤال,جيد,سيئ\n', encoding="utf-8")
     columns = ["--prompt-column", "question", "--chosen-column", "good", "--rejected-column", "bad"]
     result = CliRunner().invoke(build_app(), ["convert", "own.csv", "cases.jsonl", *columns])
-    assert (result.exit_code, result.stdout) == (0, "columns to cases: 2 cases, 2 rows in cases.jsonl\n")
+    assert (result.exit_code, result.stdout) == (0, "cases.jsonl has 2 cases (columns to cases).\n")
     result = CliRunner().invoke(build_app(), ["convert", "cases.jsonl", "back.jsonl", "--to", "columns", *columns])
     assert result.exit_code == 0
     rows = [json.loads(line) for line in (tmp_path / "back.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -86,7 +86,7 @@ def test_settings_of_a_format_from_a_file_and_from_the_command_line_join(tmp_pat
     (tmp_path / "mine.jsonl").write_text('{"frage": "问", "gut": "好", "schlecht": "坏"}\n', encoding="utf-8")
     words = ["convert", "mine.jsonl", "cases.jsonl", "--config", "mine.toml", "--set", "prompt_column=frage"]
     result = CliRunner().invoke(build_app(), words)
-    assert (result.exit_code, result.stdout) == (0, "columns to cases: 1 cases, 1 rows in cases.jsonl\n")
+    assert (result.exit_code, result.stdout) == (0, "cases.jsonl has 1 cases (columns to cases).\n")
     case = json.loads((tmp_path / "cases.jsonl").read_text(encoding="utf-8"))
     assert [response["text"] for response in case["responses"]] == ["好", "坏"]
     assert case["prompt"]["messages"][0]["content"] == "问"

@@ -23,8 +23,9 @@ def test_help_examples_run(tmp_path, monkeypatch):
     write(tmp_path / "resolved" / "cases.jsonl", cases)
     score(tmp_path / "resolved" / "cases.jsonl", tmp_path / "scored", model="longer")
     words = ["debias", "resolved/cases.jsonl", "--out"]
-    plain = CliRunner().invoke(build_app(), [*words, "debiased", "--within", "language"])
+    plain = CliRunner().invoke(build_app(), [*words, "debiased", "--within", "language", "--verbose"])
     assert plain.exit_code == 0
+    assert plain.stdout.startswith("6 of 9 pairs stay; the better answer is longer in 50.0% of them (66.7% before).")
     assert "6 / 3 / 0" in plain.stdout
     assert "3 / 3 / 0" in plain.stdout
     assert "9 in, 6 used; dropped: downsampled 3" in plain.stdout

@@ -1,4 +1,5 @@
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -45,6 +46,21 @@ def both(files):
 def test_printed_summary(files):
     shown = run(files, *both(files), "--model", "first")
     # abc: 3 of 3 right; bca: b before a, c before a, b > c holds: 1 of 3; cab: a > b holds: 1 of 3. Mean 5/9; exact 1/3
+    sentence, *rest = shown.splitlines()
+    assert re.fullmatch(
+        r"first is right on 0\.556 \[.*\] of 18 pairs, \+0\.556 \[.*\] against the best length baseline \(longer\)\.",
+        sentence,
+    )
+    assert len(rest) <= 11
+    assert "exact match                0.333" in shown
+    assert "--verbose prints every figure" in shown
+    assert rest[-1].startswith("6 in, 6 used")
+    assert "baseline longer" not in shown
+
+
+def test_verbose_prints_every_figure(files):
+    shown = run(files, *both(files), "--model", "first", "--verbose")
+    assert "first is right on 0.556" in shown.splitlines()[0]
     assert "first on cheemsbench" in shown
     assert "no overall value: missing open_prompt (3 prompts, published with 1,146), human_instruction (3" in shown
     assert "  open_prompt              0.556" in shown
@@ -83,7 +99,8 @@ def test_json_run_records_every_option(files):
 
 
 def test_unscored_pairs_give_bounds(files):
-    shown = run(files, *both(files), "--scores", str(files / "scores.jsonl"), "--allow-unscored", "--baselines", "none")
+    shown = run(files, *both(files), "--scores", str(files / "scores.jsonl"), "--allow-unscored", "--baselines", "none",
+                "--verbose")  # fmt: skip
     # a > b is right and the two pairs with c are open: 1/3 to 1
     assert "accuracy                   none  n=18" in shown
     assert "0.333 with every unscored pair wrong, 1.000 with every one right" in shown
@@ -110,7 +127,7 @@ def test_two_bench_kinds_are_refused(files):
 
 def test_file_name_may_have_an_equals_sign(files):
     (files / "a=b.jsonl").write_bytes((files / "open.jsonl").read_bytes())
-    assert "first on cases" in run(files, "--bench", str(files / "a=b.jsonl"), "--model", "first")
+    assert "first is right on" in run(files, "--bench", str(files / "a=b.jsonl"), "--model", "first")
 
 
 def rmb_folder(files):

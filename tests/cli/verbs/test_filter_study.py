@@ -10,7 +10,7 @@ def test_prints_tables_or_json(tmp_path):
     write(tmp_path / "cases.jsonl", noisy(50))
     words = ["filter-study", str(tmp_path / "cases.jsonl"), "--judge", "gpt", "--out", str(tmp_path / "out")]
     fast = ["--set", "repetitions=1", "--set", "human_shares=[0.3]", "--set", "folds=2"]
-    shown = CliRunner().invoke(build_app(), words + fast)
+    shown = CliRunner().invoke(build_app(), [*words, *fast, "--verbose"])
     assert shown.exit_code == 0, shown.output
     for said in (
         "agrees",

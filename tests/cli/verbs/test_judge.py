@@ -26,8 +26,10 @@ def judged(tmp_path):
 
 def test_prints_outcomes_of_each_judge(judged, tmp_path):
     path = record(tmp_path / "r.jsonl", {"text": "[[A]]", "prompt_tokens": 1000, "reply_tokens": 2})["path"]
-    found = judged("--chat", "recorded", "--style", "qwen", "--set", f"chat.path={path}", "--set", "price=[1,5]")
+    found = judged("--chat", "recorded", "--style", "qwen", "--set", f"chat.path={path}", "--set", "price=[1,5]",
+                   "--verbose")  # fmt: skip
     assert found.exit_code == 0
+    assert found.stdout.startswith("recorded gave 4 verdicts; 0 replies have none: ")
     assert "recorded: tie 4" in found.stdout
     assert "inconsistent between orders: 100.0%" in found.stdout
     assert "8,000 prompt tokens, 16 reply tokens, cost 0.01" in found.stdout

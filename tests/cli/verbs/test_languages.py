@@ -14,10 +14,12 @@ def test_help_example_runs(tmp_path, monkeypatch):
     words = "evaluate --bench bench.jsonl --model random --out evaluated --set num_resamples=5 --baselines none"
     assert CliRunner().invoke(build_app(), words.split()).exit_code == 0
     result = CliRunner().invoke(
-        build_app(), ["languages", "evaluated", "--out", "languages", "--set", "num_resamples=20"]
+        build_app(), ["languages", "evaluated", "--out", "languages", "--set", "num_resamples=20", "--verbose"]
     )
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0] == "random on cases by language (95% intervals, clustered by item)"
+    assert lines[0].startswith("random has ")
+    assert " on average over 1 languages, " in lines[0]
+    assert lines[lines.index("") + 1] == "random on cases by language (95% intervals, clustered by item)"
     assert any(line.startswith("mean without en: ") for line in lines)
     assert any(line.startswith("  family Afro-Asiatic: ") for line in lines)

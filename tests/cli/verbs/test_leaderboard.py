@@ -43,7 +43,9 @@ def test_json_option_prints_the_run(folders, tmp_path):
 
 def test_ranked_by_headline_with_accuracy_beside_it(tmp_path):
     folders = translation_runs(tmp_path)
-    lines = run(*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=300").splitlines()
+    shown = run(*map(str, folders.values()), "--out", str(tmp_path / "out"), "--set", "num_resamples=300", "--verbose")
+    assert shown.startswith("broad is first of 2 models by overall, ahead of all others (")
+    lines = shown.partition("\n\n")[2].splitlines()
     assert lines[1].startswith("ranked by overall: the plain mean of the eight subsets")
     assert "broad: overall 0.58" in lines[2]
     assert ", accuracy 0.550 [" in lines[2]

@@ -16,9 +16,10 @@ def test_help_example_runs(tmp_path, monkeypatch):
     words += ["--part", "test=0.2"]
     result = CliRunner().invoke(build_app(), words)
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[:2] == [
-        "train: 14 cases in parts/train.jsonl",
-        "held_out: 2 cases in parts/held_out.jsonl",
+    assert result.stdout.splitlines()[:3] == [
+        "20 cases are in 3 parts: what belongs together is in one part.",
+        "  train: 14 cases in parts/train.jsonl",
+        "  held_out: 2 cases in parts/held_out.jsonl",
     ]
     assert "20 in, 20 used" in result.stdout
     again = CliRunner().invoke(build_app(), [*words, "--json"])

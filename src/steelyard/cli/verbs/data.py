@@ -57,9 +57,11 @@ def _move_format_settings(inputs: Values, settings: Values) -> None:
 
 
 def _convert_lines(conversion: "Conversion", out: Path) -> Iterator[str]:
-    num_cases, num_rows = conversion.num_cases, conversion.num_rows
-    kinds = f"{conversion.from_kind} to {conversion.to_kind}"
-    yield f"{kinds}: {num_cases:,} cases, {conversion.num_written:,} rows in {out}"
+    num_cases, num_rows, num_written = conversion.num_cases, conversion.num_rows, conversion.num_written
+    written = (
+        f"{num_written:,} cases" if conversion.to_kind == "cases" else f"{num_written:,} rows of {num_cases:,} cases"
+    )
+    yield f"{out} has {written} ({conversion.from_kind} to {conversion.to_kind})."
     if num_rows > num_cases:
         yield f"  {num_rows:,} rows are {num_cases:,} prompts; --rows apart keeps each row a case"
     for title, counts in (("noted", conversion.noted), ("lost", conversion.lost)):
@@ -114,12 +116,12 @@ CONVERT = StageVerb(
         ),
     ),
     _convert_lines,
-    _move_format_settings,
+    prepare=_move_format_settings,
 )
 
 
 def _merge_lines(run: "Run[MergeSummary]", out: Path) -> Iterator[str]:
-    yield f"{run.summary.num_cases:,} cases in {out / 'cases.jsonl'}"
+    yield f"{out / 'cases.jsonl'} has {run.summary.num_cases:,} cases."
 
 
 MERGE = StageVerb(
@@ -137,10 +139,12 @@ MERGE = StageVerb(
 
 
 def _split_lines(run: "Run[SplitSummary]", out: Path) -> Iterator[str]:
-    for name, size in run.summary.parts.items():
-        yield f"{name}: {size} cases in {out / name}.jsonl"
+    parts = run.summary.parts
+    yield f"{sum(parts.values()):,} cases are in {len(parts)} parts: what belongs together is in one part."
+    for name, size in parts.items():
+        yield f"  {name}: {size:,} cases in {out / name}.jsonl"
     if joined := run.summary.num_joined_as_near_duplicates:
-        yield f"near-duplicates: {joined} prompts go with another; largest group {run.summary.largest_group}"
+        yield f"  near-duplicates: {joined} prompts go with another; largest group {run.summary.largest_group}"
 
 
 SPLIT = StageVerb(
@@ -295,9 +299,9 @@ def _check_without(chosen: str, options: dict[str, Any]) -> None:
 
 
 def _simulate_lines(run: "Run[SimulationSummary]", out: Path) -> Iterator[str]:
-    yield "simulated: worse answers are generated, verdicts drawn from a noise model"
-    yield from (f"{part}: {number} prompts" for part, number in run.summary.num_prompts.items())
-    yield from (f"{number:,} judgments of kind {kind}" for kind, number in run.summary.num_judgments.items())
+    yield f"{out} has simulated data: worse answers are generated, verdicts drawn from a noise model."
+    yield from (f"  {part}: {number} prompts" for part, number in run.summary.num_prompts.items())
+    yield from (f"  {number:,} judgments of kind {kind}" for kind, number in run.summary.num_judgments.items())
 
 
 SIMULATE = StageVerb(

@@ -29,9 +29,23 @@ if TYPE_CHECKING:
 
 _MAX_CONFLICT_ROWS = 10
 _MAX_BALANCE_ROWS = 20
+_MAX_ANSWER_ROWS, _MAX_JUDGES = 7, 5
+_FEATURES = {"length": "is longer", "markdown": "has more Markdown", "author": "is by the author named first"}
 
 
-def _judge_lines(run: "Run[JudgingSummary]", out: Path) -> Iterator[str]:
+def _judge_answer(run: "Run[JudgingSummary]", out: Path) -> Iterator[str]:
+    summary = run.summary
+    num_none = sum(judge.outcomes.get("none", 0) for judge in summary.judges.values())
+    number = sum(sum(judge.outcomes.values()) for judge in summary.judges.values())
+    yield f"{summary.judge} gave {number - num_none:,} verdicts; {num_none:,} replies have none: {out / 'cases.jsonl'}"
+    lines = list(judge_lines(summary.judges))
+    yield from lines[:_MAX_ANSWER_ROWS]
+    if len(lines) > _MAX_ANSWER_ROWS:
+        yield f"… {len(lines) - _MAX_ANSWER_ROWS} more lines: --verbose"
+    yield f"next: steelyard resolve {out / 'cases.jsonl'} --out resolved"
+
+
+def _judge_details(run: "Run[JudgingSummary]", _: Path) -> Iterator[str]:
     yield from judge_lines(run.summary.judges)
     for name, used in run.summary.tokens.items():
         cost = "" if used.cost is None else f", cost {used.cost:.2f}"
@@ -39,7 +53,6 @@ def _judge_lines(run: "Run[JudgingSummary]", out: Path) -> Iterator[str]:
         yield f"{name}: {used.prompt:,} prompt tokens, {used.reply:,} reply tokens{cost}{odd}"
         for model, number in used.other_models.items():
             yield f"{name}: {number:,} of {used.num_replies:,} replies are by a model named {model!r}"
-    yield str(out / "cases.jsonl")
 
 
 JUDGE = StageVerb(
@@ -64,14 +77,27 @@ JUDGE = StageVerb(
         SettingOption("task"),
         StageOption("allow_failed", "Finish although requests failed: no verdict, reason failed."),
     ),
-    _judge_lines,
+    _judge_answer,
+    _judge_details,
 )
 
 
-def _resolve_lines(run: "Run[ResolveSummary]", out: Path) -> Iterator[str | TerminalTable]:
+def _resolve_answer(run: "Run[ResolveSummary]", out: Path) -> Iterator[str]:
     conflicts, noted = run.summary.conflicts, run.counts.noted
-    if conflicts.overall.num_judgments:
-        yield _conflict_table(conflicts)
+    overall = conflicts.overall
+    if overall.num_judgments:
+        ratio, ordered = (
+            "none" if share is None else f"{share:.1%}" for share in (overall.ratio, overall.share_of_pairs_ordered)
+        )
+        number = f"{overall.num_judgments:,} judgments"
+        yield f"{ratio} of {number} are in conflict; the rankings order {ordered} of the response pairs."
+        members = list((conflicts.by_kind | conflicts.by_judge).items())
+        if len(members) > 2:
+            for name, member in members[:_MAX_JUDGES]:
+                ratio, *_ = _conflict_row(member)
+                yield f"  {name}: {ratio} of {member.num_judgments:,}"
+        if len(members) > _MAX_JUDGES:
+            yield f"  … {len(members) - _MAX_JUDGES} more: --verbose"
     else:
         yield "no judgment with a verdict counts here: there are no conflicts to measure, and no ranking was made"
     if noted["given"]:
@@ -80,7 +106,12 @@ def _resolve_lines(run: "Run[ResolveSummary]", out: Path) -> Iterator[str | Term
         yield f"{ties:,} pairs of responses have no verdict with the most votes: an even vote is a tie"
     if run.summary.reliability is not None:
         yield from _reliability_lines(run.summary.reliability)
-    yield f"rankings in {out / 'cases.jsonl'}"
+    yield f"rankings in {out / 'cases.jsonl'}; `steelyard report {out} --out report.html` shows the conflicts"
+
+
+def _resolve_details(run: "Run[ResolveSummary]", _: Path) -> Iterator[TerminalTable]:
+    if run.summary.conflicts.overall.num_judgments:
+        yield _conflict_table(run.summary.conflicts)
 
 
 def _reliability_lines(panel: "PanelReliability") -> Iterator[str]:
@@ -139,14 +170,15 @@ RESOLVE = StageVerb(
         StageOption("engine", "local, or ray: on a cluster (RAY_ADDRESS names one)."),
         StageOption("workers", "The number of processes. Default: one for each core, for large files."),
     ),
-    _resolve_lines,
+    _resolve_answer,
+    _resolve_details,
 )
 
 
 def _supervise_lines(run: "Run[SupervisionSummary]", out: Path) -> Iterator[str]:
     summary, coverage = run.summary, run.summary.coverage
     counts = f"{summary.num_strict_kept:,} of {summary.num_strict:,} strict judgments kept"
-    yield f"{counts} ({coverage.strict:.1%}), in {coverage.prompts:.1%} of the prompts: {out / 'cases.jsonl'}"
+    yield f"{counts} ({coverage.strict:.1%}), in {coverage.prompts:.1%} of the prompts."
     row = next((row for row in summary.by_threshold if row.threshold == summary.min_margin), None)
     if row and row.precision.n:
         share = row.precision
@@ -154,7 +186,7 @@ def _supervise_lines(run: "Run[SupervisionSummary]", out: Path) -> Iterator[str]
         yield f"precision at margin {row.threshold:.6g}: {value}, from {summary.precision_from}"
     if certificate := summary.calibration:
         yield f"certified: at least {certificate.precision} with confidence {certificate.confidence}"
-    yield f"dropped judgments with their rules: {out / 'manifest.jsonl'}"
+    yield f"kept: {out / 'cases.jsonl'}; dropped judgments with their rules: {out / 'manifest.jsonl'}"
 
 
 SUPERVISE = StageVerb(
@@ -199,7 +231,24 @@ SUPERVISE = StageVerb(
 )
 
 
-def _debias_lines(run: "Run[DebiasSummary]", out: Path) -> Iterator[str | TerminalTable]:
+def _debias_answer(run: "Run[DebiasSummary]", out: Path) -> Iterator[str]:
+    summary = run.summary
+    balances = (summary.overall.before, summary.overall.after)
+    before, after = (balance.num_more + balance.num_less + balance.num_equal for balance in balances)
+    shares = ["none" if balance.share_more is None else f"{balance.share_more:.1%}" for balance in balances]
+    balance = f"the better answer {_FEATURES[summary.by]} in {shares[1]} of them ({shares[0]} before)"
+    yield f"{after:,} of {before:,} pairs stay; {balance}."
+    if summary.accuracy:
+        for name in ("all", "length_matched"):
+            share = getattr(summary.accuracy, name)
+            old, new = (
+                interval_text(estimate) if estimate.n else "no pairs" for estimate in (share.before, share.after)
+            )
+            yield f"accuracy, {name.replace('_', ' ')}: {old} before, {new} after"
+    yield f"pairs in {out / 'cases.jsonl'}"
+
+
+def _debias_details(run: "Run[DebiasSummary]", _: Path) -> Iterator[str | TerminalTable]:
     summary = run.summary
     yield _balance_table(summary)
     accuracies = {"the longer answer is better": summary.longer_is_better}
@@ -212,7 +261,6 @@ def _debias_lines(run: "Run[DebiasSummary]", out: Path) -> Iterator[str | Termin
             for estimate in (share.before, share.after)
         )
         yield f"{name}: {before} before, {after} after"
-    yield f"pairs in {out / 'cases.jsonl'}"
 
 
 def _balance_table(summary: "DebiasSummary") -> TerminalTable:
@@ -256,11 +304,32 @@ DEBIAS = StageVerb(
         SettingOption("pairs"),
         SettingOption("seed"),
     ),
-    _debias_lines,
+    _debias_answer,
+    _debias_details,
 )
 
 
-def _filter_study_lines(run: "Run[FilterStudySummary]", out: Path) -> Iterator[str | TerminalTable]:
+def _filter_study_answer(run: "Run[FilterStudySummary]", out: Path) -> Iterator[str]:
+    summary = run.summary
+    if precision := summary.precision:
+        every = precision.filters[0]
+        best = max(precision.filters, key=lambda row: row.precision.value or 0.0)
+        yield (
+            f"{interval_text(best.precision)} of {summary.judge}'s verdicts that {summary.model} keeps ({best.filter}: "
+            f"{best.coverage:.1%}) agree with people's majority, {interval_text(every.precision)} of all."
+        )
+    else:
+        yield f"people have no majority on a pair that {summary.judge} compared: no precision was measured."
+    for trial in summary.downstream:
+        best_arm = max(trial.arms, key=lambda arm: arm.accuracy.value or 0.0)
+        yield (
+            f"people's judgments of {trial.human_prompts:.0f} prompts: most accurate is {best_arm.arm}, "
+            f"{interval_text(best_arm.accuracy)}"
+        )
+    yield f"figure: {out / 'filter_study.svg'}; --verbose prints every filter and arm"
+
+
+def _filter_study_details(run: "Run[FilterStudySummary]", _: Path) -> Iterator[str | TerminalTable]:
     summary = run.summary
     if precision := summary.precision:
         rows = [
@@ -281,7 +350,6 @@ def _filter_study_lines(run: "Run[FilterStudySummary]", out: Path) -> Iterator[s
         title = f"trained on people's judgments of {trial.human_prompts:.0f} prompts, tested on people's pairs"
         yield TerminalTable(title, ("pairs", "accuracy", "minus human only", "minus all verdicts"), rows)
     yield "intervals are 95%, over prompts, paired; not corrected for their number"
-    yield str(out / "filter_study.svg")
 
 
 def _intervals(estimates: "Sequence[Estimate]") -> list[str]:
@@ -310,7 +378,8 @@ FILTER_STUDY = StageVerb(
         StageOption("out", "The folder for filter_study.json, filter_study.svg, verdicts.jsonl and run.json."),
         StageOption("model", "The supervisor, a kind that learns from people's judgments: ngram or features."),
     ),
-    _filter_study_lines,
+    _filter_study_answer,
+    _filter_study_details,
 )
 
 VERBS = (JUDGE, RESOLVE, SUPERVISE, DEBIAS, FILTER_STUDY)

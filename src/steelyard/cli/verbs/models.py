@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from steelyard.cli.options import (
     complete_bench,
     in_panel,
 )
-from steelyard.cli.output import judge_lines, missing_parts, percent_text
+from steelyard.cli.output import interval_text, judge_lines, missing_parts, percent_text
 from steelyard.cli.verb import StageVerb
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Run
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from steelyard.statistics.intervals import Estimate
     from steelyard.training.config import TrainingSummary
 
+_MAX_PARTS, _MAX_LOWEST = 4, 2
+"""The most parts of a benchmark that the answer lists, and how many of more."""
+
 
 def _process_group() -> AbstractContextManager[Any]:
     """Join the processes of one training; only the first prints."""
@@ -41,15 +45,15 @@ def _process_group() -> AbstractContextManager[Any]:
 def _train_lines(run: "Run[TrainingSummary]", out: Path) -> Iterator[str]:
     summary = run.summary
     length = summary.length
+    measured = summary.held_out
+    held_out = f"; it is right on {measured.accuracy:.4f} of {measured.num_pairs:,} held-out pairs" if measured else ""
+    yield f"{out} was trained on {summary.num_pairs:,} pairs of {summary.num_prompts:,} prompts{held_out}."
     yield (
-        f"{out}: trained in {summary.num_steps:,} steps on {summary.num_pairs:,} pairs of "
-        f"{summary.num_prompts:,} prompts; that is {summary.share_of_pairs_kept:.1%} of the data's "
-        f"{length.num_pairs:,} pairs, and {summary.num_prompts / max(length.num_prompts, 1):.1%} of its "
-        f"{length.num_prompts:,} prompts"
+        f"that is {summary.share_of_pairs_kept:.1%} of the data's {length.num_pairs:,} pairs, and "
+        f"{summary.num_prompts / max(length.num_prompts, 1):.1%} of its {length.num_prompts:,} prompts"
     )
-    yield f"final loss {summary.final_loss:.4f}"
-    if measured := summary.held_out:
-        yield f"held-out accuracy {measured.accuracy:.4f} on {measured.num_pairs:,} pairs"
+    yield f"final loss {summary.final_loss:.4f} after {summary.num_steps:,} steps"
+    yield f"next: steelyard evaluate --bench test.jsonl --model {out} --out evaluated"
 
 
 TRAIN = StageVerb(
@@ -145,12 +149,63 @@ def _read_bench_kind(inputs: Values, settings: Values) -> None:
     inputs["benches"] = files
 
 
-def _evaluate_lines(run: "Run[EvaluationSummary]", out: Path) -> Iterator[str]:
+def _evaluate_answer(run: "Run[EvaluationSummary]", out: Path) -> Iterator[str]:
+    summary = run.summary
+    yield _accuracy_sentence(summary)
+    yield from _coverage_lines(summary)
+    if summary.bounds is not None:
+        low, high = summary.bounds.accuracy.low, summary.bounds.accuracy.high
+        yield f"  accuracy {low:.3f} with every unscored pair wrong, {high:.3f} with every one right"
+    if summary.missing is not None:
+        yield f"no overall value: {missing_parts(summary.missing)}"
+    if summary.outcomes is not None:
+        yield from islice(policy_lines(summary), None if summary.accuracy.value is None else 1)
+    if summary.exact_match is not None:
+        yield _row("exact match", summary.exact_match)
+    parts = _parts_of(summary)
+    worst_first = sorted(parts.items(), key=lambda part: 1.0 if part[1].value is None else part[1].value)
+    shown = worst_first if len(parts) <= _MAX_PARTS else worst_first[:_MAX_LOWEST]
+    if len(parts) > 1:
+        yield from (_row(f"  {name}", part) for name, part in shown)
+    if len(shown) < len(parts):
+        yield f"  the lowest of {len(parts)}; --verbose prints all"
+    if summary.tied.num_pairs:
+        yield f"tied scores, counted wrong: {summary.tied.num_pairs:,} pairs ({summary.tied.share:.1%})"
+    yield f"`steelyard report {out} --out report.html` shows where it fails; --verbose prints every figure"
+
+
+def _parts_of(summary: "EvaluationSummary") -> "dict[str, Estimate]":
+    """Return the values of the benchmark's sections, otherwise those of the categories."""
+    if summary.sections:
+        return {name: section for name, section in summary.sections.items() if section is not None}
+    return {name: group.accuracy for name, group in summary.by_category.items()}
+
+
+def _accuracy_sentence(summary: "EvaluationSummary") -> str:
+    """Return the headline or the accuracy, its difference to the best length baseline, and that of n-grams."""
+    name, accuracy = summary.model, summary.accuracy
+    right = f"is right on {interval_text(accuracy)} of {accuracy.n:,} pairs"
+    if len(summary.by_category) > 1:
+        right += f" (mean over {len(summary.by_category)} categories)"
+    if accuracy.value is None:
+        return f"{name} has no accuracy on {summary.bench}: too many pairs have no score or verdict."
+    if summary.overall is not None:
+        right = f"has {interval_text(summary.overall)} overall on {summary.bench}, and {right}"
+    by_length = {kind: summary.baselines[kind] for kind in ("longer", "shorter") if kind in summary.baselines}
+    if by_length and name not in by_length:
+        best = max(by_length, key=lambda kind: by_length[kind].accuracy.value or 0.0)
+        difference = interval_text(by_length[best].difference, "+")
+        right += f", {difference} against the best length baseline ({best})"
+    if ngram := summary.baselines.get("ngram"):
+        right += f"; n-grams {interval_text(ngram.accuracy)}"
+    return f"{name} {right}."
+
+
+def _evaluate_details(run: "Run[EvaluationSummary]", _: Path) -> Iterator[str]:
     from steelyard.evaluation.tables import plain_estimate
 
     summary = run.summary
     yield f"{summary.model} on {summary.bench} (95% intervals)"
-    yield from _coverage_lines(summary)
     for title in ("overall", "overall_with_prior_sets"):
         estimate = getattr(summary, title)
         if estimate is not None:
@@ -309,7 +364,8 @@ EVALUATE = StageVerb(
         SettingOption("self_test", "--no-self-test"),
         StageOption("workers", "Processes that read --scores. Default: one for each core, for large files."),
     ),
-    _evaluate_lines,
+    _evaluate_answer,
+    _evaluate_details,
     _read_bench_kind,
 )
 

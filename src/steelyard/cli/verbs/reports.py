@@ -1,10 +1,12 @@
 """Comparisons and reports: finished evaluations side by side and by language, and pages of runs."""
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from steelyard.cli.options import SettingOption, StageArgument, StageOption, Values
 from steelyard.cli.output import TerminalTable, interval_text, missing_parts
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 _LEVEL = 0.05
 _HOST = "127.0.0.1"
+_MAX_ROWS = 5
+_MAX_LOWEST = 3
 _PAGES = (".html", ".htm")
 _OTHER_FORMATS = (".pdf", ".md", ".txt", ".json", ".docx", ".png", ".svg")
 
@@ -33,18 +37,51 @@ def _unequal_coverage_lines(summary: "ComparisonSummary | LeaderboardSummary", r
         yield from (f"  {sentence}" for sentence in summary.unlike_coverage)
 
 
-def _compare_lines(run: "Run[ComparisonSummary]", out: Path) -> Iterator[str]:
+def _compare_answer(run: "Run[ComparisonSummary]", out: Path) -> Iterator[str]:
     summary = run.summary
-    yield f"{len(summary.models)} models on {summary.bench}, ranked by {summary.ranked_by} (95% intervals)"
+    number, significant = len(summary.comparisons), [pair for pair in summary.comparisons if _is_significant(pair)]
+    if number == 1:
+        yield _pair_sentence(summary.comparisons[0], summary.ranked_by)
+    else:
+        yield f"{len(significant)} of {number} differences are significant ({summary.ranked_by}, {summary.correction})."
     if summary.missing:
         yield f"no headline: {missing_parts(summary.missing)}"
+    yield from islice(_rank_lines(summary), _MAX_ROWS)
+    if len(summary.models) > _MAX_ROWS:
+        yield f"  … {len(summary.models) - _MAX_ROWS} more models: --verbose"
+    yield from _unequal_coverage_lines(summary, "Ranks")
+    yield f"`steelyard report {out} --out report.html` shows it; --verbose prints every difference"
+
+
+def _is_significant(difference: "ModelDifference") -> bool:
+    return difference.p_bounded < _LEVEL
+
+
+def _pair_sentence(difference: "ModelDifference", ranked_by: str) -> str:
+    """Return whether the two models differ, by how much, and what this many prompts can show."""
+    first, second, ranked = difference.first, difference.second, difference.ranked
+    if ranked.value is not None and ranked.low is not None and ranked.high is not None and ranked.value < 0:
+        first, second = second, first
+        ranked = replace(ranked, value=-ranked.value, low=-ranked.high, high=-ranked.low)
+    verdict = "is better than" if _is_significant(difference) else "does not differ significantly from"
+    value = f"{interval_text(ranked, '+')} {ranked_by}"
+    detectable = "" if _is_significant(difference) else f"; detectable is a difference of {difference.detectable:.3f}"
+    return f"{first} {verdict} {second} ({value}, p {_p(difference.p_bounded)}{detectable})."
+
+
+def _rank_lines(summary: "ComparisonSummary") -> Iterator[str]:
     for model in summary.models:
         best, worst = model.best_rank, model.worst_rank
         rank = f"rank {best}" if best == worst else f"rank {best} to {worst}"
         value = "" if summary.ranked_by == "accuracy" else f"{summary.ranked_by} {interval_text(model.value)}, "
         bounds = "" if model.bounds is None else f" ({model.bounds.high:.3f} if every unscored pair were right)"
         yield f"  {model.name}: {value}accuracy {interval_text(model.accuracy)}{bounds}, {rank}"
-    yield from _unequal_coverage_lines(summary, "Ranks")
+
+
+def _compare_details(run: "Run[ComparisonSummary]", _: Path) -> Iterator[str]:
+    summary = run.summary
+    yield f"{len(summary.models)} models on {summary.bench}, ranked by {summary.ranked_by} (95% intervals)"
+    yield from _rank_lines(summary)
     for difference in summary.comparisons:
         yield from _difference_lines(difference, summary.ranked_by)
     yield f"p corrected for {len(summary.comparisons)} comparisons ({summary.correction})"
@@ -94,11 +131,32 @@ COMPARE = StageVerb(
         StageArgument("runs", "The --out folders of two or more evaluations of the same file."),
         StageOption("out", "The folder for the result, run.json."),
     ),
-    _compare_lines,
+    _compare_answer,
+    _compare_details,
 )
 
 
-def _languages_lines(run: "Run[LanguagesSummary]", out: Path) -> Iterator[str | TerminalTable]:
+def _languages_answer(run: "Run[LanguagesSummary]", out: Path) -> Iterator[str]:
+    summary = run.summary
+    others = {name: values for name, values in summary.languages.items() if name != summary.baseline_language}
+    baseline = interval_text(summary.languages[summary.baseline_language].overall)
+    yield (
+        f"{summary.model} has {interval_text(summary.mean)} on average over {len(others)} languages, "
+        f"{interval_text(summary.drop.absolute, '+')} against {summary.baseline_language} ({baseline})."
+    )
+    if summary.missing:
+        yield f"an incomplete bench, averaged over the parts present; {missing_parts(summary.missing)}"
+    if not summary.are_read_alike:
+        yield "unequal shares of responses read: drops are partly due to length limits; unscored pairs are wrong"
+    lowest = sorted(others.items(), key=lambda pair: pair[1].overall.value or 0.0)[:_MAX_LOWEST]
+    yield from (f"  {name}: {interval_text(values.overall)}" for name, values in lowest)
+    if len(lowest) < len(others):
+        yield f"  the lowest of {len(others)}; --verbose prints all"
+    yield f"on {summary.num_shared:,} items that all {len(summary.languages)} languages have"
+    yield f"`steelyard report {out} --out report.html` shows families, scripts and sections"
+
+
+def _languages_details(run: "Run[LanguagesSummary]", _: Path) -> Iterator[str | TerminalTable]:
     summary = run.summary
     baseline = summary.baseline_language
     yield f"{summary.model} on {summary.bench} by language (95% intervals, clustered by item)"
@@ -165,18 +223,43 @@ LANGUAGES = StageVerb(
         SettingOption("baseline_language"),
         SettingOption("languages", note="Repeat."),
     ),
-    _languages_lines,
+    _languages_answer,
+    _languages_details,
 )
 
 
-def _leaderboard_lines(run: "Run[LeaderboardSummary]", out: Path) -> Iterator[str]:
-    from steelyard.report.leaderboard import rank_range, value_with_interval
+def _leaderboard_answer(run: "Run[LeaderboardSummary]", out: Path) -> Iterator[str]:
+    summary = run.summary
+    if summary.rows:
+        first, equals = summary.rows[0], [row.name for row in summary.rows[1:] if row.best_rank == 1]
+        tied = f"; {len(equals)} more may be first" if equals else ", ahead of all others"
+        ranked_by = summary.ranked_by.replace("_", " ")
+        yield f"{first.name} is first of {len(summary.rows)} models by {ranked_by}{tied} ({summary.correction})."
+    else:
+        yield "no model has a headline: none is ranked."
+    if summary.missing:
+        yield f"an incomplete bench without a headline: {len(summary.missing)} parts are missing, see the page"
+    yield from islice(_board_rows(summary), _MAX_ROWS)
+    if len(summary.rows) > _MAX_ROWS:
+        yield f"  … {len(summary.rows) - _MAX_ROWS} more models: --verbose"
+    yield from _unequal_coverage_lines(summary, "Ranks and letters")
+    if summary.partial:
+        yield f"without a headline: {', '.join(unranked.name for unranked in summary.partial)}"
+    yield f"the page: {out / 'leaderboard.html'}"
 
+
+def _leaderboard_details(run: "Run[LeaderboardSummary]", _: Path) -> Iterator[str]:
     summary = run.summary
     yield f"{len(summary.rows)} models on {summary.bench}, {summary.num_prompts:,} prompts (95% intervals)"
     yield f"ranked by {summary.ranked_by.replace('_', ' ')}: {summary.about}"
-    if summary.missing:
-        yield f"an incomplete bench without a headline: {len(summary.missing)} parts are missing, see the page"
+    yield from _board_rows(summary)
+    yield f"models that share a letter do not differ significantly ({summary.correction})"
+    yield from (f"without a headline: {unranked.name}: {unranked.why}" for unranked in summary.partial)
+
+
+def _board_rows(summary: "LeaderboardSummary") -> Iterator[str]:
+    from steelyard.report.leaderboard import rank_range, value_with_interval
+
     for row in summary.rows:
         numbers = row.by_column
         values = ", ".join(
@@ -187,11 +270,6 @@ def _leaderboard_lines(run: "Run[LeaderboardSummary]", out: Path) -> Iterator[st
             f"  {rank_range(row.best_rank, row.worst_rank):>5} {row.group:3} {row.name}: {values}, "
             f"first in {row.rank_shares[0]:.0%} of resamples"
         )
-    yield f"models that share a letter do not differ significantly ({summary.correction})"
-    yield from _unequal_coverage_lines(summary, "Ranks and letters")
-    for unranked in summary.partial:
-        yield f"without a headline: {unranked.name}: {unranked.why}"
-    yield f"the page: {out / 'leaderboard.html'}"
 
 
 LEADERBOARD = StageVerb(
@@ -209,7 +287,8 @@ LEADERBOARD = StageVerb(
         StageArgument("runs", "The --out folders of evaluations of one bench."),
         StageOption("out", "The folder for leaderboard.html, .csv, .md and run.json."),
     ),
-    _leaderboard_lines,
+    _leaderboard_answer,
+    _leaderboard_details,
 )
 
 
@@ -228,7 +307,10 @@ def _check_page_name(inputs: Values, settings: Values) -> None:
 def _report_lines(run: "Run[ReportSummary]", out: Path) -> Iterator[str]:
     page = out if out.suffix.lower() in _PAGES else out / "report.html"
     summary = run.summary
-    yield f"{page}: {len(summary.runs)} runs, {summary.num_items} items, {summary.num_bytes / 2**20:.1f} MB"
+    yield (
+        f"{page} shows {len(summary.runs)} runs and {summary.num_items:,} items ({summary.num_bytes / 2**20:.1f} MB): "
+        "open it in a browser."
+    )
 
 
 REPORT = StageVerb(
@@ -247,7 +329,7 @@ REPORT = StageVerb(
         SettingOption("title"),
     ),
     _report_lines,
-    _check_page_name,
+    prepare=_check_page_name,
 )
 
 
