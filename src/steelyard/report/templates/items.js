@@ -15,8 +15,16 @@ const Items = (async () => {
     node.append(...children.filter((child) => child !== null && child !== undefined));
     return node;
   };
+  // While the browser reads the page, an element is complete once another follows it.
+  const element = async (name) => {
+    for (let waited = 0; ; waited += 1) {
+      const found = document.getElementById(name);
+      if (document.readyState !== "loading" || (found && found.nextElementSibling)) return found;
+      await new Promise((done) => { setTimeout(done, Math.min(50, 5 * waited)); });
+    }
+  };
   const unpacked = async (name) => {
-    const binary = atob(document.getElementById(name).textContent.trim());
+    const binary = atob((await element(name)).textContent.trim());
     const bytes = new Uint8Array(binary.length);
     for (let at = 0; at < binary.length; at += 1) bytes[at] = binary.charCodeAt(at);
     return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
@@ -25,8 +33,10 @@ const Items = (async () => {
   if (!("DecompressionStream" in window)) { browser.textContent = word("old_browser"); return null; }
   const NAMES = ["id", "language", "category", "preview", "outcomes", "numResponses", "numJudgments", "numConflicting", "differing", "place"];
   const items = (await unpacked("index")).map((line, at) => {
-    const item = Object.fromEntries(NAMES.map((name, index) => [name, line[index]]));
-    return { ...item, at, haystack: `${item.id}\n${item.preview}\n${item.category || ""}`.toLowerCase() };
+    const item = {};
+    for (let index = 0; index < NAMES.length; index += 1) item[NAMES[index]] = line[index];
+    item.at = at;
+    return item;
   });
   const hasJudgments = items.some((item) => item.numJudgments);
   const wholes = new Map();
@@ -63,14 +73,16 @@ const Items = (async () => {
     && (length === undefined || (outcome(item)[6] >> LENGTHS.indexOf(length)) % 2 === 1);
   const inDifference = (item, [right, wrong]) => item.differing.some(([one, other]) => one === right && other === wrong);
 
+  const haystack = (item) => item.haystack ??= `${item.id}\n${item.preview}\n${item.category || ""}`.toLowerCase();
   const choose = () => {
     const words = state.text.toLowerCase().split(/\s+/).filter(Boolean), order = ORDERS[state.sort];
-    state.shown = items.filter((item) => words.every((one) => item.haystack.includes(one)) && (!state.category || item.category === state.category)
+    state.shown = items.filter((item) => words.every((one) => haystack(item).includes(one)) && (!state.category || item.category === state.category)
       && (!state.language || item.language === state.language) && (!state.outcome || OUTCOMES[state.outcome](item))
       && (!state.group || inGroup(item, state.group)) && (!state.differing || inDifference(item, state.differing)));
     if (state.sort !== "at" || state.isDown) {
-      const keys = new Map(state.shown.map((item) => [item, order(item)])), turn = state.isDown ? -1 : 1;
-      state.shown.sort((one, other) => (keys.get(one) < keys.get(other) ? -turn : keys.get(one) > keys.get(other) ? turn : one.at - other.at));
+      const keys = [], turn = state.isDown ? -1 : 1;
+      for (const item of state.shown) keys[item.at] = order(item);
+      state.shown.sort(({ at: one }, { at: other }) => (keys[one] < keys[other] ? -turn : keys[one] > keys[other] ? turn : one - other));
     }
   };
 
@@ -114,7 +126,9 @@ const Items = (async () => {
   };
   const select = (name, all, options) => make("select", { "aria-label": all, onchange: (event) => { state[name] = event.target.value; update(); } },
     make("option", { value: "" }, all), ...options.map(([value, label]) => make("option", { value, selected: state[name] === value }, label)));
-  const values = (name) => [...new Set(items.map((item) => item[name]).filter(Boolean))].sort().map((value) => [value, value]);
+  const distinct = new Map(["category", "language"].map((name) => [name, [...new Set(items.map((item) => item[name]).filter(Boolean))].sort()]));
+  const values = (name) => distinct.get(name).map((value) => [value, value]);
+  const differences = new Set(items.flatMap((item) => item.differing.map(String)));
   const filters = make("div", { class: "filters" });
   const showControls = () => {
     const search = make("input", { type: "search", placeholder: word("search"), "aria-label": word("search"), dir: "auto", value: state.text });
@@ -124,7 +138,7 @@ const Items = (async () => {
     const model = make("select", { "aria-label": word("scorer"), onchange: (event) => { state.model = Number(event.target.value); update(); } },
       ...models.map((name, at) => make("option", { value: at, selected: state.model === at }, name)));
     const several = (name) => (values(name).length > 1 ? select(name, word(`all_${name}`), values(name)) : null);
-    const several_models = models.flatMap((_, right) => models.map((_, wrong) => [right, wrong])).filter((two) => items.some((item) => inDifference(item, two)));
+    const several_models = models.flatMap((_, right) => models.map((_, wrong) => [right, wrong])).filter((two) => differences.has(String(two)));
     const differing = several_models.length ? make("select", { "aria-label": word("models_differ"), onchange: (event) => { state.differing = event.target.value ? event.target.value.split(",").map(Number) : null; update(); } },
       make("option", { value: "" }, word("models_differ")), ...several_models.map((two) => make("option", { value: two.join(","), selected: String(state.differing) === two.join(",") },
         `${models[two[0]]}${word("colon")}${word("is_right")} · ${models[two[1]]}${word("colon")}${word("is_wrong")}`))) : null;

@@ -73,7 +73,11 @@ const Page = (() => {
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", `${Page.word("figure")}${Page.word("colon")}${title ? title.textContent : ""}`);
   };
+  // The table of items comes before the figures, which take longer.
+  const parsed = new Promise((done) => { document.addEventListener("DOMContentLoaded", done, { once: true }); });
   const drawAll = async () => {
+    await parsed;
+    await Items.catch(() => null);
     for (const place of document.querySelectorAll("[data-figure]")) await draw(place);
     document.body.dataset.drawn = String(views.size);
   };
