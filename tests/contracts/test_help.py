@@ -58,6 +58,7 @@ def in_page(name):
     return [re.split(r"  +", line)[0] for line in lines] + in_backticks(re.sub(r"```.*?```", "", text, flags=re.DOTALL))
 
 
+EXAMPLES = re.compile(r"^ *Example: `([^`]+)`$", re.MULTILINE)
 IN_HELP = {one for verb in VERBS for one in in_backticks(help_text(verb))}
 SHOWN = sorted(IN_HELP.union(*map(in_page, PAGES)))
 WHOLE = [command for command in SHOWN if len(command.split()) > 2 or command.split()[1] in ("demo", "doctor")]
@@ -98,6 +99,17 @@ def test_every_verb_option_and_argument_exists(command):
         assert parsed(command)
     else:
         assert command.split()[1] in VERBS
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_examples_of_a_rendered_help_can_be_pasted(verb, width):
+    shown = example_folder.invoke([verb, "--help"], COLUMNS=str(width)).stdout.splitlines()
+    block = shown[next(place for place, line in enumerate(shown) if line.startswith("steelyard ")) :]
+    assert all(len(line) <= width for line in block)
+    commands = [" ".join(shlex.split(one)) for one in "\n".join(block).replace("\\\n", " ").split("\n") if one.strip()]
+    assert commands == [" ".join(shlex.split(one)) for one in EXAMPLES.findall(help_text(verb))]
+    assert all(parsed(one) for one in "\n".join(block).replace("\\\n", " ").split("\n") if len(one.split()) > 2)
 
 
 def test_a_wrong_example_is_seen():

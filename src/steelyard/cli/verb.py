@@ -9,6 +9,7 @@ import importlib
 import inspect
 import os
 import re
+import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -41,6 +42,8 @@ from steelyard.io.run_folder import resumable_work
 from steelyard.io.tempfiles import copy_pipe, is_pipe
 
 _OUTPUTS = ("out", "folder")
+_EXAMPLE = re.compile(r"^ *Example: `([^`]+)`$", re.MULTILINE)
+_WORD = re.compile(r"(?:'[^']*'|[^\s'])+")
 _JUDGE_SETTING = re.compile(r"--set ('?)((?:judge|chat)\.|allow_even=)")
 _MODEL_OPTION = re.compile(r"(--(?:chat-template|max-length|over-length))(?: ([^\s,;:()-][^\s,;:()]*))?")
 
@@ -204,6 +207,18 @@ class VerbCommand(TyperCommand):
                 log(resumable_work(out if isinstance(out, Path) else None))
             raise SystemExit(128 + number) from error
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with its examples after it in lines that fit the terminal and can be pasted."""
+        about = self.help or ""
+        self.help = re.sub(r"\n{3,}", "\n\n", _EXAMPLE.sub("", about))
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.help = about
+        width = shutil.get_terminal_size().columns
+        for command in _EXAMPLE.findall(about):
+            formatter.write(f"{pasteable(command, width)}\n\n")
+
     def _options(self) -> set[str]:
         return {option for parameter in self.params for option in parameter.opts}
 
@@ -227,6 +242,18 @@ class VerbCommand(TyperCommand):
                     texts = [text and str(text).replace(str(copy), str(pipe)) for text in texts]
                 problem, where, allowed, do = texts
                 raise type(error)(problem, where=where, allowed=allowed, do=do) from error
+
+
+def pasteable(command: str, width: int) -> str:
+    """Return a command in lines of at most ``width`` columns that a shell reads as one; a word is never divided."""
+    first, *words = _WORD.findall(command)
+    lines = [first]
+    for word in words:
+        if len(lines[-1]) + len(word) + len(" \\") < width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(f"  {word}")
+    return " \\\n".join(lines)
 
 
 def fitted_remedy(do: str, options: Collection[str], *, verb: str) -> str:
