@@ -7,7 +7,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 # Tests start many processes: each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check field api settings peers clean
+.PHONY: demo test check field api notebook settings peers clean
 
 demo: $(VENV)/.demo
 	$(BIN)/steelyard demo --out demo
@@ -28,6 +28,10 @@ field: $(VENV)/.dev
 api: $(VENV)/.dev
 	$(BIN)/python docs/api_page.py --stubs
 	$(BIN)/python docs/api_page.py > docs/api.md
+
+# The notebook in both languages, with the outputs of its cells.
+notebook: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python docs/notebook_page.py
 
 # The tables of all settings, from the source.
 settings: $(VENV)/.dev

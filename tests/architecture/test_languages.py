@@ -37,7 +37,7 @@ def prose(text):
 def targets(text, own, other):
     """Where the links lead, in any order, for no two languages share one; a Chinese page counts as its English one."""
     found = [target for target in LINK.findall(prose(text)) if target.split("/")[-1] not in (own, other)]
-    return sorted(target.split("#")[0].replace(".zh.md", ".md") for target in found)
+    return sorted(target.split("#")[0].replace(".zh.", ".") for target in found)
 
 
 def anchors(text):
