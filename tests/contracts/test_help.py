@@ -24,6 +24,8 @@ SERVER = "asks a language model on a server"
 NOT_RUN = {
     "steelyard demo": TOO_LONG,
     "steelyard demo --out demo": TOO_LONG,
+    "steelyard demo --real": TOO_LONG,
+    "steelyard demo --real --out demo-real": TOO_LONG,
     "steelyard run demo --out demo --from model --set model.epochs=8": TOO_LONG,
     "steelyard ablate ablation.toml --out ablated": MANY,
     "steelyard sweep sweep.toml --out swept": MANY,

@@ -1,4 +1,7 @@
-"""The demo: the recipe of that name, and how many verdicts and ordered pairs are as in the simulation's answer key."""
+"""The demos: the recipes of simulated and of real data.
+
+Of simulated data the answer key tells how many verdicts and ordered pairs are right.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,9 +9,11 @@ from typing import NamedTuple
 
 from steelyard.core.types import Case, JsonObject, Run
 from steelyard.io.cases import read_cases
+from steelyard.io.lines import read_toml
 from steelyard.ranking.pairs import pairs_of
-from steelyard.recipes.recipe import find_recipe, read_recipe
+from steelyard.recipes.recipe import build_recipe, find_recipe, read_recipe
 from steelyard.recipes.run import run
+from steelyard.stages.gemma import check_installed
 
 Key = dict[tuple[str, str | None], frozenset[tuple[str, str]]]
 """For each case the ids of the better and the worse response of every pair."""
@@ -60,6 +65,38 @@ def demo(out: Path, settings: JsonObject | None = None, *, seed: int = 0, redo_f
         right_verdicts(read_cases(out / "supervised" / "cases.jsonl"), key),
     )
     return Demo({stage.name: stage.run for stage in completed}, right, out / "report" / "report.html")
+
+
+class RealDemo(NamedTuple):
+    """The run of each stage of the recipe, and the page."""
+
+    runs: dict[str, Run]
+    page: Path
+
+
+def real_demo(
+    out: Path,
+    settings: JsonObject | None = None,
+    *,
+    model: str | None = None,
+    seed: int = 0,
+    redo_from: str | None = None,
+) -> RealDemo:
+    """Do the same with people's answers to HalluQA and GPT-4's labels, on Gemma 3 270M or another ``model``.
+
+    Raises MissingPartError before anything runs where Gemma is not installed, and else as `demo`.
+    """
+    path = find_recipe("demo_real")
+    content = read_toml(path)
+    if model is None:
+        check_installed()
+    else:
+        del content["stages"]["backbone"]
+        name = str(Path(model).resolve()) if Path(model).exists() else model
+        for stage in ("human_model", "model"):
+            content["stages"][stage]["model"] = name
+    completed = run(build_recipe(content, path, settings, seed=seed), out, redo_from=redo_from)
+    return RealDemo({stage.name: stage.run for stage in completed}, out / "report" / "report.html")
 
 
 def read_key(gold: Iterable[Case]) -> Key:

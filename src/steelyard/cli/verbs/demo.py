@@ -10,19 +10,24 @@ import typer
 from steelyard.cli.options import AsJson, RedoFrom, StageSettings, Verbose
 from steelyard.cli.output import echo_record, interval_text, percent_text, points_text, print_lines
 from steelyard.cli.verb import FunctionVerb
+from steelyard.core.types import JsonObject
 
 if TYPE_CHECKING:
     from steelyard.curation.debiasing import Balance
     from steelyard.evaluation.comparison import ComparisonSummary
     from steelyard.evaluation.summary import EvaluationSummary
-    from steelyard.recipes.demo import Demo
+    from steelyard.recipes.demo import Demo, RealDemo
     from steelyard.statistics.intervals import Estimate
 
 
 def _demo(
     *,
-    out: Annotated[Path, typer.Option(help="The folder for everything.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Another seed is another simulation and another model.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="The folder for everything. Default: demo, or demo-real.")] = None,
+    real: Annotated[bool, typer.Option("--real", help="Real Chinese data and a pretrained model.")] = False,
+    model: Annotated[
+        str | None, typer.Option(help="With --real: another decoder, a folder or hub name. Default: Gemma 3 270M.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Another seed is another simulation or split, and another model.")] = 0,
     settings: StageSettings = None,
     redo_from: RedoFrom = None,
     verbose: Verbose = False,
@@ -34,26 +39,51 @@ def _demo(
     train the final model. The good answers are written by hand; the worse ones and all verdicts are simulated. Finished
     stages are skipped; an interrupted run resumes. `steelyard run demo --dry-run` lists the stages.
 
+    With --real the data are HalluQA's: people's answers to Chinese questions, and GPT-4's labels of models' answers.
+    The model is Gemma 3 270M, inside packages of the extra `backbones` and under the Gemma Terms of Use.
+
     Example: `steelyard demo --out demo`
+
+    Example: `steelyard demo --real --out demo-real`
     """
     from steelyard.core.config import parse_settings
-    from steelyard.recipes.demo import demo
+    from steelyard.core.errors import ConfigError
+    from steelyard.recipes.demo import Demo, demo, real_demo
 
-    done = demo(out, parse_settings(settings or ()), seed=seed, redo_from=redo_from)
+    folder = out or Path("demo-real" if real else "demo")
+    changes = parse_settings(settings or ())
+    if real:
+        done = real_demo(folder, changes, model=model, seed=seed, redo_from=redo_from)
+    elif model is None:
+        done = demo(folder, changes, seed=seed, redo_from=redo_from)
+    else:
+        raise ConfigError("--model without --real: the simulated demo makes its own model", do="add --real")
     if as_json:
-        record = {
-            "simulated": True,
-            "summary": {name: run.summary for name, run in done.runs.items()},
-            "seconds": {name: run.seconds for name, run in done.runs.items()},
-            "right_by_key": {name: share._asdict() for name, share in done.right_by_key._asdict().items()},
-            "page": str(done.page),
-        }
-        echo_record(record)
-        return
-    print_lines(_lines(done))
-    if verbose:
-        print_lines(_detail_lines(done))
-    print_lines(next_lines(done.page, _commands(out)))
+        echo_record(_record(done))
+    elif isinstance(done, Demo):
+        print_lines(_lines(done))
+        print_lines(_detail_lines(done) if verbose else ())
+        print_lines(next_lines(done.page, _commands(folder)))
+        print_lines(["Real data  steelyard demo --real  # Chinese questions and people's answers, in minutes"])
+    else:
+        print_lines(_real_lines(done))
+        print_lines(_accuracy_lines(done.runs["evaluated"].summary) if verbose else ())
+        print_lines(next_lines(done.page, _real_commands(folder)))
+
+
+def _record(done: "Demo | RealDemo") -> JsonObject:
+    from steelyard.recipes.demo import Demo
+
+    record: JsonObject = {
+        "simulated": isinstance(done, Demo),
+        "summary": {name: run.summary for name, run in done.runs.items()},
+        "seconds": {name: run.seconds for name, run in done.runs.items()},
+        "page": str(done.page),
+    }
+    if isinstance(done, Demo):
+        shares = done.right_by_key._asdict().items()
+        record["right_by_key"] = {name: share._asdict() for name, share in shares}
+    return record
 
 
 def _lines(done: "Demo") -> Iterator[str]:
@@ -116,16 +146,68 @@ def _detail_lines(done: "Demo") -> Iterator[str]:
     llm, evaluated, by_kind = (done.runs[name].summary for name in ("llm", "evaluated", "by_kind"))
     yield f"conflict ratio of the LLM's verdicts: {llm.conflicts.overall.ratio:.1%}"
     yield "all pairs of a good answer and one worse answer of each kind:"
-    accuracy, exact_match = interval_text(evaluated.accuracy), interval_text(evaluated.exact_match)
-    yield f"accuracy              {accuracy}; exact match {exact_match}"
-    for name, baseline in evaluated.baselines.items():
-        difference = interval_text(baseline.difference, "+")
-        yield f"  {name:20}{interval_text(baseline.accuracy)}; model minus {name} {difference}"
+    yield from _accuracy_lines(evaluated)
     ngram = by_kind.baselines.get("ngram")
     yield "the good answer above a worse one that is" + (" (in brackets: by the ngram baseline)" if ngram else "")
     for kind, category in by_kind.by_category.items():
         baseline = f" ({ngram.by_category[kind].accuracy.value:.3f})" if ngram else ""
         yield f"  {kind:31}{interval_text(category.accuracy)}{baseline}"
+
+
+def _accuracy_lines(evaluated: "EvaluationSummary") -> Iterator[str]:
+    """Yield accuracy, exact match, and every baseline."""
+    exact_match = "" if evaluated.exact_match is None else f"; exact match {interval_text(evaluated.exact_match)}"
+    yield f"accuracy              {interval_text(evaluated.accuracy)}{exact_match}"
+    for name, baseline in evaluated.baselines.items():
+        difference = interval_text(baseline.difference, "+")
+        yield f"  {name:20}{interval_text(baseline.accuracy)}; model minus {name} {difference}"
+
+
+def _real_lines(done: "RealDemo") -> Iterator[str]:
+    halluqa, parts, people, evaluated, alone = (
+        done.runs[name].summary for name in ("halluqa", "parts", "human_model", "evaluated", "human_evaluated")
+    )
+    longer, ngram = (evaluated.baselines[name] for name in ("longer", "ngram"))
+    accuracy, of_ngram = percent_text(evaluated.accuracy), percent_text(ngram.accuracy)
+    yield (
+        f"REAL data: on {parts.parts['test']} unseen questions the reward model scores people's right answer above the"
+        f" wrong one in {accuracy} of pairs, character n-grams in {of_ngram}:"
+        f" {verdict_on(ngram.difference)}; the longer answer is the right one in {percent_text(longer.accuracy)}."
+    )
+    sizes = parts.parts
+    yield f"people     {sizes['people']} of HalluQA's {halluqa.num_questions} questions, {people.num_pairs:,} pairs"
+    supervised, sides = done.runs["supervised"].summary, done.runs["debiased"].summary.overall
+    yield (
+        f"GPT-4      labels of models' answers to {parts.parts['gpt4']} other questions; supervise keeps"
+        f" {supervised.num_strict_kept:,} of {supervised.num_strict:,} judgments"
+    )
+    before, after = _share_longer(sides.before), _share_longer(sides.after)
+    yield f"           debias: the better answer is the longer one in {before} of the pairs before, {after} after"
+    gain = llm_gain(done.runs["compared"].summary)
+    yield f"model      trained on both; minus people's answers alone: {points_text(gain)}: {_effect(gain)}"
+    if baseline := alone.baselines.get("ngram"):
+        difference = verdict_on(baseline.difference)
+        yield f"           people's answers alone: {percent_text(alone.accuracy)}; minus n-grams: {difference}"
+    yield "One split, and questions of one pattern are on both sides of it: no claim about other questions."
+
+
+def _effect(gain: "Estimate") -> str:
+    """Say in words what the LLM's judgments did."""
+    if gain.low is None or gain.high is None or gain.low * gain.high <= 0:
+        return "GPT-4's labels made no measurable difference"
+    return "GPT-4's labels helped" if gain.low > 0 else "GPT-4's labels did harm"
+
+
+def _real_commands(out: Path) -> dict[str, str]:
+    from steelyard.io.cases import read_cases
+
+    first = next(iter(read_cases(out / "parts" / "test.jsonl")))
+    folder, case_id = shlex.quote(str(out)), shlex.quote(first.prompt.id)
+    return {
+        f"steelyard inspect {folder}/evaluated --id {case_id}": "one question: answers, judgments, scores",
+        f"steelyard score {folder}/parts/test.jsonl --model {folder}/model --out {folder}-scored": "score answers",
+        "steelyard run demo_real --dry-run": "the stages of this recipe",
+    }
 
 
 def next_lines(page: Path, commands: Mapping[str, str]) -> Iterator[str]:
