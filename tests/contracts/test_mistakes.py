@@ -20,7 +20,17 @@ ONE_LINE = {"prompt": {"id": "q", "messages": []}, "responses": []}
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("mistakes")
-    done("simulate", "--out", made / "sim", "--set", "num_prompts=16", "--set", "test_share=0.5")
+    done(
+        "simulate",
+        "--out",
+        made / "sim",
+        "--set",
+        "num_prompts=48",
+        "--set",
+        "test_share=0.34",
+        "--set",
+        "llm_share=0.5",
+    )
     done("resolve", made / "sim" / "cases.jsonl", "--out", made / "resolved")
     (made / "empty.jsonl").touch()
     (made / "broken.jsonl").write_text('{"prompt": 3}\n', encoding="utf-8")

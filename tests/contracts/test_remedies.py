@@ -199,7 +199,9 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("remedies")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(made)
-        done("simulate", "--out", "sim", "--set", "num_prompts=16", "--set", "test_share=0.5")
+        done(
+            "simulate", "--out", "sim", "--set", "num_prompts=48", "--set", "test_share=0.34", "--set", "llm_share=0.5"
+        )
         done("resolve", "sim/cases.jsonl", "--out", "ranked")
         for name, template in (("base", tiny.CHATML), ("bare", None)):
             tiny.save_base(made / name, **({} if name == "base" else {"template": template}))

@@ -28,7 +28,20 @@ def corpus(tmp_path_factory):
     """A folder with a Chinese name and, in it, cases with a judge of a Chinese name."""
     folder = tmp_path_factory.mktemp("终端") / "语料"
     assert (
-        invoke(["simulate", "--out", str(folder), "--set", "num_prompts=16", "--set", "test_share=0.5"]).exit_code == 0
+        invoke(
+            [
+                "simulate",
+                "--out",
+                str(folder),
+                "--set",
+                "num_prompts=48",
+                "--set",
+                "test_share=0.34",
+                "--set",
+                "llm_share=0.5",
+            ]
+        ).exit_code
+        == 0
     )
     path = folder / "案例.jsonl"
     text = (folder / "cases.jsonl").read_text(encoding="utf-8")

@@ -232,3 +232,4 @@ def _commands(out: Path) -> dict[str, str]:
 
 
 DEMO = FunctionVerb("demo", _demo)
+VERBS = (DEMO,)
