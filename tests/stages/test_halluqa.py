@@ -46,7 +46,7 @@ def test_script_makes_the_packaged_bytes(tmp_path):
 
 
 def test_script_keeps_readable_labels_alone(tmp_path):
-    row = {"question_id": 1, "HalluqaRow": "问？", "Category": "Knowledge", "Class": "常识", "Source": "s"}
+    row = {"question_id": 1, "Question": "问？", "Category": "Knowledge", "Class": "常识", "Source": "s"}
     row |= {"Best Answer1": "对", "Best Answer2": "", "Wrong_Answer1": "错"}
     (tmp_path / "questions.json").write_text(json.dumps([row]), encoding="utf-8")
     folder = tmp_path / "answers"
