@@ -21,6 +21,7 @@ STUDY = "trains some forty models: tests/stages/test_filter_study.py runs small 
 STOPS = {"--help", "--settings"}
 """Options that print and stop, whatever else is missing."""
 SERVER = "asks a language model on a server"
+SERVES = "serves until Ctrl-C, on a port that others may hold: tests/cli/verbs/test_view.py serves on free ports"
 NOT_RUN = {
     "steelyard demo": TOO_LONG,
     "steelyard demo --out demo": TOO_LONG,
@@ -35,14 +36,14 @@ NOT_RUN = {
         for names in ("my-rm --out calibrated", "model --out supervised")
     },
     **{f"steelyard filter-study judged.jsonl --judge gpt-4 --out {name}": STUDY for name in ("pays", "studied")},
-    **dict.fromkeys(("steelyard view .", "steelyard view steelyard-demo"), "serves until Ctrl-C: tests/cli/verbs"),
     "steelyard doctor": "its exit code is the machine's: tests/cli/verbs/test_installation.py runs it",
 }
 
 
 def reason_against(command):
     """Why a command is parsed, but not run; null for those that run."""
-    return SERVER if command.startswith("steelyard judge ") else NOT_RUN.get(command)
+    by_verb = {"judge": SERVER, "view": SERVES}
+    return by_verb.get(command.split()[1]) or NOT_RUN.get(command)
 
 
 def help_text(verb):

@@ -24,6 +24,24 @@ from steelyard.io.cases import write_cases
 from toy_prompts import toy_prompts
 
 SECONDS = 600
+PAUSING = """
+import time
+from pathlib import Path
+from steelyard.core.config import Config
+
+class Pausing:
+    def log(self, step, values):
+        while not Path("is_watched").exists() and step >= 20:
+            time.sleep(0.05)
+        if not Path("is_watched").exists():
+            time.sleep(0.2)
+    def close(self):
+        pass
+
+def build(config, **_):
+    return Pausing()
+"""
+"""A tracker that makes a training slow, and holds it at step 20, until there is a file `is_watched`."""
 VIEW = [sys.executable, "-m", "steelyard", "view"]
 
 
@@ -61,20 +79,25 @@ def until(read, is_reached):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A folder with cases and a tiny model, and the words of a training of some seconds."""
+    """A folder with cases and a tiny model, and the words of a training that does not end unwatched."""
     folder = tmp_path_factory.mktemp("live")
     write_cases(folder / "题目.jsonl", toy_prompts(24, right=True))
     tiny.save_base(folder / "base")
     words = ["train", "题目.jsonl", "--model", "base", "--out", "runs/训练 one", "--max-length", "256"]
-    return folder, [*words, "--prompts-per-step", "2", "--set", "checkpoint_every=5", "--set", "seed=3"]
+    (folder / "lab").mkdir()
+    (folder / "lab" / "pausing.py").write_text(PAUSING)
+    (folder / "lab" / "__init__.py").write_text("")
+    words += ["--set", 'trackers=["jsonl", "lab.pausing"]', "--set", "checkpoint_every=5", "--set", "seed=3"]
+    return folder, [*words, "--batch-size", "2", "--epochs", "4"]
 
 
 def test_a_training_is_seen_live_killed_continued_by_the_printed_command_and_finished(trained):
     folder, words = trained
     (folder / "runs").mkdir()
-    command = [sys.executable, "-m", "steelyard", *words, "--epochs", "12"]
+    command, environment = [sys.executable, "-m", "steelyard", *words], alone()
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), environment.get("PYTHONPATH"))))
     with viewing(folder / "runs") as (_, address):
-        training = subprocess.Popen(command, cwd=folder, env=alone(), stderr=subprocess.DEVNULL)
+        training = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.DEVNULL)
         try:
             ((identifier, _),) = until(lambda: rows(address), bool)[-1].items()
             live = f"{address}runs/{identifier}/live"
@@ -87,8 +110,11 @@ def test_a_training_is_seen_live_killed_continued_by_the_printed_command_and_fin
         until(lambda: json.loads(answer(live))["state"], lambda state: state == "interrupted")
         page = answer(f"{address}runs/{identifier}")
         line = html.unescape(re.search(r"<pre dir=\"ltr\">(.*?)</pre>", page, flags=re.DOTALL)[1])
-        assert "--epochs 12" in line
-        continued = subprocess.run(line, shell=True, env=alone(), capture_output=True, text=True, check=False)
+        assert "--epochs 4" in line
+        (folder / "is_watched").touch()
+        continued = subprocess.run(
+            line, shell=True, env=environment, cwd=folder, capture_output=True, text=True, check=False
+        )
         assert continued.returncode == 0, continued.stderr
         assert "continuing after step" in continued.stderr
         until(lambda: json.loads(answer(live))["state"], lambda state: state == "finished")
@@ -150,11 +176,11 @@ def test_a_host_that_others_reach_is_named_with_a_warning(tmp_path):
 
 def test_without_its_packages_the_remedy_names_the_extra(tmp_path):
     code = "import sys; sys.modules['starlette'] = None; from steelyard.cli.main import main; main()"
-    done = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-c", code, "view", str(tmp_path)], env=alone(), capture_output=True, text=True, check=False
     )
-    assert done.returncode == 2
-    assert "pip install 'steelyard[view]'" in done.stderr
+    assert ended.returncode == 2
+    assert "pip install 'steelyard[view]'" in ended.stderr
 
 
 def test_a_run_folder_is_not_changed_by_looking(tmp_path):
