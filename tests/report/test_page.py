@@ -179,3 +179,16 @@ def test_columns_and_axes_have_their_texts(html):
     assert "@@" not in re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
     figures = re.search(r'id="figures">(.*?)</script>', html, re.DOTALL)[1]
     assert set(re.findall(r"@@([a-z0-9_]+)\|", figures)) <= set(page_strings().table)
+
+
+def test_scripts_name_only_what_their_page_has():
+    """A page without the table of items has no ``Items``: the script that all pages share may not name it."""
+    folder = Path(own.__file__).parent / "templates"
+    defined = {
+        name: set(re.findall(r"^const (\w+) =", path.read_text(encoding="utf-8"), re.MULTILINE))
+        for name, path in ((path.name, path) for path in folder.glob("*.js"))
+    }
+    others = set().union(*(names for script, names in defined.items() if script != "page.js"))
+    shared = re.sub(r"//.*", "", (folder / "page.js").read_text(encoding="utf-8"))
+    assert others >= {"Items", "Downloads"}
+    assert {name for name in others if re.search(rf"\b{name}\b", shared)} == set()

@@ -51,7 +51,7 @@ def test_supervision_shows_rules_thresholds_and_what_was_dropped(supervised_case
     first, *others = panels[word("dropped_examples")].examples
     assert len(others) == 2  # ties and unreadable judgments have no margin
     assert first.about.values == {
-        "judge": "gpt", "rule": word("rule_below_min_margin", "below min margin"), "margin": "1.000"
+        "judge": "gpt", "rule": word("rule_below_min_margin", "below min_margin"), "margin": "1.000"
     }  # fmt: skip
     assert [text for _, text in first.answers] == ["bb", "c"]
 

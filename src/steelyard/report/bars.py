@@ -132,19 +132,25 @@ def before_after(about: str, rows: Sequence[ShareChange], *, axis: str, line: fl
         {"field": "n", "title": "n", "format": ","},
     ]
     shown: Spec = {"y": y, "yOffset": offset, "color": _own_colour(), "tooltip": tips}
+    interval: Spec = {
+        "transform": [{"filter": "datum.low !== null && datum.high !== null"}],
+        "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.6, "strokeCap": "round"},
+        "encoding": {**shown, "x": {**x, "field": "low"}, "x2": {"field": "high"}},
+    }
     layers: list[Spec] = [
         vertical_line(line),
-        {
-            "transform": [{"filter": "datum.low !== null && datum.high !== null"}],
-            "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.6, "strokeCap": "round"},
-            "encoding": {**shown, "x": {**x, "field": "low"}, "x2": {"field": "high"}},
-        },
+        *([interval] if _has_interval(values) else []),
         {
             "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
             "encoding": {**shown, "x": {**x, "field": "value"}},
         },
     ]
     return Figure(about, {**framed(layers, 40 * max(2, len(names))), "data": {"values": values}}, marks)
+
+
+def _has_interval(values: Sequence[Spec]) -> bool:
+    """Return whether a value has an interval; of none, Vega would draw an axis without an extent."""
+    return any(value["low"] is not None and value["high"] is not None for value in values)
 
 
 def share_curves(
@@ -167,13 +173,14 @@ def share_curves(
         {"field": "high", "title": word("interval_high"), "format": ".1%"},
         {"field": "n", "title": "n", "format": ","},
     ]
+    band: Spec = {
+        "transform": [{"filter": "datum.low !== null && datum.high !== null"}],
+        "mark": {"type": "area", "opacity": 0.15},
+        "encoding": {"x": across, "y": {**share, "field": "low"}, "y2": {"field": "high"}, "color": colour},
+    }
     layers: list[Spec] = [
         *([] if line is None else [vertical_line(line)]),
-        {
-            "transform": [{"filter": "datum.low !== null && datum.high !== null"}],
-            "mark": {"type": "area", "opacity": 0.15},
-            "encoding": {"x": across, "y": {**share, "field": "low"}, "y2": {"field": "high"}, "color": colour},
-        },
+        *([band] if _has_interval(values) else []),
         {
             "mark": {"type": "line", "strokeWidth": 2.2},
             "encoding": {"x": across, "y": {**share, "field": "value"}, "color": colour},

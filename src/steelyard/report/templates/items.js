@@ -212,3 +212,4 @@ const Items = (async () => {
   document.querySelector("#items h2").append(Downloads.anchor(fragment));
   return { items, models, make, text, number, chip, letters, unpacked, whole, open, show };
 })();
+Page.beforeFigures.push(Items);

@@ -26,7 +26,7 @@ const Page = (() => {
     for (const place of document.querySelectorAll("[data-label-en]")) place.setAttribute("aria-label", place.getAttribute(`data-label-${name}`));
     for (const listen of listeners) listen();
   };
-  return { views: new Map(), word, resolved, stored, choose, language, onLanguage: (listen) => listeners.push(listen) };
+  return { views: new Map(), beforeFigures: [], word, resolved, stored, choose, language, onLanguage: (listen) => listeners.push(listen) };
 })();
 
 (() => {
@@ -57,11 +57,17 @@ const Page = (() => {
     return value;
   };
   const { views } = Page;
+  // On a phone, the names of rows leave the larger part of the width to the drawing.
+  const fitted = (value, limit) => {
+    if (Array.isArray(value)) return value.map((inner) => fitted(inner, limit));
+    if (!value || typeof value !== "object") return value;
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, key === "labelLimit" ? Math.min(inner, limit) : key === "values" ? inner : fitted(inner, limit)]));
+  };
   const draw = async (place) => {
     const old = views.get(place);
     if (old) old.finalize();
     const options = { renderer: "svg", actions: false, ast: true, config, tooltip: { disableDefaultStyle: true } };
-    views.set(place, await vegaEmbed(place, translated(specs[Number(place.dataset.figure)]), options));
+    views.set(place, await vegaEmbed(place, fitted(translated(specs[Number(place.dataset.figure)]), 0.36 * place.clientWidth), options));
     describe(place);
   };
   // A drawing is one picture with the name of its panel: the library's own descriptions are English, and the table has the numbers.
@@ -73,11 +79,11 @@ const Page = (() => {
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", `${Page.word("figure")}${Page.word("colon")}${title ? title.textContent : ""}`);
   };
-  // The table of items comes before the figures, which take longer.
+  // The table of items comes before the figures, which take longer; pages of other things have none.
   const parsed = new Promise((done) => { document.addEventListener("DOMContentLoaded", done, { once: true }); });
   const drawAll = async () => {
     await parsed;
-    await Items.catch(() => null);
+    await Promise.allSettled(Page.beforeFigures);
     for (const place of document.querySelectorAll("[data-figure]")) await draw(place);
     document.body.dataset.drawn = String(views.size);
   };
