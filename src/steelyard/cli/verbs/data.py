@@ -193,7 +193,7 @@ AUDIT = StageVerb(
 
     Nothing is changed or dropped. The labels are the pairs of the rankings, or those that a case lists. Character
     n-grams in folds judge them: each prompt is scored by a fit without it. `--scores` takes the scores of a better
-    model instead, which must not have been trained on these prompts. `steelyard report OUT` shows the findings.
+    model instead, which must not have been trained on these prompts. The report of the run shows the findings.
 
     Example: `steelyard audit resolved/cases.jsonl --out audited`
 
