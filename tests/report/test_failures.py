@@ -120,13 +120,21 @@ def test_many_categories_are_cut_to_the_worst_rows_and_the_page_says_so():
 
 
 def test_with_several_languages_a_row_is_a_category_in_a_language():
+    chinese = [two(f"p{at}", -1.0, category="数学", language="zh") for at in range(12)]
+    hebrew = [two(f"q{at}", 1.0, category="x", language="he") for at in range(12)]
+    (model,) = find_failures(JoinedItems({}, [[*chinese, *hebrew]]), ["m"]).models
+    titles = {row.title for row in error_map("m", 0, model.groups).rows}
+    assert titles == {word("all"), f"数学{word('comma', ', ')}zh", f"x{word('comma', ', ')}he"}
+    assert group_name(model.groups.groups[0]) in titles | {"zh", "数学"}
+
+
+def test_where_no_category_in_a_language_can_be_tested_rows_are_categories_and_languages():
     items = JoinedItems(
         {}, [[two("p", -1.0, category="数学", language="zh"), two("q", 1.0, category="x", language="he")]]
     )
     (model,) = find_failures(items, ["m"]).models
-    titles = {row.title for row in error_map("m", 0, model.groups).rows}
-    assert titles == {word("all"), f"数学{word('comma', ', ')}zh", f"x{word('comma', ', ')}he"}
-    assert group_name(model.groups.groups[0]) in titles | {"zh", "数学"}
+    titles = [row.title for row in error_map("m", 0, model.groups).rows]
+    assert titles == [word("all"), "数学", "x", "zh", "he"]
 
 
 def test_a_page_of_a_run_begins_with_its_failures_and_one_without_scores_has_none(tmp_path):

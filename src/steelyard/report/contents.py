@@ -9,7 +9,7 @@ from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.evaluation.tables import Sentence, word
 from steelyard.report.failures import failure_section, find_failures
 from steelyard.report.items import JoinedItems, pack
-from steelyard.report.page import CardGroup, Page, Section
+from steelyard.report.page import Page, Section
 from steelyard.report.run_records import last_part, protocol, records_section
 from steelyard.report.sources import (
     FinishedRun,
@@ -60,8 +60,9 @@ def page_of(data: ReportData, *, title: str | None, language: str, budget: int, 
         language=language,
         models=tuple(data.items),
         is_simulated=_is_simulated(data),
-        cards=_cards(data, contents),
+        cards=tuple(card for part in contents for group in part.cards[:1] for card in group.cards),
         sentences=_sentences(contents),
+        others=tuple(group for part in contents for group in part.cards[1:]),
         failures=failure_section(failures, items, [run.evidence for run in data.runs["evaluate"]]),
         # On a page of one section its sentences are at the top.
         sections=tuple(section._replace(sentences=()) if len(sections) == 1 else section for section in sections),
@@ -114,23 +115,17 @@ def _contents(data: ReportData, sources: PageSources) -> list[StageContents]:
     return [*contents, StageContents((records_section(others),))] if others else contents
 
 
-def _cards(data: ReportData, contents: Sequence[StageContents]) -> tuple[CardGroup, ...]:
-    """Return the groups of cards; without a second evaluation one group has them all."""
-    groups = [group for part in contents for group in part.cards if group.cards]
-    if len(data.items) < 2 and groups:
-        return (CardGroup("", tuple(card for group in groups for card in group.cards)),)
-    return tuple(groups)
-
-
 def _sentences(contents: Sequence[StageContents]) -> tuple[Sentence, ...]:
-    """Return the results in words: those of a stage, or the first sentence of each of its sections.
+    """Return the results in words: those of a stage's first run, or the first sentence of each of its sections.
 
     If the page has one section, it has all of its sentences.
     """
     sections = [section for part in contents for section in part.sections if section.sentences]
     most = None if len(sections) == 1 else 1
     return tuple(
-        sentence for part in contents for sentence in (part.sentences or _first_sentences(part.sections, most))
+        sentence
+        for part in contents
+        for sentence in (part.cards[0].sentences if part.cards else ()) or _first_sentences(part.sections, most)
     )
 
 

@@ -136,17 +136,7 @@ def error_map(name: str, number: int, groups: ErrorGroups) -> ErrorMap:
     """Return the error rates of a model as a map of category and language by length, and as a table, worst first."""
     by_key = {group.key: group for group in groups.groups}
     lengths = [length for length in LENGTHS if any(group.length == length for group in groups.groups)]
-    has_languages = len({group.language for group in groups.groups} - {None}) > 1
-    categories = {group.category for group in groups.groups} - {None}
-    parts = [
-        (group.category, group.language)
-        for group in groups.groups
-        if group.length is None
-        and (group.category, group.language) != (None, None)
-        # The finest parts only: with several languages, each category in each of them.
-        and (group.language is not None) == has_languages
-        and (group.category is not None) == (len(categories) > 1)
-    ]
+    parts = _map_parts([group for group in groups.groups if group.length is None])
     rows = [
         ErrorRow(
             COMMA.join(filter(None, part)),
@@ -163,6 +153,20 @@ def error_map(name: str, number: int, groups: ErrorGroups) -> ErrorMap:
     if groups.num_unscored:
         about.append(Sentence("say_unscored_pairs", {"number": count(groups.num_unscored)}))
     return ErrorMap(name, number, columns, (first, *rows), tuple(about), group_table(groups))
+
+
+def _map_parts(groups: Sequence[ErrorGroup]) -> list[tuple[str | None, str | None]]:
+    """Return the category and language of each row, worst first: with several of both, each category in each language.
+
+    Where none of these has enough prompts for a test, the rows are the categories and the languages.
+    """
+    by_category = [group for group in groups if group.category is not None and group.language is None]
+    by_language = [group for group in groups if group.language is not None and group.category is None]
+    crossed = [group for group in groups if group.category is not None and group.language is not None]
+    divisions = [division for division in (by_category, by_language) if len(division) > 1]
+    if len(divisions) == 2 and any(group.stands_out is not None for group in crossed):
+        divisions = [crossed]
+    return [(group.category, group.language) for division in divisions for group in division]
 
 
 def _cell(group: ErrorGroup | None) -> ErrorCell | None:

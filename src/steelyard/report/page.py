@@ -71,10 +71,11 @@ class Card(NamedTuple):
 
 
 class CardGroup(NamedTuple):
-    """Cards that belong together, under a title; empty where the page has only one group."""
+    """The cards of one run, under a title, and its result in words."""
 
     title: str
     cards: tuple[Card, ...]
+    sentences: tuple[Sentence, ...] = ()
 
 
 class Protocol(NamedTuple):
@@ -136,14 +137,18 @@ class FailureSection(NamedTuple):
 
 
 class Page(NamedTuple):
-    """The contents of the page, in their order. ``home`` is the address of the list of runs, where a server has one."""
+    """The contents of the page, in their order. ``home`` is the address of the list of runs, where a server has one.
+
+    ``cards`` and ``sentences`` are those of the first run of each stage; ``others`` are folded, one line for each.
+    """
 
     title: str
     language: str
     models: tuple[str, ...]
     is_simulated: bool
-    cards: tuple[CardGroup, ...]
+    cards: tuple[Card, ...]
     sentences: tuple[Sentence, ...]
+    others: tuple[CardGroup, ...]
     sections: tuple[Section, ...]
     packed: Packed
     protocols: tuple[Protocol, ...]
@@ -247,7 +252,7 @@ def json_markup(value: Any) -> "Markup":
 
 def page_strings(more: Mapping[str, Mapping[str, str]] | None = None) -> Strings:
     """Return the words of the page, with those of every measure; ``more`` words replace others of the same key."""
-    return Strings("strings.toml", section_texts() | measure_texts() | (more or {}))
+    return Strings("strings.toml", {**section_texts(), **measure_texts(), **(more or {})})
 
 
 @functools.cache

@@ -12,7 +12,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from steelyard.core.types import Case
 from steelyard.evaluation.items import ScoredItem
-from steelyard.evaluation.tables import Sentence
 from steelyard.report.failures import Failures
 from steelyard.report.page import CardGroup, Section
 from steelyard.report.run_records import counts_line
@@ -44,14 +43,14 @@ class PageSources(NamedTuple):
 
 
 class StageContents(NamedTuple):
-    """The sections of a stage's runs, its cards at the top of the page, and its result in words there.
+    """The sections of a stage's runs, and what the top of the page has of them: groups of cards with sentences.
 
-    Without ``sentences`` the top of the page has the first sentence of each section.
+    The first group is shown whole, the others are folded. Without sentences of a group the top of the page has the
+    first sentence of each section.
     """
 
     sections: tuple[Section, ...]
     cards: tuple[CardGroup, ...] = ()
-    sentences: tuple[Sentence, ...] = ()
 
 
 class StageSection(NamedTuple, Generic[SummaryT]):

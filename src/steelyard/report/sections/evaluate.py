@@ -26,11 +26,13 @@ def _contents(runs: Sequence[StageRun[EvaluationSummary]], sources: PageSources)
             measures_section(summaries, evidence),
             rewards_section(sources.items, evidence),
         ),
-        cards=tuple(CardGroup(name, evaluation_cards(name, summary)) for name, summary in summaries.items()),
-        sentences=tuple(
-            sentence
+        cards=tuple(
+            CardGroup(
+                model.name,
+                evaluation_cards(model.name, summaries[model.name]),
+                _with_failures(evaluation_sentences(model.name, summaries[model.name]), model),
+            )
             for model in sources.failures.models
-            for sentence in _with_failures(evaluation_sentences(model.name, summaries[model.name]), model)
         ),
     )
 
