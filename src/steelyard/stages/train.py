@@ -34,16 +34,20 @@ def train(
     model: str,
     held_out: Path | None = None,
     reward_reference: Path | None = None,
+    push_to_hub: str | None = None,
+    public: bool = False,
     force: bool = False,
 ) -> Run[TrainingSummary]:
     """Train a reward model and write it to ``out``, with its manifest, README.md and ``curve.jsonl``.
 
     ``reward_reference`` has the answers whose rewards give the mean and standard deviation in the manifest; without it
-    they are the held-out cases, or those trained on. Raises EvidenceError for cases without a pair, over the length
-    limit, or held out and trained on; ModelError for a model that cannot be used; OutputError where ``out`` holds what
-    the run reads.
+    they are the held-out cases, or those trained on. ``push_to_hub`` names a repository on the hub that gets the model,
+    private unless ``public``; a finished run is uploaded without training. Raises EvidenceError for cases without a
+    pair, over the length limit, or held out and trained on; ModelError for a model that cannot be used or uploaded;
+    OutputError where ``out`` holds what the run reads.
     """
     from steelyard.training.distributed import process_group, shared_folder
+    from steelyard.training.publishing import create_repository, publish_model
 
     is_folder = Path(model).exists()
     files = {
@@ -59,9 +63,13 @@ def train(
         inputs = {role: path for role, path in files.items() if path is not None}
         folder = shared_folder(out, "train", config=settings, inputs=inputs, force=force, world=world)
         with folder as result:
+            if push_to_hub is not None and world.is_first:
+                create_repository(push_to_hub, public=public)
             if not result.is_finished:
                 read = read_inputs(cases, held_out, model, config, reward_reference=reward_reference, world=world)
                 _train(result, read, config, world)
+        if push_to_hub is not None and world.is_first:
+            publish_model(out, push_to_hub)
         run = world.broadcast(read_run(out, Run[TrainingSummary]) if world.is_first else None)
     assert run is not None, "the first process has it"
     return run

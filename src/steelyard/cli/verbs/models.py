@@ -74,6 +74,8 @@ TRAIN = StageVerb(
         StageOption("out", "The folder for the trained model."),
         StageOption("held_out", "Cases to measure accuracy on while training."),
         StageOption("reward_reference", "Cases whose rewards give the mean and standard deviation that are stored."),
+        StageOption("push_to_hub", "OWNER/NAME on the Hugging Face hub: upload the trained model there."),
+        StageOption("public", "Make that repository public. Default: private."),
         SettingOption("allow_overlap"),
         SettingOption("seed"),
         *in_panel(
