@@ -209,3 +209,9 @@ def test_one_case_is_looked_at_with_its_scores():
     assert "11.000" in str(view)
     with pytest.raises(sy.errors.EvidenceError, match="p9"):
         sy.inspect(ranked(), "p9")
+
+
+def test_a_part_without_a_case_is_empty():
+    simulated = sy.simulate(num_prompts=16, llm_share=0.01, seed=1)
+    assert simulated.summary.num_prompts["llm"] == 0
+    assert simulated["llm"] == sy.Cases()

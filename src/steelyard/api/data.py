@@ -110,7 +110,7 @@ def simulate(*, out: PathText | None = None, force: bool = False, **settings: An
     Nothing here was judged by a person. ``.cases`` has the verdicts of simulated people, ``["llm"]`` those of a
     simulated LLM, ``["gold"]`` the true ranking, ``["test"]`` other prompts with their true ranking.
 
-    >>> simulated = sy.simulate(num_prompts=12, seed=1)
+    >>> simulated = sy.simulate(num_prompts=48, seed=1)
     >>> sorted({case.prompt.language for case in simulated.cases})
     ['en', 'zh']
     """

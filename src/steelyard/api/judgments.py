@@ -88,7 +88,7 @@ def supervise(
 
     Raises EvidenceError for a margin that drops everything, ModelError for a supervisor that may not judge these cases.
 
-    >>> judged = sy.simulate(num_prompts=12, seed=1)["llm"]
+    >>> judged = sy.simulate(num_prompts=48, seed=1)["llm"]
     >>> kept = sy.supervise(judged, model="longer", min_margin=1.0, any_language=True)
     >>> kept.counts.num_in == kept.counts.num_used + sum(kept.counts.dropped.values())
     True
@@ -181,7 +181,7 @@ def filter_study(
     ``judge`` is the judge's name in the cases, ``model`` a kind that trains in seconds (``ngram``, ``features``).
     Raises ConfigError for an unknown judge, EvidenceError without people's judgments.
 
-    >>> simulated = sy.simulate(num_prompts=24, seed=1)
+    >>> simulated = sy.simulate(num_prompts=48, seed=1)
     >>> judged = sy.merge(simulated.cases, simulated["llm"]).cases
     >>> study = sy.filter_study(judged, judge="simulated-llm-1", human_shares=[])
     >>> study.summary.judge

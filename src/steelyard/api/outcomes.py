@@ -89,12 +89,13 @@ class Outcome(Generic[SummaryT]):
         return self["cases"]
 
     def __getitem__(self, name: str) -> Cases:
-        """Return the cases of one file: ``parts["train"]``. Raises EvidenceError for any other name."""
+        """Return the cases of one file: ``parts["train"]``; none for an empty one. Raises EvidenceError for others."""
         files = [Path(output).stem for output in self._run.outputs if output.endswith(".jsonl")]
         if name not in files:
             problem = f"{self._run.stage} wrote no case file of the name {name!r}"
             raise EvidenceError(problem, allowed=choices(name, files))
-        return Cases.of_file(path_inside(self._folder, f"{name}.jsonl"), owner=self._owners or None)
+        path = path_inside(self._folder, f"{name}.jsonl")
+        return Cases.of_file(path, owner=self._owners or None) if path.stat().st_size else Cases()
 
     def rows(self, name: str) -> Rows:
         """Return the rows of another file: ``audited.rows("disputed")``, ``supervised.rows("manifest")``."""
