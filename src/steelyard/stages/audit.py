@@ -28,7 +28,6 @@ from steelyard.curation.data_checks import (
     measure_lengths,
 )
 from steelyard.evaluation.external_scores import join_external_scores
-from steelyard.evaluation.measures.calibration import fit_steepness
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import read_cases
 from steelyard.io.run_folder import Result, run_stage
@@ -36,6 +35,7 @@ from steelyard.ranking.judgment_table import EVERYTHING, NONE, Only, judgment_ta
 from steelyard.ranking.pairs import PairChoice
 from steelyard.ranking.resolution import resolve_table
 from steelyard.report.case_analysis import analyze_case
+from steelyard.statistics.steepness import fit_steepness
 
 SUSPECTS_FILE = "disputed.jsonl"
 _FEWEST_PROMPTS = 20

@@ -15,13 +15,13 @@ from steelyard.evaluation.measures.calibration import (
     calibration,
     calibration_table,
     equal_mass_bins,
-    fit_steepness,
     out_of_fold,
     reliability_figure,
 )
 from steelyard.evaluation.tables import word
 from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
+from steelyard.statistics.steepness import fit_steepness
 
 
 def blocks_of(number, num_resamples=200):

@@ -30,6 +30,7 @@ from steelyard.evaluation.vega import Spec, colour_of, framed, value_tips
 from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of, one_group
 from steelyard.statistics.intervals import POSITIVE, SHARE, Estimate, Evidence, Scale, distance_interval, interval
 from steelyard.statistics.prompt_means import estimate_ratio
+from steelyard.statistics.steepness import Steepness, fit_steepness
 
 TEXT = {
     "calibration": {"en": "Calibration of rewards", "zh": "奖励的校准"},
@@ -60,11 +61,7 @@ TEXT = {
 }
 NUM_BINS = 10
 NUM_FOLDS = 5
-_STEPS = 50
 _MANY, _STRIDE = 20_000, 16
-_STEEPEST = 100.0
-"""The largest factor of the search, in units of 1 / mean absolute margin."""
-_ENOUGH = 1e-7
 _FEWEST_CALIBRATED = 60
 """With fewer prompts, losses, temperatures and calibration errors are too skewed for an interval."""
 _BRIER_OF_FITTED = SHARE._replace(fewest=_FEWEST_CALIBRATED)
@@ -79,13 +76,6 @@ class Margins(NamedTuple):
 
     prompt: Integers
     margin: Floats
-
-
-class Steepness(NamedTuple):
-    """The factor of the margins (1 / temperature), and whether the search ended inside its bounds."""
-
-    value: float
-    is_inside: bool
 
 
 class Bin(Record, frozen=True, kw_only=True):
@@ -136,33 +126,6 @@ def calibration(blocks: Blocks, margins: Margins, *, seed: int) -> Calibration:
         temperature=_temperature(blocks, margins, steepness),
         cross_validated=reliability(blocks, Margins(margins.prompt, fitted), _BRIER_OF_FITTED),
     )
-
-
-def fit_steepness(margin: Floats, start: float | None = None) -> Steepness:
-    """Find the factor a >= 0 that minimises the mean of -ln sigmoid(a * margin), a convex function, by Newton's method.
-
-    It is 0 if the mean margin is not positive, and at its bound if all pairs are right.
-    """
-    scale = float(np.abs(margin).mean())
-    if scale == 0 or margin.sum() <= 0:
-        return Steepness(0.0, is_inside=False)
-    if margin.min() >= 0:
-        return Steepness(_STEEPEST / scale, is_inside=False)
-    scaled = margin / scale
-    low, high = 0.0, _STEEPEST
-    value = min(start * scale if start else 1.0, _STEEPEST)
-    for _ in range(_STEPS):
-        miss = sigmoid(-value * scaled)
-        slope, curvature = float(miss @ scaled), float((miss * (1 - miss)) @ scaled**2)
-        low, high = (value, high) if slope > 0 else (low, value)
-        step = slope / curvature if curvature > 0 else np.inf
-        # The bracket keeps the step safe where the curvature vanishes: bisect if Newton leaves it.
-        following = value + step if low < value + step < high else (low + high) / 2
-        has_converged = abs(following - value) <= _ENOUGH
-        value = following
-        if has_converged:
-            break
-    return Steepness(value / scale, is_inside=value < _STEEPEST * (1 - 1e-6))
 
 
 def out_of_fold(blocks: Blocks, margins: Margins, start: float, *, seed: int) -> Floats:
