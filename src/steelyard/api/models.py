@@ -61,6 +61,8 @@ def train(
     out: PathText | None = None,
     held_out: CasesLike | None = None,
     reward_reference: CasesLike | None = None,
+    push_to_hub: str | None = None,
+    public: bool = False,
     force: bool = False,
     **settings: Any,
 ) -> TrainedModel:
@@ -68,9 +70,11 @@ def train(
 
     The result is the model's folder: ``out``, or a temporary one that is removed with the result. `evaluate` and
     `score` take the result as it is. An interrupted run continues when it is called again with the same ``out``.
+    ``push_to_hub="owner/name"`` uploads the model to the Hugging Face hub, private unless ``public``; a missing login
+    shows before the training.
 
     Raises EvidenceError for cases without a pair, or held out and trained on; ModelError for a model that cannot be
-    used; ConfigError for settings that contradict each other.
+    used or uploaded; ConfigError for settings that contradict each other.
 
     >>> tiny = sy.backbone(cases, hidden_size=32, num_layers=1, vocabulary=300)
     >>> trained = sy.train(cases, model=tiny, epochs=1, learning_rate=1e-3, out="my-model")
@@ -89,6 +93,8 @@ def train(
             model=str(model.folder if isinstance(model, Outcome) else model),
             held_out=call.optional_file(held_out, "held_out"),
             reward_reference=call.optional_file(reward_reference, "reward_reference"),
+            push_to_hub=push_to_hub,
+            public=public,
             force=force,
         )
         return TrainedModel.of(call, run)

@@ -32,6 +32,8 @@ def train(
     out: PathText | None = None,
     held_out: CasesLike | None = None,
     reward_reference: CasesLike | None = None,
+    push_to_hub: str | None = None,
+    public: bool = False,
     force: bool = False,
     kind: Literal["classifier", "implicit"] = "classifier",
     beta: float = 0.1,

@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from huggingface_hub import constants
 
+import steelyard as sy
 import tiny
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.types import Case, Response
@@ -161,3 +162,13 @@ def test_without_a_hub_nothing_is_trained(given, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_of_a_test")
     with pytest.raises(ModelError, match="cannot be reached"):
         train(file, tmp_path / "out", CONFIG, model=base, push_to_hub="owner/reward")
+
+
+def test_python_uploads_what_it_trained(hub, given, tmp_path):
+    file, base = given
+    trained = sy.train(file, model=base, epochs=1, preflight=False, push_to_hub="owner/reward", public=True)
+    assert hub.private == {"owner/reward": False}
+    assert hub.files["owner/reward"]["model.safetensors"] == (trained.folder / "model.safetensors").read_bytes()
+    hub.refuses.add("create")
+    with pytest.raises(ModelError, match=r"the hub refuses \(403\)"):
+        sy.train(file, model=base, epochs=1, preflight=False, push_to_hub="owner/other")

@@ -1,11 +1,13 @@
-"""Tables of the real libraries, where they are installed: `pip install datasets polars pandas duckdb`."""
+"""Tables of polars, pandas, DuckDB and datasets: cases from them and to them without a change."""
 
-import pytest
+import datasets
+import duckdb
+import pandas
+import polars
 
 import steelyard as sy
 from parallel_cases import parallel_cases
 
-pytestmark = [pytest.mark.field, pytest.mark.filterwarnings("ignore")]
 ROWS = [
     {"prompt": "为什么？", "chosen": "因为。", "rejected": "不。"},
     {"prompt": "为什么？", "chosen": "因为。", "rejected": "不知道。"},
@@ -14,7 +16,6 @@ ROWS = [
 
 
 def test_polars():
-    polars = pytest.importorskip("polars")
     assert sy.Cases(polars.DataFrame(parallel_cases())) == parallel_cases()
     assert sy.Cases(polars.DataFrame(ROWS)).to_pairs() == ROWS
     evaluation = sy.evaluate("longer", polars.DataFrame(parallel_cases()))
@@ -23,7 +24,6 @@ def test_polars():
 
 
 def test_pandas():
-    pandas = pytest.importorskip("pandas")
     assert sy.Cases(parallel_cases().to_arrow().to_pandas()) == parallel_cases()
     assert sy.Cases(pandas.DataFrame(ROWS)).to_pairs() == ROWS
     items = sy.evaluate("longer", parallel_cases()).items.to_arrow().to_pandas()
@@ -31,7 +31,6 @@ def test_pandas():
 
 
 def test_duckdb():
-    duckdb = pytest.importorskip("duckdb")
     cases = parallel_cases()
     found = duckdb.sql("select prompt.language as language, count(*) from cases group by language order by language")
     assert found.fetchall() == [("en", 20), ("zh", 20)]
@@ -41,7 +40,6 @@ def test_duckdb():
 
 
 def test_datasets():
-    datasets = pytest.importorskip("datasets")
     dataset = parallel_cases().to_datasets()
     assert dataset.num_rows == 40
     assert sy.Cases(dataset) == parallel_cases()
