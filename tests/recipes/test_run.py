@@ -7,9 +7,11 @@ import pytest
 
 from recipe_files import SMALL, small_recipe
 from steelyard.core.errors import ConfigError, FileError, OutputError
+from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import read_run
 from steelyard.recipes.recipe import find_recipe, read_recipe
 from steelyard.recipes.run import _threads, check_files, plan, run
+from strategies import case
 
 TINY = {
     "simulated": {"num_prompts": 48, "test_share": 0.34, "llm_share": 0.5},
@@ -54,6 +56,47 @@ def test_changed_settings_need_from(tmp_path, capsys):
     assert "--from ranked" in said
     redone = run(changed, tmp_path / "out", redo_from="ranked")
     assert [one.was_finished for one in redone] == [True, False, False, False]
+
+
+PATTERNS = """
+[stages.merged]
+verb = "merge"
+files = "parts"
+
+[stages.scored]
+verb = "score"
+cases = "parts/*.jsonl"
+model = "longer"
+
+[stages.evaluated]
+verb = "evaluate"
+benches = "parts/?.jsonl"
+model = "longer"
+config.num_resamples = 20
+config.baselines = ["shorter"]
+"""
+
+
+def test_folders_and_patterns_are_inputs_and_a_new_file_in_them_is_seen(tmp_path, monkeypatch):
+    (tmp_path / "recipes" / "parts").mkdir(parents=True)
+    for name in "ab":
+        one = case(f"p{name}", "ab", text=f"question {name}", ranking=(("a",), ("b",)))
+        write_cases(tmp_path / "recipes" / "parts" / f"{name}.jsonl", [one])
+    monkeypatch.chdir(tmp_path)
+    recipe, out = read_recipe(small_recipe(tmp_path / "recipes", PATTERNS)), tmp_path / "out"
+    assert [one.run.counts.num_in for one in run(recipe, out)] == [2, 2, 2]
+    assert [one.was_finished for one in run(recipe, out)] == [True] * 3
+    write_cases(tmp_path / "recipes" / "parts" / "c.jsonl", [case("pc", "ab", ranking=(("a",), ("b",)))])
+    assert [stage.state for stage in plan(recipe, out)] == ["differs"] * 3
+
+
+def test_a_pattern_without_files_is_refused_before_a_run(tmp_path):
+    recipe = read_recipe(small_recipe(tmp_path, PATTERNS.replace("?.jsonl", "?.csv")))
+    (tmp_path / "parts").mkdir()
+    write_cases(tmp_path / "parts" / "a.jsonl", [case("p", "ab", ranking=(("a",), ("b",)))])
+    with pytest.raises(FileError, match=r"there is no file 'parts/\?\.csv'"):
+        run(recipe, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_missing_stage_output_lists_existing_ones(tmp_path):

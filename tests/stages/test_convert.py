@@ -296,3 +296,40 @@ def test_a_prompt_of_very_many_rows_becomes_several_cases(tmp_path):
     source = file(tmp_path / "rows.jsonl", *(trl("甲?", f"a{number % 50}", "b") for number in range(MOST_ROWS + 2)))
     assert convert(source, tmp_path / "c.jsonl", Config(from_kind="trl")).num_cases == 2
     assert [len(one.pairs or (1, 2)) for one in read_cases(tmp_path / "c.jsonl")] == [MOST_ROWS, 2]
+
+
+def test_a_folder_and_a_pattern_of_files_become_one_case_file(tmp_path):
+    (tmp_path / "in" / "深").mkdir(parents=True)
+    file(tmp_path / "in" / "a.jsonl", ROW, {**ROW, "instruction": "二"})
+    # A row of the first file's prompt, with another answer, in another file and form.
+    (tmp_path / "in" / "深" / "b.json").write_text(
+        json.dumps([{**ROW, "output": ["更好", "坏"]}], ensure_ascii=False), encoding="utf-8"
+    )
+    (tmp_path / "in" / "README.md").write_text("no data")
+    for number, source in enumerate((tmp_path / "in", tmp_path / "in" / "**" / "*.json*")):
+        out = tmp_path / f"{number}.jsonl"
+        done = convert(source, out, Config(rows="joined"))
+        assert (done.num_rows, done.num_cases, done.from_kind) == (3, 2, "llamafactory_ranked")
+        first, second = read_cases(out)
+        assert (first.prompt.messages[-1].content, second.prompt.messages[-1].content) == ("译", "二")
+        assert sorted(response.text for response in first.responses) == ["坏", "好", "更好"]
+
+
+def test_cases_of_several_files_keep_their_keys_and_may_not_repeat_one(tmp_path):
+    write_cases(tmp_path / "a.jsonl", [case("p", "ab")])
+    write_cases(tmp_path / "b.parquet", [case("q", "ab")])
+    convert(tmp_path / "[ab].*", tmp_path / "both.jsonl")
+    assert [one.prompt.id for one in read_cases(tmp_path / "both.jsonl")] == ["p", "q"]
+    write_cases(tmp_path / "b.parquet", [case("p", "ab")])
+    with pytest.raises(RecordError, match=r"'p'.*is also in .*a\.jsonl"):
+        convert(tmp_path / "[ab].*", tmp_path / "again.jsonl")
+    assert not (tmp_path / "again.jsonl").exists()
+
+
+def test_a_file_in_the_folder_that_is_converted_cannot_be_the_result(tmp_path):
+    file(tmp_path / "a.jsonl", ROW)
+    convert(tmp_path, tmp_path / "cases.jsonl")
+    with pytest.raises(OutputError, match="into itself"):
+        convert(tmp_path, tmp_path / "cases.jsonl")
+    with pytest.raises(FileError, match="no file is found by this pattern"):
+        convert(tmp_path / "*.csv", tmp_path / "c.jsonl")

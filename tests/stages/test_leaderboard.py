@@ -176,3 +176,19 @@ def test_a_bench_with_columns_of_its_own_ranks_by_them(tmp_path):
         ]
     )
     assert run.summary.rows[1].value == pytest.approx(expected)
+
+
+def test_a_folder_of_runs_and_a_pattern_stand_for_the_evaluations_there(folders, tmp_path, capsys):
+    root = next(iter(folders.values())).parent
+    score(root / "bench.jsonl", root / "scored", model="longer")
+    named = leaderboard([folders[name] for name in sorted(SHARES)], tmp_path / "named", CONFIG)
+    for out, place in (("folder", root), ("pattern", root / "*")):
+        run = leaderboard([place], tmp_path / out, CONFIG)
+        assert {row.name for row in run.summary.rows} == set(SHARES)
+        assert [row.value for row in run.summary.rows] == [row.value for row in named.summary.rows]
+        assert f"{place}: runs of evaluate: 3; other runs, left out: 1" in capsys.readouterr().err
+    with pytest.raises(EvidenceError, match="named twice"):
+        leaderboard([root, folders["coin"]], tmp_path / "out", CONFIG)
+    for absent in (root / "scored*", root / "none*"):
+        with pytest.raises(FileError, match="no finished run of `steelyard evaluate` is found by this pattern"):
+            leaderboard([absent], tmp_path / "out", CONFIG)

@@ -1,12 +1,13 @@
 import json
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
 import tiny
 import warm_process
-from steelyard.core.errors import EvidenceError, FileError, ModelError, OutputError
+from steelyard.core.errors import EvidenceError, FileError, ModelError, OutputError, RecordError
 from steelyard.evaluation.coverage import UnscoredResponses
 from steelyard.io.cases import write_cases
 from steelyard.stages.score import Config, score
@@ -194,3 +195,18 @@ def test_nothing_is_scored_twice_after_a_kill(tmp_path, monkeypatch, stage):
     assert log.read_text("utf-8").split() == ["p0", "p1", "p2", "died", "p3", "p4", "p5", "p6"]
     assert [line["prompt"] for line in lines(tmp_path / "out")] == [f"p{index}" for index in range(7)]
     assert not list((tmp_path / "out").glob("*.part.jsonl"))
+
+
+def test_a_folder_and_a_pattern_of_case_files_are_scored_in_order(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name, one in zip(("b.jsonl", "a.jsonl"), CASES, strict=True):
+        write_cases(tmp_path / "in" / name, [one])
+    for out, cases in (("folder", tmp_path / "in"), ("pattern", tmp_path / "in" / "?.jsonl")):
+        run = score(cases, tmp_path / out, model="first")
+        assert [line["prompt"] for line in lines(tmp_path / out)] == ["q", "p"]
+        assert {role: Path(file.path).name for role, file in run.inputs.items()} == {
+            "cases.1": "a.jsonl", "cases.2": "b.jsonl"
+        }  # fmt: skip
+    write_cases(tmp_path / "in" / "a.jsonl", [CASES[0]])
+    with pytest.raises(RecordError, match=r"'p'.*is also in .*a\.jsonl"):
+        score(tmp_path / "in", tmp_path / "twice", model="first")

@@ -4,7 +4,7 @@ A case file has one case a line (``.jsonl``) or a row (``.parquet``); a score fi
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -71,6 +71,22 @@ def read_cases(path: Path | str) -> Iterator[Case]:
             raise RecordError(problem, where=place, do="give each case its own id, or use `steelyard merge`")
         places[case.key] = place
         yield case
+
+
+def read_case_files(files: Sequence[Path]) -> Iterator[Case]:
+    """Yield the checked cases of several files, in order. Raises RecordError for a key in two of them."""
+    if len(files) == 1:
+        yield from read_cases(files[0])
+        return
+    origins: dict[tuple[str, str | None], Path] = {}
+    for path in files:
+        for case in read_cases(path):
+            if case.key in origins:
+                problem = f"prompt id {case.prompt.id!r}, language {case.prompt.language!r}, is also in"
+                do = "give each case its own id, or use `steelyard merge`"
+                raise RecordError(f"{problem} {origins[case.key]}", where=str(path), do=do)
+            origins[case.key] = path
+            yield case
 
 
 def write_cases(path: Path | str, cases: Iterable[Case]) -> int:

@@ -1,4 +1,4 @@
-"""The data files that a folder or a pattern such as ``rmb/**/*.json`` stands for, in sorted order.
+"""The data files, or the runs, that a folder or a pattern such as ``rmb/**/*.json`` stands for, in sorted order.
 
 A folder means every data file below it. In a pattern ``*``, ``?`` and ``[…]`` match within one name, and ``**`` matches
 folders at any depth. Hidden files and folders are skipped, as are folders with results of a stage below a folder or
@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.core.errors import ConfigError, FileError, listed
+from steelyard.io.cases import CASE_SUFFIXES
 from steelyard.io.progress import log
-from steelyard.io.run_folder import RUN_FILE, STARTED_FILE
+from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, read_run
 from steelyard.io.tables import is_saved_dataset
 
 _ANY_DEPTH = "**"
@@ -69,6 +70,60 @@ def expand_inputs(paths: Sequence[Path], suffixes: Sequence[str], *, what: str, 
                 )
             files[key], origins[key] = file, path
     return tuple(files.values())
+
+
+def find_case_files(*paths: Path) -> tuple[Path, ...]:
+    """Return the case files that files, folders and patterns stand for (`expand_inputs`)."""
+    do = "check the path; `steelyard convert` makes case files of other formats"
+    return expand_inputs(paths, CASE_SUFFIXES, what="case file", do=do)
+
+
+def case_roles(files: Sequence[Path]) -> dict[str, Path]:
+    """Return case files by their roles in a run's record: ``cases``, or ``cases.1``, ``cases.2`` …"""
+    return {"cases": files[0]} if len(files) == 1 else {f"cases.{number}": path for number, path in enumerate(files, 1)}
+
+
+def is_pattern(path: Path) -> bool:
+    """Return whether the path has wildcards and does not exist itself."""
+    return bool(_WILDCARDS.intersection(str(path))) and not path.exists()
+
+
+def matching_files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
+    """Return the data files of a folder or pattern, without a message; none for anything else."""
+    search = _search_of(path)
+    return () if search is None else tuple(file for file in sorted(_matches(search)) if _is_data(file, suffixes))
+
+
+def find_runs(paths: Sequence[Path], stage: str) -> tuple[Path, ...]:
+    """Return the folders of finished runs: those named, and those of ``stage`` in folders of runs and by patterns.
+
+    Raises FileError where a folder or pattern has none.
+    """
+    folders: list[Path] = []
+    for path in paths:
+        is_folder = path.is_dir() and not any((path / name).is_file() for name in (RUN_FILE, STARTED_FILE))
+        if not is_folder and not is_pattern(path):
+            folders.append(path)
+            continue
+        runs = [folder for folder in _folders(path) if (folder / RUN_FILE).is_file()]
+        chosen = [folder for folder in runs if read_run(folder).stage == stage]
+        others = f"; other runs, left out: {len(runs) - len(chosen):,}" if len(chosen) < len(runs) else ""
+        if not chosen:
+            place = "below this folder" if is_folder else "by this pattern"
+            problem = f"no finished run of `steelyard {stage}` is found {place}{others}"
+            raise FileError(problem, where=str(path), do=f"name --out folders of `steelyard {stage}`")
+        log(f"{path}: runs of {stage}: {len(chosen)}{others}")
+        folders += chosen
+    return tuple(folders)
+
+
+def _folders(path: Path) -> list[Path]:
+    """Return the folders below a folder, or those that a pattern matches, without hidden ones."""
+    search = _search_of(path)
+    assert search is not None, "a folder or a pattern"
+    folders = [folder for folder in search.folder.glob("/".join(search.pattern)) if folder.is_dir()]
+    parts = {folder: folder.relative_to(search.folder).parts for folder in folders}
+    return sorted(folder for folder in folders if not any(part.startswith(".") for part in parts[folder]))
 
 
 def _expanded(path: Path, suffixes: Sequence[str], do: str) -> Sequence[Path]:

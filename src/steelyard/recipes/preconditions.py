@@ -47,15 +47,14 @@ class _Sources:
         self.out = out
         self.hashes = cache(lambda path: trained_on(read_cases(path)))
 
-    def files(self, reference: Reference) -> tuple[Path, ...] | None:
+    def files(self, step: Step, key: str, reference: Reference) -> tuple[Path, ...] | None:
         """Return the files; null where an earlier stage draws some of their prompts, or makes prompts."""
         if reference.stage is None:
-            path = self.recipe.locate(reference, self.out)
-            return (path,) if path.is_file() else None
-        step = self.recipe.step(reference.stage)
-        if step.call.verb in ("split", "simulate"):
+            return step.files(key, self.recipe.locate(reference, self.out)) or None
+        writer = self.recipe.step(reference.stage)
+        if writer.call.verb in ("split", "simulate"):
             return None
-        files = [self.files(reference) for key, reference in step.references() if key in ("cases", "files")]
+        files = [self.files(writer, name, source) for name, source in writer.references() if name in ("cases", "files")]
         if not files or None in files:
             return None
         return tuple(path for paths in files for path in paths or ())
@@ -66,7 +65,7 @@ class _Sources:
             return None
         step = self.recipe.step(model.stage)
         cases = step.reference("cases")
-        return self.files(cases) if step.call.verb == "train" and cases is not None else None
+        return self.files(step, "cases", cases) if step.call.verb == "train" and cases is not None else None
 
     def training_prompts(self, model: Reference) -> TrainedOn | None:
         """Return the prompts that the model is trained on, null where they are unknown yet."""
@@ -117,8 +116,8 @@ def _check_supervision(step: Step, config: supervise.Config, sources: _Sources) 
         choose_model(str(sources.recipe.locate(model, sources.out)), config.model)
         return
     trained = sources.training(model) or ()
-    judged = [reference for key, reference in step.references() if key in ("cases", "calibration_cases")]
-    for path in (path for reference in judged for path in sources.files(reference) or ()):
+    judged = [(key, source) for key, source in step.references() if key in ("cases", "calibration_cases")]
+    for path in (path for key, source in judged for path in sources.files(step, key, source) or ()):
         for file in trained:
             supervisor = Supervisor(name=model.stage, protocol=None, trained_on=str(file), is_cross_fitted=False)
             check_may_judge(supervisor, path, compare_ids=config.compare_ids, any_language=config.any_language)

@@ -19,12 +19,18 @@ import msgspec
 from steelyard import stages
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, FileError, choices
+from steelyard.core.plugins import build
 from steelyard.core.types import JsonObject, Run
+from steelyard.io.cases import CASE_SUFFIXES
+from steelyard.io.data_files import matching_files
 from steelyard.io.lines import check_readable, read_toml
+from steelyard.io.rows import ROW_SUFFIXES
 from steelyard.io.run_folder import path_inside
 
 Accepts = Literal["file", "files", "name"]
 _NO_INPUTS = {"out", "config", "force", "workers", "engine"}
+_SEVERAL_FILES = {("evaluate", "benches"), ("merge", "files"), ("score", "cases")}
+"""The inputs, by verb and name, that may be folders and patterns."""
 _SHIPPED = (Path(__file__).parents[1] / "recipes", Path(__file__).parents[3] / "recipes")
 _KEYS = {"about", "seed", "stages"}
 _STAGE_KEYS = {"verb", "config", "num_threads"}
@@ -72,6 +78,18 @@ class Step(NamedTuple):
             for reference in references:
                 yield key, reference
 
+    def files(self, key: str, path: Path) -> tuple[Path, ...]:
+        """Return the files that an input stands for: itself, or the data files of a folder or pattern."""
+        if path.is_file():
+            return (path,)
+        if (self.call.verb, key) not in _SEVERAL_FILES:
+            return ()
+        reads_rows = False
+        if self.call.verb == "evaluate":
+            config: Any = self.config
+            reads_rows = build("benches", config.bench_kind, config.bench).source_format is not None
+        return matching_files(path, ROW_SUFFIXES if reads_rows else CASE_SUFFIXES)
+
     def reference(self, key: str) -> Reference | None:
         """Return the first input of a key, null without one."""
         return next(iter(self.inputs.get(key, ())), None)
@@ -108,7 +126,8 @@ class Recipe(NamedTuple):
         if reference.stage is not None:
             return path_inside(out, reference.text)
         beside_recipe = self.path.parent / reference.text
-        return beside_recipe if beside_recipe.exists() else Path(reference.text)
+        is_there = beside_recipe.exists() or bool(matching_files(beside_recipe, ROW_SUFFIXES))
+        return beside_recipe if is_there else Path(reference.text)
 
 
 def stage_verbs() -> tuple[str, ...]:

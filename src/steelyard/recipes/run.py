@@ -53,7 +53,7 @@ def check_files(recipe: Recipe, out: Path) -> None:
         for key, reference in step.references():
             is_file = step.call.inputs[key].accepts != "name"
             path = recipe.locate(reference, out)
-            if is_file and reference.stage is None and not path.exists():
+            if is_file and reference.stage is None and not path.exists() and not step.files(key, path):
                 raise FileError(
                     f"there is no file {reference.text!r}",
                     where=f"{recipe.path} at stages.{step.name}.{key}",
@@ -103,7 +103,7 @@ def _difference(run: Run, step: Step, recipe: Recipe, out: Path) -> str:
     for key, reference in step.references():
         path = recipe.locate(reference, out)
         # A name that is not a path (a kind of model, a hub name) has no content to compare.
-        if path.is_file() and file_hash(path) not in known:
+        if any(file_hash(file) not in known for file in step.files(key, path)):
             return f"another content of {key}: {reference.text}"
     return ""
 
@@ -192,12 +192,13 @@ def _argument(step: Step, key: str, recipe: Recipe, out: Path) -> Any:
 def _path(reference: Reference, step: Step, key: str, recipe: Recipe, out: Path) -> Path | str:
     """Return the path of an input, or its text. Raises FileError for an output that its stage did not write."""
     path = recipe.locate(reference, out)
-    if reference.stage is not None and not path.exists():
+    is_there = path.exists() or bool(step.files(key, path))
+    if reference.stage is not None and not is_there:
         wrote = ", ".join(f"{reference.stage}/{item.name}" for item in sorted((out / reference.stage).iterdir()))
         problem = f"the stage {reference.stage!r} wrote no {reference.text!r}"
         raise FileError(problem, where=f"{recipe.path} at stages.{step.name}.{key}", allowed=wrote)
     # A name that is not a path stays as it is: a path would lose a hub name's form.
-    return path if path.exists() else reference.text
+    return path if is_there else reference.text
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Counts, Run
 from steelyard.evaluation.comparison import ComparisonSummary, compare_models
 from steelyard.evaluation.evaluations import read_evaluations
+from steelyard.io.data_files import find_runs
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.statistics.significance import NUM_RESAMPLES
 
@@ -30,8 +31,11 @@ def compare(
 ) -> Run[ComparisonSummary]:
     """Compare all pairs of the evaluations in ``runs``, and compute their possible ranks.
 
+    ``runs`` may be folders of runs and patterns, which stand for the evaluations there (`find_runs`).
+
     Raises EvidenceError for fewer than two evaluations, or for evaluations of different prompts or settings.
     """
+    runs = find_runs(runs, "evaluate")
     if len(runs) < 2:
         raise EvidenceError(
             f"a comparison needs at least two evaluations, got {len(runs)}",

@@ -2,7 +2,7 @@
 
 import filecmp
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
@@ -19,9 +19,10 @@ from steelyard.core.types import Case, JsonObject
 from steelyard.curation.format_support import AS_READ, has_pair_rows
 from steelyard.curation.joining import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
 from steelyard.io.atomic import part_folder, sweep_parts
-from steelyard.io.cases import CASE_SUFFIXES, encode_case, read_cases, write_cases
+from steelyard.io.cases import CASE_SUFFIXES, encode_case, read_case_files, write_cases
+from steelyard.io.data_files import expand_inputs
 from steelyard.io.progress import log, track
-from steelyard.io.rows import is_array, read_rows, write_rows
+from steelyard.io.rows import ROW_SUFFIXES, is_array, read_rows, write_rows
 from steelyard.io.tempfiles import LineStore, open_line_store
 
 OWN_KIND = "cases"
@@ -78,21 +79,24 @@ _DEFAULT = Config()
 def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Conversion:
     """Write ``out`` from ``source``; its suffix selects JSON lines, a JSON array or Parquet.
 
+    ``source`` may be a folder or a pattern, which stands for its data files (`expand_inputs`), all of one format.
+
     An ``out`` with equal content stays unchanged. Raises KindError when the format is not recognised,
     OutputError when ``out`` holds anything else, RecordError for a broken row.
     """
     if out.is_dir():
         raise OutputError("there is a folder of this name", where=str(out), do="name a file")
-    if out.exists() and source.exists() and out.samefile(source):
+    files = expand_inputs((source,), ROW_SUFFIXES, what="data file", do="check the path and the names")
+    if out.exists() and any(file.exists() and out.samefile(file) for file in files):
         raise OutputError("a file cannot be converted into itself", where=str(out), do="name another")
     sweep_parts(out)
     if force or not out.exists():
-        return _convert(source, out, config)
+        return _convert(files, source.name, out, config)
     if not out.is_file():
         raise OutputError("not a file, so it cannot be replaced", where=str(out), do="name another")
     with part_folder(out) as folder:
         again = folder / out.name
-        done = _convert(source, again, config)
+        done = _convert(files, source.name, again, config)
         if not filecmp.cmp(again, out, shallow=False):
             problem = "there is a file already, and it holds something else"
             raise OutputError(problem, where=str(out), do="name another, or say --force to replace it")
@@ -100,9 +104,9 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     return done
 
 
-def _convert(source: Path, out: Path, config: Config) -> Conversion:
-    from_kind = config.from_kind or recognise(source)
-    to_kind = _target(from_kind, source, out, config)
+def _convert(files: Sequence[Path], name: str, out: Path, config: Config) -> Conversion:
+    from_kind = config.from_kind or recognise(*files)
+    to_kind = _target(from_kind, files, out, config)
     if to_kind == OWN_KIND and out.suffix not in CASE_SUFFIXES:
         raise OutputError("a case file cannot have this name", where=str(out), allowed="a name in .jsonl or .parquet")
     warnings: Counter[str] = Counter()
@@ -112,10 +116,10 @@ def _convert(source: Path, out: Path, config: Config) -> Conversion:
     reader: Format = build("formats", from_kind, config.settings if is_read_in else {})
     writer: Format = build("formats", to_kind, {} if is_read_in else config.settings)
     with _line_store(out, config, reader, from_kind, is_read_in=is_read_in) as store:
-        read = _counted(_read(source, from_kind, reader, warnings), taken, "rows")
-        joined = read if store is None else _joined(track(read, f"reading {source.name}"), store, warnings)
+        read = _counted(_read(files, from_kind, reader, warnings), taken, "rows")
+        joined = read if store is None else _joined(track(read, f"reading {name}"), store, warnings)
         cases = _counted(_with_defaults(_with_evidence(joined, config, warnings), config), taken, "cases")
-        shown = track(cases, f"converting {source.name}")
+        shown = track(cases, f"converting {name}")
         if is_read_in:
             num_written = write_cases(out, shown)
         else:
@@ -148,11 +152,11 @@ def _joined(cases: Iterable[Case], store: LineStore, warnings: Counter[str]) -> 
             yield join_rows(rows, warnings) if len(rows) > 1 else rows[0]
 
 
-def recognise(source: Path) -> str:
-    """Return the one format that recognises the file's first rows. Raises KindError where none does, or several do."""
-    first = [row.value for row in islice(read_rows(source), _ROWS_LOOKED_AT)]
+def recognise(*files: Path) -> str:
+    """Return the one format that recognises the files' first rows. Raises KindError where none does, or several do."""
+    first = [row.value for row in islice(chain.from_iterable(map(read_rows, files)), _ROWS_LOOKED_AT)]
     if not first:
-        raise EvidenceError("the file has no rows", where=str(source))
+        raise EvidenceError("the file has no rows", where=str(files[0]))
     readers: dict[str, Format] = {kind: build("formats", kind) for kind in kinds("formats")}
     fields = {key for row in first for key in row}
     known = {
@@ -165,7 +169,7 @@ def recognise(source: Path) -> str:
         return matches[0]
     problem = f"several formats could be this: {', '.join(matches)}" if matches else "no known format has these fields"
     names = f"fields {listed(sorted(fields))}"
-    raise KindError(f"{problem} ({names})", where=str(source), allowed=", ".join(readers), do=_NAME_COLUMNS)
+    raise KindError(f"{problem} ({names})", where=str(files[0]), allowed=", ".join(readers), do=_NAME_COLUMNS)
 
 
 def _write_foreign(out: Path, rows: Iterable[JsonObject]) -> int:
@@ -180,16 +184,21 @@ def _write_foreign(out: Path, rows: Iterable[JsonObject]) -> int:
         raise OutputError(problem, where=str(out), do="name a .jsonl file") from error
 
 
-def _read(source: Path, kind: str, reader: Format, warnings: Counter[str]) -> Iterator[Case]:
-    if kind == OWN_KIND and source.suffix in CASE_SUFFIXES and source.is_file() and not is_array(source):
-        return read_cases(source)
-    return reader.read(read_rows(source), warnings)
+def _read(files: Sequence[Path], kind: str, reader: Format, warnings: Counter[str]) -> Iterator[Case]:
+    if kind == OWN_KIND and all(file.suffix in CASE_SUFFIXES and not _is_array(file) for file in files):
+        return read_case_files(files)
+    return reader.read(chain.from_iterable(map(read_rows, files)), warnings)
 
 
-def _target(from_kind: str, source: Path, out: Path, config: Config) -> str:
+def _is_array(file: Path) -> bool:
+    """Return whether the input is one JSON array; a dataset saved to disk is none."""
+    return file.is_file() and is_array(file)
+
+
+def _target(from_kind: str, files: Sequence[Path], out: Path, config: Config) -> str:
     if config.to_kind is not None:
         return config.to_kind
-    is_other = source.suffix != out.suffix or (source.is_file() and is_array(source))
+    is_other = len(files) > 1 or files[0].suffix != out.suffix or _is_array(files[0])
     changes_file = is_other and out.suffix in CASE_SUFFIXES
     changes_evidence = config.ratings_to_judgments or config.evidence is not None or config.rows == "joined"
     if from_kind == OWN_KIND and not changes_file and not changes_evidence:

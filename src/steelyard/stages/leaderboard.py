@@ -12,6 +12,7 @@ from steelyard.core.types import Counts, Run
 from steelyard.evaluation.evaluations import Differing, check_protocols, join_evaluations, model_names, read_evaluation
 from steelyard.evaluation.leaderboard import LeaderboardSummary, is_part, rank_models, what_lacks
 from steelyard.io.atomic import write_text
+from steelyard.io.data_files import find_runs
 from steelyard.io.run_folder import RUN_FILE, Result, file_hash, read_run, run_stage
 from steelyard.report.leaderboard import as_csv, as_markdown, as_page
 
@@ -38,10 +39,13 @@ def leaderboard(
 ) -> Run[LeaderboardSummary]:
     """Rank the evaluations in ``runs`` by the headline of their bench, as HTML, CSV and Markdown.
 
+    ``runs`` may be folders of runs and patterns, which stand for the evaluations there (`find_runs`).
+
     Evaluations without a headline are listed separately with the reason. If all are of the same part of a bench, they
     are ranked by accuracy on that part. Raises EvidenceError for fewer than two to rank, for a repeated folder, and for
     different protocols, naming every difference.
     """
+    runs = find_runs(runs, "evaluate")
     records = [read_evaluation(folder) for folder in runs]
     if len({folder.resolve() for folder in runs}) < len(runs):
         raise EvidenceError("a folder is named twice", do="name each --out folder of `steelyard evaluate` once")

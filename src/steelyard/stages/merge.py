@@ -12,6 +12,7 @@ from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.types import Case, Counts, Run
 from steelyard.curation.joining import MergeSummary, union
 from steelyard.io.cases import encode_case, read_cases, write_cases
+from steelyard.io.data_files import case_roles, find_case_files
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.tempfiles import LineStore, StoredLine, open_line_store
@@ -29,22 +30,24 @@ _decoder = msgspec.json.Decoder(Case)
 def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[MergeSummary]:
     """Write ``cases.jsonl``: every key once, in order of first appearance. Files may be larger than memory.
 
+    ``files`` may be folders and patterns, which stand for their case files (`expand_inputs`).
+
     Raises RecordError, naming both files, for one key with two prompts or one response id with two texts.
     """
-    if len(files) < 2:
+    paths = find_case_files(*files)
+    if len(paths) < 2:
         raise ConfigError("there is one file to merge", do="name two case files or more")
-    inputs = {f"cases.{number}": path for number, path in enumerate(files, 1)}
 
     def write(result: Result) -> None:
         warnings: Counter[str] = Counter()
         with open_line_store(out) as store:
-            shown = track(_joined(files, store, warnings), "merge (cases written)")
+            shown = track(_joined(paths, store, warnings), "merge (cases written)")
             num_cases = write_cases(result.path("cases.jsonl"), shown)
         num_in = num_cases + warnings["joined"]
         result.counts = Counts(num_in=num_in, num_used=num_in, noted=dict(+warnings))
         result.summary = MergeSummary(num_cases)
 
-    return run_stage(out, "merge", Run[MergeSummary], write, config=config, inputs=inputs, force=force)
+    return run_stage(out, "merge", Run[MergeSummary], write, config=config, inputs=case_roles(paths), force=force)
 
 
 def _joined(files: Sequence[Path], store: LineStore, warnings: Counter[str]) -> Iterator[Case]:

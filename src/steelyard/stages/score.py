@@ -1,6 +1,7 @@
 """The verb `score`: a reward model's number for each response of a case file."""
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from steelyard.core.protocols import RewardModel
 from steelyard.core.types import Counts, Meta, Run, Scores
 from steelyard.evaluation.coverage import CoverageCounter, ScoreSummary, UnscoredResponses
 from steelyard.evaluation.model_self_tests import self_tested
-from steelyard.io.cases import read_cases
+from steelyard.io.cases import read_case_files
+from steelyard.io.data_files import case_roles, find_case_files
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.plugins.reward_models import build_model, choose_model, forget_lines, write_scores
@@ -32,16 +34,19 @@ _DEFAULT = Config()
 def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, force: bool = False) -> Run[ScoreSummary]:
     """Write ``scores.jsonl``, a line for each case, in order. ``model`` is a trained model's folder or a kind of model.
 
+    ``cases`` may be a folder or a pattern, which stands for its case files (`expand_inputs`).
+
     Raises EvidenceError for a score that is NaN or infinite, ModelError for a model that fails its tests, or where
     requests to a judge failed. A response that cannot be scored is null with its reason.
     """
     choice = choose_model(model, config.model)
     settings = {"kind": choice.kind, "model": choice.settings, "self_test": config.self_test}
-    inputs = {"cases": cases, **choice.inputs()}
+    files = find_case_files(cases)
+    inputs = {**case_roles(files), **choice.inputs()}
 
     def write(result: Result) -> None:
         scorer = build_model(choice, ledger=None if choice.judges is None else result.path(LEDGER_FILE))
-        _write(result, scorer, choice.name, cases, is_tested=config.self_test)
+        _write(result, scorer, choice.name, files, is_tested=config.self_test)
 
     return run_stage(out, "score", Run[ScoreSummary], write, config=settings, inputs=inputs, force=force)
 
@@ -51,12 +56,13 @@ def score_with(
 ) -> Run[ScoreSummary]:
     """Write ``scores.jsonl`` as `score` does, with a model that is built already and known by its name alone."""
     settings = {"kind": name, "model": {}, "self_test": config.self_test}
-    write = partial(_write, scorer=scorer, name=name, cases=cases, is_tested=config.self_test)
-    return run_stage(out, "score", Run[ScoreSummary], write, config=settings, inputs={"cases": cases}, force=force)
+    files = find_case_files(cases)
+    write = partial(_write, scorer=scorer, name=name, files=files, is_tested=config.self_test)
+    return run_stage(out, "score", Run[ScoreSummary], write, config=settings, inputs=case_roles(files), force=force)
 
 
-def _write(result: Result, scorer: RewardModel, name: str, cases: Path, *, is_tested: bool) -> None:
-    read = tuple(read_cases(cases))
+def _write(result: Result, scorer: RewardModel, name: str, files: Sequence[Path], *, is_tested: bool) -> None:
+    read = tuple(read_case_files(files))
     self_test = self_tested(scorer, read, name=name, is_wanted=is_tested)
     coverage, reasons = CoverageCounter(), Counter[str]()
 

@@ -100,7 +100,7 @@ CONVERT = StageVerb(
     Example: `steelyard convert mine.jsonl cases.jsonl --from openrlhf --set chosen_key=good --set rejected_key=bad`
     """,
     (
-        StageArgument("source", "A file, or a dataset saved to disk.", metavar="IN"),
+        StageArgument("source", "A file, a folder, a quoted pattern, or a dataset saved to disk.", metavar="IN"),
         StageArgument("out", "The file to write: .jsonl, .parquet, or .json for others than cases."),
         SettingOption("from_kind", "--from", complete=complete_format),
         SettingOption("to_kind", "--to", complete=complete_format),
@@ -133,7 +133,10 @@ MERGE = StageVerb(
 
     Example: `steelyard merge human.jsonl llm.jsonl --out merged`
     """,
-    (StageArgument("files", "Two case files or more."), StageOption("out", "The folder for cases.jsonl.")),
+    (
+        StageArgument("files", "Two case files or more, folders or quoted patterns."),
+        StageOption("out", "The folder for cases.jsonl."),
+    ),
     _merge_lines,
 )
 

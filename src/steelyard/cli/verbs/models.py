@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli.options import (
-    CASES,
     MODEL,
     MODEL_SETTINGS,
     SettingOption,
@@ -117,7 +116,7 @@ def _score_lines(run: "Run[ScoreSummary]", out: Path) -> Iterator[str]:
 
 SCORE = StageVerb(
     "score",
-    """Score every response of a case file with a reward model.
+    """Score every response of case files with a reward model.
 
     OUT/scores.jsonl has one line for each case: the score of each response id, or null and the reason. Before it
     scores, a model is tested on a few of the cases: batches, packing, BOS token, last token, head, length.
@@ -125,7 +124,7 @@ SCORE = StageVerb(
     Example: `steelyard score cases.jsonl --model my-model --out scored`
     """,
     (
-        CASES,
+        StageArgument("cases", "A case file, a folder of case files, or a quoted pattern."),
         MODEL,
         StageOption("out", "The folder for scores.jsonl and run.json."),
         *MODEL_SETTINGS,

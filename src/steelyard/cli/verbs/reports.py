@@ -128,7 +128,7 @@ COMPARE = StageVerb(
     Example: `steelyard compare evaluated-a evaluated-b --out compared`
     """,
     (
-        StageArgument("runs", "The --out folders of two or more evaluations of the same file."),
+        StageArgument("runs", "Evaluations of the same file: --out folders, folders of runs, or quoted patterns."),
         StageOption("out", "The folder for the result, run.json."),
     ),
     _compare_answer,
@@ -284,7 +284,7 @@ LEADERBOARD = StageVerb(
     Example: `steelyard leaderboard evaluated-a evaluated-b --set 'allow_differing=["max_length"]' --out board`
     """,
     (
-        StageArgument("runs", "The --out folders of evaluations of one bench."),
+        StageArgument("runs", "Evaluations of one bench: --out folders, folders of runs, or quoted patterns."),
         StageOption("out", "The folder for leaderboard.html, .csv, .md and run.json."),
     ),
     _leaderboard_answer,
