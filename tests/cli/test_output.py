@@ -1,6 +1,8 @@
 import io
 import json
+import shlex
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from steelyard.cli.output import (
     echo_lines,
     echo_record,
     interval_text,
+    next_line,
     page_width,
     print_lines,
     print_table,
@@ -25,6 +28,23 @@ RUN = Run(
     config={},
     counts=Counts(num_in=1200, num_used=1199, dropped={"rule": 1}, noted={"given": 2, "nothing": 0}),
 )
+
+
+def test_counts_line_omits_sizes():
+    counts = Counts(num_in=2, num_used=2, noted={"pairs": 7, "cut responses": 1})
+    assert counts_line(Run(stage="s", config={}, counts=counts)) == "2 in, 2 used; noted: cut responses 1"
+
+
+def test_a_command_is_not_folded_since_it_is_pasted(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    written = Terminal()
+    monkeypatch.setattr(sys, "stdout", written)
+    line = next_line("report", Path("my runs/a"), "--out", "report.html", effect="shows the conflicts of the judges")
+    print_lines([line])
+    assert written.getvalue() == f"{line}\n"
+    assert shlex.split(line.partition(": ")[2], comments=True) == [
+        "steelyard", "report", "my runs/a", "--out", "report.html",
+    ]  # fmt: skip
 
 
 def test_counts_line_omits_zero_counts():

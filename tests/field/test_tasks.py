@@ -31,6 +31,7 @@ def test_every_task_can_be_pasted(tmp_path):
             (tmp_path / f"task-{number}.txt").write_text(done.stdout + done.stderr, encoding="utf-8")
             assert done.returncode == 0, f"task {number}, {title}:\n{block}\n{done.stderr[-2000:]}"
             assert "Traceback" not in done.stderr
+            assert "items has it" not in done.stdout, f"task {number} finds nothing"
             assert done.stdout.strip() or number in {"7", "26"}, f"task {number} prints nothing"
     for name in ("judges.html", "fails.html", "board/leaderboard.html", "demo/report/report.html"):
         assert (tmp_path / name).stat().st_size > 10_000

@@ -48,7 +48,7 @@ def test_a_long_note_is_cut_and_the_time_left_is_not(monkeypatch):
             2, note="loss 0.693, 1,234 pairs/s, 123,456 tokens/s, MFU 12% of the measured peak", seconds_left=3600
         )
     last = screen.getvalue().split("training")[-1].split("\n")[0]
-    assert "━ 2/30 60 min left loss 0.6" in " ".join(last.split())
+    assert " 2/30 60 min left loss 0.6" in " ".join(last.split())
     assert last.endswith("…")
     assert len("- training" + last) <= 100
 
@@ -61,6 +61,20 @@ def test_a_terminal_gets_a_bar_that_leaves_nothing_behind(monkeypatch):
         one.advance(2, note="half-way")
     assert "drawing" in screen.getvalue()
     assert "2/3" in screen.getvalue()
+
+
+def test_a_message_stands_above_an_open_bar_in_a_line_of_its_own(monkeypatch):
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, width=100, color_system=None)
+    monkeypatch.setattr(progress, "Console", lambda **_: terminal)
+    with bar("training", 3) as one:
+        one.advance()
+        log("step 1: held-out accuracy 0.663")
+        one.advance()
+    written = screen.getvalue()
+    before = written[: written.index("step 1:")]
+    assert before.endswith("\r\x1b[2K"), "the line of the bar is erased before the message"
+    assert "held-out accuracy 0.663\n" in written
 
 
 def test_an_error_inside_is_not_swallowed():

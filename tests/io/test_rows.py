@@ -1,5 +1,7 @@
 """Rows of foreign files: JSON, delimited text, tables; each with its place."""
 
+import subprocess
+
 import pytest
 
 from steelyard.core.errors import FileError, RecordError
@@ -102,7 +104,30 @@ def test_a_broken_table_is_refused(tmp_path):
     with pytest.raises(FileError, match=r"u\.tsv:2: byte 1 is not UTF-8"):
         list(read_rows(tmp_path / "u.tsv"))
     (tmp_path / "u.csv").write_bytes(b"a,b\n\xff,2\n")
-    with pytest.raises(FileError, match="the table cannot be read"):
+    with pytest.raises(FileError, match="the table is not UTF-8"):
         list(read_rows(tmp_path / "u.csv"))
     with pytest.raises(FileError, match="the file is empty"):
         delimited_rows(tmp_path / "e.tsv", "")
+
+
+def test_a_csv_may_have_semicolons_where_its_header_has_no_comma(tmp_path):
+    content = 'a;b\n"1;2";3,4\n'
+    assert delimited_rows(tmp_path / "t.csv", content) == [(2, {"a": "1;2", "b": "3,4"})]
+    assert delimited_rows(tmp_path / "u.csv", "a,b;c\n1,2;3\n") == [(2, {"a": "1", "b;c": "2;3"})]
+
+
+def test_a_table_of_a_header_alone_is_an_error(tmp_path):
+    for name, content in (("t.csv", "a,b\n"), ("t.tsv", "a\tb\n")):
+        with pytest.raises(FileError, match="has a header and no rows"):
+            delimited_rows(tmp_path / name, content)
+
+
+def test_the_remedy_for_another_encoding_works_when_pasted(tmp_path):
+    source = tmp_path / "von mir.csv"
+    source.write_bytes("a,b\ncaf\u00e9,2\n".encode("latin-1"))
+    with pytest.raises(FileError, match="is not UTF-8") as caught:
+        list(read_rows(source))
+    command = (caught.value.do or "").partition("): ")[2]
+    assert command.startswith("iconv ")
+    subprocess.run(["sh", "-c", command], check=True)
+    assert [row.value for row in read_rows(tmp_path / "von mir-utf8.csv")] == [{"a": "caf\u00e9", "b": "2"}]

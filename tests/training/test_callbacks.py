@@ -127,7 +127,7 @@ def test_a_training_that_learns_nothing_is_reported_once_with_what_to_do(tmp_pat
         assert detect.after_step(trainer, record)
     report = capsys.readouterr().err
     assert report.count("little has been learned so far") == 1
-    assert f"after 25 of 100 steps a pair costs 0.692, where equal scores cost {math.log(2):.3f}" in report
+    assert f"after 50 of 100 steps the loss of a pair is 0.692; equal scores have {math.log(2):.3f}" in report
     assert "raise --learning-rate (now 5e-06)" in report
 
 

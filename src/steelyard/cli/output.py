@@ -5,6 +5,8 @@ encode are written as code points.
 """
 
 import io
+import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,6 +41,9 @@ MIN_WIDTH = 20
 _STYLES = {"plain": "", "title": "bold", "quiet": "dim", "bad": "bold red", "good": "green", "special": "cyan"}
 _GAP = 2
 _MIN_NAME_WIDTH = 12
+_COMMAND = re.compile(r"\bsteelyard [a-z]")
+# Sizes of what was read or made: the answers have those that matter, and run.json has all.
+_SIZES = frozenset({"cases", "items", "items with their texts", "pairs", "prompts", "responses", "texts"})
 
 
 class TerminalTable(NamedTuple):
@@ -54,7 +59,10 @@ class TerminalTable(NamedTuple):
 
 
 def print_lines(lines: Iterable[str | TerminalTable]) -> None:
-    """Print lines and tables to stdout. On a terminal, lines are folded between words."""
+    """Print lines and tables to stdout. On a terminal, lines are folded between words, but not those with a command.
+
+    A command is whole when it is pasted.
+    """
     width = page_width() if sys.stdout.isatty() else None
     for line in lines:
         if isinstance(line, TerminalTable):
@@ -67,7 +75,7 @@ def _folded(line: str, width: int) -> list[str]:
     """Return a line folded between words; its further lines are indented by two more than the first."""
     shown = visible(line)
     indent = len(shown) - len(shown.lstrip())
-    if width_of(shown) <= width or "\n" in shown:
+    if width_of(shown) <= width or "\n" in shown or _COMMAND.search(shown):
         return [shown]
     first, *rest = folded(shown.lstrip(), max(width - indent - 2, MIN_WIDTH))
     return [" " * indent + first, *(" " * (indent + 2) + part for part in rest)]
@@ -80,14 +88,19 @@ def echo_record(record: Any) -> None:
 
 
 def counts_line(run: Run) -> str:
-    """Return ``n in, n used; dropped: …; noted: …``."""
+    """Return ``n in, n used; dropped: …; noted: …``, without plain sizes."""
     counts = run.counts
     parts = [f"{counts.num_in:,} in, {counts.num_used:,} used"]
     for title, rules in (("dropped", counts.dropped), ("noted", counts.noted)):
-        numbers = rule_counts({rule: number for rule, number in rules.items() if number})
+        numbers = rule_counts({rule: number for rule, number in rules.items() if number and rule not in _SIZES})
         if numbers:
             parts.append(f"{title}: {numbers}")
     return "; ".join(parts)
+
+
+def next_line(*words: object, effect: str = "") -> str:
+    """Return ``next: steelyard report out --out report.html  # shows the conflicts``, to be pasted."""
+    return f"next: {shlex.join(['steelyard', *map(str, words)])}" + (f"  # {effect}" if effect else "")
 
 
 def interval_text(estimate: "Estimate", sign: str = "") -> str:

@@ -51,6 +51,8 @@ class Bar(Protocol):
 Observer = Callable[[str, float | None], AbstractContextManager[Bar]]
 """Observes a progress bar, given its title and total, from its opening to its end."""
 _observers: list[Observer] = []
+_live: list[Console] = []
+"""The consoles of the bars that are shown now; a message is printed above the last."""
 
 
 @contextmanager
@@ -64,8 +66,9 @@ def observed(observer: Observer) -> Iterator[None]:
 
 
 def log(text: str) -> None:
-    """Write one message to stderr."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(visible(text), markup=False)
+    """Write one message to stderr, above an open progress bar."""
+    console = _live[-1] if _live else Console(stderr=True, highlight=False)
+    console.print(visible(text), markup=False, soft_wrap=True)
 
 
 _shows_details: ContextVar[bool] = ContextVar("_shows_details", default=False)
@@ -109,13 +112,17 @@ def _shown_bar(title: str, total: int | None) -> Iterator[Bar]:
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
-        BarColumn(),
+        BarColumn(bar_width=min(40, max(console.width // 8, 4))),
         MofNCompleteColumn(),
         TextColumn("{task.fields[left]}"),
         _NoteColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        yield _TerminalBar(progress, title, total)
+        _live.append(console)
+        try:
+            yield _TerminalBar(progress, title, total)
+        finally:
+            _live.remove(console)
 
 
 def format_duration(seconds: float) -> str:

@@ -1,12 +1,14 @@
 """Rows of foreign files with their places: JSON lines, a JSON array, TSV, CSV, Parquet, or a saved dataset.
 
-A CSV file is quoted as in RFC 4180. A TSV file is read literally, quotation marks included, if each of its lines has a
-cell for each name of the header; otherwise it is quoted like CSV.
+A CSV file is quoted as in RFC 4180, with commas, or with semicolons where its header has those alone. A TSV file is
+read literally, quotation marks included, if each of its lines has a cell for each name of the header; otherwise it is
+quoted like CSV.
 """
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import msgspec
@@ -132,13 +134,17 @@ def _delimited_rows(path: Path) -> Iterator[Row]:
     names = names[:-1] if names[-1].startswith("#") else names
     if len(set(names)) < len(names):
         raise FileError(f"the header has {repeated(names)!r} twice", where=place, allowed="names that are unique")
+    has_rows = False
     for where, values in cells:
+        has_rows = True
         if len(values) != len(names):
             problem = f"a row of {len(values)} cells under a header of {len(names)}"
             raise RecordError(problem, where=where, allowed=f"{len(names)} cells: {listed(names)}")
         if any("\0" in value for value in values):
             raise RecordError("a cell has a NUL character", where=where, do="write the table again as plain UTF-8")
         yield Row(where, dict(zip(names, values, strict=True)))
+    if not has_rows:
+        raise FileError("the table has a header and no rows", where=place)
 
 
 def _is_literal(path: Path) -> bool:
@@ -156,12 +162,31 @@ def _literal_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
 def _quoted_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
     check_text(path)
     with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=_DELIMITERS[path.suffix], strict=True)
+        reader = csv.reader(file, delimiter=_delimiter(path), strict=True)
         number = 1
         try:
             for values in reader:
                 if values:
                     yield Place(str(path), number), values
                 number = reader.line_num + 1
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise FileError(f"the table cannot be read ({error})", where=Place(str(path), number)) from error
+        except UnicodeDecodeError as error:
+            raise FileError(
+                f"the table is not UTF-8 ({error.reason})",
+                where=Place(str(path), number),
+                do=f"convert it, with its own encoding (LATIN1, GB18030): iconv -f LATIN1 -t UTF-8 {quote(str(path))} "
+                f"> {quote(str(path.with_stem(f'{path.stem}-utf8')))}",
+            ) from error
+        except csv.Error as error:
+            raise FileError(
+                f"the table cannot be read ({error})",
+                where=Place(str(path), number),
+                do='close the quoted cell of this row; a quote within a cell is written twice: ""',
+            ) from error
+
+
+def _delimiter(path: Path) -> str:
+    """Return the delimiter of the file's suffix, for a .csv with semicolons alone in its first line a semicolon."""
+    usual = _DELIMITERS[path.suffix]
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        header = file.readline()
+    return ";" if usual == "," and "," not in header and ";" in header else usual

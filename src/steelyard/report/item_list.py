@@ -190,10 +190,12 @@ def list_lines(items: ItemList, width: int) -> list[Line]:
     """Return how to open an item, what was read, the table and the next page, in lines of at most ``width`` cells."""
     last = items.first + len(items.rows) - 1
     of_all = "" if items.num_found == items.num_items else f"; {items.num_items:,} in all"
-    counted = f"items {items.first:,} to {last:,} of {items.num_found:,}{of_all}" if items.rows else f"no item{of_all}"
+    counted = f"items {items.first:,} to {last:,} of {items.num_found:,}{of_all}"
+    if not items.rows:
+        counted = f"none of {items.num_items:,} items has it" if items.num_items else "no item"
     further = [f"more: --page {items.next_page}"] if items.next_page is not None else []
     return [
-        *text_lines(f"open one: {_command(items)}", width, style="good"),
+        *([(Span(visible_line(f"open one: {_command(items)}"), "good"),)] if items.rows else []),
         *(line for sentence in items.looked_up for line in text_lines(sentence, width, style="quiet")),
         EMPTY,
         *(table_lines(items.rows, width) if items.rows else []),

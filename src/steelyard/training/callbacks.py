@@ -114,10 +114,10 @@ class DetectDivergence:
         if equal is None or not has_learned_nothing(losses, len(trainer.plan), equal=equal):
             return
         log(
-            f"after {len(losses):,} of {len(trainer.plan):,} steps a pair costs {median(losses[-STEPS_JUDGED:]):.3f}, "
-            f"where equal scores cost {equal:.3f}: little has been learned so far. do: raise "
-            f"--learning-rate (now {trainer.config.learning_rate}) three to ten times, or take more steps (lower "
-            "--batch-size, more --epochs); where that changes nothing, look at the labels: steelyard inspect"
+            f"after {len(losses):,} of {len(trainer.plan):,} steps the loss of a pair is "
+            f"{median(losses[-STEPS_JUDGED:]):.3f}; equal scores have {equal:.3f}: little has been learned so far. "
+            f"do: raise --learning-rate (now {trainer.config.learning_rate}) three to ten times, or take more steps "
+            "(lower --batch-size, more --epochs); where that changes nothing, look for wrong labels: steelyard audit"
         )
 
 

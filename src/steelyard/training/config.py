@@ -45,7 +45,7 @@ class Config(BaseConfig, frozen=True):
     answer_reduction: Literal["sum", "avg"] = "sum"
     """How the log-probabilities of an answer's tokens become one number: their sum or their mean."""
     batch_size: int | None = None
-    """Prompts in one optimiser step, each with all its answers. Default: 8, or 4 or 2 of few prompts."""
+    """Prompts in one optimiser step, each with all its answers. Default: 8, or fewer for few prompts."""
     epochs: int = 2
     """The number of passes over the cases."""
     learning_rate: float | None = None

@@ -149,13 +149,10 @@ class Pace:
         }
 
     def note(self) -> str:
-        """Return the speed in one line, which states where MFU refers to a measured peak."""
+        """Return the speed in one line, with MFU where the peak is of a data sheet: a measured one varies with load."""
         figures = self.figures()
-        peak = " of the measured peak" if self._peak.is_measured else ""
-        return (
-            f"{figures['pairs_per_second']:,.0f} pairs/s, {figures['tokens_per_second']:,.0f} tokens/s, "
-            f"MFU {figures['mfu']:.0%}{peak}"
-        )
+        mfu = "" if self._peak.is_measured else f", MFU {figures['mfu']:.0%}"
+        return f"{figures['pairs_per_second']:,.0f} pairs/s, {figures['tokens_per_second']:,.0f} tokens/s{mfu}"
 
 
 def decoder_shape(network: RewardNetwork) -> ModelShape:

@@ -11,10 +11,10 @@ def test_help_examples_run(tmp_path, monkeypatch):
     row = '[{"instruction": "问", "output": ["好", "中", "坏"]}]'
     (tmp_path / "oasst.json").write_text(row, encoding="utf-8")
     result = CliRunner().invoke(build_app(), ["convert", "oasst.json", "cases.jsonl", "--language", "zh"])
-    assert (result.exit_code, result.stdout) == (0, "cases.jsonl has 1 cases (llamafactory_ranked to cases).\n")
+    assert (result.exit_code, result.stdout) == (0, "cases.jsonl has 1 case (llamafactory_ranked to cases).\n")
     result = CliRunner().invoke(build_app(), ["convert", "cases.jsonl", "pairs.jsonl", "--to", "trl"])
     first, *rest = result.stdout.splitlines()
-    assert first == "pairs.jsonl has 3 rows of 1 cases (cases to trl)."
+    assert first == "pairs.jsonl has 3 rows of 1 case (cases to trl)."
     assert "  lost: response ids 3" in rest
     result = CliRunner().invoke(
         build_app(), ["convert", "cases.jsonl", "pairs.jsonl", "--to", "trl", "--force", "--json"]
@@ -30,7 +30,7 @@ def test_help_examples_run(tmp_path, monkeypatch):
     (tmp_path / "rated.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     result = CliRunner().invoke(build_app(), ["convert", "rated.jsonl", "judged.jsonl", "--ratings-to-judgments"])
     assert result.stdout.splitlines() == [
-        "judged.jsonl has 1 cases (maple to cases).",
+        "judged.jsonl has 1 case (maple to cases).",
         "  noted: judgments derived from ratings 1",
     ]
 
@@ -41,11 +41,11 @@ def test_part_human_keeps_human_judgments(tmp_path, monkeypatch):
     (tmp_path / "pandalm.json").write_text(json.dumps([row | {"gpt_result": "2"}]), encoding="utf-8")
     result = CliRunner().invoke(build_app(), ["convert", "pandalm.json", "people.jsonl", "--evidence", "human"])
     assert result.stdout.splitlines() == [
-        "people.jsonl has 1 cases (pandalm to cases).",
+        "people.jsonl has 1 case (pandalm to cases).",
         "  noted: judgments of other kinds, left out 1",
     ]
     again = CliRunner().invoke(build_app(), ["convert", "people.jsonl", "none.jsonl", "--evidence", "llm"])
-    assert again.stdout.splitlines()[0] == "none.jsonl has 1 cases (cases to cases)."
+    assert again.stdout.splitlines()[0] == "none.jsonl has 1 case (cases to cases)."
     refused = CliRunner().invoke(build_app(), ["convert", "pandalm.json", "x.jsonl", "--evidence", "person"])
     assert isinstance(refused.exception, ConfigError)
 
@@ -86,7 +86,7 @@ def test_settings_of_a_format_from_a_file_and_from_the_command_line_join(tmp_pat
     (tmp_path / "mine.jsonl").write_text('{"frage": "问", "gut": "好", "schlecht": "坏"}\n', encoding="utf-8")
     words = ["convert", "mine.jsonl", "cases.jsonl", "--config", "mine.toml", "--set", "prompt_column=frage"]
     result = CliRunner().invoke(build_app(), words)
-    assert (result.exit_code, result.stdout) == (0, "cases.jsonl has 1 cases (columns to cases).\n")
+    assert (result.exit_code, result.stdout) == (0, "cases.jsonl has 1 case (columns to cases).\n")
     case = json.loads((tmp_path / "cases.jsonl").read_text(encoding="utf-8"))
     assert [response["text"] for response in case["responses"]] == ["好", "坏"]
     assert case["prompt"]["messages"][0]["content"] == "问"

@@ -53,7 +53,7 @@ def test_printed_summary(files):
     )
     assert len(rest) <= 11
     assert "exact match                0.333" in shown
-    assert "--verbose prints every figure" in shown
+    assert "--verbose prints all figures" in shown
     assert rest[-1].startswith("6 in, 6 used")
     assert "baseline longer" not in shown
 

@@ -30,7 +30,7 @@ def test_help_example_runs(here):
     assert result.exit_code == 0
     rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert rows[0] == "57.1% of 7 judgments are in conflict; the rankings order 20.0% of the response pairs."
-    assert rows[1:3] == ["human: 33.3% of 3", "llm: 75.0% of 4"]
+    assert rows[1:3] == ["human alone: 33.3% of 3 judgments", "llm alone: 75.0% of 4 judgments"]
     # 3 of 4 judgments in the circle, 1 of 3 outvoted; 3 and 1 of ten pairs each are ordered
     assert "all 57.1% 57.1% 100.0% 20.0% 7 2" in rows
     assert "llm 75.0% 75.0% 100.0% 30.0% 4 1" in rows

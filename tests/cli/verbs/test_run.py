@@ -15,7 +15,7 @@ def test_plan_then_run_then_run_again(tmp_path):
     planned = call(recipe, "--out", out, "--dry-run")
     assert planned.stdout.splitlines()[:4] == [
         "made       to run",
-        "           simulate of nothing",
+        "           simulate",
         "ranked     to run",
         "           resolve of made/cases.jsonl",
     ]

@@ -17,7 +17,7 @@ def test_help_example_runs(tmp_path, monkeypatch):
     result = CliRunner().invoke(build_app(), words)
     assert result.exit_code == 0
     assert result.stdout.splitlines()[:3] == [
-        "20 cases are in 3 parts: what belongs together is in one part.",
+        "20 cases in 3 parts: what belongs together is in one part.",
         "  train: 14 cases in parts/train.jsonl",
         "  held_out: 2 cases in parts/held_out.jsonl",
     ]

@@ -28,10 +28,16 @@ def test_precedence_of_config_file_set_and_options(tmp_path):
     assert (config["epochs"], config["regulariser"], config["warmup_ratio"], config["seed"]) == (3, 0.0, 0.0, 1)
     assert run["summary"]["num_steps"] == 3
     again = invoke(*words, "--set", "warmup_ratio=0", "--epochs", 3)
-    sentence, share, *_ = again.stdout.splitlines()
+    sentence, loss, following, _ = again.stdout.splitlines()
     assert sentence == f"{tmp_path / 'out'} was trained on 1 pairs of 1 prompts."
-    assert share == "that is 100.0% of the data's 1 pairs, and 100.0% of its 1 prompts"
-    assert "after 3 steps" in again.stdout
+    assert loss.endswith("after 3 steps")
+    assert following == f"next: steelyard evaluate --bench TEST.jsonl --model {tmp_path / 'out'} --out evaluated"
+    (tmp_path / "test.jsonl").touch()
+    *_, following, _ = invoke(*words, "--set", "warmup_ratio=0", "--epochs", 3).stdout.splitlines()
+    assert (
+        f"--bench {tmp_path / 'test.jsonl'} --model {tmp_path / 'out'} --train-cases {tmp_path / 'c.jsonl'}"
+        in following
+    )
 
 
 def test_misspelt_setting_is_a_user_error(tmp_path):

@@ -16,8 +16,10 @@ from steelyard.cli.options import (
     Values,
     complete_format,
 )
+from steelyard.cli.output import next_line
 from steelyard.cli.verb import FunctionVerb, StageVerb
 from steelyard.core.types import Run
+from steelyard.io.terminal_text import number_of
 
 if TYPE_CHECKING:
     from steelyard.annotation.simulated_annotators import SimulationSummary
@@ -59,7 +61,9 @@ def _move_format_settings(inputs: Values, settings: Values) -> None:
 def _convert_lines(conversion: "Conversion", out: Path) -> Iterator[str]:
     num_cases, num_rows, num_written = conversion.num_cases, conversion.num_rows, conversion.num_written
     written = (
-        f"{num_written:,} cases" if conversion.to_kind == "cases" else f"{num_written:,} rows of {num_cases:,} cases"
+        number_of(num_written, "case")
+        if conversion.to_kind == "cases"
+        else f"{number_of(num_written, 'row')} of {number_of(num_cases, 'case')}"
     )
     yield f"{out} has {written} ({conversion.from_kind} to {conversion.to_kind})."
     if num_rows > num_cases:
@@ -121,7 +125,7 @@ CONVERT = StageVerb(
 
 
 def _merge_lines(run: "Run[MergeSummary]", out: Path) -> Iterator[str]:
-    yield f"{out / 'cases.jsonl'} has {run.summary.num_cases:,} cases."
+    yield f"{out / 'cases.jsonl'} has {number_of(run.summary.num_cases, 'case')}."
 
 
 MERGE = StageVerb(
@@ -143,9 +147,9 @@ MERGE = StageVerb(
 
 def _split_lines(run: "Run[SplitSummary]", out: Path) -> Iterator[str]:
     parts = run.summary.parts
-    yield f"{sum(parts.values()):,} cases are in {len(parts)} parts: what belongs together is in one part."
+    yield f"{number_of(sum(parts.values()), 'case')} in {len(parts)} parts: what belongs together is in one part."
     for name, size in parts.items():
-        yield f"  {name}: {size:,} cases in {out / name}.jsonl"
+        yield f"  {name}: {number_of(size, 'case')} in {out / name}.jsonl"
     if joined := run.summary.num_joined_as_near_duplicates:
         yield f"  near-duplicates: {joined} prompts go with another; largest group {run.summary.largest_group}"
 
@@ -188,6 +192,7 @@ def _audit_lines(run: "Run[AuditSummary]", out: Path) -> Iterator[str]:
     equal = f"{duplicates.num_equal_responses:,} groups of equal responses, {duplicates.num_equal_and_ordered:,} ranked"
     yield f"duplicates: {duplicates.num_prompts_in_groups:,} near-duplicate prompts; {equal}"
     yield f"lengths: {lengths.num_empty:,} empty responses, {lengths.num_extreme:,} of extreme length"
+    yield next_line("report", out, "--out", "report.html", effect="shows them")
 
 
 AUDIT = StageVerb(

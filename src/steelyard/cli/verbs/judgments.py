@@ -13,9 +13,10 @@ from steelyard.cli.options import (
     StageOption,
     complete_model,
 )
-from steelyard.cli.output import TerminalTable, interval_text, judge_lines, percent_text
+from steelyard.cli.output import TerminalTable, interval_text, judge_lines, next_line, percent_text
 from steelyard.cli.verb import StageVerb
 from steelyard.core.types import Run
+from steelyard.io.terminal_text import number_of
 
 if TYPE_CHECKING:
     from steelyard.curation.debiasing import Balance, BeforeAfter, DebiasSummary, GroupBalance
@@ -42,7 +43,7 @@ def _judge_answer(run: "Run[JudgingSummary]", out: Path) -> Iterator[str]:
     yield from lines[:_MAX_ANSWER_ROWS]
     if len(lines) > _MAX_ANSWER_ROWS:
         yield f"… {len(lines) - _MAX_ANSWER_ROWS} more lines: --verbose"
-    yield f"next: steelyard resolve {out / 'cases.jsonl'} --out resolved"
+    yield next_line("resolve", out / "cases.jsonl", "--out", "resolved")
 
 
 def _judge_details(run: "Run[JudgingSummary]", _: Path) -> Iterator[str]:
@@ -91,13 +92,7 @@ def _resolve_answer(run: "Run[ResolveSummary]", out: Path) -> Iterator[str]:
         )
         number = f"{overall.num_judgments:,} judgments"
         yield f"{ratio} of {number} are in conflict; the rankings order {ordered} of the response pairs."
-        members = list((conflicts.by_kind | conflicts.by_judge).items())
-        if len(members) > 2:
-            for name, member in members[:_MAX_JUDGES]:
-                ratio, *_ = _conflict_row(member)
-                yield f"  {name}: {ratio} of {member.num_judgments:,}"
-        if len(members) > _MAX_JUDGES:
-            yield f"  … {len(members) - _MAX_JUDGES} more: --verbose"
+        yield from _contradiction_lines(conflicts)
     else:
         yield "no judgment with a verdict counts here: there are no conflicts to measure, and no ranking was made"
     if noted["given"]:
@@ -106,7 +101,24 @@ def _resolve_answer(run: "Run[ResolveSummary]", out: Path) -> Iterator[str]:
         yield f"{ties:,} pairs of responses have no verdict with the most votes: an even vote is a tie"
     if run.summary.reliability is not None:
         yield from _reliability_lines(run.summary.reliability)
-    yield f"rankings in {out / 'cases.jsonl'}; `steelyard report {out} --out report.html` shows the conflicts"
+    yield f"rankings: {out / 'cases.jsonl'}"
+    yield next_line("report", out, "--out", "report.html", effect="shows the conflicts")
+
+
+def _contradiction_lines(conflicts: "ConflictTables") -> Iterator[str]:
+    """Yield the conflict ratio of each kind of judge, and of the judges that most contradict themselves."""
+    if len(conflicts.by_kind) > 1:
+        for kind, member in conflicts.by_kind.items():
+            yield f"  {kind} alone: {_conflict_row(member)[0]} of {number_of(member.num_judgments, 'judgment')}"
+    if len(conflicts.by_judge) < 2:
+        return
+    ratios = {name: member for name, member in conflicts.by_judge.items() if member.ratio}
+    worst = sorted(ratios, key=lambda name: -(ratios[name].ratio or 0))
+    for name in worst[:_MAX_JUDGES]:
+        ratio, *_ = _conflict_row(ratios[name])
+        yield f"  {name} contradicts itself: {ratio} of {number_of(ratios[name].num_judgments, 'judgment')}"
+    if len(worst) > _MAX_JUDGES:
+        yield f"  … {len(worst) - _MAX_JUDGES} more: --verbose"
 
 
 def _resolve_details(run: "Run[ResolveSummary]", _: Path) -> Iterator[TerminalTable]:

@@ -17,7 +17,7 @@ from steelyard.cli.options import (
     complete_bench,
     in_panel,
 )
-from steelyard.cli.output import interval_text, judge_lines, missing_parts, percent_text
+from steelyard.cli.output import interval_text, judge_lines, missing_parts, next_line, percent_text
 from steelyard.cli.verb import StageVerb
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Run
@@ -45,14 +45,19 @@ def _train_lines(run: "Run[TrainingSummary]", out: Path) -> Iterator[str]:
     summary = run.summary
     length = summary.length
     measured = summary.held_out
-    held_out = f"; it is right on {measured.accuracy:.4f} of {measured.num_pairs:,} held-out pairs" if measured else ""
+    held_out = f"; it is right on {measured.accuracy:.3f} of {measured.num_pairs:,} held-out pairs" if measured else ""
     yield f"{out} was trained on {summary.num_pairs:,} pairs of {summary.num_prompts:,} prompts{held_out}."
-    yield (
-        f"that is {summary.share_of_pairs_kept:.1%} of the data's {length.num_pairs:,} pairs, and "
-        f"{summary.num_prompts / max(length.num_prompts, 1):.1%} of its {length.num_prompts:,} prompts"
-    )
+    if (summary.num_pairs, summary.num_prompts) != (length.num_pairs, length.num_prompts):
+        yield (
+            f"that is {summary.share_of_pairs_kept:.1%} of the data's {length.num_pairs:,} pairs, and "
+            f"{summary.num_prompts / max(length.num_prompts, 1):.1%} of its {length.num_prompts:,} prompts"
+        )
     yield f"final loss {summary.final_loss:.4f} after {summary.num_steps:,} steps"
-    yield f"next: steelyard evaluate --bench test.jsonl --model {out} --out evaluated"
+    cases = Path(run.inputs["cases"].path)
+    test = cases.with_name("test.jsonl")
+    overlap = ("--train-cases", cases) if test.exists() else ()
+    bench = test if test.exists() else "TEST.jsonl"
+    yield next_line("evaluate", "--bench", bench, "--model", out, *overlap, "--out", "evaluated")
 
 
 TRAIN = StageVerb(
@@ -172,7 +177,7 @@ def _evaluate_answer(run: "Run[EvaluationSummary]", out: Path) -> Iterator[str]:
         yield f"  the lowest of {len(parts)}; --verbose prints all"
     if summary.tied.num_pairs:
         yield f"tied scores, counted wrong: {summary.tied.num_pairs:,} pairs ({summary.tied.share:.1%})"
-    yield f"`steelyard report {out} --out report.html` shows where it fails; --verbose prints every figure"
+    yield next_line("report", out, "--out", "report.html", effect="shows where it fails; --verbose prints all figures")
 
 
 def _parts_of(summary: "EvaluationSummary") -> "dict[str, Estimate]":

@@ -103,9 +103,9 @@ def _plan_lines(plan: "Sequence[PlannedStage]") -> Iterator[str]:
     rows: list[tuple[str, str]] = []
     for planned in plan:
         step = planned.step
-        reads = ", ".join(reference.text for _, reference in step.references()) or "nothing"
+        reads = ", ".join(reference.text for _, reference in step.references())
         rows.append((step.name, planned.state + (f" ({planned.why})" if planned.why else "")))
-        rows.append(("", f"{step.call.verb} of {reads}"))
+        rows.append(("", f"{step.call.verb} of {reads}" if reads else step.call.verb))
     yield from columns(rows)
     differing = [planned.step.name for planned in plan if planned.state == "differs"]
     if differing:

@@ -9,11 +9,12 @@ import typer
 from msgspec.structs import replace
 
 from steelyard.cli.options import SettingOption, StageArgument, StageOption, Values
-from steelyard.cli.output import TerminalTable, interval_text, missing_parts
+from steelyard.cli.output import TerminalTable, interval_text, missing_parts, next_line
 from steelyard.cli.verb import FunctionVerb, StageVerb
 from steelyard.core.errors import FileError, OutputError
 from steelyard.core.types import Run
 from steelyard.io.progress import log
+from steelyard.io.terminal_text import number_of
 
 if TYPE_CHECKING:
     from steelyard.evaluation.comparison import ComparisonSummary, ModelDifference
@@ -50,7 +51,7 @@ def _compare_answer(run: "Run[ComparisonSummary]", out: Path) -> Iterator[str]:
     if len(summary.models) > _MAX_ROWS:
         yield f"  … {len(summary.models) - _MAX_ROWS} more models: --verbose"
     yield from _unequal_coverage_lines(summary, "Ranks")
-    yield f"`steelyard report {out} --out report.html` shows it; --verbose prints every difference"
+    yield next_line("report", out, "--out", "report.html", effect="shows it; --verbose prints every difference")
 
 
 def _is_significant(difference: "ModelDifference") -> bool:
@@ -153,7 +154,7 @@ def _languages_answer(run: "Run[LanguagesSummary]", out: Path) -> Iterator[str]:
     if len(lowest) < len(others):
         yield f"  the lowest of {len(others)}; --verbose prints all"
     yield f"on {summary.num_shared:,} items that all {len(summary.languages)} languages have"
-    yield f"`steelyard report {out} --out report.html` shows families, scripts and sections"
+    yield next_line("report", out, "--out", "report.html", effect="shows families, scripts and sections")
 
 
 def _languages_details(run: "Run[LanguagesSummary]", _: Path) -> Iterator[str | TerminalTable]:
@@ -308,8 +309,8 @@ def _report_lines(run: "Run[ReportSummary]", out: Path) -> Iterator[str]:
     page = out if out.suffix.lower() in _PAGES else out / "report.html"
     summary = run.summary
     yield (
-        f"{page} shows {len(summary.runs)} runs and {summary.num_items:,} items ({summary.num_bytes / 2**20:.1f} MB): "
-        "open it in a browser."
+        f"{page} shows {number_of(len(summary.runs), 'run')} and {number_of(summary.num_items, 'item')} "
+        f"({summary.num_bytes / 2**20:.1f} MB): open it in a browser."
     )
 
 
