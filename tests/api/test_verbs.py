@@ -1,10 +1,12 @@
 """Verbs as functions: they give what the commands give, on paths and on values, and leave nothing behind."""
 
 import gc
+import importlib
 import json
 import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import steelyard as sy
@@ -215,3 +217,57 @@ def test_a_part_without_a_case_is_empty():
     simulated = sy.simulate(num_prompts=16, llm_share=0.01, seed=1)
     assert simulated.summary.num_prompts["llm"] == 0
     assert simulated["llm"] == sy.Cases()
+
+
+COUNTED = """\
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.types import Scores
+
+BUILT = []
+
+
+class Config(BaseConfig, frozen=True):
+    factor: float = 1.0
+
+
+class Model:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def score(self, cases):
+        for case in cases:
+            scores = {response.id: self.factor * len(response.text) for response in case.responses}
+            yield Scores(prompt=case.prompt.id, scores=scores, unscored={})
+
+    def protocol(self):
+        return {"factor": self.factor}
+
+
+def build(config):
+    BUILT.append(config.factor)
+    return Model(config.factor)
+"""
+
+
+def test_a_loaded_model_is_built_once_and_gives_the_results_of_its_name(tmp_path, monkeypatch):
+    (tmp_path / "counted_models").mkdir()
+    (tmp_path / "counted_models" / "__init__.py").write_text("")
+    (tmp_path / "counted_models" / "long.py").write_text(COUNTED)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    verdicts = (judgment("a>b", "gpt", kind="llm"),)
+    judged = [msgspec.structs.replace(one, ranking=None, judgments=verdicts) for one in ranked()]
+    loaded = sy.load_model("counted_models.long", factor=2.0)
+    values = [
+        sy.evaluate(loaded, ranked()).run.summary,
+        sy.score(loaded, ranked()).scores,
+        sy.supervise(judged, model=loaded, min_margin=0.0, any_language=True).summary,
+    ]
+    built = importlib.import_module("counted_models.long").BUILT
+    assert built == [2.0]
+    named = {"model_settings": {"factor": 2.0}}
+    assert values == [
+        sy.evaluate("counted_models.long", ranked(), **named).run.summary,
+        sy.score("counted_models.long", ranked(), **named).scores,
+        sy.supervise(judged, model="counted_models.long", min_margin=0.0, any_language=True, **named).summary,
+    ]
+    assert built == [2.0] * 4

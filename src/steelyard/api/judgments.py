@@ -113,6 +113,7 @@ def supervise(
             if calibration_scores is None
             else scores_file(call, calibration_scores, "calibration_scores"),
             train_cases=call.optional_file(train_cases, "train_cases"),
+            builder=scoring.builder,
             force=force,
         )
         return Outcome.of(call, run)

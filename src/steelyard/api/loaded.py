@@ -15,7 +15,7 @@ from steelyard.core.protocols import JudgeModel, RewardModel
 from steelyard.core.types import Case, JsonObject, Message, Prompt, Response, Scores
 from steelyard.io.cases import read_cases
 from steelyard.io.rows import write_rows
-from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, scored
+from steelyard.plugins.reward_models import Builder, ModelChoice, build_model, choose_model, scored
 
 
 class LoadedModel:
@@ -38,6 +38,10 @@ class LoadedModel:
     def model(self) -> RewardModel:
         """The model itself, as its plug-in builds it."""
         return build_model(self._choice)
+
+    def build(self, choice: ModelChoice, /, *, ledger: Path | None = None) -> RewardModel:
+        """Return this model where it is the one that is chosen: its weights are in memory once. Else build it."""
+        return self.model if choice == self._choice and ledger is None else build_model(choice, ledger=ledger)
 
     def protocol(self) -> JsonObject:
         """Return what two scores must share to be comparable."""
@@ -78,11 +82,12 @@ ScoresLike: TypeAlias = str | PathLike[str] | ScoredCases | Iterable[Scores]
 
 
 class Scoring(NamedTuple):
-    """What a stage scores with: the name and settings of a model that it builds, or else a file of scores."""
+    """What a stage scores with: the name and settings of a model and what builds it, or else a file of scores."""
 
     model: str | None = None
     settings: JsonObject = {}  # noqa: RUF012  never changed
     scores: Path | None = None
+    builder: Builder = build_model
 
 
 def scoring_of(
@@ -99,7 +104,7 @@ def scoring_of(
     if settings:
         raise ConfigError("model_settings are given with a model that has its own", do="leave them away")
     if isinstance(model, LoadedModel):
-        return Scoring(model.name, model.settings)
+        return Scoring(model.name, model.settings, builder=model.build)
     if isinstance(model, TrainedModel):
         return Scoring(str(model.folder))
     built = built_model(model)

@@ -145,7 +145,8 @@ def score(
             return ScoredCases.of(call, stage.score_with(built, built.name, path, call.out, config, force=force))
         scoring = scoring_of(call, model, model_settings, [path])
         config = config_of(stage.Config, {**settings, "model": scoring.settings}, where="score")
-        return ScoredCases.of(call, stage.score(path, call.out, config, model=scoring.model or "", force=force))
+        run = stage.score(path, call.out, config, model=scoring.model or "", builder=scoring.builder, force=force)
+        return ScoredCases.of(call, run)
 
 
 def _score_one(model: ModelLike, prompt: str, responses: Sequence[str], settings: JsonObject | None) -> list[float]:
@@ -203,6 +204,7 @@ def evaluate(
             scores=scoring.scores if scores is None else scores_file(call, scores),
             train_cases=call.optional_file(train_cases, "train_cases"),
             workers=workers,
+            builder=scoring.builder,
             force=force,
         )
         return ModelEvaluation.of(call, run)

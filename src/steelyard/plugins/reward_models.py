@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import islice, tee
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -161,6 +161,14 @@ def build_model(choice: ModelChoice, *, ledger: Path | None = None) -> RewardMod
     if choice.members:
         return module.build(config, members=[build_model(member) for member in choice.members])
     return module.build(config)
+
+
+class Builder(Protocol):
+    """Makes the reward model of a choice, as `build_model` does; it may return one that is built already."""
+
+    def __call__(self, choice: ModelChoice, /, *, ledger: Path | None = None) -> RewardModel:
+        """Return the reward model."""
+        ...
 
 
 def scored(model: RewardModel, cases: Sequence[Case], *, name: str, quietly: bool = False) -> Iterator[Scores]:

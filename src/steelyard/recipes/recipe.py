@@ -28,7 +28,7 @@ from steelyard.io.rows import ROW_SUFFIXES
 from steelyard.io.run_folder import path_inside
 
 Accepts = Literal["file", "files", "name"]
-_NO_INPUTS = {"out", "config", "force", "workers", "engine"}
+_NO_INPUTS = {"out", "config", "force", "workers", "engine", "builder"}
 _SEVERAL_FILES = {("evaluate", "benches"), ("merge", "files"), ("score", "cases")}
 """The inputs, by verb and name, that may be folders and patterns."""
 _SHIPPED = (Path(__file__).parents[1] / "recipes", Path(__file__).parents[3] / "recipes")

@@ -34,6 +34,7 @@ from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.progress import bar, track
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.plugins.reward_models import (
+    Builder,
     ModelChoice,
     build_model,
     choose_model,
@@ -55,6 +56,7 @@ def evaluate(
     scores: Path | None = None,
     train_cases: Path | None = None,
     workers: int | None = None,
+    builder: Builder | None = None,
     force: bool = False,
 ) -> Run[EvaluationSummary]:
     """Estimate accuracy, exact match and the bench's own headline of a model or a scores file, and of baselines.
@@ -62,10 +64,10 @@ def evaluate(
     ``benches`` may be folders and patterns, which stand for their data files (`expand_inputs`).
 
     Writes ``scores.jsonl`` and ``items.jsonl``, one line per case. ``workers`` processes read a scores file; None means
-    one per core for large files, else 1. Raises ConfigError unless exactly one of ``model`` and
-    ``scores`` is given, RecordError for scores that do not match the bench, and EvidenceError if a response has no
-    score for a reason other than its length without ``allow_unscored``, or if the model was trained on a prompt without
-    ``allow_overlap``.
+    one per core for large files, else 1. ``builder`` makes the model. Raises ConfigError unless exactly one of
+    ``model`` and ``scores`` is given, RecordError for scores that do not match the bench, and EvidenceError if a
+    response has no score for a reason other than its length without ``allow_unscored``, or if the model was trained on
+    a prompt without ``allow_overlap``.
     """
     if (model is None) == (scores is None):
         raise ConfigError("exactly one of model and scores is required", do="use --model M, or --scores FILE")
@@ -92,7 +94,7 @@ def evaluate(
             evaluated = _with_scores(source, result, scores, train_cases, workers)
         else:
             assert choice is not None, "a model or scores"
-            evaluated = _with_judge(source, result, choice) if choice.judges else _with_model(source, result, choice)
+            evaluated = (_with_judge if choice.judges else _with_model)(source, result, choice, builder or build_model)
         forget_lines(result)
         summary = summarise(evaluated.evaluation)
         result.summary = replace(summary, bench=config.bench_kind, **evaluated.model._asdict())
@@ -185,21 +187,21 @@ def _parts(source: Source, scores: Path, train_cases: Path | None, workers: int 
         raise AlignmentError
 
 
-def _with_model(source: Source, result: Result, choice: ModelChoice) -> _Evaluated:
+def _with_model(source: Source, result: Result, choice: ModelChoice, builder: Builder) -> _Evaluated:
     """Score the bench with a model, and evaluate the scores."""
     cases = source.cases
     source.check()
-    model = build_model(choice)
+    model = builder(choice)
     self_test = self_tested(model, cases, name=choice.name, is_wanted=source.config.self_test)
     lines = scored_once(model, cases, result, name=choice.name)
     evaluation = join_parts(source, result, evaluate_scored(source, map(ScoredCase, cases, lines)))
     return _Evaluated(evaluation, _Model(choice.name, model.protocol(), self_test))
 
 
-def _with_judge(source: Source, result: Result, choice: ModelChoice) -> _Evaluated:
+def _with_judge(source: Source, result: Result, choice: ModelChoice, builder: Builder) -> _Evaluated:
     """Ask a judge about the pairs of the bench through a ledger, which stays in the folder."""
     source.check()
-    judge = build_model(choice, ledger=result.path(LEDGER_FILE))
+    judge = builder(choice, ledger=result.path(LEDGER_FILE))
     assert isinstance(judge, JudgeModel), "a model with a jury is asked"
     check_bench(source.bench, judge)
     cases = tuple(source.cases)

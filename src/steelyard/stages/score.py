@@ -16,7 +16,7 @@ from steelyard.io.cases import read_case_files
 from steelyard.io.data_files import case_roles, find_case_files
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.run_folder import Result, run_stage
-from steelyard.plugins.reward_models import build_model, choose_model, forget_lines, write_scores
+from steelyard.plugins.reward_models import Builder, build_model, choose_model, forget_lines, write_scores
 
 
 class Config(BaseConfig, frozen=True):
@@ -31,7 +31,15 @@ class Config(BaseConfig, frozen=True):
 _DEFAULT = Config()
 
 
-def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, force: bool = False) -> Run[ScoreSummary]:
+def score(
+    cases: Path,
+    out: Path,
+    config: Config = _DEFAULT,
+    *,
+    model: str,
+    builder: Builder | None = None,
+    force: bool = False,
+) -> Run[ScoreSummary]:
     """Write ``scores.jsonl``, a line for each case, in order. ``model`` is a trained model's folder or a kind of model.
 
     ``cases`` may be a folder or a pattern, which stands for its case files (`expand_inputs`).
@@ -45,7 +53,7 @@ def score(cases: Path, out: Path, config: Config = _DEFAULT, *, model: str, forc
     inputs = {**case_roles(files), **choice.inputs()}
 
     def write(result: Result) -> None:
-        scorer = build_model(choice, ledger=None if choice.judges is None else result.path(LEDGER_FILE))
+        scorer = (builder or build_model)(choice, ledger=None if choice.judges is None else result.path(LEDGER_FILE))
         _write(result, scorer, choice.name, files, is_tested=config.self_test)
 
     return run_stage(out, "score", Run[ScoreSummary], write, config=settings, inputs=inputs, force=force)

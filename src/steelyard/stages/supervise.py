@@ -46,7 +46,7 @@ from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.lines import check_readable
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
-from steelyard.plugins.reward_models import ModelChoice, build_model, choose_model, forget_lines, write_scores
+from steelyard.plugins.reward_models import Builder, ModelChoice, build_model, choose_model, forget_lines, write_scores
 from steelyard.ranking.judgment_table import Only, check_admits
 
 _DEFAULT = Config()
@@ -86,6 +86,7 @@ def supervise(
     calibration_cases: Path | None = None,
     calibration_scores: Path | None = None,
     train_cases: Path | None = None,
+    builder: Builder | None = None,
     force: bool = False,
 ) -> Run[SupervisionSummary]:
     """Write ``cases.jsonl`` with the judgments kept and their ranking, and ``manifest.jsonl`` with those dropped.
@@ -106,7 +107,7 @@ def supervise(
     if choice:
         inputs |= choice.inputs()
         settings |= {"kind": choice.kind, "model": choice.settings}
-    write = partial(_run, cases=cases, config=config, files=files, choice=choice)
+    write = partial(_run, cases=cases, config=config, files=files, choice=choice, builder=builder or build_model)
     return run_stage(out, "supervise", Run[SupervisionSummary], write, config=settings, inputs=inputs, force=force)
 
 
@@ -131,7 +132,15 @@ def check_settings(config: Config, files: Files) -> None:
     check_policy(config, is_calibrated=files.calibration_cases is not None)
 
 
-def _run(result: Result, cases: Path, config: Config, files: Files, choice: ModelChoice | None) -> None:
+def _run(
+    result: Result,
+    cases: Path,
+    config: Config,
+    files: Files,
+    *,
+    choice: ModelChoice | None,
+    builder: Builder,
+) -> None:
     check_admits(config.only, read_cases(cases), where=str(cases))
     if files.calibration_cases:
         # Refused before an hour of scoring: the judgments alone show whether people and judges overlap.
@@ -139,7 +148,7 @@ def _run(result: Result, cases: Path, config: Config, files: Files, choice: Mode
             _read_scored(files.calibration_cases, None, config.only), human_ties=config.human_ties
         )
         check_labelled(unscored, where=str(files.calibration_cases))
-    supervisor, files = _score(result, cases, config, files, choice)
+    supervisor, files = _score(result, cases, config, files, choice=choice, builder=builder)
     assert files.scores is not None
     survey = survey_margins(_read_scored(cases, files.scores, config.only), human_ties=config.human_ties)
     check_judged(survey, where=str(cases))
@@ -155,13 +164,19 @@ def _run(result: Result, cases: Path, config: Config, files: Files, choice: Mode
 
 
 def _score(
-    result: Result, cases: Path, config: Config, files: Files, choice: ModelChoice | None
+    result: Result,
+    cases: Path,
+    config: Config,
+    files: Files,
+    *,
+    choice: ModelChoice | None,
+    builder: Builder,
 ) -> tuple[Supervisor, Files]:
     """Return the supervisor, which may judge all prompts, and the files with the paths of the scores."""
     model = None
     if choice:
         # A judge keeps its replies itself: no request is repeated.
-        model = build_model(choice, ledger=result.path(LEDGER_FILE) if choice.judges else None)
+        model = builder(choice, ledger=result.path(LEDGER_FILE) if choice.judges else None)
         supervisor = supervisor_of_model(choice, model.protocol(), files.train_cases)
     else:
         assert files.scores is not None
