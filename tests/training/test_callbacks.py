@@ -118,16 +118,17 @@ def test_a_training_that_diverges_stops_and_keeps_the_checkpoint_before(tmp_path
     follow(DetectDivergence(tmp_path), patient, [0.7] * 4 + [9.0] * 4)
 
 
-def test_a_training_that_learns_nothing_is_reported_once_with_what_to_do(tmp_path, capsys):
+def test_a_training_that_learns_nothing_is_reported_at_its_end_with_what_to_do(tmp_path, capsys):
     trainer = watched(Config(learning_rate=5e-6, batch_size=8), 100)
     detect = DetectDivergence(tmp_path)
-    for step in range(1, 61):
+    for step in range(1, 101):
+        assert capsys.readouterr().err == ""
         record = StepRecord(step, 0, 0.7, 0.692, 0.0, 5e-6, 4)
         trainer.curve.append(record._asdict())
         assert detect.after_step(trainer, record)
     report = capsys.readouterr().err
-    assert report.count("little has been learned so far") == 1
-    assert f"after 50 of 100 steps the loss of a pair is 0.692; equal scores have {math.log(2):.3f}" in report
+    assert report.count("little has been learned") == 1
+    assert f"after all 100 steps the loss of a pair is 0.692; equal scores have {math.log(2):.3f}" in report
     assert "raise --learning-rate (now 5e-06)" in report
 
 

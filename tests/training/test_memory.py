@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 import training_examples
 from steelyard.core.errors import ModelError
+from steelyard.io.progress import log_details
 from steelyard.networks.adapters import put_adapter
 from steelyard.networks.devices import device_memory, fits, map_large_tensors
 from steelyard.training import memory
@@ -62,8 +63,10 @@ def test_the_largest_pass_has_the_shared_prompt_once():
 def test_a_run_is_told_warned_of_or_refused(monkeypatch, capsys):
     network, settings = training_examples.network(), Config(batch_size=2, epochs=1)
     steps = plan_steps(EXAMPLES, settings)
-    assert choose_modes(scorer_of(network, settings), EXAMPLES, steps, settings) == "none"
-    assert "memory fits: 0.0 of" in capsys.readouterr().err
+    for is_shown in (True, False):
+        with log_details(is_shown=is_shown):
+            assert choose_modes(scorer_of(network, settings), EXAMPLES, steps, settings) == "none"
+        assert ("memory fits: 0.0 of" in capsys.readouterr().err) == is_shown
     monkeypatch.setattr(memory, "device_memory", lambda: 1000)
     with pytest.raises(ModelError, match="does not fit") as refused:
         choose_modes(scorer_of(network, settings), EXAMPLES, steps, settings)

@@ -299,3 +299,8 @@ MODEL_SETTINGS = tuple(
     for name in ("over_length", "max_length", "chat_template")
 )
 """How a scored model reads text, under the names that training has for it."""
+SERVER_SETTINGS = tuple(
+    SettingOption(f"chat.{name}", flag, config=("steelyard.plugins.chats.openai_compatible", "Config"), panel="Server")
+    for name, flag in (("base_url", "--base-url"), ("model", "--chat-model"), ("secret", "--api-key-variable"))
+)
+"""The OpenAI-compatible server of a chat."""

@@ -73,7 +73,7 @@ class ShowProgress:
 
 
 class DetectDivergence:
-    """Stops a training whose loss has diverged, and logs early where nothing has been learned."""
+    """Stops a training whose loss has diverged, and logs at the end where nothing has been learned."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -92,7 +92,7 @@ class DetectDivergence:
             self._losses.append(record.loss)
             self._pair_losses.append(record.pair_loss)
         self._check_course(trainer, record)
-        self._check_start(trainer)
+        self._check_end(trainer)
         return True
 
     def _check_course(self, trainer: Trainer, record: StepRecord) -> None:
@@ -109,13 +109,13 @@ class DetectDivergence:
                 "if such losses are to be expected: --set divergence_steps=0",
             )
 
-    def _check_start(self, trainer: Trainer) -> None:
+    def _check_end(self, trainer: Trainer) -> None:
         equal, losses = self._equal, self._pair_losses
         if equal is None or not has_learned_nothing(losses, len(trainer.plan), equal=equal):
             return
         log(
-            f"after {len(losses):,} of {len(trainer.plan):,} steps the loss of a pair is "
-            f"{median(losses[-STEPS_JUDGED:]):.3f}; equal scores have {equal:.3f}: little has been learned so far. "
+            f"after all {len(losses):,} steps the loss of a pair is "
+            f"{median(losses[-STEPS_JUDGED:]):.3f}; equal scores have {equal:.3f}: little has been learned. "
             f"do: raise --learning-rate (now {trainer.config.learning_rate}) three to ten times, or take more steps "
             "(lower --batch-size, more --epochs); where that changes nothing, look for wrong labels: steelyard audit"
         )

@@ -30,8 +30,6 @@ _NEARLY_ZERO = {False: 1e-4, True: 0.05}
 _WINDOW = 100
 STEPS_JUDGED = 10
 """The last steps that `has_learned_nothing` judges."""
-_SHARE_JUDGED = 4
-_FEWEST_STEPS = 50
 _LEARNED = 0.98
 """A loss below this share of what equal scores cost has learned something. A rate that is too low ends at 0.97."""
 _NUM_NAMED = 3
@@ -125,12 +123,11 @@ def has_diverged(losses: Sequence[float], *, factor: float, num_steps: int) -> b
 
 
 def has_learned_nothing(losses: Sequence[float], num_steps: int, *, equal: float) -> bool:
-    """Return whether the last ten losses are still those of equal scores, once, after a quarter of all steps.
+    """Return whether the last ten losses of all steps are still those of equal scores.
 
-    That is after 50 steps at least; a shorter run is judged at its end.
+    Earlier steps are not judged: small networks learn late.
     """
-    when = min(num_steps, max(_FEWEST_STEPS, num_steps // _SHARE_JUDGED))
-    return len(losses) == when and median(losses[-STEPS_JUDGED:]) > _LEARNED * equal
+    return len(losses) == num_steps and median(losses[-STEPS_JUDGED:]) > _LEARNED * equal
 
 
 def loss_error(loss: float, step: int, unscorable: Sequence[str], num_prompts: int) -> ModelError:

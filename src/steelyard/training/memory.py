@@ -14,7 +14,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from steelyard.core.errors import ModelError
-from steelyard.io.progress import log
+from steelyard.io.progress import log, log_detail
 from steelyard.networks.devices import best_device, device_memory, fits, map_large_tensors
 from steelyard.networks.packing import num_packed_tokens, num_shared_tokens
 from steelyard.networks.reward_network import RewardNetwork
@@ -180,7 +180,8 @@ def choose_modes(
     passes = passes._replace(gradient_checkpointing=mode)
     needed = heap_size(estimate(decoder, passes).total, memory)
     parts = {"none": "nothing", "mlp": "norms and feed-forward parts", "layers": "whole layers"}[mode]
-    log(f"memory {format_fit(needed, memory)} ({passes.tokens:,} tokens in a pass, {parts} recomputed)")
+    log_fit = log_detail if fits(needed, memory) else log
+    log_fit(f"memory {format_fit(needed, memory)} ({passes.tokens:,} tokens in a pass, {parts} recomputed)")
     if not fits(needed, memory):
         settings = _settings(decoder, passes, config)
         setting = next((name for name, run, plan in settings if fits(estimate(run, plan).total, memory)), None)

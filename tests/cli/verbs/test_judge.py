@@ -3,7 +3,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from chat_server import record
+from chat_server import chatting, record
 from steelyard.cli.main import build_app
 from steelyard.cli.output import judge_lines
 from steelyard.core.errors import ConfigError
@@ -22,6 +22,20 @@ def judged(tmp_path):
         return CliRunner().invoke(build_app(), given, catch_exceptions=False)
 
     return run
+
+
+def test_a_server_needs_no_set(judged, monkeypatch):
+    monkeypatch.setenv("THE_KEY", "k-1234")
+    with chatting("[[A]]") as server:
+        found = judged(
+            "--chat", "openai_compatible", "--base-url", server.url, "--chat-model", "小模型",
+            "--api-key-variable", "THE_KEY", "--json",
+        )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    chat = json.loads(found.stdout)["config"]["chat"]
+    assert (chat["model"], chat["secret"]) == ("小模型", "THE_KEY")
+    assert len(server.questions) == 8
+    assert "k-1234" not in found.output
 
 
 def test_prints_outcomes_of_each_judge(judged, tmp_path):

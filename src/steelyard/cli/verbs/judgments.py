@@ -8,6 +8,7 @@ from steelyard.cli.options import (
     CASES,
     MODEL_SETTINGS,
     ONLY,
+    SERVER_SETTINGS,
     SettingOption,
     StageArgument,
     StageOption,
@@ -63,10 +64,10 @@ JUDGE = StageVerb(
     Every pair is shown in both orders; verdicts that disagree are a tie. Replies are stored as they come: an
     interrupted run resumes, and sends no request twice. OUT/cases.jsonl has the cases with the verdicts added.
 
-    Example: `steelyard judge cases.jsonl --chat openai_compatible --style qwen --out judged
-    --set chat.base_url=http://localhost:8000/v1 --set chat.model=Qwen2.5-7B-Instruct`
+    Example: `steelyard judge cases.jsonl --chat openai_compatible --base-url http://localhost:8000/v1
+    --chat-model Qwen2.5-7B-Instruct --style qwen --out judged`
 
-    A paid server: `--set chat.secret=OPENAI_API_KEY`, the NAME of the variable that holds the key.
+    A paid server: `--api-key-variable OPENAI_API_KEY`, the NAME of the variable that holds the key.
 
     A panel is a TOML file with a [[members]] table for each judge: `--config panel.toml`
     """,
@@ -74,6 +75,7 @@ JUDGE = StageVerb(
         CASES,
         StageOption("out", "The folder for cases.jsonl, replies.sqlite and run.json."),
         SettingOption("chat.kind", "--chat", help="The chat that answers: a kind, see `steelyard list chats`."),
+        *SERVER_SETTINGS,
         SettingOption("judge.style", config=("steelyard.plugins.judges.tasks", "PairwiseConfig")),
         SettingOption("task"),
         StageOption("allow_failed", "Finish although requests failed: no verdict, reason failed."),
