@@ -110,8 +110,9 @@ def test_a_folder_of_something_else_and_a_file_are_refused(tmp_path, given):
 
 def test_a_broken_record_is_named(tmp_path):
     (tmp_path / "run.json").write_text(json.dumps({"stage": 3}))
-    with pytest.raises(FileError, match="not the record of a run"):
+    with pytest.raises(FileError, match="not the record of a run") as caught:
         read_run(tmp_path)
+    assert caught.value.do == "delete the folder, and run the command that wrote it again"
     (tmp_path / "run.json").write_text(json.dumps({"stage": "s", "config": {}, "counts": {"num_in": 3, "num_used": 2}}))
     with pytest.raises(FileError, match="3 in, but 2 used"):
         read_run(tmp_path)

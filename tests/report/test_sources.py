@@ -44,6 +44,17 @@ def test_an_unfinished_run_says_so(tmp_path):
         read_sources([tmp_path])
 
 
+def test_a_file_of_a_run_that_is_gone_is_named_with_the_command_that_writes_it(tmp_path):
+    folder = evaluate_run(tmp_path / "evaluated", made_cases(3))
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    (folder / "run.json").write_text(json.dumps(record | {"outputs": {"items.jsonl": "0" * 64}}), encoding="utf-8")
+    (evaluated,) = read_sources([folder])
+    (folder / "items.jsonl").unlink()
+    with pytest.raises(FileError, match="it is gone") as caught:
+        items_of(evaluated)
+    assert caught.value.do == "run steelyard evaluate again with --force"
+
+
 def test_the_same_folder_twice_is_refused_and_equal_names_are_told_apart(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()

@@ -68,7 +68,8 @@ def read_run(folder: Path, kind: Any = Run[Meta]) -> Any:
     try:
         run = msgspec.json.decode(path.read_bytes(), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AssertionError) as error:
-        raise FileError(f"not the record of a run ({error})", where=str(path)) from error
+        do = "delete the folder, and run the command that wrote it again"
+        raise FileError(f"not the record of a run ({error})", where=str(path), do=do) from error
     for name in run.outputs:
         try:
             path_inside(folder, name)

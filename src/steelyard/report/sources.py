@@ -202,7 +202,10 @@ def read_records(source: FinishedRun, name: str, kind: type[Part]) -> Iterator[P
     path = source.folder / name
     if name not in source.run.outputs and not path.is_file():
         return
-    if path.is_file() and not path.stat().st_size:
+    if not path.is_file():
+        do = f"run steelyard {source.run.stage.replace('_', '-')} again with --force"
+        raise FileError("the run wrote this file, and it is gone", where=str(path), do=do)
+    if not path.stat().st_size:
         return
     decoder = msgspec.json.Decoder(kind, strict=False)
     for place, line in read_lines(path):

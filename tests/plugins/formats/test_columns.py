@@ -136,7 +136,7 @@ def test_labels_of_one_prompt_are_one_case_wherever_their_rows_are(tmp_path):
         {"prompt": "一", "a": "z", "b": "z", "winner": "1", "nr": "r4", "who": "Wu"},
     ]
     done, (case, other) = converted(tmp_path, rows, settings, "own.tsv")
-    assert done.noted["rows of a prompt beyond its first"] == 2
+    assert done.noted["rows joined to an earlier row of the prompt"] == 2
     assert list(texts(case).values()) == ["x", "y", "z", "z"]
     assert [judgment.verdict for judgment in case.judgments] == ["left", "tie", "left"]
     assert (case.prompt.id, other.prompt.id) == ("r1", "r2")
@@ -160,7 +160,7 @@ def test_an_answer_has_the_rank_of_its_ratings_and_higher_is_better(tmp_path):
     }
     assert {(rating.dimension, rating.rater, rating.kind) for rating in case.ratings} == {("score", "unknown", "human")}
     assert (single.ranking, [rating.value for rating in single.ratings]) == (None, [2.5])
-    assert done.noted == {"rows of a prompt beyond its first": 3}
+    assert done.noted == {"rows joined to an earlier row of the prompt": 3}
     values = {"3": 3, "2.5": 2.5, "4.5": 4.5, "3.0": 3, "": None}
     done, again = back(tmp_path, SCORES)
     numbers = [{**rows[place], "score": values[rows[place]["score"]]} for place in (0, 2, 3, 4, 1)]

@@ -187,10 +187,11 @@ def _audit_lines(run: "Run[AuditSummary]", out: Path) -> Iterator[str]:
     else:
         agrees = f"{disputed.model} agrees with {disputed.accuracy.value:.1%} of {disputed.num_pairs:,} labels"
         yield f"labels: {agrees}; {disputed.num_suspects:,} are probably wrong ({out / 'disputed.jsonl'})"
-    yield f"conflicts: {summary.num_conflicted:,} of {summary.num_cases:,} prompts"
+    yield f"conflicts: in {summary.num_conflicted:,} of {number_of(summary.num_cases, 'prompt')}"
     duplicates, lengths = summary.duplicates, summary.lengths
     equal = f"{duplicates.num_equal_responses:,} groups of equal responses, {duplicates.num_equal_and_ordered:,} ranked"
-    yield f"duplicates: {duplicates.num_prompts_in_groups:,} near-duplicate prompts; {equal}"
+    prompts = f"{duplicates.num_prompts_in_groups:,} prompts in {number_of(duplicates.num_prompt_groups, 'group')}"
+    yield f"near-duplicates: {prompts}; {equal}"
     yield f"lengths: {lengths.num_empty:,} empty responses, {lengths.num_extreme:,} of extreme length"
     yield next_line("report", out, "--out", "report.html", effect="shows them")
 

@@ -104,11 +104,11 @@ def _lines(done: "Demo") -> Iterator[str]:
     before, after = _share_longer(sides.before), _share_longer(sides.after)
     yield f"           debias: the better answer is the longer one in {before} of the pairs before, {after} after"
     gain = points_text(llm_gain(done.runs["compared"].summary))
-    yield f"model      trained on both, tested on {sizes['test']} prompts; minus people's verdicts alone: {gain}"
+    yield f"model      trained on both, tested on {sizes['test']} prompts; gain over people's verdicts alone: {gain}"
     evaluated = done.runs["evaluated"].summary
     ngram = evaluated.baselines.get("ngram")
-    minus = f"; minus n-grams: {points_text(ngram.difference)}" if ngram else ""
-    yield f"           pairs of two worse answers included: {percent_text(evaluated.accuracy)}{minus}"
+    lead = f"; lead over n-grams: {points_text(ngram.difference)}" if ngram else ""
+    yield f"           pairs of two worse answers included: {percent_text(evaluated.accuracy)}{lead}"
 
 
 def _lead(by_kind: "EvaluationSummary") -> str:
@@ -184,10 +184,10 @@ def _real_lines(done: "RealDemo") -> Iterator[str]:
     before, after = _share_longer(sides.before), _share_longer(sides.after)
     yield f"           debias: the better answer is the longer one in {before} of the pairs before, {after} after"
     gain = llm_gain(done.runs["compared"].summary)
-    yield f"model      trained on both; minus people's answers alone: {points_text(gain)}: {_effect(gain)}"
+    yield f"model      trained on both; gain over people's answers alone: {points_text(gain)}: {_effect(gain)}"
     if baseline := alone.baselines.get("ngram"):
         difference = verdict_on(baseline.difference)
-        yield f"           people's answers alone: {percent_text(alone.accuracy)}; minus n-grams: {difference}"
+        yield f"           people's answers alone: {percent_text(alone.accuracy)}; lead over n-grams: {difference}"
     yield "One split, and questions of one pattern are on both sides of it: no claim about other questions."
 
 

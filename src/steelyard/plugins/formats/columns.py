@@ -139,7 +139,7 @@ class Columns(NamedTuple):
         for row in rows:
             groups[_prompt_key(row, self.needed[0], self.optional)].append(row)
         for group in groups.values():
-            warnings["rows of a prompt beyond its first"] += len(group) - 1
+            warnings["rows joined to an earlier row of the prompt"] += len(group) - 1
             yield from group
 
 
