@@ -42,7 +42,7 @@ class _Settings(msgspec.Struct):
     model: Any = None
 
 
-class _Evaluated(msgspec.Struct):
+class _EvaluationHeadline(msgspec.Struct):
     accuracy: Estimate
     model: str = ""
     bench: str = ""
@@ -82,12 +82,12 @@ class _Judged(msgspec.Struct):
     tokens: dict[str, TokenUse]
 
 
-class _Model(msgspec.Struct):
+class _RecordedModel(msgspec.Struct):
     name: str
 
 
 class _Compared(msgspec.Struct):
-    models: tuple[_Model, ...]
+    models: tuple[_RecordedModel, ...]
     bench: str = ""
 
 
@@ -103,7 +103,7 @@ class _ByLanguage(msgspec.Struct):
 
 
 class _Board(msgspec.Struct):
-    rows: tuple[_Model, ...]
+    rows: tuple[_RecordedModel, ...]
     bench: str = ""
 
 
@@ -129,7 +129,7 @@ class _Reported(msgspec.Struct):
     runs: dict[str, str]
 
 
-def _evaluated(run: _Evaluated) -> RunHeadline:
+def _evaluated(run: _EvaluationHeadline) -> RunHeadline:
     estimate, title = (run.accuracy, "accuracy") if run.overall is None else (run.overall, "bench_overall")
     about = f"{word(title)}{COMMA}{spread(estimate)}"
     return RunHeadline(percent(estimate.value), f"{about} · {run.bench}" if run.bench else about, last_part(run.model))
@@ -200,7 +200,7 @@ def _reported(run: _Reported) -> RunHeadline:
 
 
 _BY_STAGE: dict[str, tuple[type[Any], Callable[[Any], RunHeadline]]] = {
-    "evaluate": (_Evaluated, _evaluated),
+    "evaluate": (_EvaluationHeadline, _evaluated),
     "train": (_Trained, _trained),
     "resolve": (_Resolved, _resolved),
     "judge": (_Judged, _judged),
