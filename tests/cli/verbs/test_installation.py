@@ -41,5 +41,13 @@ def test_failed_checks_set_the_exit_code():
     result = CliRunner().invoke(build_app(), ["doctor", "--json"])
     checks = json.loads(result.stdout)
     assert result.exit_code == (2 if any(check["is_fine"] is False for check in checks) else 0)
-    text = CliRunner().invoke(build_app(), ["doctor"]).stdout
+    text = CliRunner().invoke(build_app(), ["doctor", "--verbose"]).stdout
+    brief = CliRunner().invoke(build_app(), ["doctor"]).stdout.splitlines()
+    missing = [check for check in checks if check["is_fine"] is False]
+    assert brief[0] == (
+        f"{len(missing)} of {len(checks)} checks found something missing."
+        if missing
+        else f"{len(checks)} checks: all is well."
+    )
+    assert len(brief) == (1 + 2 * len(missing) if missing else 2)
     assert all(check["name"] in text for check in checks)

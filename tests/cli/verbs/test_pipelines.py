@@ -1,7 +1,9 @@
-from steelyard.cli.verbs.pipelines import arm_table, difference_lines
+from steelyard.cli.verbs.pipelines import _ablation_answer, _sweep_answer, arm_table, difference_lines
+from steelyard.recipes.ablate import AblationResult
 from steelyard.recipes.experiments import Arm, ArmDifference
+from steelyard.recipes.sweep import Growth, SweepResult
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.significance import PairedComparison
+from steelyard.statistics.significance import PairedComparison, Trend
 
 NOTHING = Estimate(None, None, None, 0)
 
@@ -29,3 +31,32 @@ def test_star_marks_significance_after_correction():
         "b minus a: +0.250 [+0.125, +0.500] *",
         "b minus a: +0.250 [+0.125, +0.500]",
     ]
+
+
+ARMS = (
+    *(arm(f"arm {number}", Estimate(number / 100, 0.0, 1.0, 9)) for number in range(30)),
+    arm("none", NOTHING),
+)
+BEST = "arm 29 is the most accurate of 31 arms: 0.290 [0.000, 1.000], trained on 20 pairs of 1,000 prompts."
+
+
+def test_an_ablation_is_answered_in_a_sentence_and_a_few_lines():
+    lines = list(_ablation_answer(AblationResult(ARMS, (difference(0.01),) * 40 + (difference(0.06),) * 5)))
+    assert lines[:3] == [
+        BEST, "40 of 45 differences are significant (Holm)", "  b minus a: +0.250 [+0.125, +0.500]"
+    ]  # fmt: skip
+    assert (len(lines), lines[-1]) == (9, "  … 34 more")
+
+
+def test_a_sweep_is_answered_in_a_sentence_and_a_few_lines():
+    growth = tuple(
+        Growth(f"line {number}", "pairs", Trend(Estimate(0.02, 0.01, 0.03, 9), p, (10.0, 20.0)))
+        for number, p in enumerate((0.01, 0.2, *([0.2] * 8)))
+    )
+    lines = list(_sweep_answer(SweepResult((), ARMS, growth, ())))
+    assert lines[:3] == [
+        BEST,
+        "  line 0: +0.020 [+0.010, +0.030] a doubling of pairs, significant",
+        "  line 1: +0.020 [+0.010, +0.030] a doubling of pairs, not significant",
+    ]
+    assert (len(lines), lines[-1]) == (8, "  … 4 more")

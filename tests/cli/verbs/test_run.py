@@ -20,7 +20,10 @@ def test_plan_then_run_then_run_again(tmp_path):
         "           resolve of made/cases.jsonl",
     ]
     assert not out.exists()
-    told = call(recipe, "--out", out).stdout.splitlines()
+    brief, _, more = call(recipe, "--out", out, "--verbose").stdout.partition("\n\n")
+    assert brief.startswith(f"{out} has all 4 stages of the recipe: 4 ran in ")
+    assert brief.splitlines()[-1].startswith(f"next: steelyard view {out}")
+    told = more.splitlines()
     assert told[0].startswith("made       simulate, ")
     assert told[3].split() == [str(out / "ranked" / "cases.jsonl")]
     again = json.loads(call(recipe, "--out", out, "--json").stdout)
@@ -35,6 +38,8 @@ def test_from_reruns_a_stage_and_its_dependents(tmp_path):
     planned = call(recipe, "--out", out, "--dry-run", "--set", "evaluated.num_resamples=30").stdout
     assert "evaluated  differs (other settings: num_resamples)" in planned
     assert planned.splitlines()[-1] == "to replace what differs: --from evaluated"
-    told = call(recipe, "--out", out, "--from", "evaluated", "--set", "evaluated.num_resamples=30").stdout
+    told = call(recipe, "--out", out, "--from", "evaluated", "--set", "evaluated.num_resamples=30", "--verbose").stdout
+    assert "1 ran in" in told
+    assert "; 3 were finished before." in told
     assert "scored     score, finished before" in told
     assert "evaluated  evaluate, finished before" not in told

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from steelyard.cli.options import AsJson, complete_package
+from steelyard.cli.options import AsJson, Verbose, complete_package
 from steelyard.cli.output import columns, echo_record, print_lines
 from steelyard.cli.verb import FunctionVerb
 from steelyard.core.plugins import packages
@@ -18,12 +18,13 @@ _STATES = {True: "ok", False: "lacks", None: "-"}
 def _doctor(
     folder: Annotated[Path, typer.Argument(help="Where results would go: the disk that is checked.")] = Path(),
     *,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Check this installation: packages, GPU, threads, memory, terminal, fonts, database drivers, disk.
 
-    `ok` is fine, `lacks` says what to do, `-` is only to know. The exit code is 2 when anything lacks. It changes
-    nothing.
+    It lists what is missing, with what to do about it; `--verbose` lists every check: `ok` is fine, `lacks` is missing,
+    `-` is only to know. The exit code is 2 when anything is missing. It changes nothing.
 
     Example: `steelyard doctor`
     """
@@ -33,12 +34,15 @@ def _doctor(
     if as_json:
         echo_record([check._asdict() for check in checks])
     else:
+        missing = [check for check in checks if check.is_fine is False]
+        number = f"{len(checks)} checks"
+        print_lines([f"{len(missing)} of {number} found something missing." if missing else f"{number}: all is well."])
         rows: list[tuple[str, str, str]] = []
-        for check in checks:
+        for check in checks if verbose else missing:
             rows.append((_STATES[check.is_fine], check.name, check.result))
             if check.is_fine is False:
                 rows.append(("", "", f"do: {check.do}"))
-        print_lines(columns(rows))
+        print_lines(columns(rows) if rows else ["--verbose prints every check"])
     if any(check.is_fine is False for check in checks):
         raise typer.Exit(2)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.cli.options import SETTINGS_OPTION, AsJson, RedoFrom, StageSettings
-from steelyard.cli.output import TerminalTable, columns, echo_record, interval_text, print_lines
+from steelyard.cli.options import SETTINGS_OPTION, AsJson, RedoFrom, StageSettings, Verbose
+from steelyard.cli.output import TerminalTable, columns, echo_record, interval_text, next_line, print_lines
 from steelyard.cli.verb import FunctionVerb
 from steelyard.cli.verbs.demo import DEMO
 from steelyard.core.types import JsonObject
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from steelyard.recipes.sweep import SweepResult
 
 _LEVEL = 0.05
+_MAX_LINES = 6
 
 _FileSettings = Annotated[
     list[str] | None,
@@ -39,6 +40,7 @@ def _run(
     dry_run: _DryRun = False,
     seed: Annotated[int | None, typer.Option(help="The random seed of every stage.")] = None,
     settings: StageSettings = None,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a whole pipeline from a recipe: every stage in a folder of its own, finished stages skipped.
@@ -71,7 +73,9 @@ def _run(
     if as_json:
         echo_record(overview(content, done))
     else:
-        print_lines(_done_lines(done))
+        print_lines(_run_answer(done, folder))
+        if verbose:
+            print_lines(["", *_done_lines(done)])
 
 
 def _checked_plan(recipe: "Recipe", folder: Path, redo_from: str | None = None) -> "tuple[PlannedStage, ...]":
@@ -112,6 +116,16 @@ def _plan_lines(plan: "Sequence[PlannedStage]") -> Iterator[str]:
         yield f"to replace what differs: --from {differing[0]}"
 
 
+def _run_answer(stages: "Sequence[CompletedStage]", folder: Path) -> Iterator[str]:
+    run = [done for done in stages if not done.was_finished]
+    before = f"; {len(stages) - len(run)} were finished before" if len(run) < len(stages) else ""
+    seconds = sum(done.seconds for done in run)
+    yield f"{folder} has all {len(stages)} stages of the recipe: {len(run)} ran in {seconds:.1f} s{before}."
+    pages = [done.folder / name for done in stages for name in done.run.outputs if name.endswith(".html")]
+    yield from (f"  the page: {page}" for page in pages[:_MAX_LINES])
+    yield next_line("view", folder, effect="shows each run; --verbose lists the stages")
+
+
 def _done_lines(stages: "Sequence[CompletedStage]") -> Iterator[str]:
     rows: list[tuple[str, str]] = []
     for done in stages:
@@ -130,6 +144,35 @@ def _ablation_lines(result: "AblationResult") -> Iterator[str | TerminalTable]:
     yield "* significant at 5 %, corrected for all differences here (Holm); intervals are over prompts, paired"
 
 
+def _ablation_answer(result: "AblationResult") -> Iterator[str]:
+    yield _best_arm(result.arms)
+    significant = [pair for pair in result.differences if pair.p_corrected < _LEVEL]
+    yield f"{len(significant)} of {len(result.differences)} differences are significant (Holm)"
+    yield from _first_differences(significant)
+
+
+def _sweep_answer(result: "SweepResult") -> Iterator[str]:
+    yield _best_arm(result.arms)
+    for growth in result.growth[:_MAX_LINES]:
+        note = "significant" if growth.trend.p < _LEVEL else "not significant"
+        yield f"  {growth.name}: {interval_text(growth.trend.per_doubling, '+')} a doubling of {growth.by}, {note}"
+    if len(result.growth) > _MAX_LINES:
+        yield f"  … {len(result.growth) - _MAX_LINES} more"
+
+
+def _best_arm(arms: "Sequence[Arm]") -> str:
+    """Return the sentence about the arm of the greatest accuracy."""
+    best = max(arms, key=lambda arm: -1.0 if arm.accuracy.value is None else arm.accuracy.value)
+    data = f"{best.num_pairs:,.0f} pairs of {best.num_prompts:,.0f} prompts"
+    return f"{best.name} is the most accurate of {len(arms)} arms: {interval_text(best.accuracy)}, trained on {data}."
+
+
+def _first_differences(significant: "Sequence[ArmDifference]") -> Iterator[str]:
+    yield from (f"  {line.removesuffix(' *')}" for line in difference_lines(significant[:_MAX_LINES]))
+    if len(significant) > _MAX_LINES:
+        yield f"  … {len(significant) - _MAX_LINES} more"
+
+
 def _sweep_lines(result: "SweepResult") -> Iterator[str | TerminalTable]:
     yield arm_table(result.arms)
     yield ""
@@ -143,7 +186,11 @@ def _sweep_lines(result: "SweepResult") -> Iterator[str | TerminalTable]:
 
 
 def _experiment_verb(
-    name: str, about: str, config: tuple[str, str], lines: Callable[[Any], Iterator[str | TerminalTable]]
+    name: str,
+    about: str,
+    config: tuple[str, str],
+    answer: Callable[[Any], Iterator[str]],
+    details: Callable[[Any], Iterator[str | TerminalTable]],
 ) -> FunctionVerb:
     """Return the verb of an experiment. ``config`` is the module and the name of the Config of its file."""
     noun = config[1].lower()
@@ -155,6 +202,7 @@ def _experiment_verb(
         settings: _FileSettings = None,
         lists_settings: _ListsSettings = False,
         dry_run: _DryRun = False,
+        verbose: Verbose = False,
         as_json: AsJson = False,
     ) -> None:
         from steelyard.core.config import parse_settings
@@ -172,7 +220,10 @@ def _experiment_verb(
         if as_json:
             echo_record(result.record())
         else:
-            print_lines([*lines(result), str(folder / f"{kind.name}.svg")])
+            figure = f"figure: {folder / f'{kind.name}.svg'}"
+            print_lines([*answer(result), figure + ("" if verbose else "; --verbose prints every arm and difference")])
+            if verbose:
+                print_lines(["", *details(result)])
 
     run.__doc__ = about
     return FunctionVerb(name, run, config)
@@ -214,6 +265,7 @@ ABLATE = _experiment_verb(
     Example: `steelyard ablate ablation.toml --out ablated --dry-run`
     """,
     ("steelyard.recipes.ablate", "Ablation"),
+    _ablation_answer,
     _ablation_lines,
 )
 SWEEP = _experiment_verb(
@@ -229,6 +281,7 @@ SWEEP = _experiment_verb(
     Example: `steelyard sweep sweep.toml --out swept --dry-run`
     """,
     ("steelyard.recipes.sweep", "Sweep"),
+    _sweep_answer,
     _sweep_lines,
 )
 
