@@ -216,7 +216,10 @@ class VerbCommand(TyperCommand):
         finally:
             self.help = about
         width = shutil.get_terminal_size().columns
-        for command in _EXAMPLE.findall(about):
+        commands = _EXAMPLE.findall(about)
+        if commands:
+            formatter.write("Examples:\n\n" if len(commands) > 1 else "Example:\n\n")
+        for command in commands:
             formatter.write(f"{pasteable(command, width)}\n\n")
 
     def _options(self) -> set[str]:

@@ -15,6 +15,7 @@ from steelyard.cli.options import (
     StageOption,
     Values,
     complete_format,
+    in_panel,
 )
 from steelyard.cli.output import next_line
 from steelyard.cli.verb import FunctionVerb, StageVerb
@@ -114,9 +115,12 @@ CONVERT = StageVerb(
         SettingOption("evidence"),
         SettingOption("ratings_to_judgments"),
         SettingOption("rows"),
-        *(
-            SettingOption(f"settings.{name}", config=("steelyard.plugins.formats.columns", "Config"))
-            for name in _COLUMNS
+        *in_panel(
+            "Columns of your own table",
+            *(
+                SettingOption(f"settings.{name}", config=("steelyard.plugins.formats.columns", "Config"))
+                for name in _COLUMNS
+            ),
         ),
     ),
     _convert_lines,
