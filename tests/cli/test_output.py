@@ -35,6 +35,19 @@ def test_counts_line_omits_sizes():
     assert counts_line(Run(stage="s", config={}, counts=counts)) == "2 in, 2 used; noted: cut responses 1"
 
 
+def test_the_text_of_a_label_is_folded_in_its_own_column(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    written = Terminal()
+    monkeypatch.setattr(sys, "stdout", written)
+    print_lines(["people     eighty prompts; twenty of them", "           more of the same kind"])
+    assert written.getvalue().splitlines() == [
+        "people     eighty prompts;",
+        "           twenty of them",
+        "           more of the same",
+        "           kind",
+    ]
+
+
 def test_a_command_is_not_folded_since_it_is_pasted(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     written = Terminal()

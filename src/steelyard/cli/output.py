@@ -41,6 +41,8 @@ MIN_WIDTH = 20
 _STYLES = {"plain": "", "title": "bold", "quiet": "dim", "bad": "bold red", "good": "green", "special": "cyan"}
 _GAP = 2
 _MIN_NAME_WIDTH = 12
+_LABEL = re.compile(r"[A-Za-z0-9-]+ {3,}| {8,}")
+_LABEL_WIDTH = 16
 _COMMAND = re.compile(r"\bsteelyard [a-z]")
 # Sizes of what was read or made: the answers have those that matter, and run.json has all.
 _SIZES = frozenset({"cases", "items", "items with their texts", "pairs", "prompts", "responses", "texts"})
@@ -72,11 +74,19 @@ def print_lines(lines: Iterable[str | TerminalTable]) -> None:
 
 
 def _folded(line: str, width: int) -> list[str]:
-    """Return a line folded between words; its further lines are indented by two more than the first."""
+    """Return a line folded between words; its further lines are indented by two more than the first.
+
+    Those of a label in a column of its own (``people     80 prompts; …``) begin where its text does.
+    """
     shown = visible(line)
+    label = _LABEL.match(shown)
     indent = len(shown) - len(shown.lstrip())
     if width_of(shown) <= width or "\n" in shown or _COMMAND.search(shown):
         return [shown]
+    if label is not None and label.end() <= _LABEL_WIDTH:
+        start = label[0]
+        first, *rest = folded(shown[len(start) :], max(width - len(start), MIN_WIDTH))
+        return [start + first, *(" " * len(start) + part for part in rest)]
     first, *rest = folded(shown.lstrip(), max(width - indent - 2, MIN_WIDTH))
     return [" " * indent + first, *(" " * (indent + 2) + part for part in rest)]
 
