@@ -148,13 +148,13 @@ class Page(NamedTuple):
     is_simulated: bool
     cards: tuple[Card, ...]
     sentences: tuple[Sentence, ...]
-    others: tuple[CardGroup, ...]
     sections: tuple[Section, ...]
     packed: Packed
     protocols: tuple[Protocol, ...]
     version: str
     failures: FailureSection | None = None
     home: str = ""
+    others: tuple[CardGroup, ...] = ()
 
 
 class Strings:
