@@ -66,7 +66,7 @@ def test_an_id_of_several_languages_is_opened_with_its_language():
 
 def test_nothing_found_is_said():
     found = texts(list_lines(listing((), num_found=0), 80))
-    assert found == ["open one: steelyard inspect f --id ID", "items: f", "", "no item; 2 in all"]
+    assert found == ["items: f", "", "none of 2 items has it"]
 
 
 def test_the_record_has_the_rows_whole():
