@@ -11,6 +11,7 @@ from typer.main import get_command
 
 import example_folder
 from steelyard.cli.main import build_app, verbs_by_name
+from steelyard.cli.verb import StageVerb
 
 PAGES = ("README.md", "docs/tour.md")
 VERBS = sorted(verbs_by_name())
@@ -20,6 +21,9 @@ MANY = "trains some fifteen models: tests/recipes/test_ablate.py and test_sweep.
 STUDY = "trains some forty models: tests/stages/test_filter_study.py runs small ones"
 STOPS = {"--help", "--settings"}
 """Options that print and stop, whatever else is missing."""
+FULL = {*STOPS, "--verbose", "--json"}
+MOST_LINES = 12
+"""A sentence that answers, ten lines, and the counts."""
 SERVER = "asks a language model on a server"
 SERVES = "serves until Ctrl-C, on a port that others may hold: tests/cli/verbs/test_view.py serves on free ports"
 NOT_RUN = {
@@ -137,6 +141,8 @@ def test_every_example_that_takes_seconds_runs(command, filled, tmp_path):
             _make_room(parsed(command).get("out"))
         result = example_folder.done(*words)
     assert result.stdout.strip()
+    if isinstance(verbs_by_name()[words[0]], StageVerb) and not FULL & set(words):
+        assert len(result.stdout.splitlines()) <= MOST_LINES, result.stdout
 
 
 def _make_room(out):
