@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from steelyard.api.data import convert, inspect, merge, read_cases, simulate, split, write_cases
     from steelyard.api.judgments import audit, debias, filter_study, judge, resolve, supervise
     from steelyard.api.models import backbone, evaluate, load_model, score, train
+    from steelyard.api.outcomes import Pipeline
+    from steelyard.api.pipelines import ablate, demo, run, sweep
     from steelyard.core import errors
     from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Rating, Response, Scores
     from steelyard.statistics.intervals import Estimate
@@ -36,6 +38,8 @@ _HOMES = {
     "steelyard.api.data": ("convert", "inspect", "merge", "read_cases", "simulate", "split", "write_cases"),
     "steelyard.api.judgments": ("audit", "debias", "filter_study", "judge", "resolve", "supervise"),
     "steelyard.api.models": ("backbone", "evaluate", "load_model", "score", "train"),
+    "steelyard.api.outcomes": ("Pipeline",),
+    "steelyard.api.pipelines": ("ablate", "demo", "run", "sweep"),
     "steelyard.core": ("errors",),
     "steelyard.core.types": ("Case", "Judgment", "Message", "Pair", "Prompt", "Rating", "Response", "Scores"),
     "steelyard.statistics.intervals": ("Estimate",),
@@ -49,15 +53,18 @@ __all__ = [
     "Judgment",
     "Message",
     "Pair",
+    "Pipeline",
     "Prompt",
     "Rating",
     "Response",
     "Scores",
+    "ablate",
     "audit",
     "backbone",
     "compare",
     "convert",
     "debias",
+    "demo",
     "errors",
     "evaluate",
     "filter_study",
@@ -70,10 +77,12 @@ __all__ = [
     "read_cases",
     "report",
     "resolve",
+    "run",
     "score",
     "simulate",
     "split",
     "supervise",
+    "sweep",
     "train",
     "write_cases",
 ]

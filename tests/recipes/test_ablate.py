@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+import steelyard as sy
 import tiny
 from report_sections import only_section
 from steelyard.core.errors import UserError
@@ -109,7 +110,7 @@ def ablated(tmp_path_factory):
         train={"epochs": 2, "learning_rate": 3e-3, "batch_size": 4}, num_threads=1,
     )  # fmt: skip
     path = folder / "ablation.toml"
-    path.write_text("", encoding="utf-8")
+    path.write_text('about = ""', encoding="utf-8")
     return asked, path, folder / "out", EXPERIMENT.run(asked, path, folder / "out")
 
 
@@ -156,3 +157,15 @@ def test_a_report_shows_the_arms_and_their_difference(ablated):
     assert [seed["value"] for seed in seeds] == [1.0] * 3 + [0.0] * 3
     assert differences.tables[0].table.rows[0][1] == "\N{MINUS SIGN}100.0"
     assert found.differences[0].p_corrected < 0.01
+
+
+def test_python_gives_the_record_of_the_ablation(ablated):
+    asked, path, out, found = ablated
+    settings = {"benches": ["test.jsonl"], "model": "base", "training": asked.training, "train": asked.train}
+    outcome = sy.ablate(path, out=out, settings={**settings, "num_threads": 1})
+    assert [(row["name"], row["accuracy"]) for row in outcome.table] == [("right", 1.0), ("wrong", 0.0)]
+    (difference,) = outcome.summary.differences
+    assert (difference.first, difference.second) == ("wrong", "right")
+    assert difference.p_corrected == found.differences[0].p_corrected
+    with pytest.raises(UserError, match="did you mean 'benches'"):
+        sy.ablate(path, settings={"benchs": []})

@@ -1,7 +1,8 @@
 import pytest
 
+import steelyard as sy
 from resolved_cases import resolve_cases
-from steelyard.core.errors import OutputError
+from steelyard.core.errors import ConfigError, EvidenceError, OutputError
 from steelyard.core.types import Judgment
 from steelyard.io.cases import read_cases
 from steelyard.recipes.demo import PairShare, demo, read_key, right_pairs, right_verdicts
@@ -97,3 +98,18 @@ def test_agreement_with_the_key_counts_pairs_and_strict_verdicts():
         for left, right, verdict in (("a", "b", "right"), ("c", "a", "left"), ("a", "c", "tie"), ("b", "c", "none"))
     )
     assert right_verdicts([case(responses="abc", judgments=judgments)], key) == PairShare(1, 2)
+
+
+def test_python_gives_each_stage_as_its_result(done):
+    out, result = done
+    pipeline = sy.demo(out=out, settings=SMALL)
+    assert list(pipeline) == list(result.runs)
+    assert pipeline["report"].html == result.page.read_text("utf-8")
+    assert pipeline["evaluated"].accuracy == result.runs["evaluated"].summary.accuracy
+    assert sy.score(pipeline["model"], prompt="?", responses=["a", "b"]) == sy.score(
+        out / "model", prompt="?", responses=["a", "b"]
+    )
+    with pytest.raises(EvidenceError, match="did you mean 'evaluated'"):
+        pipeline["evaluatd"]
+    with pytest.raises(ConfigError, match="add real=True"):
+        sy.demo(model="base")

@@ -1,7 +1,9 @@
 import json
 
+import msgspec
 import pytest
 
+import steelyard as sy
 import tiny
 from report_sections import only_section, panels_of
 from steelyard.core.errors import UserError
@@ -98,7 +100,7 @@ def swept(tmp_path_factory):
         train={"epochs": 1, "learning_rate": 3e-3, "batch_size": 2},
     )  # fmt: skip
     path = folder / "sweep.toml"
-    path.write_text("", encoding="utf-8")
+    path.write_text('about = ""', encoding="utf-8")
     return asked, path, folder / "out", EXPERIMENT.run(asked, path, folder / "out")
 
 
@@ -149,3 +151,10 @@ def test_a_report_shows_the_curve_over_pairs_and_the_growth(swept):
     assert word("by_weights") not in panels  # both models have one size
     assert [row[0] for row in panels[word("growth")].tables[0].table.rows] == ["a", "b"]
     assert len(panels[word("start_differences")].tables[0].table.rows) == 2
+
+
+def test_python_gives_the_record_of_the_sweep(swept):
+    asked, path, out, found = swept
+    outcome = sy.sweep(path, out=out, settings=msgspec.to_builtins(asked))
+    assert [row["name"] for row in outcome.table] == ["a_12.5%", "a_100%", "b_12.5%", "b_100%"]
+    assert [growth.p for growth in outcome.summary.growth] == [growth.trend.p for growth in found.growth]

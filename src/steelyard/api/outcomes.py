@@ -4,7 +4,7 @@ A result without ``out`` owns a temporary folder, which is removed with the last
 """
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -270,3 +270,43 @@ class ModelEvaluation(Outcome[EvaluationSummary]):
         return (
             f"ModelEvaluation({name} on {self.summary.bench}: accuracy {self.accuracy}, exact match {self.exact_match})"
         )
+
+
+_RESULTS: Mapping[str, type[Outcome[Any]]] = {
+    "train": TrainedModel,
+    "evaluate": ModelEvaluation,
+    "score": ScoredCases,
+    "report": ReportPage,
+}
+_OUTCOME: type[Outcome[Any]] = Outcome
+
+
+class Pipeline(Mapping[str, Outcome[Any]]):
+    """The results of a pipeline by the names of its stages: ``done["model"]`` is a `TrainedModel`."""
+
+    __slots__ = ("_outcomes", "folder")
+
+    def __init__(self, runs: Mapping[str, Run], folder: Path, owners: Sequence[object] = ()) -> None:
+        self.folder = folder
+        self._outcomes = {
+            name: _RESULTS.get(run.stage.split(".")[0], _OUTCOME)(run, folder / name, owners)
+            for name, run in runs.items()
+        }
+
+    def __getitem__(self, name: str) -> Outcome[Any]:
+        """Return the result of a stage. Raises EvidenceError with the nearest name for one that does not exist."""
+        if name not in self._outcomes:
+            raise EvidenceError(f"no stage is called {name!r}", allowed=choices(name, self._outcomes))
+        return self._outcomes[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._outcomes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._outcomes)
+
+    def __len__(self) -> int:
+        return len(self._outcomes)
+
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join(self._outcomes)})"

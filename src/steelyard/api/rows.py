@@ -15,6 +15,7 @@ from steelyard.curation.debiasing import DebiasSummary
 from steelyard.curation.filter_trials import FilterStudySummary
 from steelyard.curation.splits import SplitSummary
 from steelyard.evaluation.comparison import ComparisonSummary
+from steelyard.evaluation.experiments import AblationSummary, SweepSummary
 from steelyard.evaluation.languages import LanguagesSummary
 from steelyard.evaluation.leaderboard import LeaderboardRow, LeaderboardSummary
 from steelyard.evaluation.measures.accuracy import GroupResult
@@ -177,6 +178,8 @@ _TABLES: Mapping[type, Callable[[Any], Iterable[JsonObject]]] = {
     SupervisionSummary: lambda summary: map(flat_row, summary.by_threshold),
     DebiasSummary: _balance_rows,
     FilterStudySummary: lambda summary: map(flat_row, summary.downstream),
+    AblationSummary: lambda summary: map(flat_row, summary.arms),
+    SweepSummary: lambda summary: map(flat_row, summary.arms),
 }
 
 
