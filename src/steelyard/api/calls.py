@@ -34,6 +34,8 @@ _INPUTS = "inputs"
 _IN_MEMORY = "in memory"
 _RENAMED = {"model_settings": "model", "bench_settings": "bench"}
 """Keywords for settings whose names are those of inputs."""
+_PARAMETERS: dict[str, Mapping[str, inspect.Parameter]] = {}
+"""The parameters of each verb, once its module is imported."""
 
 
 class Keyword(NamedTuple):
@@ -58,16 +60,18 @@ class Folder:
 class Call:
     """One call of a stage. As a context it removes, after an error, the inputs that it wrote.
 
-    ``owners`` keep the temporary files alive that the run names as its inputs.
+    ``owners`` keep the temporary files alive that the run names as its inputs. ``function`` is the function that is
+    called, where its name is not that of the folder.
     """
 
-    def __init__(self, stage: str, out: PathText | None) -> None:
+    def __init__(self, stage: str, out: PathText | None, *, function: str | None = None) -> None:
         self.is_kept = out is not None
         self.folder = Folder() if out is None else Folder(Path(out))
         self.out = self.folder.path / stage if out is None else self.folder.path
         self.owners: list[object] = [self.folder]
         self._written: list[Path] = []
         self._in_memory: dict[str, str] = {}
+        self._parameters = _PARAMETERS.get(function or stage, {})
 
     def __enter__(self) -> "Call":
         return self
@@ -83,7 +87,7 @@ class Call:
         if self.is_kept and folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
         if isinstance(error, UserError):
-            raise in_python(error, self._in_memory) from error
+            raise in_python(error, self._in_memory, self._parameters) from error
 
     def file(self, value: CasesLike, role: str = "cases") -> Path:
         """Return the case file of a value: its own if it has one that will stay, else a new one."""
@@ -142,6 +146,7 @@ def verb(
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         keywords = _keywords(stage, more)
         signature = _signature(function, keywords)
+        _PARAMETERS[function.__name__] = signature.parameters
 
         @wraps(function)
         def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:

@@ -84,7 +84,7 @@ def train(
     """
     from steelyard.stages import train as stage
 
-    with Call("model", out) as call:
+    with Call("model", out, function="train") as call:
         call.owners.append(model)
         run = stage.train(
             call.file(cases),

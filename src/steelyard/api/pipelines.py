@@ -1,6 +1,5 @@
 """Pipelines as functions: run a recipe, the demo, an ablation, a sweep."""
 
-from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard.api.calls import Call, PathText, json_value
 from steelyard.api.outcomes import Outcome, Pipeline
 from steelyard.core.errors import ConfigError
-from steelyard.core.types import Run
+from steelyard.core.types import JsonObject, Run
 from steelyard.evaluation.experiments import AblationSummary, SweepSummary
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ def run(
     recipe: PathText,
     *,
     out: PathText | None = None,
-    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    settings: JsonObject | None = None,
     seed: int | None = None,
     redo_from: str | None = None,
 ) -> Pipeline:
@@ -63,7 +62,7 @@ def demo(
     out: PathText | None = None,
     real: bool = False,
     model: PathText | None = None,
-    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    settings: JsonObject | None = None,
     seed: int = 0,
     redo_from: str | None = None,
 ) -> Pipeline:
@@ -91,7 +90,7 @@ def demo(
 
 
 def ablate(
-    file: PathText, *, out: PathText | None = None, settings: Mapping[str, Any] | None = None
+    file: PathText, *, out: PathText | None = None, settings: JsonObject | None = None
 ) -> Outcome[AblationSummary]:
     """Train one backbone on different data, several seeds each, and show which data made the better reward model.
 
@@ -107,9 +106,7 @@ def ablate(
     return _experiment(EXPERIMENT, AblationSummary, file, out, settings)
 
 
-def sweep(
-    file: PathText, *, out: PathText | None = None, settings: Mapping[str, Any] | None = None
-) -> Outcome[SweepSummary]:
+def sweep(file: PathText, *, out: PathText | None = None, settings: JsonObject | None = None) -> Outcome[SweepSummary]:
     """Train several backbones on several shares of the data, several seeds each, and measure the gain per doubling.
 
     ``file`` is the TOML file of the sweep, whose keys ``settings`` override. With ``out`` finished trainings are
@@ -129,7 +126,7 @@ def _experiment(
     summary: type[Any],
     file: PathText,
     out: str | PathLike[str] | None,
-    settings: Mapping[str, Any] | None,
+    settings: JsonObject | None,
 ) -> Outcome[Any]:
     from steelyard.io.lines import check_readable
     from steelyard.io.run_folder import read_run
