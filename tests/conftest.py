@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+# Uploads to the hub of the tests would write logs to the home folder.
+os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell without job control starts background commands deaf to Ctrl-C, and their processes inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
