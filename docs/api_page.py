@@ -20,10 +20,10 @@ import steelyard as sy
 from steelyard.api import calls
 from steelyard.core.settings_help import REQUIRED
 
-VERBS = ("data", "judgments", "models", "comparisons", "pipelines")
+VERBS = ("data", "labelling", "judgments", "models", "comparisons", "pipelines")
 RESULTS = {
     "cases": ("Cases",),
-    "outcomes": ("Outcome", "ModelEvaluation", "ScoredCases", "TrainedModel", "ReportPage", "Pipeline"),
+    "outcomes": ("Outcome", "ModelEvaluation", "ScoredCases", "TrainedModel", "ReportPage", "Pipeline", "RunViewer"),
     "unrecorded": ("Converted", "ItemView"),
     "loaded": ("LoadedModel",),
     "rows": ("Rows",),
@@ -31,6 +31,7 @@ RESULTS = {
 }
 _TITLES = {
     "data": "Data",
+    "labelling": "Prompts and responses",
     "judgments": "Judgments",
     "models": "Models",
     "comparisons": "Comparisons and reports",
@@ -49,9 +50,9 @@ import steelyard as sy
 ```
 
 Every verb of the command line is a function of the same name with the same settings and defaults, except those about
-the installation (`list`, `doctor`) and a browser (`view`). [settings.md](settings.md) explains the settings. They are
-keywords; those of a model's kind are `model_settings={…}`, those of a benchmark `bench_settings={…}`. An unknown
-keyword is an error that names the nearest.
+the installation (`list`, `doctor`). [settings.md](settings.md) explains the settings. They are keywords; those of a
+model's kind are `model_settings={…}`, those of a benchmark `bench_settings={…}`. An unknown keyword is an error that
+names the nearest.
 
 - **Cases** may be the path of a case file, `sy.Cases`, any iterable of `sy.Case`, the result of another verb, rows
   (dictionaries), or a table: pyarrow, polars, pandas, DuckDB, `datasets.Dataset`. Rows and tables of another format

@@ -91,8 +91,15 @@ class Opened(NamedTuple):
         return tree(re.sub(r"<script\b.*?</script>", "", self.html, flags=re.DOTALL))
 
 
-def opened(address, profile):
-    """Open an address in Chromium, with its own ``profile`` folder."""
+def opened(address, profile, *, awaited=""):
+    """Open an address in Chromium, with its own ``profile`` folder.
+
+    ``awaited`` is a text that the page's scripts write at last: on a busy machine the browser's own time can end before
+    a picture is drawn, and the page is opened again.
+    """
     command = [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", address]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    for _ in range(3):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        if awaited in done.stdout:
+            break
     return Opened(done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line])

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import tiny
 from steelyard.cli.main import build_app
+from steelyard.core.types import Case
 from steelyard.io.cases import read_cases, write_cases
 
 ROOT = Path(__file__).parents[1]
@@ -42,6 +43,7 @@ def fill(folder):
     with contextlib.chdir(folder):
         _foreign_files(folder)
         _case_files()
+        _raw_prompts()
         _recipes(folder)
         _backbone(folder / BACKBONE)
         done("train", "parts/train.jsonl", "--model", BACKBONE, "--out", "model", *TRAINED)
@@ -80,8 +82,26 @@ def _case_files():
     write_cases(Path("test.jsonl"), [*tested, *seen, *(_as(case, language="ja") for case in tested)])
     write_cases(Path("held_out.jsonl"), tested)
     shutil.copy("test.jsonl", "second.jsonl")
+    many = list(read_cases(Path("simulated/test.jsonl")))
+    write_cases(Path("few.jsonl"), many[::3])
+    write_cases(Path("many.jsonl"), many)
     done("split", "learnt.jsonl", "--out", "parts", "--part", "train=0.7", "--part", "held_out=0.3")
     shutil.copy("test.jsonl", "parts/test.jsonl")
+
+
+def _raw_prompts():
+    """Write prompts without responses, the shares that are wanted of them, and a plan whose replies are recorded."""
+    asked = list(read_cases(Path("cases.jsonl")))
+    prompts = [Case(prompt=case.prompt, responses=()) for case in asked]
+    write_cases(Path("prompts.jsonl"), prompts)
+    write_cases(Path("raw.jsonl"), prompts)
+    shutil.copy("held_out.jsonl", "bench.jsonl")
+    languages = sorted({case.prompt.language for case in prompts})
+    shares = "".join(f'"{language}" = {1 / len(languages)}\n' for language in languages)
+    Path("shares.toml").write_text(f"[language]\n{shares}", encoding="utf-8")
+    Path("replies.jsonl").write_text('{"text": "Hang the load, then move the poise."}\n', encoding="utf-8")
+    model = '[[models]]\nname = "helper"\nchat = { kind = "recorded", path = "replies.jsonl" }\n'
+    Path("plan.toml").write_text(model, encoding="utf-8")
 
 
 def _judged_by_llm(case):
@@ -137,6 +157,8 @@ def _foreign_files(folder):
     for name, lines in (
         ("own.csv", 'question,good,bad\n杆秤怎么用？,"先挂物，再移砣。",不知道。\n'),
         ("votes.tsv", "prompt\ta\tb\twinner\n杆秤怎么用？\t先挂物。\t不知道。\ta\n"),
+        ("questions.csv", "question,topic\n杆秤怎么用？,生活\n"),
+        ("questions.txt", "杆秤怎么用？\n秤砣有多重？\n"),
         ("scores.csv", "prompt,text,score\n杆秤怎么用？,先挂物。,5\n杆秤怎么用？,不知道。,1\n"),
     ):
         (folder / name).write_text(lines, encoding="utf-8")

@@ -5,17 +5,23 @@ from msgspec.structs import replace
 from steelyard.core.types import Judgment, Message, Pair, Rating, Response
 from steelyard.ranking.pairs import pairs_of
 
-_PROMPT = {"language": "zh", "category": ("x", "y"), "source": "s", "subset": "t", "reference": "r"}
+_PROMPT = {"language": "vi", "category": ("x", "y"), "source": "s", "subset": "t", "reference": "r"}
 _OF_TWO = ("rankings", "ties", "more than two responses", "listed pairs", "weights", "margins", "judgments", "judges",
            "judgment details")  # fmt: skip
+_OF_A_PROMPT = (*_PROMPT, "system turns", "earlier turns", "prompt meta", "prompt ids", "case meta")
 _EARLIER = (Message(role="user", content="שלום"), Message(role="assistant", content="أهلا"))
 
 
 def with_part(one, part):
     """Add the part to the case; null if the case cannot have it (no pair to list, or a fixed shape)."""
+    if not one.responses and part not in _OF_A_PROMPT:
+        one = replace(
+            one, responses=(Response(id="first", text="a first answer"), Response(id="second", text="又一个"))
+        )
     if len(one.responses) == 1 and part in _OF_TWO:
         one = replace(one, responses=(*one.responses, Response(id="second", text="a second answer")))
-    prompt, first, second = one.prompt, one.responses[0], one.responses[-1 if len(one.responses) == 1 else 1]
+    prompt = one.prompt
+    first, second = (one.responses * 2)[:2] or (Response(id="none", text=""),) * 2
     judgment = Judgment(left=first.id, right=second.id, verdict="right", judge="unknown", kind="human")
     rating = Rating(response=first.id, rater="unknown", kind="human", dimension="overall", value=3.0, range=(1, 5))
     pair = Pair(better=second.id, worse=first.id)
@@ -28,6 +34,7 @@ def with_part(one, part):
         "earlier turns": lambda: _turns(one, (*_EARLIER, prompt.messages[-1])),
         "prompt meta": lambda: replace(one, prompt=replace(prompt, meta={"own_note": {"z": [1, None]}})),
         "prompt ids": lambda: replace(one, prompt=replace(prompt, id="an id")),
+        "responses": lambda: one,
         "response ids": lambda: one,
         "authors": lambda: _responses(one, author="the author"),
         "answers of several turns": lambda: _responses(
@@ -56,7 +63,7 @@ def with_part(one, part):
 
 def seen_of(part, cases):
     """Extract the part from the cases, independent of generated ids."""
-    return [_seen(part, one) for one in cases if one.responses]
+    return [_seen(part, one) for one in cases if one.responses or part in _OF_A_PROMPT]
 
 
 def _seen(part, one):
@@ -69,6 +76,7 @@ def _seen(part, one):
         "earlier turns": lambda: prompt.messages,
         "prompt meta": lambda: prompt.meta,
         "prompt ids": lambda: prompt.id,
+        "responses": lambda: sorted(by_id.values()),
         "response ids": lambda: sorted(by_id),
         "authors": lambda: sorted((said(response), response.author or "") for response in one.responses),
         "answers of several turns": lambda: sorted(by_id.values()),

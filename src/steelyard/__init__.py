@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from steelyard.api.cases import Cases
-    from steelyard.api.comparisons import compare, languages, leaderboard, report
-    from steelyard.api.data import convert, inspect, merge, read_cases, simulate, split, write_cases
-    from steelyard.api.judgments import audit, debias, filter_study, judge, resolve, supervise
+    from steelyard.api.comparisons import compare, languages, leaderboard, report, view
+    from steelyard.api.data import convert, describe, inspect, merge, read_cases, simulate, split, write_cases
+    from steelyard.api.judgments import audit, debias, filter_study, judge, judge_cards, resolve, supervise
+    from steelyard.api.labelling import clean, prompts, sample
     from steelyard.api.models import backbone, evaluate, load_model, score, train
     from steelyard.api.outcomes import Pipeline
     from steelyard.api.pipelines import ablate, demo, run, sweep
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "steelyard.api.cases": ("Cases",),
-    "steelyard.api.comparisons": ("compare", "languages", "leaderboard", "report"),
-    "steelyard.api.data": ("convert", "inspect", "merge", "read_cases", "simulate", "split", "write_cases"),
-    "steelyard.api.judgments": ("audit", "debias", "filter_study", "judge", "resolve", "supervise"),
+    "steelyard.api.comparisons": ("compare", "languages", "leaderboard", "report", "view"),
+    "steelyard.api.data": ("convert", "describe", "inspect", "merge", "read_cases", "simulate", "split", "write_cases"),
+    "steelyard.api.judgments": ("audit", "debias", "filter_study", "judge", "judge_cards", "resolve", "supervise"),
+    "steelyard.api.labelling": ("clean", "prompts", "sample"),
     "steelyard.api.models": ("backbone", "evaluate", "load_model", "score", "train"),
     "steelyard.api.outcomes": ("Pipeline",),
     "steelyard.api.pipelines": ("ablate", "demo", "run", "sweep"),
@@ -61,29 +63,35 @@ __all__ = [
     "ablate",
     "audit",
     "backbone",
+    "clean",
     "compare",
     "convert",
     "debias",
     "demo",
+    "describe",
     "errors",
     "evaluate",
     "filter_study",
     "inspect",
     "judge",
+    "judge_cards",
     "languages",
     "leaderboard",
     "load_model",
     "merge",
+    "prompts",
     "read_cases",
     "report",
     "resolve",
     "run",
+    "sample",
     "score",
     "simulate",
     "split",
     "supervise",
     "sweep",
     "train",
+    "view",
     "write_cases",
 ]
 
@@ -101,7 +109,7 @@ for _name, _value in _NO_TELEMETRY.items():
 
 
 class _Package(ModuleType):
-    """The package, in which importing the package ``steelyard.report`` does not hide the function ``report``."""
+    """The package, in which importing ``steelyard.report`` or ``steelyard.prompts`` does not hide that function."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _HOME_OF and isinstance(value, ModuleType):

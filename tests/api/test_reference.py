@@ -12,9 +12,9 @@ from steelyard.cli.verb import StageVerb
 from steelyard.core.settings_help import read_settings
 
 ROOT = Path(__file__).parents[2]
-VERBS = ("data", "judgments", "models", "comparisons", "pipelines")
-NOT_OF_DATA = {"list", "doctor", "view", "describe"}
-"""Verbs about the installation and a browser, which are for the command line."""
+VERBS = ("data", "labelling", "judgments", "models", "comparisons", "pipelines")
+NOT_OF_DATA = {"list", "doctor", "describe"}
+"""Verbs about the installation, which are for the command line."""
 CHECKED = """\
 import steelyard as sy
 

@@ -11,6 +11,8 @@ import pytest
 
 import steelyard as sy
 from parallel_cases import parallel_cases
+from steelyard.core.errors import OutputError
+from steelyard.core.types import Scores
 from steelyard.io.cases import write_cases
 from steelyard.stages import evaluate as evaluate_stage
 from steelyard.stages import resolve as resolve_stage
@@ -271,3 +273,27 @@ def test_a_loaded_model_is_built_once_and_gives_the_results_of_its_name(tmp_path
         sy.supervise(judged, model="counted_models.long", min_margin=0.0, any_language=True, **named).summary,
     ]
     assert built == [2.0] * 4
+
+
+class Longer:
+    """A model of its own class, with a protocol that tells nothing."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def score(self, cases):
+        for one in cases:
+            scores = {response.id: self.factor * len(response.text) for response in one.responses}
+            yield Scores(prompt=one.prompt.id, language=one.prompt.language, scores=scores, unscored={})
+
+
+def test_the_scores_of_one_object_are_not_taken_for_those_of_another_of_its_class(tmp_path):
+    out = tmp_path / "out"
+    before = sy.score(Longer(1.0), ranked(), out=out).scores
+    assert sy.score(Longer(1.0), ranked(), out=out).scores == before
+    with pytest.raises(OutputError):
+        sy.score(Longer(-1.0), ranked(), out=out)
+    after = sy.score(Longer(-1.0), ranked(), out=out, force=True).scores
+    assert [value for line in after for value in line.scores.values()] == [
+        -value for line in before for value in line.scores.values()
+    ]

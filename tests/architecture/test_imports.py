@@ -5,8 +5,8 @@ import ast
 from package_source import ROOT, Source, imports, sources
 
 PACKAGES = (
-    "core", "statistics", "ranking", "annotation", "curation", "io", "judging", "networks", "plugins",
-    "training", "evaluation", "report", "stages", "viewing", "recipes", "integrations", "api", "cli",
+    "core", "statistics", "ranking", "annotation", "prompts", "responses", "curation", "io", "judging", "networks",
+    "plugins", "training", "evaluation", "report", "stages", "viewing", "recipes", "integrations", "api", "cli",
 )  # fmt: skip
 PURE = PACKAGES[: PACKAGES.index("io")]
 EFFECTS = {

@@ -10,6 +10,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from package_source import ROOT
+from steelyard.annotation.worse_answers import DEGRADATIONS as KINDS
 from steelyard.cli.main import build_app, verbs_by_name
 from steelyard.cli.options import SettingOption
 from steelyard.cli.verb import StageVerb
@@ -17,6 +18,7 @@ from steelyard.core.config import describe_type
 from steelyard.core.plugins import kinds, load, packages
 from steelyard.core.settings_help import REQUIRED, read_settings
 from steelyard.recipes.recipe import stage_call, stage_verbs
+from steelyard.training.losses import LOSSES
 
 STAGE_VERBS = {name: verb for name, verb in verbs_by_name().items() if isinstance(verb, StageVerb)}
 CONFIGS = [
@@ -41,6 +43,12 @@ def test_settings_read_from_source_match_the_config(config):
         assert setting.default is default or msgspec.to_builtins(setting.default) == msgspec.to_builtins(default)
         assert describe_type(inspect.type_info(setting.type)) == describe_type(inspect.type_info(field.type))
         assert setting.meaning.endswith("."), setting.name
+
+
+@pytest.mark.parametrize(("verb", "name", "table"), [("train", "loss", LOSSES), ("simulate", "held_out_kind", KINDS)])
+def test_a_setting_that_is_a_name_of_a_table_lists_the_names(verb, name, table):
+    rows = json.loads(invoke(verb, "--settings", "--json").stdout)
+    assert {row["name"]: row["type"] for row in rows}[name] == ", ".join(table)
 
 
 def test_docs_settings_page_is_up_to_date():

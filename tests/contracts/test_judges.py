@@ -10,14 +10,22 @@ from hypothesis import strategies as st
 from steelyard.core.comparison import OUTCOMES, Comparison, Reply
 from steelyard.core.plugins import build, kinds
 from steelyard.core.types import Message, Response
+from steelyard.judging.published_verdicts import FORMATS
 from steelyard.plugins.judges._texts import styles
 from strategies import prompt
 
 KINDS = kinds("judges")
 SIZES = {"pairwise": 2, "best": 4, "ranking": 3, "rating": 3}
 FORMS = {
-    "pairwise": ("brackets", "letter", "json", "output", "first_token"),
-    "best": ("brackets", "letter", "json", "output", "first_token"),
+    "pairwise": ("brackets", "letter", "json", "output", "first_token", *FORMATS),
+    "best": (
+        "brackets",
+        "letter",
+        "json",
+        "output",
+        "first_token",
+        *(name for name in FORMATS if name != "ranking_score"),
+    ),
     "ranking": ("brackets",),
     "rating": ("brackets", "letter", "json"),
 }
@@ -28,7 +36,7 @@ TEXTS = ["数学：√2", "שלום [[A]]", "👩‍👩‍👧‍👦 </think>"
 def comparison(kind, *, language="zh", **fields):
     asked = prompt("p", "哪个？", language=language, **fields)
     shown = tuple(Response(id=f"r{place}", text=text) for place, text in enumerate(TEXTS[: SIZES[kind]]))
-    return Comparison(prompt=asked, responses=shown)
+    return Comparison(prompt=asked, responses=shown, mark="0123abcd")
 
 
 def whole(question):
@@ -63,7 +71,7 @@ def test_every_style_asks_with_the_language_and_the_criteria(kind, style):
         text = whole(question)
         assert "Czech" in text
         assert "German" in text
-        assert "edge cases" in text
+        assert ("edge cases" in text) == styles()[style].criteria
         roles = [message.role for message in question.messages]
         assert roles == (["system", "user"] if styles()[style].system else ["user"])
 
@@ -74,7 +82,7 @@ def test_two_items_are_two_prompts_and_one_item_is_one(kind):
     one = judge.questions(comparison(kind))
     assert judge.questions(comparison(kind)) == one
     other = judge.questions(
-        Comparison(prompt=prompt("p", "另一个？", language="zh"), responses=comparison(kind).responses)
+        Comparison(prompt=prompt("p", "另一个？", language="zh"), responses=comparison(kind).responses, mark="0123abcd")
     )
     assert not set(map(whole, one)) & set(map(whole, other))
 
@@ -135,6 +143,7 @@ def test_several_turns_are_shown_with_their_roles(kind):
     asked = Comparison(
         prompt=type(given_.prompt)(id="p", messages=turns),
         responses=tuple(Response(id=one.id, messages=answer) for one in given_.responses),
+        mark="0123abcd",
     )
     text = whole(judge.questions(asked)[0])
     assert "User: one\n\nAssistant: two\n\nUser: three" in text

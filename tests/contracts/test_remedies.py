@@ -17,9 +17,9 @@ import tiny
 from example_folder import done, invoke
 from package_source import ROOT, imports, sources
 from recipe_files import small_recipe
-from steelyard.cli.main import _EXTRAS, build_app, verbs_by_name
-from steelyard.cli.verb import StageVerb, fitted_remedy
-from steelyard.core.errors import UserError
+from steelyard.cli.main import build_app, verbs_by_name
+from steelyard.cli.verb import FunctionVerb, StageVerb, fitted_remedy
+from steelyard.core.errors import EXTRAS, UserError
 from steelyard.core.plugins import kinds, load
 from steelyard.io.cases import read_cases
 from steelyard.networks.conversation import Rendering, encode
@@ -121,7 +121,9 @@ def verbs_of(module):
     """
     parts = module.split(".")
     if parts[1:3] == ["cli", "verbs"]:
-        return [verb.name for verb in import_module(module).VERBS]
+        return [
+            value.name for value in vars(import_module(module)).values() if isinstance(value, StageVerb | FunctionVerb)
+        ]
     if parts[1] == "stages" and (own := parts[2].replace("_", "-")) in reached():
         return [own]
     found = [verb for verb, modules in reached().items() if module in modules]
@@ -176,7 +178,7 @@ def test_every_group_that_a_remedy_installs_is_one_of_the_package():
         for own in re.findall(r"steelyard\[([a-z,-]+)\]", "\n".join(source.lines))
         for one in own.split(",")
     }
-    assert named | set(_EXTRAS.values()) <= set(groups)
+    assert named | set(EXTRAS.values()) <= set(groups)
     assert named
 
 
@@ -216,6 +218,7 @@ def folder(tmp_path_factory):
             words = ["--bench", "sim/test.jsonl", "--model", "model", "--set", "num_resamples=20"]
             done("evaluate", *words, "--out", name, "--max-length", limit(made, "sim/test.jsonl"), *more)
         (made / "own.csv").write_text("question,good,bad,winner,score\n问,好,坏,tie,3\n", "utf-8")
+        (made / "found.jsonl").write_text('{"prompt": "q", "note": "n"}\n')
         small_recipe(made)
         done("run", "small.toml", "--out", "whole")
     return made
@@ -260,6 +263,8 @@ REFUSED = [
      "VALUE good --second-column bad --label-column winner --prompt-column question"),
     ("convert own.csv OUT.jsonl", r"(--response-column) NAME",
      "VALUE good --rating-column score --prompt-column question"),
+    ("convert own.csv OUT.jsonl", r"(--prompt-column) NAME alone", "VALUE question"),
+    ("convert found.jsonl OUT.jsonl", r"(--from prompts) if", ""),
     ("resolve ranked/cases.jsonl --out scored --only kind=human", r"(--force)", ""),
     ("leaderboard cut left-out --out OUT --set num_resamples=50", r"(--set 'allow_differing=.*?')", ""),
     ("inspect ranked --model model", r"(--id) ID", "VALUE en-understanding-06"),

@@ -99,9 +99,76 @@ def test_lengths_by_hand():
     ]
 
 
+def test_each_bin_of_lengths_begins_at_its_edge():
+    edges = (1, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000)
+    cases = [
+        with_texts(case(id=f"p{edge}", responses="ab", ranking=(("a",), ("b",))), "x" * edge, "x" * (edge - 1))
+        for edge in edges
+    ]
+    lengths = measure_lengths(cases, labelled_pairs(cases, None))
+    assert lengths.edges == (0, *edges)
+    assert lengths.better == (0, *[1] * 9)  # one of each edge
+    assert lengths.worse == (*[1] * 9, 0)  # one less is in the bin before
+
+
 def test_an_extremely_long_answer_is_found_among_many():
     many = [with_texts(case(id=f"p{at}", responses="ab"), "x" * (90 + at), "y" * (110 + at)) for at in range(20)]
     many.append(with_texts(case(id="long", responses="ab"), "z" * 100, "z" * 100_000))
     lengths = measure_lengths(many, labelled_pairs(many, None))
     assert [(row.prompt, row.response) for row in lengths.odd] == [("long", "b")]
     assert measure_lengths([case()], labelled_pairs([case()], None)).num_extreme == 0
+
+
+@pytest.mark.parametrize(
+    ("usual", "inside", "extreme"),
+    [
+        # Quartiles of 100 characters have no range, which counts as half of a doubling: the fences are
+        # 101 / 2^1.5 - 1 = 34.7 and 101 * 2^1.5 - 1 = 284.7.
+        ((100, 100), (35, 284), (285, 34)),
+        # Quartiles of log(1 + length) at log 10 and log 100: the fences are log 100 +- 3 log 10 beyond them.
+        ((9, 99), (1, 99_900), (100_100,)),
+    ],
+)
+def test_the_fences_of_extreme_lengths_by_hand(usual, inside, extreme):
+    many = [with_texts(case(id=f"p{at}", responses="ab"), *("x" * length for length in usual)) for at in range(40)]
+    rest = [with_texts(case(id=f"q{length}", responses="a"), "x" * length) for length in (*inside, *extreme)]
+    lengths = measure_lengths([*many, *rest], labelled_pairs(many, None))
+    assert [row.length for row in lengths.odd] == list(extreme)
+    assert (lengths.num_empty, lengths.num_extreme) == (0, len(extreme))
+
+
+def test_lists_end_after_a_hundred_and_counts_do_not():
+    cases = [
+        with_texts(case(id=f"p{at}", responses="ab", ranking=(("a",), ("b",))), "", "", authors=(f"m{at}", f"m{at}"))
+        for at in range(101)
+    ]
+    pairs = labelled_pairs(cases, None)
+    lengths = measure_lengths(cases, pairs)
+    assert (lengths.num_empty, len(lengths.odd), len(lengths.authors)) == (202, 100, 100)
+    duplicates = find_duplicates(cases, pairs, 1.0)
+    assert (duplicates.num_equal_responses, len(duplicates.equal_responses)) == (101, 100)
+    assert duplicates.num_texts_of_several_prompts == 0  # an empty text is none
+    summary, rows = disputed_pairs(cases, pairs, -np.arange(1.0, 102.0), 1.0, model="m", confidence=0.8)
+    assert (summary.num_disputed, len(rows), len(summary.listed)) == (101, 101, 100)
+    assert summary.listed[0].margin == -101.0
+
+
+def test_the_largest_groups_and_the_authors_with_most_responses_come_first():
+    texts = ("What is the capital of France?", "How do volcanoes form on the ocean floor?")
+    cases = [
+        with_texts(case(id=f"p{at}", text=texts[at > 1], responses="a"), f"answer {at}", authors=(name,))
+        for at, name in enumerate(("z", "y", "y", "x", "x"))
+    ]
+    pairs = labelled_pairs(cases, None)
+    groups = find_duplicates(cases, pairs, 0.9).prompt_groups
+    assert [[name for name, _ in group.prompts] for group in groups] == [["p2", "p3", "p4"], ["p0", "p1"]]
+    assert [group.author for group in measure_lengths(cases, pairs).authors] == ["x", "y", "z"]
+
+
+def test_the_steepness_decides_which_labels_are_suspect():
+    cases = [case(id=f"p{at}", responses="ab", ranking=(("a",), ("b",))) for at in range(3)]
+    pairs = labelled_pairs(cases, None)
+    # Steepness 2: margins of -0.6, -0.5 and 0 have probabilities of 0.231, 0.269 and a half; a tie disputes nothing.
+    summary, _ = disputed_pairs(cases, pairs, np.array([-0.6, -0.5, 0.0]), 2.0, model="m", confidence=0.75)
+    assert (summary.num_suspects, summary.num_disputed) == (1, 2)
+    assert (summary.accuracy.value, summary.steepness) == (0.0, 2.0)

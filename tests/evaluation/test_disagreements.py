@@ -23,15 +23,16 @@ def model(margins):
 
 
 def test_the_four_counts_and_the_largest_gaps_by_hand():
-    first, second = model([1.0, 1.0, -1.0, 0.0, None, 2.0]), model([10.0, -10.0, 10.0, 0.0, 10.0, -30.0])
+    first = model([1.0, 1.0, -1.0, 0.0, None, 2.0, -1.0, 0.0])
+    second = model([10.0, -10.0, 10.0, 0.0, 10.0, -30.0, 0.0, -10.0])
     (found,) = disagreements([first, second], most=2)
     counts = (found.num_both, found.num_only_first, found.num_only_second, found.num_neither)
-    assert counts == (1, 2, 1, 1)  # the pair without a score of the first model is not shared
-    assert found.difference.estimate.value == pytest.approx(1 / 5)
-    assert found.difference.estimate.n == 5
+    assert counts == (1, 2, 1, 3)  # the pair without a score of the first model is not shared
+    assert found.difference.estimate.value == pytest.approx(1 / 7)
+    assert found.difference.estimate.n == 7
     assert found.only_first_prompts.tolist() == [1, 5]
     assert found.only_second_prompts.tolist() == [2]
-    scales = sqrt((1 + 1 + 1 + 0 + 4) / 5), sqrt((4 * 100 + 900 + 0) / 6)
+    scales = sqrt((1 + 1 + 1 + 0 + 4 + 1 + 0) / 7), sqrt((5 * 100 + 900 + 0 + 0) / 8)
     assert found.largest == (
         DisagreedPair(5, 0, True, pytest.approx(2 / scales[0] + 30 / scales[1])),
         DisagreedPair(1, 0, True, pytest.approx(1 / scales[0] + 10 / scales[1])),
@@ -53,3 +54,15 @@ def test_models_are_compared_on_pairs_that_both_evaluations_count():
     swapped = pair_columns([(1, scored_item("1", num_pairs=1, scores={"a": 0.0, "b": 1.0}, ranking=(("b",), ("a",))))])
     assert disagreements([one, swapped], most=3) == ()
     assert [(each.first, each.second) for each in disagreements([one, swapped, one], most=3)] == [(0, 2)]
+
+
+def test_a_pair_that_is_listed_twice_is_shared_twice():
+    def listed(margin):
+        item = scored_item(
+            "p", num_pairs=3, scores={"a": margin, "b": 0.0, "c": -9.0}, pairs=(("a", "b"), ("a", "b"), ("a", "c"))
+        )
+        return pair_columns([(0, item)])
+
+    (found,) = disagreements([listed(1.0), listed(-1.0)], most=1)
+    assert (found.num_both, found.num_only_first, found.num_only_second, found.num_neither) == (1, 2, 0, 0)
+    assert found.difference.estimate.value == pytest.approx(2 / 3)

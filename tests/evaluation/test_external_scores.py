@@ -63,7 +63,7 @@ def test_a_doubled_prompt_is_named_with_both_lines(tmp_path):
 
 
 def test_a_missing_prompt_is_named(tmp_path):
-    with pytest.raises(RecordError, match=r"no line for prompt id 'p', language 'en' \(1 of 3 cases have none\)"):
+    with pytest.raises(RecordError, match=r"no line for prompt id 'p', language 'en' \(1 of 3 cases has none\)"):
         read(tmp_path, *GOOD[:2])
 
 

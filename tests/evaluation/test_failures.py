@@ -99,6 +99,11 @@ def test_every_prompt_is_listed_with_its_most_confident_error_only():
     assert errors.lengths[[7, 2, 0]].tolist() == [0b111, 0b010, 0]
 
 
+def test_an_error_of_unknown_lengths_is_in_no_division_of_lengths():
+    errors = errors_by_prompt(columns_of(two("p", -1.0, lengths=()), two("q", -1.0, lengths=(1, 9))), 2)
+    assert errors.lengths.tolist() == [0, 0b001]
+
+
 def groups_by_key(found):
     return {group.key: group for group in found.groups}
 
@@ -166,6 +171,34 @@ def test_a_group_with_far_more_errors_stands_out_and_is_the_worst():
     )
 
 
+def test_the_worst_group_comes_first_of_equal_ones_the_larger_and_untested_ones_last():
+    wrong_and_all = {"small": (9, 9), "bad": (60, 100), "worse": (90, 100), "good": (0, 100), "fine": (0, 200)}
+    items = [
+        two(f"{category}{number}", -1.0 if number < num_wrong else 1.0, category=category)
+        for category, (num_wrong, num_all) in wrong_and_all.items()
+        for number in range(num_all)
+    ]
+    found = error_groups(columns_of(*items))
+    assert found is not None
+    assert [(group.category, group.stands_out) for group in found.groups] == [
+        ("worse", 1), ("bad", 1), ("fine", -1), ("good", -1), ("small", None)
+    ]  # fmt: skip
+    assert (found.worst.category, found.num_above) == ("worse", 2)
+
+
+@pytest.mark.parametrize(("num_each", "num_tested"), [(9, 0), (10, 2)])
+def test_a_group_of_ten_prompts_is_tested_and_one_of_nine_is_not(num_each, num_tested):
+    items = [
+        two(f"{category}{number}", -1.0 if category == "math" else 1.0, category=category)
+        for category in ("math", "code")
+        for number in range(num_each)
+    ]
+    found = error_groups(columns_of(*items))
+    assert found is not None
+    assert found.num_tested == num_tested
+    assert [group.stands_out for group in found.groups] == ([1, -1] if num_tested else [None, None])
+
+
 def test_pairs_of_one_prompt_that_err_together_are_no_independent_evidence():
     def item(prompt, *, is_wrong, category):
         scores = {name: float(place if is_wrong else -place) for place, name in enumerate("abcde")}
@@ -185,12 +218,13 @@ def test_pairs_of_one_prompt_that_err_together_are_no_independent_evidence():
     assert {group.rate.n for group in found.groups} == {120}
 
 
-def test_random_errors_rarely_stand_out():
+@pytest.mark.parametrize(("rate", "num_groups"), [(0.3, 12), (0.01, 30)])
+def test_random_errors_rarely_stand_out(rate, num_groups):
     random = np.random.default_rng(0)
     num_alarms = 0
     for _ in range(100):
-        margins = np.where(random.random(360) < 0.3, -1.0, 1.0)
-        items = [two(str(at), float(margin), category=str(at % 12)) for at, margin in enumerate(margins)]
+        margins = np.where(random.random(360) < rate, -1.0, 1.0)
+        items = [two(str(at), float(margin), category=str(at % num_groups)) for at, margin in enumerate(margins)]
         found = error_groups(columns_of(*items))
         assert found is not None
         num_alarms += any(group.stands_out for group in found.groups)
@@ -201,3 +235,35 @@ def test_random_errors_rarely_stand_out():
 def test_the_words_of_lengths_are_those_of_the_better_answer():
     assert LENGTHS[compared_lengths(10, 100)] == "shorter"
     assert LENGTHS[compared_lengths(100, 10)] == "longer"
+
+
+def test_prompts_without_a_language_are_a_group_with_a_name():
+    items = [two("p", -1.0, language="zh"), two("q", 1.0, language=None), two("r", -1.0, language=None)]
+    found = error_groups(columns_of(*items))
+    assert found is not None
+    counts = {key: (group.num_wrong, group.rate.n) for key, group in groups_by_key(found).items()}
+    assert counts == {(None, None, "zh"): (1, 1), (None, None, "unspecified"): (1, 2)}
+
+
+def test_pairs_of_unknown_length_belong_to_no_group_by_length():
+    items = [two("p", -1.0, lengths=(10, 90)), two("q", 1.0, lengths=(90, 10)), two("r", -1.0, lengths=())]
+    found = error_groups(columns_of(*items))
+    assert found is not None
+    assert found.overall.n == 3
+    assert {key: group.rate.n for key, group in groups_by_key(found).items()} == {
+        (None, "shorter", None): 1,
+        (None, "longer", None): 1,
+    }
+
+
+def test_two_rare_errors_in_a_small_group_do_not_stand_out():
+    # Two or more of ten at a rate of 1% have a probability of 0.4%: of 34 groups one has them in every seventh report.
+    small = [two(f"s{at}", -1.0 if at < 2 else 1.0, category="small") for at in range(10)]
+    rest = [two(f"r{at}", -1.0 if at % 122 == 0 else 1.0, category=str(at % 33)) for at in range(990)]
+    found = error_groups(columns_of(*small, *rest))
+    assert found is not None
+    assert (found.num_tested, found.overall.value) == (34, pytest.approx(0.011))
+    assert found.worst is None
+    # Five of ten have a probability of one in 40 million.
+    many = [two(f"s{at}", -1.0 if at < 5 else 1.0, category="small") for at in range(10)]
+    assert error_groups(columns_of(*many, *rest)).worst.category == "small"

@@ -115,15 +115,17 @@ def test_rubbish_has_no_headline(bench, tmp_path, text, reason):
     assert summary.exact_match.value is None
     assert summary.baselines["longer"].difference.value is None
     assert [summary.policies[name].accuracy.value for name in ("wrong", "right")] == [0.0, 1.0]
+    evaluate([bench], tmp_path / "again", config(chat), model="llm_judge")
     with pytest.raises(EvidenceError, match="no headline to compare"):
-        compare([tmp_path / "out", tmp_path / "out"], tmp_path / "compared")
+        compare([tmp_path / "out", tmp_path / "again"], tmp_path / "compared")
 
 
 def test_requests_that_failed_leave_the_run_open(bench, tmp_path):
     is_broken = True
 
     def answer(question):
-        return (500, b"") if is_broken and "one" in question["messages"][-1]["content"] else "[[A]]"
+        material = question["messages"][-1]["content"].split("=====", 1)[1]
+        return (500, b"") if is_broken and "one" in material else "[[A]]"
 
     with chatting(answer) as server:
         with pytest.raises(EvidenceError, match="3 of 5 pairs have no verdict because requests failed"):

@@ -99,9 +99,10 @@ def test_a_baseline_stands_beside_the_model_with_the_paired_difference():
     found = summary([(3, 2, 1)] * 3, {"worst": lines(*[(1, 2, 3)] * 3), "same": lines(*[(3, 2, 1)] * 3)})
     assert found.baselines["worst"].accuracy.value == 0.0
     for name, value in (("worst", 1.0), ("same", 0.0)):
-        difference = found.baselines[name].difference
-        assert (difference.value, difference.n) == (value, 9)
-        assert difference.low < difference.high  # three prompts tell little
+        assert (found.baselines[name].difference.value, found.baselines[name].difference.n) == (value, 9)
+    worst, same = found.baselines["worst"].difference, found.baselines["same"].difference
+    assert worst.low < worst.high  # three prompts tell little
+    assert (same.low, same.high) == (0.0, 0.0)  # no prompt can tell equal scores apart
     assert set(msgspec.to_builtins(found.baselines["worst"])) == {
         "accuracy", "exact_match", "accuracy_micro", "exact_match_micro", "by_category", "difference"
     }  # fmt: skip

@@ -32,7 +32,7 @@ def trained(tmp_path):
             case("t2", text="别的", language="zh"),
             "1 of 2 prompts .0 by their text, 1 by their id alone., the first: 't2'",
         ),
-        (case("x", text="Was?", language="de"), "1 of 2 cases are in languages .*: de"),
+        (case("x", text="Was?", language="de"), "1 of 2 cases is in languages .*: de"),
     ],
 )
 def test_seen_prompts_and_foreign_languages_are_refused(trained, tmp_path, given, message):

@@ -1,7 +1,18 @@
 import pytest
 
 from evaluation_summaries import estimate
-from steelyard.evaluation.tables import count, decimal, percent, points, points_spread, spread, table, word
+from steelyard.evaluation.tables import (
+    count,
+    decimal,
+    isolate,
+    pair_name,
+    percent,
+    points,
+    points_spread,
+    spread,
+    table,
+    word,
+)
 
 
 def test_shares_are_shown_in_percent_and_null_as_a_dash():
@@ -36,3 +47,11 @@ def test_a_row_of_another_length_is_our_own_mistake():
     assert table(("a", "b"), [("1", "2")]).rows == (("1", "2"),)
     with pytest.raises(AssertionError):
         table(("a", "b"), [("1",)])
+
+
+def test_right_to_left_names_are_isolated_and_zeros_have_no_sign():
+    assert isolate("模型-7B") == "模型-7B"
+    assert isolate("نموذج-7B") == "\N{LEFT-TO-RIGHT MARK}\N{FIRST STRONG ISOLATE}نموذج-7B\N{POP DIRECTIONAL ISOLATE}"
+    assert pair_name("a", "b") == "a – b"
+    assert pair_name("a", "b", separator="\n") == "a\n– b"
+    assert (decimal(-0.0001), percent(-0.0001), percent(-0.014)) == ("0.000", "0.0%", "−1.4%")

@@ -21,13 +21,21 @@ def made_again(tmp_path, name, environment, *words):
     assert done.returncode == 0, done.stderr[-2000:]
     found, golden = (json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for folder in (tmp_path, GOLDEN))
     for content in (found, golden):
-        content.pop({"trl": "trl", "rewardbench": "rewardbench", "cheemsrm": "commit"}[name])  # its version
+        content.pop(
+            {"trl": "trl", "rewardbench": "rewardbench", "cheemsrm": "commit", "ppi_python": "ppi-python"}[name]
+        )  # its version
     return found, golden
 
 
 def test_rewardbench(tmp_path):
     found, golden = made_again(tmp_path, "rewardbench", "rewardbench")
     assert found == golden
+
+
+def test_ppi_python(tmp_path):
+    found, golden = made_again(tmp_path, "ppi_python", "ppi_python")
+    for own, expected in zip(found["drawn"], golden["drawn"], strict=True):
+        assert own == pytest.approx(expected)
 
 
 def test_cheemsrm(tmp_path):

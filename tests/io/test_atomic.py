@@ -35,3 +35,10 @@ def test_a_full_disk_is_said_and_leaves_the_old_file(tmp_path):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert path.read_text() == "old"
     assert [item.name for item in tmp_path.iterdir()] == ["f.txt"]
+
+
+def test_a_full_disk_does_not_speak_of_a_previous_file_where_there_was_none(tmp_path):
+    with pytest.raises(OutputError) as caught, atomic_write(tmp_path / "f.txt"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.problem == "the disk is full"
+    assert list(tmp_path.iterdir()) == []

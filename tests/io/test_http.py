@@ -1,13 +1,16 @@
 """A server can neither hold a worker beyond the time nor make it read more bytes than allowed; failures are named."""
 
 import itertools
+import threading
 import time
 
 import pytest
 
 from chat_server import sending
 from reward_server import serving
-from steelyard.io.http import Key, RequestLimits, post
+from steelyard.io.addresses import Key
+from steelyard.io.connections import RequestLimits
+from steelyard.io.http import post
 
 QUICK = RequestLimits(timeout_seconds=5.0, num_tries=3, wait_seconds=0.01, key=Key())
 
@@ -173,3 +176,15 @@ def test_a_nested_body_is_no_answer():
     body = b"[" * 200_000
     with sending(lambda: [START + f"Content-Length: {len(body)}\r\n\r\n".encode() + body]) as url:
         assert post(url, {}, MANNER._replace(max_bytes=1_000_000)).reason == "malformed"
+
+
+def test_a_retry_is_announced_and_none_is_made_after_a_stop():
+    key, told, stopped = Key("s3cret"), [], threading.Event()
+    with serving(lambda path, question: (503, b"s3cret is wrong")) as asked:
+        limits = QUICK._replace(key=key)
+        post(asked.url, {}, limits, on_retry=lambda reply, number: told.append((reply.reason, reply.detail, number)))
+        assert told == [("http_503", "[key] is wrong", 2), ("http_503", "[key] is wrong", 3)]
+        reply = post(asked.url, {}, limits, on_retry=lambda *_: stopped.set(), is_stopped=stopped)
+        assert (reply.reason, len(asked.questions)) == ("http_503", 4)
+        post(asked.url, {}, limits, is_stopped=stopped)
+    assert len(asked.questions) == 4

@@ -1,12 +1,15 @@
+import json
 import os
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
 import time
 
 import pytest
+from msgspec import structs
 
 from steelyard.core.comparison import Alternative, Reply
 from steelyard.core.errors import FileError, OutputError
@@ -130,3 +133,45 @@ def test_a_ledger_that_was_removed_ends_the_asking_at_the_next_reply(tmp_path):
 
     with pytest.raises(OutputError, match="was removed"):
         ask()
+
+
+@pytest.mark.parametrize("name", ["l.sqlite", None])
+def test_ids_are_told_apart_and_each_set_is_its_own(tmp_path, name):
+    with open_ledger(name and tmp_path / name) as ledger:
+        assert list(ledger.distinct("abcab")) == ["a", "b", "c"]
+        is_new, is_new_too = ledger.new_ids(), ledger.new_ids()
+        assert [is_new(id_) for id_ in "aab"] == [True, False, True]
+        assert is_new_too("a")
+        ledger.add(FULL)
+        assert not is_new("a")
+    if name:
+        with open_ledger(tmp_path / name) as ledger:
+            assert list(ledger.replies()) == [FULL]
+
+
+def test_a_ledger_of_an_earlier_version_is_read_and_continued(tmp_path):
+    """Replies once had no endpoint, seed, seconds, finish reason or cached tokens."""
+    old = {"request": "r0", "text": "[[B]]", "prompt_tokens": 3, "reply_tokens": 2, "model": "m"}
+    with sqlite3.connect(tmp_path / "l.sqlite") as connection:
+        connection.execute("CREATE TABLE replies (request TEXT PRIMARY KEY, reply TEXT NOT NULL) WITHOUT ROWID")
+        connection.execute("INSERT INTO replies VALUES ('r0', ?)", (json.dumps(old),))
+    connection.close()
+    new = structs.replace(FULL, endpoint="http://h/v1", seed=7, seconds=0.5, finish_reason="stop", cached_tokens=1)
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
+        assert ledger.reply("r0") == Reply(request="r0", text="[[B]]", prompt_tokens=3, reply_tokens=2, model="m")
+        ledger.add(new)
+        assert ledger.reply("r1") == new
+        assert len(ledger) == 2
+
+
+def test_the_tokens_of_failed_replies_are_added_up_and_stay(tmp_path):
+    counts = {"prompt_tokens": 100, "reply_tokens": 20, "cached_tokens": 60}
+    for _ in range(2):
+        with open_ledger(tmp_path / "l.sqlite") as ledger:
+            ledger.add(Reply(request="r1", failure="failed", detail="empty: reasoning without a reply", **counts))
+            ledger.add(Reply(request="r2", failure="failed", detail="timeout: 3 s"))
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
+        ledger.add(FULL)
+        failed = ledger.failed_tokens("r1")
+        assert (failed.prompt_tokens, failed.reply_tokens, failed.cached_tokens) == (200, 40, 120)
+        assert (failed.cache_write_tokens, ledger.failed_tokens("r2"), ledger.reply("r1")) == (0, None, FULL)

@@ -122,12 +122,20 @@ def test_a_table_of_a_header_alone_is_an_error(tmp_path):
             delimited_rows(tmp_path / name, content)
 
 
-def test_the_remedy_for_another_encoding_works_when_pasted(tmp_path):
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("latin-1", "caf\u00e9"),
+        ("latin-1", "na\u00efve \u00fcber Stra\u00dfe"),
+        ("gb18030", "\u6746\u79e4\u662f\u4ec0\u4e48"),
+    ],
+)
+def test_the_remedy_for_another_encoding_works_when_pasted(tmp_path, encoding, text):
     source = tmp_path / "von mir.csv"
-    source.write_bytes("a,b\ncaf\u00e9,2\n".encode("latin-1"))
+    source.write_bytes(f"a,b\n{text},2\n".encode(encoding))
     with pytest.raises(FileError, match="is not UTF-8") as caught:
         list(read_rows(source))
-    command = (caught.value.do or "").partition("): ")[2]
+    command = (caught.value.do or "").partition(": ")[2]
     assert command.startswith("iconv ")
     subprocess.run(["sh", "-c", command], check=True)
-    assert [row.value for row in read_rows(tmp_path / "von mir-utf8.csv")] == [{"a": "caf\u00e9", "b": "2"}]
+    assert [row.value for row in read_rows(tmp_path / "von mir-utf8.csv")] == [{"a": text, "b": "2"}]

@@ -6,8 +6,9 @@ import pytest
 from steelyard.core.config import Config
 from steelyard.core.errors import FileError, OutputError, UserError
 from steelyard.core.types import Counts
-from steelyard.io.atomic import write_text
+from steelyard.io.atomic import only_writer, write_text
 from steelyard.io.run_folder import file_hash, path_inside, read_run, result_folder
+from steelyard.report.sources import read_sources
 
 
 class Settings(Config, frozen=True):
@@ -239,3 +240,40 @@ def test_a_stage_cannot_write_outside_its_folder(places):
         result_folder(places / "new", "stage", config=Config(), inputs={"cases": places / "in.jsonl"}) as result,
     ):
         result.path("../victim/x.txt")
+
+
+def test_a_run_that_was_killed_before_its_claim_is_claimed_by_the_next(tmp_path, given):
+    """The kill came between the lock, the temporary file of ``started.json``, and its rename."""
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in (".lock", ".started.json.9g6aw_ua.part"):
+        (out / name).write_text("1")
+    assert not stage(out, given).is_finished
+    assert sorted(item.name for item in out.iterdir()) == ["out.txt", "run.json"]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / ".notes.9g6aw_ua.part").write_text("1")
+    with pytest.raises(OutputError, match="something else"):
+        stage(tmp_path / "other", given)
+
+
+def test_a_run_that_was_killed_after_its_record_is_finished_by_the_same_call(tmp_path, given):
+    """A report calls it unfinished, and its remedy is this call."""
+    out = tmp_path / "out"
+    stage(out, given)
+    for name in ("started.json", ".running.json"):
+        (out / name).write_text("{}")
+    with pytest.raises(FileError, match="did not finish") as caught:
+        read_sources([out])
+    assert "run the same command again" in str(caught.value)
+    assert stage(out, given, text="again").is_finished
+    assert sorted(item.name for item in out.iterdir()) == ["out.txt", "run.json"]
+    assert len(read_sources([out])) == 1
+
+
+def test_a_finished_run_of_which_another_process_writes_is_left_alone(tmp_path, given):
+    out = tmp_path / "out"
+    stage(out, given)
+    (out / "started.json").write_text("{}")
+    with only_writer(out):
+        assert stage(out, given).is_finished
+        assert (out / "started.json").exists()

@@ -193,5 +193,44 @@ def test_a_state_that_cannot_be_written_stops_no_run(tmp_path):
     assert (tmp_path / "out" / "run.json").is_file()
 
 
-def _full(**arguments):
+@pytest.mark.usefixtures("at_once")
+def test_a_state_that_is_written_in_part_leaves_no_file(tmp_path):
+    with stage(tmp_path / "out"), bar("counting") as shown, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_state.Path, "chmod", _full)
+        for _ in range(3):
+            shown.advance()
+        assert not list((tmp_path / "out").glob("*.part"))
+
+
+@pytest.mark.usefixtures("at_once")
+def test_names_and_figures_that_a_state_cannot_hold_do_not_hide_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/x/bin/steelyard", "judge", "caf\udce9.jsonl"])
+
+    def broken():
+        with stage(tmp_path / "out"), bar("reading caf\udce9.jsonl") as shown:
+            (tmp_path / "out" / "kept").touch()
+            shown.advance(figures={"loss": float("nan"), "replies": 1.0})
+            state = read_state(tmp_path / "out")
+            assert (state.state, state.command) == ("running", None)
+            assert (state.tasks[0].title, state.tasks[0].figures) == ("reading caf?.jsonl", {"replies": 1.0})
+            raise ConfigError("broken: caf\udce9")
+
+    with pytest.raises(ConfigError):
+        broken()
+    state = read_state(tmp_path / "out")
+    assert (state.state, state.problem) == ("failed", "broken: caf?")
+    assert not list((tmp_path / "out").glob("*.part"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be deleted there")
+def test_a_working_folder_that_was_deleted_stops_no_run(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with stage(tmp_path / "out"):
+        assert read_state(tmp_path / "out").state == "running"
+
+
+def _full(*arguments, **named):
     raise OSError(28, "No space left on device")

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 
 from steelyard.core.errors import ConfigError, FileError
-from steelyard.io.http import HIDDEN, Key, check_address, read_key
+from steelyard.io.addresses import HIDDEN, Key, check_address, read_key
 from steelyard.io.lines import read_toml
 
 

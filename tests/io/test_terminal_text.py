@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.core.text import number_of
 from steelyard.io.terminal_text import (
     EMPTY,
     TAB,
@@ -13,7 +14,6 @@ from steelyard.io.terminal_text import (
     hanging,
     heading,
     joined_lines,
-    number_of,
     padded,
     plain,
     rule_counts,

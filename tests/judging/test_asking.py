@@ -1,13 +1,17 @@
+import json
+import re
 from contextlib import contextmanager
 
 import msgspec
 import pytest
 
 from chat_server import chatting, completion, preferring, record
+from steelyard.core.comparison import Question
 from steelyard.core.errors import ModelError
+from steelyard.core.types import Message
 from steelyard.io.ledger import open_ledger
 from steelyard.io.progress import observed
-from steelyard.judging.asking import answers_of, ask_panel, tokens_used
+from steelyard.judging.asking import answers_of, as_request, ask_panel, tokens_used
 from steelyard.judging.panel import build_panel, choose_panel
 from steelyard.judging.planning import plan_comparisons
 from strategies import case
@@ -45,6 +49,26 @@ def test_after_a_kill_only_the_rest_is_asked(tmp_path):
         assert len(server.questions) == 24
 
 
+def test_a_long_run_goes_on_where_it_was_stopped_and_leaves_no_gap(monkeypatch):
+    """Blocks with answered ends come last, and what is missing within them is asked too."""
+    monkeypatch.setattr("steelyard.judging.asking._BLOCK", 4)
+    cases = [case(f"p{number}", "ab", text=f"question {number}") for number in range(20)]
+
+    def number(question):
+        return int(re.search(r"question (\d+)", question["messages"][-1]["content"])[1])
+
+    with chatting() as server, open_ledger(None) as ledger:
+        ask_panel(jury_at(server), planned([one for one in cases[:13] if one.prompt.id != "p5"]), ledger)
+        before = len(server.questions)
+        chat = {"base_url": server.url, "model": "m", "workers": 1}
+        jury = build_panel(choose_panel("pairs", chat=chat, judge={}))
+        assert ask_panel(jury, planned(cases), ledger, prefix_distance=1) == {"m": (40, 24, 0)}
+    later = [number(question) for question in server.questions[before:]]
+    assert sorted(later) == [5, 5, *(place for place in range(13, 20) for _ in range(2))]
+    # 13 lies in a block that began with an answered comparison.
+    assert set(later[-2:]) == {5}
+
+
 def test_failures_are_asked_again_and_nothing_else():
     is_broken = True
 
@@ -74,6 +98,19 @@ def test_other_settings_are_other_questions():
         ask_panel(jury_at(server), planned(), ledger)
         for judge in ({"criteria": False}, {"max_tokens": 9}, {"style": "gemma"}):
             assert ask_panel(jury_at(server, **judge), planned(), ledger)["m"].num_kept == 0
+
+
+def test_samples_of_a_question_are_requests_of_their_own():
+    with chatting() as server:
+        chat = jury_at(server).members[0].chat
+        question = Question(messages=(Message(role="user", content="why?"),), max_tokens=9)
+        requests = [as_request(question, chat, repeat) for repeat in range(3)]
+        seeded = as_request(msgspec.structs.replace(question, seed=7), chat)
+        assert len({one.id for one in (*requests, seeded)}) == 4
+        assert [one.repeat for one in requests] == [0, 1, 2]
+        assert as_request(question, chat) == requests[0]
+        list(chat.ask([requests[0], seeded]))
+    assert sorted(str(question.get("seed")) for question in server.questions) == ["7", "None"]
 
 
 def test_a_run_of_failures_ends_early():
@@ -166,9 +203,36 @@ def test_what_is_asked_and_spent_so_far_can_be_followed(tmp_path):
 
 
 def test_what_a_server_does_not_count_is_told(tmp_path):
-    chat = record(tmp_path / "r.jsonl", {"contains": ["one"], "text": "[[A]]"}, {"text": "[[A]]", "failure": "failed"})
+    chat = record(
+        tmp_path / "r.jsonl", {"contains": ["\none\n"], "text": "[[A]]"}, {"text": "[[A]]", "failure": "failed"}
+    )
     jury = build_panel(choose_panel("pairs", chat=chat, judge={}))
     with open_ledger(None) as ledger:
         ask_panel(jury, two_prompts, ledger)
         used = msgspec.to_builtins(tokens_used(jury, two_prompts, ledger)["recorded"])
     assert (used["num_replies"], used["uncounted"], used["prompt"]) == (2, 2, 0)
+
+
+@pytest.mark.parametrize("silence", [{"reasoning": "Let me think."}, {}])
+def test_replies_without_a_text_are_billed_too(silence):
+    def answer(question):
+        if is_silent:
+            return (200, json.dumps(completion(None, usage=(100, 16), **silence)).encode())
+        return (200, json.dumps(completion("[[A]]", usage=(100, 20))).encode())
+
+    with chatting(answer) as server, open_ledger(None) as ledger:
+        jury = jury_at(server)
+        member = jury.members[0]
+        jury = jury._replace(members=(member._replace(price=(3.0, 15.0)),))
+        is_silent = True
+        ask_panel(jury, two_prompts, ledger)
+        is_silent = False
+        seen = FiguresSeen()
+        with observed(seen.open):
+            ask_panel(jury, two_prompts, ledger)
+        (used,) = tokens_used(jury, two_prompts, ledger).values()
+    number = 2 * len(two_prompts())
+    assert (used.num_replies, used.prompt, used.reply) == (number, number * 200, number * 36)
+    assert (used.failed_prompt, used.failed_reply) == (number * 100, number * 16)
+    assert used.cost == pytest.approx((used.prompt * 3 + used.reply * 15) / 1e6)
+    assert seen[-1]["cost"] == pytest.approx(used.cost)

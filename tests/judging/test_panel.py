@@ -18,7 +18,8 @@ def test_files_are_inputs_and_settings_are_whole(tmp_path):
     assert choice.inputs() == {"chat.0.path": tmp_path / "m.jsonl"}
     (own,) = choice.settings()["members"]
     assert own["chat"] == {"kind": "recorded", "name": "m"}
-    assert (own["judge"]["style"], own["judge"]["orders"], own["judge"]["ties"]) == ("qwen", "both", False)
+    # Null is the style's own: `protocol` has what it stands for.
+    assert (own["judge"]["style"], own["judge"]["orders"], own["judge"]["form"]) == ("qwen", None, None)
 
 
 @pytest.mark.parametrize(

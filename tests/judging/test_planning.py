@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from steelyard.core.checks import check_case
 from steelyard.core.comparison import Answer, PairVerdict, ResponseRating, Showing
-from steelyard.judging.planning import add_verdicts, plan_comparisons, refusal_reason
-from strategies import case, cases, judgment
+from steelyard.core.types import Message, Response
+from steelyard.judging.planning import add_verdicts, plan_comparisons, refusal_reason, separating_mark
+from strategies import case, cases, judgment, prompt
 
 
 def shown(one, design, **fields):
@@ -52,7 +53,7 @@ def test_the_order_depends_on_the_case_alone():
         ("a", "pairs", "fewer than 2 responses"),
         ("ab", "triples", "fewer than 3 responses"),
         ("abcde", "best", "more than 4 responses"),
-        ("", "ratings", "fewer than 1 responses"),
+        ("", "ratings", "no responses"),
         ("ab", "pairs", None),
         ("a", "ratings", None),
     ],
@@ -127,3 +128,21 @@ def test_ids_that_are_taken_are_left_alone():
     own = judgment("a>b", id="x")
     found = add_verdicts(case(responses="ab", judgments=[own]), [{"m": Answer(verdicts=(UNREAD,))}], by="m")
     assert found.judgments[0] == own
+
+
+def test_the_mark_is_one_for_all_questions_about_a_prompt_and_depends_on_every_response():
+    marks = {own.mark for own in plan_comparisons(case(responses="abc"), "pairs", seed=0)}
+    others = {own.mark for own in plan_comparisons(case(responses="abd"), "pairs", seed=0)}
+    other_prompt = {own.mark for own in plan_comparisons(case(responses="abc", text="Why?"), "pairs", seed=0)}
+    assert len(marks) == len(others) == len(other_prompt) == 1
+    assert len(marks | others | other_prompt) == 3
+
+
+def test_the_mark_is_in_no_text_even_where_a_response_holds_every_likely_one(monkeypatch):
+    # A response that holds the first mark of its own case cannot be found by trial here: the hash is replaced by one
+    # that ignores the response.
+    monkeypatch.setattr("steelyard.judging.planning.content_id", lambda text: text[0] * 16)
+    shown = Response(id="a", text="00000000 11111111"), Response(id="b", text="22222222")
+    assert separating_mark(prompt(), shown) == "33333333"
+    talk = Response(id="c", messages=(Message(role="assistant", content="33333333"),))
+    assert separating_mark(prompt(reference="44444444"), (*shown, talk)) == "55555555"

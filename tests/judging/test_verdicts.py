@@ -8,6 +8,7 @@ from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, PairVerdict, R
 from steelyard.judging.verdicts import (
     VerdictCounter,
     combine_orders,
+    combine_repeats,
     first_place_preference,
     majority,
     members_verdict,
@@ -169,3 +170,19 @@ def test_a_panel_stands_beside_its_members():
     assert list(found) == ["m", "panel"]
     assert found["panel"]["outcomes"] == {"left": 1}
     assert found["panel"]["inconsistent"]["value"] is None
+
+
+def test_the_verdict_of_repeats_is_that_of_most():
+    def answer(outcome, value=None):
+        verdict = PairVerdict(left="a", right="b", outcome=outcome, detail="why")
+        rating = ResponseRating(response="a", value=value, outcome=None if value else "unreadable")
+        return Answer(verdicts=(verdict,), ratings=(rating,))
+
+    combined = combine_repeats([answer("left", 3.0), answer("left", 5.0), answer("right")])
+    assert (combined.verdicts[0].outcome, combined.ratings[0].value) == ("left", 4.0)
+    assert combined.verdicts[0].repeats == ("left", "left", "right")
+    assert combine_repeats([answer("left"), answer("right")]).verdicts[0].outcome == "tie"
+    nothing = combine_repeats([answer("left", 3.0), answer("unreadable")])
+    assert (nothing.verdicts[0].outcome, nothing.ratings[0].outcome) == ("unreadable", "unreadable")
+    alone = answer("left", 3.0)
+    assert combine_repeats([alone]) is alone

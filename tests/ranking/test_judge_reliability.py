@@ -1,9 +1,18 @@
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
+from scipy import stats
 
 from simulated_panels import panel_cases, reliability_of
-from steelyard.ranking.judge_reliability import FEWEST_VERDICTS, _median_of_others, natural_order
+from steelyard.ranking.judge_reliability import (
+    FEWEST_VERDICTS,
+    MOST_JUDGES,
+    _median_of_others,
+    natural_order,
+    replaced,
+)
+from steelyard.statistics.intervals import Estimate
 from strategies import case, judgment
 
 
@@ -78,6 +87,39 @@ def test_a_judge_that_declines_is_named_with_its_batch():
     # Batches 1 to 5 are the first half. The agreement of the other two falls with it, by half as much.
     assert changed["j1"].since in ("batch 5", "batch 6", "batch 7")
     assert changed["j1"].before.value - changed["j1"].after.value > 0.15
+
+
+@pytest.mark.parametrize(
+    ("below", "p", "stands_out"),
+    [(0.3, 0.049, True), (0.3, 0.05, False), (-0.3, 0.001, False), (0.0, 0.001, False), (None, None, False)],
+)
+def test_a_judge_stands_out_below_the_median_with_a_p_value_below_the_level(below, p, stands_out):
+    judge = reliability_of(panel_cases(20, (0.9, 0.9, 0.9), seed=1)).judges[0]
+    compared = None if below is None else Estimate(below, below - 0.1, below + 0.1, 10)
+    assert replaced(judge, below_median=compared, p=p).stands_out is stands_out
+
+
+def test_the_p_value_is_that_of_the_interval_s_end_nearest_to_0():
+    judges = reliability_of(panel_cases(100, (0.9, 0.85, 0.7), seed=4)).judges
+    worst = min(judges, key=lambda judge: judge.p)
+    below = worst.below_median
+    assert below.value > 0
+    # Each of the 100 prompts has a verdict of all three judges: 99 degrees of freedom, and three tests.
+    t = below.value / (below.value - below.low) * stats.t.ppf(0.975, 99)
+    assert 0 < worst.p < 1
+    assert worst.p == pytest.approx(3 * 2 * stats.t.sf(t, 99))
+
+
+def test_a_long_course_is_kept_of_one_half_of_the_prompts(monkeypatch):
+    cases = panel_cases(400, (0.9, 0.9, 0.9), seed=3, late={1: 0.3}, batches=10)
+    whole = reliability_of(cases, batch=30)
+    monkeypatch.setattr("steelyard.ranking.judge_reliability._MOST_COURSE", 900)  # of 400 prompts of three judges
+    halved = reliability_of(cases, batch=30)
+    (all_prompts, half) = (next(one for one in found.judges if one.judge == "j1") for found in (whole, halved))
+    assert all_prompts.change.before.n + all_prompts.change.after.n == 400
+    assert 160 < half.change.before.n + half.change.after.n < 240
+    assert half.change.since in ("batch 5", "batch 6", "batch 7")
+    assert (half.agreement, half.p) == (all_prompts.agreement, all_prompts.p)
 
 
 def test_nothing_is_said_of_changes_without_an_order():
@@ -164,3 +206,39 @@ def test_the_order_of_batches_of_lines_does_not_matter():
         assert one.judge == other.judge
         assert one.agreement.value == pytest.approx(other.agreement.value)
         assert one.p == pytest.approx(other.p)
+
+
+def test_data_written_one_way_accuse_nobody_next_to_a_judge_of_few_verdicts():
+    cases = [
+        case(
+            id=f"p{at}",
+            responses="ab",
+            judgments=[judgment("a>b", judge=name) for name in ("x", "y", *(["few"] if at < 5 else []))],
+        )
+        for at in range(FEWEST_VERDICTS)
+    ]
+    assert {judge.judge: judge.constant for judge in reliability_of(cases).judges} == {
+        "x": None,
+        "y": None,
+        "few": None,
+    }
+
+
+def test_judges_beyond_the_bound_are_left_out_of_changes_too():
+    crowd = [
+        case(id=f"c{at}", responses="ab", judgments=[judgment("a>b", judge=f"crowd{3 * at + n}") for n in range(3)])
+        for at in range(2 * MOST_JUDGES // 3 + 1)
+    ]
+    late = panel_cases(200, (0.95, 0.95, 0.95), seed=1, late={2: 0.05}, batches=10)
+    named = [
+        replace(one, judgments=tuple(replace(each, batch=each.batch or "batch 0") for each in one.judgments))
+        for one in (*crowd, *late)
+    ]
+    changed = {judge.judge for judge in reliability_of(late).judges if judge.change}
+    assert "j2" in changed
+    assert len(reliability_of(named).judges) == 2 * MOST_JUDGES
+
+
+def test_a_batch_of_thousands_of_digits_has_a_place_in_the_order():
+    assert natural_order("1" * 5000) < natural_order("2" * 5000)
+    assert natural_order("9") < natural_order("1" * 5000)

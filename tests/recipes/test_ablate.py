@@ -6,7 +6,7 @@ import pytest
 import steelyard as sy
 import tiny
 from report_sections import only_section
-from steelyard.core.errors import UserError
+from steelyard.core.errors import OutputError, UserError
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import read_run
 from steelyard.recipes.ablate import EXPERIMENT, Ablation, arms_of
@@ -157,6 +157,19 @@ def test_a_report_shows_the_arms_and_their_difference(ablated):
     assert [seed["value"] for seed in seeds] == [1.0] * 3 + [0.0] * 3
     assert differences.tables[0].table.rows[0][1] == "\N{MINUS SIGN}100.0"
     assert found.differences[0].p_corrected < 0.01
+
+
+def test_no_record_vouches_for_results_that_are_half_replaced(ablated):
+    asked, path, out, found = ablated
+    plot = out / "ablation.svg"
+    plot.unlink()
+    plot.mkdir()  # the second of the two files cannot be written
+    with pytest.raises(OutputError):
+        EXPERIMENT.run(asked, path, out)
+    assert not (out / "run.json").exists()
+    plot.rmdir()
+    assert EXPERIMENT.run(asked, path, out) == found
+    assert read_run(out).stage == "ablate"
 
 
 def test_python_gives_the_record_of_the_ablation(ablated):

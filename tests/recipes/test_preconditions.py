@@ -62,7 +62,7 @@ def test_bench_overlap_with_training_is_refused_unless_allowed(folder):
 
 def test_bench_without_comparable_pairs_is_refused(folder):
     prompts(folder, "test.jsonl", "t1")
-    with pytest.raises(EvidenceError, match="none of 1 cases has a comparable pair"):
+    with pytest.raises(EvidenceError, match="none of 1 case has a comparable pair"):
         check(folder)
 
 

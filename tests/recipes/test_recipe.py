@@ -180,6 +180,8 @@ def test_stage_inputs_follow_from_the_signature():
         "model": StageInput("model", "name", is_required=False),
         "scores": StageInput("scores", "file", is_required=False),
         "train_cases": StageInput("train_cases", "file", is_required=False),
+        "human": StageInput("human", "file", is_required=False),
+        "judged": StageInput("judged", "file", is_required=False),
     }
     assert stage_call("train", where="f").inputs["model"] == StageInput("model", "name", is_required=True)
 
@@ -188,3 +190,10 @@ def test_stage_inputs_follow_from_the_signature():
 def test_unknown_verb_suggests_the_nearest(verb):
     with pytest.raises(ConfigError, match=rf"^f: there is no stage '{verb}'\n  allowed: .*resolve"):
         stage_call(verb, where="f")
+
+
+def test_stages_with_a_dry_run_are_stages_of_recipes():
+    assert "sample" in stage_verbs()
+    assert {name: given.accepts for name, given in stage_call("sample", where="r").inputs.items()} == {
+        "cases": "file", "plan": "file",
+    }  # fmt: skip

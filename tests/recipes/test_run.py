@@ -58,6 +58,86 @@ def test_changed_settings_need_from(tmp_path, capsys):
     assert [one.was_finished for one in redone] == [True, False, False, False]
 
 
+STOPPED = """
+import os, signal, sys
+from pathlib import Path
+from steelyard.core.errors import EvidenceError
+from steelyard.recipes import recipe as recipes
+from steelyard.recipes.run import run
+
+path, out, event_name, ending = sys.argv[1:]
+
+
+def stop(event, args):
+    # The record of the second stage is about to take its name.
+    if event == "os.rename" and str(args[1]).endswith(event_name):
+        if ending == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise EvidenceError("the second stage failed")
+
+
+sys.addaudithook(stop)
+run(recipes.read_recipe(Path(path)), Path(out))
+"""
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("ending", ["failed", "killed"])
+def test_an_unfinished_stage_starts_anew_with_other_settings(tmp_path, capsys, ending):
+    path, out = small_recipe(tmp_path), tmp_path / "out"
+    words = [sys.executable, "-c", STOPPED, str(path), str(out), "ranked/run.json", ending]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == (-signal.SIGKILL if ending == "killed" else 1), done.stderr
+    assert (out / "ranked" / "started.json").is_file()
+    finished = contents(out / "made")
+    assert states(path, out)["ranked"] == "to go on"
+    changed = read_recipe(path, {"ranked": {"only": {"kind": ["human"]}}})
+    ended = "failed" if ending == "failed" else "interrupted"
+    planned = plan(changed, out)[1]
+    assert (planned.state, planned.why) == ("to restart", f"{ended}; other settings: only")
+    completed = run(changed, out)
+    assert f"{out / 'ranked'} is unfinished ({ended}; other settings: only): this stage starts anew" in (
+        capsys.readouterr().err
+    )
+    assert [one.was_finished for one in completed] == [True, False, False, False]
+    assert contents(out / "made") == finished
+    assert not (out / "ranked" / "started.json").exists()
+    run(changed, tmp_path / "whole")
+    assert outputs(out, ["made", "ranked", "scored"]) == outputs(tmp_path / "whole", ["made", "ranked", "scored"])
+
+
+def test_an_unfinished_stage_of_other_inputs_starts_anew(tmp_path, capsys):
+    path, out = small_recipe(tmp_path), tmp_path / "out"
+    words = [sys.executable, "-c", STOPPED, str(path), str(out), "ranked/run.json", "killed"]
+    subprocess.run(words, capture_output=True, check=False)
+    completed = run(read_recipe(path, {"made": {"num_prompts": 40}}), out, redo_from="made")
+    assert [one.was_finished for one in completed] == [False] * 4
+    (out / "ranked" / "run.json").rename(out / "ranked" / "started.json")
+    started = json.loads((out / "ranked" / "started.json").read_text("utf-8"))
+    started["inputs"]["cases"]["sha256"] = "0" * 64
+    wanted = {key: started[key] for key in ("stage", "config", "inputs")}
+    (out / "ranked" / "started.json").write_text(json.dumps(wanted), encoding="utf-8")
+    capsys.readouterr()
+    run(read_recipe(path, {"made": {"num_prompts": 40}}), out)
+    assert "another content of cases: made/cases.jsonl): this stage starts anew" in capsys.readouterr().err
+
+
+def test_replies_of_a_chat_model_are_not_replaced_without_from(tmp_path, capsys):
+    path, out = small_recipe(tmp_path), tmp_path / "out"
+    words = [sys.executable, "-c", STOPPED, str(path), str(out), "ranked/run.json", "killed"]
+    subprocess.run(words, capture_output=True, check=False)
+    (out / "ranked" / "replies.sqlite").write_bytes(b"paid for")
+    changed = read_recipe(path, {"ranked": {"only": {"kind": ["human"]}}})
+    assert plan(changed, out)[1].state == "differs"
+    with pytest.raises(OutputError, match="holds an unfinished run"):
+        run(changed, out)
+    assert "--from ranked" in capsys.readouterr().err
+    assert (out / "ranked" / "replies.sqlite").read_bytes() == b"paid for"
+
+
 PATTERNS = """
 [stages.merged]
 verb = "merge"

@@ -1,6 +1,7 @@
 import msgspec
 import pytest
 
+from page_words import english
 from report_figures import accepted, rows
 from steelyard.evaluation.comparison import ComparisonSummary
 from steelyard.report.comparison import comparison_section, comparison_sentences
@@ -50,7 +51,7 @@ def test_models_and_differences_have_a_figure_and_a_table_each():
         ("甲 – b", "+8.0", "−1.0 … +17.0", "0.0700", "+12.0", "0.0", "−5.0 … +5.0", "1.0000"),
     )
     points, line = rows(accepted(differences.figure))
-    assert (points["row"], points["value"], points["low"]) == ("甲 – b", 0.08, -0.01)
+    assert (points["row"], points["value"], points["low"]) == ("甲\n– b", 0.08, -0.01)
     assert line == {"at": 0.0}
     assert [row["row"] for row in rows(accepted(models.figure))] == ["甲", "b"]
 
@@ -67,4 +68,5 @@ def test_what_ranks_the_models_is_what_is_compared(headline, shown, significant)
 
 def test_a_part_of_a_bench_says_what_is_absent():
     panels = section(summary(None) | {"missing": {"open_prompt": "3 prompts, published with 1,146"}}).panels
-    assert panels[-1].tables[0].table.rows == (("open_prompt", "3 prompts, published with 1,146"),)
+    ((part, why),) = panels[-1].tables[0].table.rows
+    assert (part, english(why)) == ("open_prompt", "3 prompts, published with 1,146")

@@ -125,7 +125,7 @@ def test_runs_of_stages_without_a_section_show_their_records(tmp_path):
     assert section.anchor == "other_runs"
     counts, numbers = section.panels[0].tables
     assert (word("used"), "1") in counts.table.rows
-    assert ("runs.compared", "compare") in numbers.table.rows
+    assert (f"{word('record_runs', 'runs')} · compared", "compare") in numbers.table.rows
     assert made.sentences[0].values == {"runs": "1", "stages": "report"}
     check_words(section)
     assert [each.anchor for each in page([comparison, tmp_path / "board"]).sections] == ["comparison", "other_runs"]
@@ -157,7 +157,25 @@ def test_languages_alone_have_their_section_in_both_languages(tmp_path):
     assert (english[0], english[1], english[3]) == ("en", "100.0%", "\N{EN DASH}")
     assert (hebrew[0], hebrew[1], hebrew[3]) == ("he", "100.0%", "0.0")
     assert made.sentences[0].key == "say_languages"
+    assert made.sentences[0].values["baseline"] == word("english")
     check_words(section)
+
+
+def test_the_baseline_language_is_named(tmp_path):
+    cases = [case(f"p{n}", "ab", language=name, ranking=(("a",), ("b",))) for name in ("zh", "he") for n in range(20)]
+    write_cases(tmp_path / "bench.jsonl", cases)
+    evaluate(
+        [tmp_path / "bench.jsonl"], tmp_path / "run", EvaluateConfig(num_resamples=20, baselines=()), model="first"
+    )
+    languages(tmp_path / "run", tmp_path / "out", LanguagesConfig(baseline_language="zh", num_resamples=20))
+    made = page([tmp_path / "out"])
+    assert made.sentences[0].values["baseline"] == "zh"
+    strings = page_strings()
+    assert "the drop from <b><bdi>zh</bdi></b>" in strings.sentence(made.sentences[0])
+    texts = [
+        strings.table[key]["en"] for key in ("drop", "relative_drop", "note_languages", "note_languages_not_alike")
+    ]
+    assert not [text for text in texts if "English" in text]
 
 
 def check_words(section):

@@ -10,8 +10,12 @@ from steelyard.curation.filter_study import AreaUnderCurve, FilterPrecision, Pre
 from steelyard.curation.filter_trials import ArmAccuracy, FilterStudySummary, ShareTrial
 from steelyard.evaluation.tables import DASH, word
 from steelyard.io.cases import write_cases
+from steelyard.io.lineage import record_folder
+from steelyard.io.rows import write_rows
 from steelyard.io.run_folder import result_folder
 from steelyard.report.sections.filter_study import filter_word
+from steelyard.stages.convert import Config as ConvertConfig
+from steelyard.stages.convert import convert
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.languages import languages
@@ -178,3 +182,39 @@ def test_a_study_without_people_on_the_same_pairs_says_so(tmp_path):
 def test_filters_have_words(name, shown):
     assert filter_word(name) == shown
     assert "25%" in filter_word("agrees, margin above 25%")
+
+
+def test_a_conversion_shows_what_was_read_and_what_became_of_it(tmp_path):
+    rows = [
+        {"prompt": "q", "chosen": "a", "rejected": "b", "license": "mit"},
+        {"prompt": "q", "chosen": "a", "rejected": "<b>c</b>", "note": "<i>x</i>"},
+        {"prompt": "问题", "chosen": "好", "rejected": "坏"},
+    ]
+    source, out = tmp_path / "rows.jsonl", tmp_path / "cases.jsonl"
+    write_rows(source, rows)
+    convert(source, out, ConvertConfig(language="zh", dataset_name="owner/name"))
+    section, (sentence,) = only_section(out)  # the file stands for its record
+    assert sentence.key == "say_converted"
+    assert (sentence.values["run"], sentence.values["rows"], sentence.values["cases"]) == ("cases.jsonl", "3", "2")
+    panels = panels_of(section)
+    read = dict(panels[word("convert_read")].tables[0].table.rows)
+    assert read[word("convert_datasets")] == "owner/name"
+    assert read[word("convert_licences")] == "mit"
+    assert read["rows.jsonl"].startswith("SHA-256 ")
+    columns = panels[word("convert_columns")].tables[0].table.rows
+    assert columns == (
+        ("chosen", "3", word("convert_use_read")),
+        ("prompt", "3", word("convert_use_read")),
+        ("rejected", "3", word("convert_use_read")),
+        ("license", "1", word("convert_use_kept")),
+        ("note", "1", word("convert_use_kept")),
+    )
+    groups = panels[word("convert_groups")].tables[0].table.rows
+    assert [row[1] for row in groups] == ["2"]
+    changes = panels[word("convert_changes")].tables[0].table.rows
+    assert (word("convert_joined"), word("convert_rows_joined"), "1") in changes
+    convert(out, tmp_path / "back.jsonl", ConvertConfig(to_kind="helpsteer3"))
+    section, sentences = only_section(record_folder(tmp_path / "back.jsonl"))
+    assert [sentence.key for sentence in sentences] == ["say_converted", "say_converted_lost"]
+    lost = panels_of(section)[word("convert_changes")].tables[0].table.rows
+    assert word("convert_lost") in {row[0] for row in lost}

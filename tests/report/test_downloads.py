@@ -71,7 +71,7 @@ def saved(tmp_path_factory):
     before, end, after = ("<!doctype html>" + render(page._replace(sections=(accuracy,)))).rpartition("</body>")
     before = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", before)
     (folder / "probe.html").write_text(f"{before}{PROBE}{end}{after}", encoding="utf-8")
-    page = opened(f"file://{folder}/probe.html", folder / "profile")
+    page = opened(f"file://{folder}/probe.html", folder / "profile", awaited="data-probe=")
     assert page.complaints == []
     (body,) = page.document.all("body")
     return json.loads(body.attributes["data-probe"])

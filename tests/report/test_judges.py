@@ -147,6 +147,12 @@ WORST = reliable(
 GOOD = reliable("bob", 0.8, below_median=Estimate(-0.1, -0.2, 0.1, 10), p=1.0)
 
 
+def test_one_judge_alone_agrees_least_and_the_next_stands_out_too():
+    second = reliable("丙", 0.5, below_median=BELOW, p=0.01)
+    keys = [sentence.key for sentence in section(panel_summary([WORST, second, GOOD])).sentences]
+    assert keys[:2] == ["say_worst_judge", "say_next_judge"]
+
+
 def test_the_worst_judge_is_named_with_its_change_and_its_contradictions():
     found = section(panel_summary([WORST, GOOD]), [case(responses="ab", text="为什么？")])
     assert [sentence.key for sentence in found.sentences] == ["say_worst_judge", "say_judge_declined"]

@@ -8,80 +8,19 @@ import pytest
 
 import steelyard
 from browser import CHROMIUM, opened, tree
+from page_words import PRODUCTS, page_text, words
 from report_runs import CATEGORIES, TEXTS, all_runs
-from steelyard.report.contents import page_of, read_data
-from steelyard.report.page import page_strings, render
+from steelyard.prompts.harmful import HARM_CATEGORIES
+from steelyard.prompts.private_data import RULES
+from steelyard.report.contents import read_data
+from steelyard.report.page import page_strings
 from steelyard.report.run_records import rule_word
 from steelyard.report.sources import read_sources
-
-PRODUCTS = {
-    "Steelyard",
-    "SHA",
-    "SVG",
-    "PNG",
-    "CSV",
-    "EN",
-    "Best",
-    "of",
-    "n",
-    "gram",
-    "bootstrap",
-    "Kappa",
-    "kappa",
-    "Brier",
-}
-PRODUCTS |= {
-    "Kendall",
-    "Bradley",
-    "Terry",
-    "Holm",
-    "micro",
-    "LLM",
-    "Elo",
-    "τ",
-    "tau",
-    "p",
-    "N",
-    "A",
-    "B",
-    "C",
-    "D",
-    "E",
-}
-PRODUCTS |= {"Esc", "evaluate", "resolve"}
-"""Names of products, formats, statistics, keys and verbs that both languages write alike."""
-SILENT = {"script", "style", "noscript", "code", "pre", "annotation", "option"}
-DATA = {"text", "preview", "id", "run", "hand", "where", "author"}
-"""Classes of texts of the user, and of records of runs, whose settings, files and versions keep their names."""
-SPOKEN = ("title", "aria-label", "placeholder", "alt")
-
-
-def words(element, language):
-    """Yield every text and spoken attribute that a reader of this language gets."""
-    for child in element.children:
-        if isinstance(child, str):
-            yield child
-            continue
-        classes = set(child.classes)
-        hidden = "t" in classes and child.attributes.get("lang") != language
-        if hidden or child.tag in {"script", "style", "noscript", "code", "pre", "annotation", "option"}:
-            continue
-        if classes & {"text", "preview", "id", "run", "hand", "where", "author"} or child.attributes.get(
-            "data-language"
-        ):
-            continue
-        yield from (child.attributes[name] for name in SPOKEN if child.attributes.get(name))
-        yield from words(child, language)
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     return all_runs(tmp_path_factory.mktemp("runs"), 14)
-
-
-def page_text(runs, language):
-    data = read_data(read_sources(runs))
-    return "<!doctype html>" + render(page_of(data, title=None, language=language, budget=2**22, version="1"))
 
 
 @pytest.fixture(scope="module")
@@ -129,11 +68,34 @@ def counted_names():
     """Yield the names under which the package counts what it dropped or noted."""
     for path in Path(steelyard.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg in ("noted", "dropped") and isinstance(node.value, ast.Dict):
+                yield from (key.value for key in node.value.keys if isinstance(key, ast.Constant))
             if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
                 continue
             name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
             if name in ("noted", "dropped") and isinstance(node.slice.value, str):
                 yield node.slice.value
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *(f"private_data: {name}" for name in sorted({rule.name for rule in RULES})),
+        *(f"harmful: {name}" for name in (*HARM_CATEGORIES, "other")),
+        *(f"harmful by model: {name}" for name in HARM_CATEGORIES),
+    ],
+)
+def test_every_kind_of_private_data_and_harm_is_translated(rule):
+    shown = page_strings().translate(rule_word(rule), "zh")
+    assert not re.search(r"[A-Za-z]", shown)
+    title, found = shown.split("：")
+    assert title
+    assert found
+
+
+def test_a_rule_names_a_file_without_its_folder():
+    assert "someone" not in rule_word("overlap: /of/someone/bench.jsonl")
+    assert "bench.jsonl" in rule_word("overlap: /of/someone/bench.jsonl")
 
 
 def test_every_count_of_a_run_is_translated():

@@ -1,9 +1,11 @@
 """Sections of the stages between raw judgments and training: each from a run of its stage."""
 
+import json
+
 import msgspec
 import pytest
 
-from chat_server import chatting, preferring
+from chat_server import chatting, completion, preferring
 from report_sections import only_section, page, panels_of
 from steelyard.core.types import Judgment, Response
 from steelyard.evaluation.tables import word
@@ -13,6 +15,7 @@ from steelyard.stages.debias import Config as DebiasConfig
 from steelyard.stages.debias import debias
 from steelyard.stages.judge import Config as JudgeConfig
 from steelyard.stages.judge import judge
+from steelyard.stages.sample import sample
 from steelyard.stages.score import score
 from steelyard.stages.supervise import Config as SuperviseConfig
 from steelyard.stages.supervise import supervise
@@ -92,6 +95,14 @@ def test_debiasing_shows_the_balance_of_each_group_and_accuracy_on_matched_pairs
     assert (matched[1], matched[3], matched[4], matched[6]) == ("0.0%", "1", "0.0%", "1")
 
 
+def test_debiasing_that_leaves_no_side_says_so(tmp_path):
+    write_cases(tmp_path / "cases.jsonl", [lengths(f"z{n}", 9, 4) for n in range(3)] + [lengths("same", 5, 5)])
+    debias(tmp_path / "cases.jsonl", tmp_path / "out", DebiasConfig())
+    (sentence,) = only_section(tmp_path / "out")[1]
+    assert sentence.key == "say_debiased_no_side"
+    assert (sentence.values["kept"], sentence.values["before"]) == ("1", "100.0%")
+
+
 def test_judging_shows_verdicts_costs_and_the_replies_without_a_verdict(tmp_path):
     write_cases(tmp_path / "cases.jsonl", [case("p", "abc", text="问题", language="zh", judgments=["a>b"])])
     with chatting(preferring("answer c")) as server:
@@ -112,6 +123,35 @@ def test_judging_shows_verdicts_costs_and_the_replies_without_a_verdict(tmp_path
     assert example.answers[0] == (word("reply"), "Neither.")
     assert {text for _, text in example.answers[1:]} == {"answer a", "answer b"}
     assert example.prompt == "问题"
+
+
+def test_sampling_shows_outcomes_lengths_costs_and_meetings(tmp_path):
+    write_cases(tmp_path / "cases.jsonl", [case(f"p{number}", "", text=str(number)) for number in range(4)])
+
+    def answer(question):
+        number = int(question["messages"][-1]["content"])
+        return completion("half", "length") if question["model"] == "b" and number else "x" * (number + 1)
+
+    with chatting(answer) as server:
+        chats = [{"base_url": server.url, "model": name, "num_tries": 1} for name in "ab"]
+        plan = {"models": [{"chat": chats[0], "price": [2.0, 10.0]}, {"chat": chats[1]}]}
+        (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+        sample(tmp_path / "cases.jsonl", tmp_path / "plan.json", tmp_path / "out")
+    section, sentences = only_section(tmp_path / "out")
+    # Of eight samples three were cut off; to the first prompt both models wrote one x.
+    assert [sentence.key for sentence in sentences] == ["say_sampled", "say_sampling_cost", "say_meetings"]
+    said = sentences[0].values
+    assert (said["responses"], said["planned"], said["repeated"], said["missing"]) == ("5", "8", "1", "37.5%")
+    assert (sentences[2].values["fewest"], sentences[2].values["most"]) == ("4", "4")
+    panels = panels_of(section)
+    rows = panels[word("samples_by_model")].tables[0].table.rows
+    assert rows == (("a", "4", "4", "4", "0", "0", "0", "0", "0"), ("b", "4", "4", "1", "1", "0", "3", "0", "0"))
+    assert panels[word("lengths_by_model")].tables[0].table.rows[0] == ("a", "4", "1", "2", "4")
+    # Four replies of 7 and 3 tokens: 28 for 2 a million, and 12 for 10.
+    assert [row[1:6] for row in panels[word("tokens_and_cost")].tables[0].table.rows] == [
+        ("4", "28", "12", "0", "0.0002"), ("4", "28", "12", "0", "\N{EN DASH}"),
+    ]  # fmt: skip
+    assert panels[word("responses_per_prompt")].tables[0].table.rows == (("1", "4"),)
 
 
 def test_ratings_are_counted_and_replies_without_a_number_shown(tmp_path):

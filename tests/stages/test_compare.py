@@ -61,9 +61,37 @@ def test_a_difference_to_a_baseline_has_the_interval_of_the_comparison_with_it(f
         assert ends == (baseline.low, baseline.high)
 
 
+def test_equal_scores_differ_by_nothing_and_equal_verdicts_alone_may_differ_elsewhere(folders, tmp_path):
+    bench, config = folders[0].parent / "bench.jsonl", EvaluateConfig(num_resamples=10, baselines=())
+    lines = (folders[0] / "scores.jsonl").read_text(encoding="utf-8").splitlines()
+    doubled = [json.loads(line) for line in lines]
+    for line in doubled:
+        line["scores"] = {name: 2 * score for name, score in line["scores"].items()}
+    for name, rows in (("copied", map(json.loads, lines)), ("doubled", doubled)):
+        scores = tmp_path / f"{name}.jsonl"
+        scores.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        evaluate([bench], tmp_path / name, config, scores=scores)
+    same, alike = (
+        compare([folders[0], tmp_path / name], tmp_path / f"with {name}").summary.comparisons[0]
+        for name in ("copied", "doubled")
+    )
+    assert (same.accuracy.value, same.accuracy.low, same.accuracy.high) == (0.0, 0.0, 0.0)
+    assert (same.exact_match.low, same.exact_match.high, same.p_accuracy) == (0.0, 0.0, 1.0)
+    assert all(measure.difference.low in (0.0, None) for measure in same.measures.values())
+    assert alike.accuracy.value == 0.0
+    assert alike.accuracy.low < 0.0 < alike.accuracy.high
+
+
 def test_one_evaluation_alone_is_refused(folders, tmp_path):
     with pytest.raises(EvidenceError, match="at least two evaluations"):
         compare(folders[:1], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_evaluation_is_compared_with_itself(folders, tmp_path):
+    # Differences are corrected for their number, which a model next to itself would raise.
+    with pytest.raises(EvidenceError, match="a folder is named twice"):
+        compare([*folders, folders[0]], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

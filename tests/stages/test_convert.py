@@ -10,11 +10,17 @@ from steelyard.core.errors import (
     OutputError,
     RecordError,
 )
-from steelyard.core.types import Rating
+from steelyard.core.types import Rating, Run
+from steelyard.curation.conversion import ConversionSummary
 from steelyard.curation.joining import MOST_ROWS
 from steelyard.io.cases import read_cases, write_cases
+from steelyard.io.lineage import record_folder
 from steelyard.io.rows import read_rows, write_rows
+from steelyard.io.run_folder import file_hash, read_run
 from steelyard.stages.convert import Config, convert, recognise
+from steelyard.stages.merge import merge
+from steelyard.stages.split import Config as SplitConfig
+from steelyard.stages.split import split
 from strategies import case
 
 ROW = {"instruction": "译", "output": ["好", "坏"], "history": []}
@@ -117,7 +123,9 @@ def test_the_same_conversion_again_changes_nothing_and_says_so(tmp_path, capsys)
         assert f"{name} is written already" in capsys.readouterr().err
     with pytest.raises(OutputError, match="it holds something else"):
         convert(source, tmp_path / "out.jsonl", Config(language="zh"))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.jsonl", "out.parquet", "s.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "out.jsonl", "out.jsonl.run", "out.parquet", "out.parquet.run", "s.jsonl"
+    ]  # fmt: skip
 
 
 def test_broken_files_are_named(tmp_path):
@@ -333,3 +341,105 @@ def test_a_file_in_the_folder_that_is_converted_cannot_be_the_result(tmp_path):
         convert(tmp_path, tmp_path / "cases.jsonl")
     with pytest.raises(FileError, match="no file is found by this pattern"):
         convert(tmp_path / "*.csv", tmp_path / "c.jsonl")
+
+
+def record(file):
+    return read_run(record_folder(file), Run[ConversionSummary])
+
+
+def test_a_file_has_its_record_beside_it(tmp_path):
+    rows = [
+        {"prompt": "q", "chosen": "a", "rejected": "b", "license": "cc-by-4.0"},
+        {"prompt": "q", "chosen": "a", "rejected": "c", "margin_note": "slight"},
+        {"prompt": "r", "chosen": "a", "rejected": "b", "license": "cc-by-4.0"},
+    ]
+    source, out = file(tmp_path / "s.jsonl", *rows), tmp_path / "c.jsonl"
+    convert(source, out, Config(language="zh", source="web"))
+    run = record(out)
+    assert run.stage == "convert"
+    assert run.inputs["source"].sha256 == file_hash(source)
+    assert run.outputs == {"c.jsonl": file_hash(out)}
+    assert (run.counts.num_in, run.summary.num_rows, run.summary.num_cases, run.summary.num_written) == (3, 3, 2, 2)
+    columns = {name: (column.num_rows, column.use) for name, column in run.summary.columns.items()}
+    assert columns == {
+        "prompt": (3, "read"), "chosen": (3, "read"), "rejected": (3, "read"),
+        "license": (2, "kept"), "margin_note": (1, "kept"),
+    }  # fmt: skip
+    assert (run.summary.num_responses, run.summary.languages, run.summary.sources) == (5, {"zh": 2}, {"web": 2})
+    assert run.summary.licences == {"cc-by-4.0": 2}
+    assert (run.summary.num_bytes, run.summary.num_files) == (source.stat().st_size, 1)
+    back = tmp_path / "b.jsonl"
+    lost = convert(out, back, Config(to_kind="helpsteer3")).lost
+    assert record(back).summary.lost == lost
+    assert lost
+
+
+def test_an_equal_record_stays_and_another_conversion_replaces_it(tmp_path):
+    source, out = file(tmp_path / "s.jsonl", ROW), tmp_path / "c.jsonl"
+    convert(source, out)
+    path = record_folder(out) / "run.json"
+    before = path.stat()
+    convert(source, out)
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    convert(source, out, Config(language="zh"), force=True)
+    assert record(out).config["language"] == "zh"
+    path.unlink()
+    record_folder(out).rmdir()
+    convert(source, out, Config(language="zh"))
+    assert record(out).config["language"] == "zh"
+
+
+def test_a_refused_conversion_leaves_no_record(tmp_path):
+    broken = file(tmp_path / "b.jsonl", ROW, {"instruction": 3, "output": []})
+    with pytest.raises(RecordError):
+        convert(broken, tmp_path / "c.jsonl")
+    assert [path.name for path in tmp_path.iterdir()] == ["b.jsonl"]
+
+
+def test_something_else_in_the_place_of_the_record_is_left_alone(tmp_path, capsys):
+    source, out = file(tmp_path / "s.jsonl", ROW), tmp_path / "c.jsonl"
+    record_folder(out).write_text("mine", encoding="utf-8")
+    convert(source, out)
+    assert record_folder(out).read_text(encoding="utf-8") == "mine"
+    assert f"{out} has no record" in capsys.readouterr().err
+
+
+def test_rows_with_many_columns_are_counted_in_bounded_memory(tmp_path):
+    rows = [{"prompt": f"q{n}", "chosen": "a", "rejected": "b", f"column {n}": n} for n in range(1200)]
+    source, out = file(tmp_path / "s.jsonl", *rows), tmp_path / "c.jsonl"
+    convert(source, out)
+    columns = record(out).summary.columns
+    assert columns["prompt"].num_rows == 1200
+    assert len(columns) == 1001
+    assert sum(column.num_rows for column in columns.values()) == 4 * 1200
+
+
+@pytest.mark.parametrize("name", ["a/b/c", "a b", "-a/b", "a--b/c", "a/b.git", "", "数据/集", "a/" + "x" * 97])
+def test_a_data_set_has_a_name_that_the_hub_accepts(tmp_path, name):
+    with pytest.raises(ConfigError, match="is not the name of a data set"):
+        convert(file(tmp_path / "s.jsonl", ROW), tmp_path / "c.jsonl", Config(dataset_name=name))
+    assert [path.name for path in tmp_path.iterdir()] == ["s.jsonl"]
+
+
+def test_the_name_of_the_data_set_is_carried_by_every_stage_and_united_by_merge(tmp_path):
+    rows = [{"prompt": f"q {n * 7919}", "chosen": "a", "rejected": "b"} for n in range(12)]
+    others = [{"prompt": f"other {n * 104729}", "chosen": "a", "rejected": "b"} for n in range(12)]
+    for name, own, dataset in (("a", rows, "allenai/reward-bench"), ("b", others, "imdb")):
+        source = file(tmp_path / f"{name}.rows.jsonl", *own)
+        convert(source, tmp_path / f"{name}.jsonl", Config(dataset_name=dataset))
+    convert(tmp_path / "a.jsonl", tmp_path / "a.parquet")
+    assert record(tmp_path / "a.parquet").datasets == ("allenai/reward-bench",)
+    merged = merge([tmp_path / "a.parquet", tmp_path / "b.jsonl"], tmp_path / "merged")
+    assert merged.datasets == ("allenai/reward-bench", "imdb")
+    parts = split(tmp_path / "merged" / "cases.jsonl", tmp_path / "split", SplitConfig(near_duplicates="off"))
+    assert parts.datasets == ("allenai/reward-bench", "imdb")
+    # A file that was changed after it was written is of unknown origin.
+    with (tmp_path / "b.jsonl").open("ab") as changed:
+        changed.write(b"\n")
+    convert(tmp_path / "b.jsonl", tmp_path / "c.parquet")
+    assert record(tmp_path / "c.parquet").datasets == ()
+    # The cache of the Hub's library names its data sets in its paths.
+    cached = tmp_path / "datasets--owner--some-set" / "snapshots" / "abc"
+    cached.mkdir(parents=True)
+    convert(file(cached / "rows.jsonl", *rows), tmp_path / "d.jsonl")
+    assert record(tmp_path / "d.jsonl").datasets == ("owner/some-set",)

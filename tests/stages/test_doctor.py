@@ -26,6 +26,7 @@ def test_every_lack_says_what_to_do(tmp_path):
         "steelyard",
         "group train",
         "group report",
+        "group multilingual",
         "accelerator",
         "threads",
         "bfloat16",

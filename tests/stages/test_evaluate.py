@@ -57,6 +57,10 @@ def test_the_order_of_the_responses_is_what_the_first_baseline_sees(bench, tmp_p
     assert summary.by_category["chat"].accuracy.value == pytest.approx(5 / 6)
     assert summary.accuracy.value == pytest.approx(2 / 3)
     assert summary.baselines["first"].difference.value == 0.0
+    # The model is its own baseline: no sample of prompts can make them differ.
+    difference = summary.baselines["first"].difference
+    assert (difference.low, difference.high, difference.method) == (0.0, 0.0, "equal scores")
+    assert summary.baselines["random"].difference.low < summary.baselines["random"].difference.high
     assert set(summary.baselines) == {"longer", "shorter", "random", "first"}
     assert (summary.model, summary.bench, summary.protocol) == ("first", "cases", {"model": "first"})
 
@@ -105,7 +109,7 @@ def test_unscored_responses_are_refused_unless_asked_for(bench, tmp_path):
     lines = [{"prompt": one.prompt.id, "scores": dict.fromkeys("abc", 1.0)} for one in CASES]
     lines.append({"prompt": "alone", "scores": {"a": None, "b": 1.0}, "unscored": {"a": "refused"}})
     (tmp_path / "scores.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    with pytest.raises(EvidenceError, match=r"1 responses have no score \(refused 1\)"):
+    with pytest.raises(EvidenceError, match=r"1 response has no score \(refused 1\)"):
         evaluate([bench], tmp_path / "out", CONFIG, scores=tmp_path / "scores.jsonl")
     assert not (tmp_path / "out" / "run.json").exists()
     allowed = Config(allow_unscored=True, num_resamples=5)

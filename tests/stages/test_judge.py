@@ -5,17 +5,19 @@ import threading
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 import warm_process
 from chat_server import chatting, completion, preferring, record
 from reference_measures import reference_estimate
+from steelyard.api.loaded import FunctionChat
 from steelyard.core.config import resolve_config
-from steelyard.core.errors import ConfigError, EvidenceError, ModelError, OutputError, RecordError
+from steelyard.core.errors import CeilingError, ConfigError, EvidenceError, ModelError, OutputError, RecordError
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.ledger import open_ledger
 from steelyard.judging.panel import PanelMember
 from steelyard.stages.judge import Config, judge
-from strategies import case
+from strategies import case, judgment
 
 CASES = [
     case(f"p{number}", "abc", text=f"问题 {number}", language="zh", judgments=["a>b"], ranking=(("a",), ("b", "c")))
@@ -81,10 +83,10 @@ def test_a_judge_that_always_says_the_first(cases, tmp_path):
 def test_replies_can_be_written_each_with_its_order(cases, tmp_path):
     with chatting("[[A]]") as server:
         judge(cases, tmp_path / "out", at(server, write="replies"))
-    for found in read_cases(tmp_path / "out" / "cases.jsonl"):
-        added = found.judgments[1:]
-        assert len(added) == 6
-        for one in added:
+    found = list(read_cases(tmp_path / "out" / "cases.jsonl"))
+    assert [len(one.judgments[1:]) for one in found] == [6] * 4
+    for each in found:
+        for one in each.judgments[1:]:
             assert {"left": one.left, "right": one.right}[one.verdict] == one.shown[0]
 
 
@@ -120,6 +122,39 @@ def test_ratings(cases, tmp_path):
     assert msgspec.to_builtins(run.summary.judges)["m"]["outcomes"] == {"unreadable": 4}
 
 
+def test_only_the_least_sure_pair_of_each_prompt_is_compared(cases, tmp_path):
+    lines = [{"prompt": one.prompt.id, "language": "zh", "scores": {"a": 0.0, "b": 5.0, "c": 0.2}} for one in CASES]
+    (tmp_path / "scores.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with chatting(preferring("answer c")) as server:
+        settings = at(server, pairs="unsure", num_pairs=1)
+        run = judge(cases, tmp_path / "out", settings, scores=tmp_path / "scores.jsonl")
+    assert len(server.questions) == 8
+    for found in read_cases(tmp_path / "out" / "cases.jsonl"):
+        assert [{one.left, one.right} for one in found.judgments[1:]] == [{"a", "c"}]
+    assert set(run.inputs) == {"cases", "scores"}
+
+
+def test_prompts_without_responses_are_not_judged_and_the_error_names_the_verb_that_makes_responses(tmp_path):
+    write_cases(tmp_path / "c.jsonl", [case("one", ""), case("two", "")])
+    with chatting("[[A]]") as server, pytest.raises(EvidenceError, match="no responses") as caught:
+        judge(tmp_path / "c.jsonl", tmp_path / "out", at(server))
+    assert "steelyard sample" in str(caught.value)
+    assert not server.questions
+
+
+def test_cases_without_a_disputed_pair_stay_and_are_counted(tmp_path):
+    disputed = [judgment("a>b", "x"), judgment("a<b", "y")]
+    write_cases(tmp_path / "c.jsonl", [case("one", "abc", judgments=disputed), case("two", "abc", judgments=["a>b"])])
+    with chatting("[[A]]") as server:
+        run = judge(tmp_path / "c.jsonl", tmp_path / "out", at(server, pairs="disputed"))
+        assert len(server.questions) == 2
+        assert run.counts.dropped == {"no disputed pair": 1}
+        with pytest.raises(EvidenceError, match="none of 2 cases can be compared"):
+            judge(tmp_path / "c.jsonl", tmp_path / "none", at(server, pairs="disputed", judges=["nobody"]))
+        with pytest.raises(ConfigError, match="no pairs to choose"):
+            judge(tmp_path / "c.jsonl", tmp_path / "none", at(server, pairs="disputed", task="triples"))
+
+
 def test_cases_that_a_design_cannot_show_stay_and_are_counted(tmp_path):
     write_cases(tmp_path / "c.jsonl", [case("few", "ab"), case("right", "abc")])
     with chatting("[[A > B > C]]") as server:
@@ -128,7 +163,7 @@ def test_cases_that_a_design_cannot_show_stay_and_are_counted(tmp_path):
     assert run.counts.dropped == {"fewer than 3 responses": 1}
     assert [len(one.judgments) for one in read_cases(tmp_path / "out" / "cases.jsonl")] == [0, 9]
     write_cases(tmp_path / "few.jsonl", [case("few", "ab")])
-    with chatting() as server, pytest.raises(EvidenceError, match="none of 1 cases"):
+    with chatting() as server, pytest.raises(EvidenceError, match="none of 1 case"):
         judge(tmp_path / "few.jsonl", tmp_path / "none", at(server, task="triples"))
 
 
@@ -228,18 +263,19 @@ def test_a_panel_votes(cases, tmp_path):
     run = judge(cases, tmp_path / "out", Config(members=members, num_resamples=20))
     assert list(msgspec.to_builtins(run.summary.judges)) == ["one", "two", "three", "panel"]
     assert msgspec.to_builtins(run.summary.judge) == "panel"
-    for found in read_cases(tmp_path / "out" / "cases.jsonl"):
-        for added in found.judgments[1:]:
-            said = added.meta["members"]
-            assert added.judge == "panel"
-            assert said["one"] == said["two"] == added.verdict != said["three"]
+    votes = [vote for found in read_cases(tmp_path / "out" / "cases.jsonl") for vote in found.judgments[1:]]
+    assert len(votes) == 12
+    for vote in votes:
+        said = vote.meta["members"]
+        assert vote.judge == "panel"
+        assert said["one"] == said["two"] == vote.verdict != said["three"]
     assert set(run.inputs) == {"cases", "chat.0.path", "chat.1.path", "chat.2.path"}
 
 
 def test_cut_replies_end_the_run(tmp_path):
     write_cases(tmp_path / "many.jsonl", [case(f"p{number}", "ab", text=str(number)) for number in range(30)])
     with chatting(lambda _: completion("Well, ", "length")) as server:
-        with pytest.raises(ModelError, match="cut off before their verdict"):
+        with pytest.raises(ModelError, match="cut off before their end"):
             judge(tmp_path / "many.jsonl", tmp_path / "out", at(server))
         run = judge(tmp_path / "many.jsonl", tmp_path / "all", at(server, max_truncated=1.0))
     assert msgspec.to_builtins(run.summary.judges)["m"]["outcomes"] == {"cut off": 30}
@@ -259,3 +295,109 @@ def test_members_of_a_panel_come_from_tables():
 def test_what_is_misspelt_is_refused(settings):
     with pytest.raises(ConfigError):
         resolve_config(Config, settings, where="judge")
+
+
+def test_calibrate_compares_the_judge_with_people(tmp_path):
+    judged = [case(f"q{index}", "ab", text=f"问题 {index}", language="zh") for index in range(6)]
+    people = [replace(each, ranking=(("a",), ("b",))) for each in judged[:4]]
+    write_cases(tmp_path / "cases.jsonl", judged)
+    write_cases(tmp_path / "people.jsonl", people)
+    always_first = FunctionChat(lambda messages: "[[A]]")
+    done = judge(tmp_path / "cases.jsonl", tmp_path / "out", calibrate=tmp_path / "people.jsonl", chat=always_first)
+    (card,) = done.summary.card.cards
+    # Shown first in both orders: every combined verdict is a tie, and every single one for the first.
+    assert (card.people.num_pairs, card.people.agreement.value) == (4, 0.0)
+    assert (card.first_preferred.value, card.order_flips.value) == (1.0, 1.0)
+    assert "calibrate" in done.inputs
+
+
+def test_nothing_is_asked_where_people_labelled_none_of_the_cases(tmp_path):
+    write_cases(tmp_path / "cases.jsonl", [case("q", "ab")])
+    write_cases(tmp_path / "people.jsonl", [case("other", "ab", ranking=(("a",), ("b",)))])
+
+    def refuse(messages):
+        raise AssertionError("asked")
+
+    with pytest.raises(EvidenceError, match="people labelled no pair"):
+        judge(
+            tmp_path / "cases.jsonl", tmp_path / "out", calibrate=tmp_path / "people.jsonl", chat=FunctionChat(refuse)
+        )
+
+
+def test_at_a_ceiling_of_money_nothing_more_is_sent_and_a_higher_one_continues(cases, tmp_path):
+    (tmp_path / "prices.toml").write_text("[m]\ninput = 1000.0\noutput = 10000.0\n")
+    with chatting("[[A]]") as server:
+        whole = judge(cases, tmp_path / "whole", at(server))
+        number = len(server.questions)
+        # A reply of 7 and 3 tokens costs 0.037, so that the ninth reaches 0.3; at most two more are under way.
+        with pytest.raises(CeilingError, match=r"--max-cost 0.3 is reached: (9|1\d) of 24 requests are answered"):
+            judge(cases, tmp_path / "out", at(server), prices=tmp_path / "prices.toml", max_cost=0.3)
+        assert 9 <= len(server.questions) - number < 20
+        sent = len(server.questions)
+        with pytest.raises(CeilingError, match="cost 0"):
+            judge(cases, tmp_path / "out", at(server), prices=tmp_path / "prices.toml", max_cost=0.3)
+        assert len(server.questions) == sent
+        run = judge(cases, tmp_path / "out", at(server), prices=tmp_path / "prices.toml", max_cost=3.0)
+        assert len(server.questions) == number + 24
+    assert run.summary.judges == whole.summary.judges
+    assert run.summary.tokens["m"].cost == pytest.approx(24 * 0.037)
+
+
+def test_at_a_ceiling_of_failures_or_time_the_run_stops(cases, tmp_path):
+    with chatting(lambda question: {"error": "no"}) as server:
+        with pytest.raises(CeilingError, match=r"--max-failed 2 is reached: 0 of 24 .*, ([3-9]|1\d) failed"):
+            judge(cases, tmp_path / "out", at(server), max_failed=2)
+        with pytest.raises(CeilingError, match=r"--max-hours 0 is reached: 0 of 24 .*, 0 failed"):
+            judge(cases, tmp_path / "out", at(server), max_hours=0.0)
+        assert len(server.questions) < 20
+
+
+def test_a_ceiling_of_money_needs_a_price(cases, tmp_path):
+    with chatting() as server:
+        with pytest.raises(ConfigError, match="max_cost needs a price"):
+            judge(cases, tmp_path / "out", at(server), max_cost=1.0)
+        (tmp_path / "prices.toml").write_text('["gpt-x"]\ninput = 1.0\noutput = 2.0\n')
+        with pytest.raises(ConfigError, match="it has no price of m") as refused:
+            judge(cases, tmp_path / "out", at(server), prices=tmp_path / "prices.toml")
+        assert refused.value.allowed == "gpt-x"
+        (tmp_path / "prices.toml").write_text("[m]\ninputs = 1.0\noutput = 2.0\n")
+        with pytest.raises(ConfigError, match="inputs"):
+            judge(cases, tmp_path / "out", at(server), prices=tmp_path / "prices.toml")
+
+
+def test_repeats_are_asked_each_and_the_flip_rate_is_counted(tmp_path):
+    write_cases(tmp_path / "c.jsonl", [case(f"p{number}", "ab", text=f"{number}?") for number in range(6)])
+    asked = {}
+
+    def answer(question):
+        # The third repeat of every question says the other answer.
+        text = question["messages"][-1]["content"]
+        asked.setdefault(text, []).append(question.get("seed"))
+        first = "answer a" in text.split("answer B", 1)[0]
+        is_a = first if len(asked[text]) < 3 else not first
+        return "[[A]]" if is_a else "[[B]]"
+
+    with chatting(answer) as server:
+        chat = {"base_url": server.url, "model": "m", "num_tries": 1, "workers": 1, "temperature": 0.7}
+        run = judge(tmp_path / "c.jsonl", tmp_path / "out", Config(chat=chat, repeats=3, num_resamples=20))
+    assert len(server.questions) == 36
+    # The first has the server's seed, each repeat its own.
+    assert all(len(set(seeds)) == 3 and seeds.count(None) == 1 for seeds in asked.values())
+    summary = run.summary.judges["m"]
+    # Two of three repeats say a: of the three pairs of repeats two differ.
+    assert sum(summary.outcomes.values()) == 6
+    assert summary.flip_rate.value == pytest.approx(2 / 3)
+    for found in read_cases(tmp_path / "out" / "cases.jsonl"):
+        (verdict,) = found.judgments
+        assert {verdict.left: "left", verdict.right: "right"}["a"] == verdict.verdict
+        assert [outcome == verdict.verdict for outcome in verdict.meta["repeats"]] == [True, True, False]
+    again = judge(tmp_path / "c.jsonl", tmp_path / "out", Config(chat=chat, repeats=3, num_resamples=20))
+    assert again.summary == run.summary
+
+
+def test_a_chat_that_does_not_sample_gets_no_seeds(tmp_path):
+    write_cases(tmp_path / "c.jsonl", [case("p", "ab")])
+    with chatting("[[A]]") as server:
+        judge(tmp_path / "c.jsonl", tmp_path / "out", at(server, repeats=2))
+    assert len(server.questions) == 4
+    assert all("seed" not in question for question in server.questions)

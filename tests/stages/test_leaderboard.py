@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import msgspec
 import numpy as np
@@ -95,6 +96,19 @@ def test_what_is_no_evaluation_is_named(folders, tmp_path):
         leaderboard([folders["coin"], folders["coin"]], tmp_path / "out")
     with pytest.raises(FileError):
         leaderboard([folders["coin"], tmp_path / "nothing"], tmp_path / "out")
+
+
+@pytest.mark.parametrize("record", [None, '{"broken"'])
+def test_a_folder_next_to_the_evaluations_that_is_no_report_changes_nothing(folders, tmp_path, record):
+    beside = folders["coin"].parent / "beside"
+    beside.mkdir()
+    (beside / "report.html").write_text("a page", encoding="utf-8")
+    if record is not None:
+        (beside / "run.json").write_text(record, encoding="utf-8")
+    try:
+        assert leaderboard(list(folders.values()), tmp_path / "out", CONFIG).summary.rows
+    finally:
+        shutil.rmtree(beside)
 
 
 def test_the_headline_of_the_bench_ranks_and_not_accuracy(tmp_path):

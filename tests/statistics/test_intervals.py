@@ -16,6 +16,7 @@ from steelyard.statistics.intervals import (
     Evidence,
     Scale,
     difference,
+    exact_interval,
     interval,
     one_sample,
     score_interval,
@@ -131,3 +132,21 @@ def test_a_difference_of_unknown_discordance_has_students_interval():
     found = difference(0.2, drawn, 40, one_sample(40))
     assert msgspec.structs.astuple(found.estimate)[:3] == (0.2, pytest.approx(0.2 - half), pytest.approx(0.2 + half))
     assert found.p == pytest.approx(2 * student_t.sf(0.2 / sqrt(0.02 * 40 / 39), 39), rel=1e-6)
+
+
+@pytest.mark.parametrize(("events", "number"), [(0, 10), (2, 10), (50, 100), (199, 200)])
+def test_the_exact_interval_of_independent_outcomes_is_that_of_clopper_and_pearson(events, number):
+    share = events / number
+    evidence = Evidence(number, 1e6)
+    for num_intervals in (1, 30):
+        expected = binomtest(events, number).proportion_ci(1 - 0.05 / num_intervals, method="exact")
+        found = exact_interval(share, share * (1 - share) / number, evidence, num_intervals=num_intervals)
+        assert found == pytest.approx((expected.low, expected.high), abs=1e-6)
+
+
+def test_the_exact_interval_is_wider_for_entries_that_err_together_and_for_few_degrees_of_freedom():
+    def width(variance, freedom):
+        low, high = exact_interval(0.3, variance, Evidence(100, freedom))
+        return high - low
+
+    assert width(0.0021, 99) < width(0.0063, 99) < width(0.0063, 9)

@@ -10,7 +10,7 @@ from steelyard.core.types import Case, Response
 from steelyard.io.cases import write_cases
 from steelyard.stages.train import Config, train
 from steelyard.training.callbacks import Trackers
-from steelyard.training.checkpoints import load_checkpoint, translate_disk_full
+from steelyard.training.checkpoints import CHECKPOINT_FILE, load_checkpoint, translate_disk_full
 from strategies import case
 
 SMALL_DISK = """
@@ -51,6 +51,16 @@ def test_a_full_disk_is_an_error_of_the_user_and_no_other_is(tmp_path, code):
         raise RuntimeError("something else")
 
 
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_a_full_disk_promises_the_last_checkpoint_only_where_there_is_one(tmp_path, has_checkpoint):
+    if has_checkpoint:
+        (tmp_path / CHECKPOINT_FILE).touch()
+    with pytest.raises(OutputError) as caught, translate_disk_full(tmp_path):
+        raise OSError(errno.ENOSPC, "full")
+    assert ("the last checkpoint is unchanged" in caught.value.problem) == has_checkpoint
+    assert (": it continues from the last checkpoint" in str(caught.value)) == has_checkpoint
+
+
 WEIGHTS = """
 import torch
 from pathlib import Path
@@ -82,7 +92,7 @@ def test_on_a_full_disk_the_old_checkpoint_stays_whole(in_small_disk, tmp_path):
         "refused 2 the disk is full; the previous file is unchanged",
         "kept 1 1.0",
         "left ['checkpoint.pt']",
-        "refused the disk is full; the previous file is unchanged",
+        "refused the disk is full; the last checkpoint is unchanged",
     ], done.stderr
 
 

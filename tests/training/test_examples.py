@@ -59,13 +59,13 @@ def test_answers_over_the_limit_are_left_out_with_their_pairs_and_counted_never_
     assert (own["num_prompts"], own["num_prompts_over"], own["is_cut"]) == (2, 1, False)
     first, second, third = made.length.sentences()
     assert first == "2 of 5 (40.0%) answers are longer than 60 tokens and left out"
-    assert second == "3 of 4 (75.0%) pairs are lost with them; 1 of 2 (50.0%) prompts are lost whole"
+    assert second == "3 of 4 (75.0%) pairs are lost with them; 1 of 2 (50.0%) prompts is lost whole"
     longest = own["longest"]
     assert third.startswith(f"to keep them whole: --max-length {longest} keeps all; --over-length left")
     whole = make([long_case(), case(id="q", ranking=(("a",), ("b",)))], max_length=longest)
     assert (whole.num_pairs, list(whole.length.sentences())) == (4, [])
     with pytest.raises(
-        EvidenceError, match=r"none of 1 cases .* without an answer over 60 tokens \(2 are, the first: p / a"
+        EvidenceError, match=r"none of 1 case .* without an answer over 60 tokens \(2 are, the first: p / a"
     ):
         make([long_case()], max_length=60)
 
@@ -75,14 +75,14 @@ def test_answers_cut_by_name_are_counted_and_pairs_that_became_equal_are_dropped
     assert made.noted == {"cut answers": 2, "pairs of equal tokens": 1}
     assert list(made.length.sentences())[:2] == [
         "2 of 3 (66.7%) answers are longer than 60 tokens and cut on the right",
-        "3 of 3 (100.0%) pairs hold a cut answer; 1 of 1 (100.0%) prompts hold cut answers alone",
+        "3 of 3 (100.0%) pairs hold a cut answer; 1 of 1 (100.0%) prompt holds cut answers alone",
     ]
     assert made.num_pairs == 2
     assert all(len(row) <= 60 for row in made.examples[0].rows)
 
 
 def test_nothing_to_train_on_is_refused():
-    with pytest.raises(EvidenceError, match="none of 1 cases has a comparable pair"):
+    with pytest.raises(EvidenceError, match="none of 1 case has a comparable pair"):
         make([case(ranking=(("a", "b"),))])
 
 
@@ -108,7 +108,7 @@ def test_a_prompt_with_a_tie_alone_teaches_the_losses_that_read_ties_and_no_othe
     both = [case(judgments=("a=b",)), case(id="q", ranking=(("a",), ("b",)))]
     assert make(both).dropped == {"no comparable pair": 1}
     assert len(make(both, loss="rao-kupper").examples) == 2
-    with pytest.raises(EvidenceError, match="none of 1 cases has a comparable pair"):
+    with pytest.raises(EvidenceError, match="none of 1 case has a comparable pair"):
         make(both[:1], loss="rao-kupper")
 
 

@@ -4,13 +4,19 @@ from collections import Counter
 
 import pytest
 import yaml
-from huggingface_hub import ModelCardData, metadata_load
+from huggingface_hub import ModelCard, ModelCardData, metadata_load
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tiny
+from steelyard.io.rows import write_rows
 from steelyard.networks.conversation import Rendering
 from steelyard.networks.settings import Manifest
 from steelyard.ranking.pairs import IndexedPair
+from steelyard.stages.convert import Config as ConvertConfig
+from steelyard.stages.convert import convert
+from steelyard.stages.resolve import resolve
+from steelyard.stages.train import train
 from steelyard.training.config import Config, GroupAccuracy, HeldOutAccuracy
 from steelyard.training.examples import Example, Examples, LengthCounter
 from steelyard.training.export import CardInputs, escaped, model_card
@@ -171,3 +177,26 @@ def test_a_backbone_in_a_folder_is_named_without_the_folder_s_place(tmp_path, mo
 def test_a_policy_is_a_text_generator(tmp_path):
     data = as_the_hub_reads(PLAIN._replace(config=Config(kind="implicit")), tmp_path)
     assert data.pipeline_tag == data.eval_results[0].task_type == "text-generation"
+
+
+def test_data_sets_of_the_hub_are_named_where_they_are_known(tmp_path):
+    data = as_the_hub_reads(PLAIN._replace(datasets=("allenai/reward-bench", "imdb")), tmp_path)
+    assert data.datasets == ["allenai/reward-bench", "imdb"]
+    assert "| data sets of the Hub | allenai/reward" in (tmp_path / "README.md").read_text("utf-8")
+
+
+def test_a_training_names_the_data_set_that_was_named_when_its_data_were_converted(tmp_path):
+    write_rows(tmp_path / "rows.jsonl", [{"prompt": f"q {n}", "chosen": "yes", "rejected": "no"} for n in range(4)])
+    convert(tmp_path / "rows.jsonl", tmp_path / "cases.jsonl", ConvertConfig(dataset_name="owner/name", language="en"))
+    resolve(tmp_path / "cases.jsonl", tmp_path / "resolved")
+    cases, base = tmp_path / "resolved" / "cases.jsonl", tiny.save_base(tmp_path / "base")
+    run = train(cases, tmp_path / "model", Config(epochs=1, batch_size=2), model=str(base))
+    assert run.datasets == ("owner/name",)
+    assert ModelCardData(**metadata_load(tmp_path / "model" / "README.md")).datasets == ["owner/name"]
+    card = ModelCard.load(tmp_path / "model" / "README.md", ignore_metadata_errors=False)
+    assert card.data.datasets == ["owner/name"]
+    # A copy of the cases without the record of a run is of unknown origin.
+    (tmp_path / "copy.jsonl").write_bytes(cases.read_bytes())
+    other = train(tmp_path / "copy.jsonl", tmp_path / "other", Config(epochs=1, batch_size=2), model=str(base))
+    assert other.datasets == ()
+    assert ModelCardData(**metadata_load(tmp_path / "other" / "README.md")).datasets is None

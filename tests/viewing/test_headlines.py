@@ -27,10 +27,14 @@ def headline(stage, summary, config=None, counts=None):
             "evaluate", {"accuracy": ACCURACY, "overall": {**ACCURACY, "value": 0.81}, "bench": "cheems", "model": "m"},
             "81.0%", f"{word('bench_overall')}{COMMA}65.0–75.7% · cheems", "m",
         ),
+        (
+            "convert", {"from_kind": "trl", "to_kind": "cases", "num_written": 1200}, "1,200",
+            f"{word('convert_num_cases')} · trl → cases", "",
+        ),
         ("train", {"final_loss": 0.53355, "held_out": None}, "0.534", word("view_final_loss"), ""),
         (
             "train", {"final_loss": 0.53355, "held_out": {"accuracy": 0.7083, "num_pairs": 420}}, "70.8%",
-            f"{word('held_out_accuracy')}{COMMA}{word('view_final_loss')} 0.534", "",
+            f"{word('held_out_accuracy')}{COMMA}n = 420{COMMA}{word('view_final_loss')} 0.534", "",
         ),
         (
             "resolve", {"conflicts": {"overall": {"ratio": 0.2222, "num_judgments": 1646}}}, "22.2%",
@@ -55,6 +59,14 @@ def headline(stage, summary, config=None, counts=None):
             },
             "2", f"{word('view_verdicts')}{COMMA}10 {word('view_tokens')}", "j",
         ),
+        (
+            "sample",
+            {
+                "models": {"a": {"num_responses": 30}, "b": {"num_responses": 12}},
+                "tokens": {"a": {**USE, "prompt": 900, "reply": 100, "cost": 0.25}},
+            },
+            "42", f"{word('responses')}{COMMA}1,000 {word('view_tokens')}{COMMA}{word('view_cost')} 0.25", "",
+        ),
         ("supervise", {"num_strict": 8, "num_strict_kept": 6}, "75.0%", f"{word('view_strict_kept')}{COMMA}6 / 8", ""),
         ("split", {"parts": {"train": 1200, "test": 30}}, "1,200 / 30", "train / test", ""),
         (
@@ -68,11 +80,32 @@ def test_the_number_that_people_look_for(stage, summary, value, about, model):
     assert headline(stage, summary) == (value, about, model)
 
 
-def test_languages_state_the_mean_and_the_loss_against_english():
+def test_experiments_state_their_best_arm():
+    arms = [{"name": "llm", "accuracy": ACCURACY | {"value": 0.5}}, {"name": "人", "accuracy": ACCURACY}]
+    for stage in ("ablate", "sweep"):
+        shown = headline(stage, {"arms": arms})
+        assert shown.value == "70.7%"
+        assert shown.about.endswith(f" · 人{COMMA}{word('view_best_of')} 2")
+
+
+def test_a_stage_that_counts_pairs_does_not_call_them_cases():
+    shown = headline("debias", {}, {}, {"num_in": 540, "num_used": 276})
+    assert (shown.value, shown.about) == ("276", f"{word('view_of')} 540 {word('view_pairs_kept')}")
+
+
+@pytest.mark.parametrize(("stage", "unit"), [("prompts", "view_prompts_kept"), ("clean", "view_responses_kept")])
+def test_a_stage_that_drops_prompts_or_responses_names_them(stage, unit):
+    shown = headline(stage, {}, {}, {"num_in": 648, "num_used": 432})
+    assert (shown.value, shown.about) == ("432", f"{word('view_of')} 648 {word(unit)}")
+
+
+def test_languages_state_the_mean_without_the_baseline_and_the_loss_against_it():
     drop = {"absolute": {"value": 0.062, "low": 0.04, "high": 0.08, "n": 9}}
-    shown = headline("languages", {"mean": ACCURACY, "languages": {"zh": {}, "he": {}}, "model": "m", "drop": drop})
+    languages = {"mean": ACCURACY, "languages": {"zh": {}, "he": {}, "en": {}}, "model": "m", "drop": drop}
+    shown = headline("languages", {**languages, "baseline_language": "zh"})
+    against = f"{word('view_against')} zh {word('view_against_after')} \N{MINUS SIGN}6.2"
     assert shown.value == "70.7%"
-    assert shown.about.endswith(f"2 {word('view_languages')}{COMMA}{word('view_to_english')} \N{MINUS SIGN}6.2")
+    assert shown.about == f"{word('view_mean_of')} 2 {word('view_languages')}{COMMA}65.0–75.7%{COMMA}{against}"
 
 
 @pytest.mark.parametrize("stage", ["merge", "resolve", "something.else"])

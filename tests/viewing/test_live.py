@@ -102,3 +102,21 @@ def test_any_losses_can_be_drawn(tmp_path, losses):
 def test_one_step_is_no_curve_yet(tmp_path):
     (tmp_path / "progress.jsonl").write_text(line(1, 0.6))
     assert charts(CurveReader().curve(tmp_path)) == ()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        '{"step": 1e308, "train/loss": 0.5}',
+        '{"step": 3, "train/loss": 1e308}',
+        '{"step": 3, "train/loss": -1e308}',
+        '{"step": -1e300, "held_out/accuracy": 0.5}',
+        '{"step": 3, "held_out/accuracy": 1e308}',
+    ],
+)
+def test_a_line_that_cannot_be_drawn_is_left_out(tmp_path, odd):
+    (tmp_path / "progress.jsonl").write_text(f"{line(1, 0.7)}{odd}\n{line(2, 0.5)}")
+    curve = CurveReader().curve(tmp_path)
+    assert [point.step for point in curve.losses] == [1, 2]
+    assert curve.held_out == ()
+    assert len(charts(curve)) == 1

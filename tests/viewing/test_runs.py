@@ -204,6 +204,18 @@ def test_a_run_that_starts_again_by_force_is_not_finished_meanwhile(tmp_path):
     assert states(RunList(tmp_path)) == {"out": "interrupted"}
 
 
-def test_every_stage_of_a_report_has_a_headline(tmp_path):
+def test_every_run_of_a_report_has_a_headline(tmp_path):
     all_runs(tmp_path)
-    assert all(run.headline.value and run.headline.about for run in RunList(tmp_path).changes(-1).runs)
+    runs = RunList(tmp_path).changes(-1).runs
+    assert len(runs) == 3
+    assert [run.place for run in runs if not (run.headline.value and run.headline.about)] == []
+
+
+def test_runs_that_are_gone_are_forgotten(tmp_path):
+    finished(tmp_path / "a")
+    runs = RunList(tmp_path)
+    assert states(runs) == {"a": "finished"}
+    (tmp_path / "a" / "run.json").unlink()
+    finished(tmp_path / "b")
+    assert states(runs) == {"b": "finished"}
+    assert list(runs._read) == [tmp_path / "b"]

@@ -17,7 +17,7 @@ import msgspec
 from steelyard.api.remedies import in_python
 from steelyard.core.checks import check_case
 from steelyard.core.errors import EvidenceError, MissingPartError, Place, RecordError, UserError
-from steelyard.core.text import response_text
+from steelyard.core.text import number_of, response_text, verb_for
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import decode_case, read_cases, write_cases
 from steelyard.ranking.pairs import pairs_of
@@ -183,7 +183,9 @@ class Cases:
         """Return the case of a prompt id. Raises EvidenceError if there is none, or one in several languages."""
         matches = [case for case in self if case.prompt.id == prompt and language in (None, case.prompt.language)]
         if len(matches) != 1:
-            problem = f"{len(matches)} cases have the prompt id {prompt!r}"
+            problem = (
+                f"{number_of(len(matches), 'case')} {verb_for(len(matches), 'has', 'have')} the prompt id {prompt!r}"
+            )
             raise EvidenceError(
                 problem, do="name the language too" if matches else "look at [case.key for case in cases]"
             )

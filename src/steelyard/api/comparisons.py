@@ -1,12 +1,13 @@
-"""Evaluations as functions: compare models, rank them, compare languages, and write one report."""
+"""Evaluations as functions: compare models, rank them, compare languages, write one report, and view all runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from steelyard.api.calls import Call, PathText, config_of, verb
-from steelyard.api.outcomes import ModelEvaluation, Outcome, ReportPage
-from steelyard.core.errors import EvidenceError
+from steelyard.api.outcomes import ModelEvaluation, Outcome, ReportPage, RunViewer
+from steelyard.api.remedies import in_python
+from steelyard.core.errors import ConfigError, EvidenceError, UserError
 from steelyard.evaluation.comparison import ComparisonSummary
 from steelyard.evaluation.languages import LanguagesSummary
 from steelyard.evaluation.leaderboard import LeaderboardSummary
@@ -118,3 +119,25 @@ def report(
         return ReportPage.of(
             call, stage.report(folders, call.out, config_of(stage.Config, settings, where="report"), force=force)
         )
+
+
+def view(folder: PathText = ".", *, host: str = "127.0.0.1", port: int = 0) -> RunViewer:
+    """Serve the runs of a folder as web pages that follow running stages, without blocking: for notebooks.
+
+    The result is a link in a notebook, and has ``.url`` and ``.stop()``; as a context it stops at the end. ``port`` 0
+    takes a free one. ``host`` is this machine only, unless another address is named: no password protects the pages.
+
+    Raises FileError for a folder that is not there, OutputError for a port that is taken, MissingPartError without the
+    extra ``view``.
+
+    >>> evaluation = sy.evaluate("longer", cases, out="runs/longer")
+    >>> with sy.view("runs") as viewer:
+    ...     viewer.url.startswith("http://127.0.0.1:")
+    True
+    """
+    if not 0 <= port <= 65_535:
+        raise ConfigError(f"port is {port}", allowed="0 to 65535; 0 takes a free one")
+    try:
+        return RunViewer(Path(folder), host=host, port=port)
+    except UserError as error:
+        raise in_python(error, {}) from error

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from steelyard.api.calls import PathText
-from steelyard.api.outcomes import ModelEvaluation, Outcome, ReportPage
+from steelyard.api.outcomes import ModelEvaluation, Outcome, ReportPage, RunViewer
 from steelyard.evaluation.comparison import ComparisonSummary
 from steelyard.evaluation.languages import LanguagesSummary
 from steelyard.evaluation.leaderboard import LeaderboardSummary
@@ -45,3 +45,9 @@ def report(
     language: Literal["en", "zh"] = "en",
     max_megabytes: float = 12.0,
 ) -> ReportPage: ...
+def view(
+    folder: PathText = ".",
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+) -> RunViewer: ...

@@ -13,6 +13,7 @@ from steelyard.api.unrecorded import Converted, ItemView, convert_source, target
 from steelyard.core.types import Case, JsonObject
 from steelyard.curation.joining import MergeSummary
 from steelyard.curation.splits import SplitSummary
+from steelyard.prompts.description import DescribeSummary
 
 _COLUMNS = ("steelyard.plugins.formats.columns", "Config")
 
@@ -101,6 +102,29 @@ def split(
     with Call("split", out) as call:
         config = config_of(stage.Config, settings, where="split")
         return Outcome.of(call, stage.split(call.file(cases), call.out, config, force=force))
+
+
+@verb("describe")
+def describe(
+    *cases: CasesLike, out: PathText | None = None, force: bool = False, **settings: Any
+) -> Outcome[DescribeSummary]:
+    """Describe cases: prompts, responses, comparisons without ties, and mean lengths, of all and by group.
+
+    The numbers are those of Table 1 of CHEEMS. ``tokenizer`` counts the tokens of a model too. With ``out`` the folder
+    has the table as Markdown and LaTeX. Raises EvidenceError without a case.
+
+    >>> described = sy.describe(cases)
+    >>> described.summary.overall.num_comparisons
+    40
+    >>> [row["name"] for row in described.table if row["by"] == "language"]
+    ['en', 'zh']
+    """
+    from steelyard.stages import describe as stage
+
+    with Call("describe", out) as call:
+        paths = [call.file(each, f"cases-{number}") for number, each in enumerate(cases, 1)]
+        config = config_of(stage.Config, settings, where="describe")
+        return Outcome.of(call, stage.describe(paths, call.out, config, force=force))
 
 
 @verb("simulate")

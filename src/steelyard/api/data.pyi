@@ -12,6 +12,7 @@ from steelyard.api.unrecorded import Converted, ItemView
 from steelyard.core.types import Case, JsonObject
 from steelyard.curation.joining import MergeSummary
 from steelyard.curation.splits import SplitSummary
+from steelyard.prompts.description import DescribeSummary
 
 def read_cases(
     path: PathText,
@@ -30,6 +31,7 @@ def convert(
     language: str | None = None,
     subset: str | None = None,
     source: str | None = None,
+    dataset_name: str | None = None,
     evidence: Literal["human", "llm", "model"] | None = None,
     ratings_to_judgments: bool = False,
     rows: Literal["joined", "apart"] | None = None,
@@ -45,6 +47,7 @@ def convert(
     id_column: str | None = None,
     language_column: str | None = None,
     category_column: str | None = None,
+    reference_column: str | None = None,
 ) -> Converted: ...
 def merge(
     *files: CasesLike,
@@ -62,6 +65,13 @@ def split(
     strata: Sequence[Literal["category", "source", "language"]] = ...,
     seed: int = 0,
 ) -> Outcome[SplitSummary]: ...
+def describe(
+    *cases: CasesLike,
+    out: PathText | None = None,
+    force: bool = False,
+    pairs: Literal["tiers", "reachable", "judged", "listed"] | None = None,
+    tokenizer: str | None = None,
+) -> Outcome[DescribeSummary]: ...
 def simulate(
     *,
     out: PathText | None = None,

@@ -1,40 +1,102 @@
 """Judgments as functions: ask judges, resolve conflicts, filter an LLM's verdicts, balance pairs."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from steelyard.api.calls import Call, PathText, config_of, verb
 from steelyard.api.cases import CasesLike
-from steelyard.api.loaded import ModelLike, ScoresLike, scores_file, scoring_of
+from steelyard.api.loaded import FunctionChat, JudgeFunction, ModelLike, ScoresLike, scores_file, scoring_of
 from steelyard.api.outcomes import Outcome
 from steelyard.core.errors import ConfigError
+from steelyard.core.types import JsonObject, Run
 from steelyard.curation.data_checks import AuditSummary
 from steelyard.curation.debiasing import DebiasSummary
 from steelyard.curation.filter_trials import FilterStudySummary
 from steelyard.evaluation.supervisor import SupervisionSummary
+from steelyard.io.cases import read_cases
+from steelyard.judging import judge_card
 from steelyard.judging.asking import JudgingSummary
+from steelyard.judging.judge_card import JudgeCards
 from steelyard.ranking.resolution import ResolveSummary
 
 
 @verb("judge")
 def judge(
-    cases: CasesLike, *, out: PathText | None = None, allow_failed: bool = False, force: bool = False, **settings: Any
+    cases: CasesLike,
+    *,
+    judge: JsonObject | JudgeFunction = {},  # noqa: B006 - never changed; the default of the setting
+    scores: ScoresLike | None = None,
+    calibrate: CasesLike | None = None,
+    prices: PathText | None = None,
+    max_cost: float | None = None,
+    max_failed: int | None = None,
+    max_hours: float | None = None,
+    out: PathText | None = None,
+    allow_failed: bool = False,
+    force: bool = False,
+    **settings: Any,
 ) -> Outcome[JudgingSummary]:
     """Let a language model compare the responses of each case; its verdicts join the judgments of ``.cases``.
 
-    ``chat`` is the model and where it is served, ``judge`` the style of the questions. With ``out`` every reply is
-    stored there: after an interruption the same call continues. Raises ModelError where requests failed unless
-    ``allow_failed``, and where the chat cannot be reached; EvidenceError where no case can be compared.
+    ``chat`` is the model and where it is served, ``judge`` the style of the questions. ``judge`` may instead be a
+    function from a question (a list of messages with ``role`` and ``content``) to the text of a reply, such as
+    ``[[A]]`` for the answer shown first: it judges both orders, and what it raises is a failed request. ``pairs`` says
+    which pairs are compared: ``random``, ``disputed``, or ``unsure`` by a model's ``scores``. ``calibrate`` has
+    people's labels of some of the cases: ``summary.card`` compares the judge with them. With ``out`` every reply is
+    stored there: after an interruption the same call continues. At ``max_cost``, by a file of ``prices`` or
+    ``price``, at ``max_failed`` requests or after ``max_hours`` it stops with CeilingError. Raises ModelError where
+    requests failed unless ``allow_failed``, and where the chat cannot be reached; EvidenceError where no case can be
+    compared.
 
     >>> judged = sy.judge(cases, chat={"kind": "recorded", "path": "replies.jsonl"})
     >>> {judgment.verdict for case in judged.cases for judgment in case.judgments if judgment.kind == "llm"}
+    {'tie'}
+    >>> always_first = sy.judge(cases, judge=lambda messages: "[[A]]")
+    >>> {judgment.verdict for case in always_first.cases for judgment in case.judgments if judgment.kind == "llm"}
     {'tie'}
     """
     from steelyard.stages import judge as stage
 
     with Call("judge", out) as call:
-        config = config_of(stage.Config, settings, where="judge")
-        run = stage.judge(call.file(cases), call.out, config, allow_failed=allow_failed, force=force)
+        if not isinstance(judge, Mapping) and not callable(judge):
+            problem = f"judge is {type(judge).__name__}"
+            raise ConfigError(problem, allowed="settings, or a function from messages to the text of a reply")
+        style = judge if isinstance(judge, Mapping) else {}
+        config = config_of(stage.Config, {**settings, "judge": style}, where="judge")
+        run = stage.judge(
+            call.file(cases),
+            call.out,
+            config,
+            scores=None if scores is None else scores_file(call, scores),
+            calibrate=call.optional_file(calibrate, "calibrate"),
+            prices=None if prices is None else Path(prices),
+            max_cost=max_cost,
+            max_failed=max_failed,
+            max_hours=max_hours,
+            allow_failed=allow_failed,
+            chat=None if isinstance(judge, Mapping) else FunctionChat(judge),
+            force=force,
+        )
+        assert isinstance(run, Run), "a dry run and the status are for the command line"
         return Outcome.of(call, run)
+
+
+def judge_cards(cases: CasesLike, people: CasesLike | None = None, *, seed: int = 0) -> JudgeCards:
+    """Compare the LLM judges of cases with people's labels: agreement, correlation, biases, flips; a card for each.
+
+    ``people``: cases with people's judgments, rankings or pairs; the cases themselves if null. `judge` makes the card
+    of its own verdicts with ``calibrate``.
+
+    >>> always_first = sy.judge(cases, judge=lambda messages: "[[A]]")
+    >>> (card,) = sy.judge_cards(always_first, people=cases).cards
+    >>> card.first_preferred.value, card.order_flips.value
+    (1.0, 1.0)
+    """
+    with Call("judge_cards", None) as call:
+        judged = call.file(cases)
+        labelled = judged if people is None else call.file(people, "people")
+        return judge_card.judge_cards(read_cases(judged), read_cases(labelled), seed=seed)
 
 
 @verb("resolve")

@@ -5,33 +5,55 @@ from typing import Any, Literal
 
 from steelyard.api.calls import PathText
 from steelyard.api.cases import CasesLike
-from steelyard.api.loaded import ModelLike, ScoresLike
+from steelyard.api.loaded import JudgeFunction, ModelLike, ScoresLike
 from steelyard.api.outcomes import Outcome
+from steelyard.core.types import JsonObject
 from steelyard.curation.data_checks import AuditSummary
 from steelyard.curation.debiasing import DebiasSummary
 from steelyard.curation.filter_trials import FilterStudySummary
 from steelyard.evaluation.supervisor import SupervisionSummary
 from steelyard.judging.asking import JudgingSummary
+from steelyard.judging.judge_card import JudgeCards
 from steelyard.ranking.resolution import ResolveSummary
 
 def judge(
     cases: CasesLike,
     *,
+    judge: JsonObject | JudgeFunction = {},
+    scores: ScoresLike | None = None,
+    calibrate: CasesLike | None = None,
+    prices: PathText | None = None,
+    max_cost: float | None = None,
+    max_failed: int | None = None,
+    max_hours: float | None = None,
     out: PathText | None = None,
     allow_failed: bool = False,
     force: bool = False,
     task: Literal["pairs", "triples", "best", "ratings"] = "pairs",
     chat: Mapping[str, Any] = ...,
-    judge: Mapping[str, Any] = ...,
-    price: Sequence[float] | None = None,
+    pairs: Literal["all", "random", "unsure", "disputed"] = "all",
+    num_pairs: int | None = None,
+    max_margin: float | None = None,
+    judges: Sequence[str] = (),
+    triples: Literal["covering", "circular"] = "covering",
+    price: Mapping[str, Any] | Sequence[float] | None = None,
     members: Sequence[Mapping[str, Any]] = (),
     allow_even: bool = False,
     name: str = "panel",
     write: Literal["combined", "replies"] = "combined",
+    prefix_distance: int = 32,
+    prime: bool = True,
+    repeats: int = 1,
     max_truncated: float = 0.2,
     num_resamples: int = 1000,
     seed: int = 0,
 ) -> Outcome[JudgingSummary]: ...
+def judge_cards(
+    cases: CasesLike,
+    people: CasesLike | None = None,
+    *,
+    seed: int = 0,
+) -> JudgeCards: ...
 def resolve(
     cases: CasesLike,
     *,

@@ -1,6 +1,7 @@
-"""Reward models as arguments: a kind, a folder, a trained or loaded model, or any object that scores cases."""
+"""Models as arguments: a kind, a folder, a trained or loaded model, an object that scores, a function that judges."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -10,6 +11,8 @@ import msgspec
 
 from steelyard.api.calls import Call, json_value
 from steelyard.api.outcomes import ScoredCases, TrainedModel
+from steelyard.core.checks import content_id
+from steelyard.core.comparison import Reply, Request
 from steelyard.core.errors import ConfigError, EvidenceError, ModelError
 from steelyard.core.protocols import JudgeModel, RewardModel
 from steelyard.core.types import Case, JsonObject, Message, Prompt, Response, Scores
@@ -158,3 +161,64 @@ def score_responses(model: RewardModel, prompt: str, responses: Sequence[str], *
     for key, reason in line.unscored.items():
         raise EvidenceError(f"response {ids.index(key) + 1} has no score: {reason}")
     return [float(line.scores[key] or 0.0) for key in ids]
+
+
+JudgeFunction: TypeAlias = Callable[[list[dict[str, str]]], str | None]
+"""A question as messages (dictionaries with ``role`` and ``content``) to the text of a reply, null for a refusal.
+
+A reply has its verdict in the form that the question requests: ``[[A]]`` for the answer shown first, ``[[B]]``,
+``[[C]]`` for a tie. ``judge_name`` on the function, otherwise its own name, signs the judgments.
+"""
+
+
+_FAULTS = (ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError, TypeError)
+"""Errors of a function itself, which would fail for every question; any other is that of one request."""
+
+
+class FunctionChat:
+    """A Chat whose replies are those of a function. An exception is a failed request, with its text as the reason.
+
+    The source of the function is part of the identity of a reply: a changed function replies anew. What the function
+    reads from elsewhere is not: change ``judge_name`` with it.
+    """
+
+    def __init__(self, function: JudgeFunction) -> None:
+        plain = getattr(function, "__name__", type(function).__name__)
+        self.name = str(getattr(function, "judge_name", plain))
+        self._function = function
+        self._source = _source_hash(function)
+
+    def ask(self, requests: Iterable[Request]) -> Iterator[Reply]:
+        """Yield a reply for each request, in order.
+
+        Raises ModelError for a reply of another type than text, and for a fault of the function.
+        """
+        for request in requests:
+            messages = [{"role": turn.role, "content": turn.content} for turn in request.question.messages]
+            try:
+                text = self._function(messages)
+            except Exception as error:
+                if isinstance(error, _FAULTS):
+                    problem = f"the function {self.name} fails ({type(error).__name__}: {error})"
+                    raise ModelError(
+                        problem, do="correct the function; replies until here are kept with out="
+                    ) from error
+                detail = f"{type(error).__name__}: {error}"
+                yield Reply(request=request.id, failure="failed", detail=detail)
+                continue
+            if text is not None and not isinstance(text, str):
+                problem = f"the judge {self.name} returned {type(text).__name__}"
+                raise ModelError(problem, allowed="the text of a reply, such as '[[A]]', or None for a refusal")
+            yield Reply(request=request.id, text=text, failure="refused" if text is None else None)
+
+    def protocol(self) -> JsonObject:
+        """Return the name and the hash of the source."""
+        return {"chat": "function", "model": self.name, "source": self._source}
+
+
+def _source_hash(function: JudgeFunction) -> str | None:
+    """Return the hash of the source of a function, or of an object's class; null where there is none to read."""
+    try:
+        return content_id(inspect.getsource(function if inspect.isroutine(function) else type(function)))
+    except (OSError, TypeError):
+        return None

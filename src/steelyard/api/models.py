@@ -163,8 +163,10 @@ def _score_one(model: ModelLike, prompt: str, responses: Sequence[str], settings
 @verb("evaluate")
 def evaluate(
     model: ModelLike | None,
-    bench: CasesLike | Sequence[PathText],
+    bench: CasesLike | Sequence[PathText] | None = None,
     *,
+    human: CasesLike | None = None,
+    judged: CasesLike | None = None,
     out: PathText | None = None,
     scores: ScoresLike | None = None,
     train_cases: CasesLike | None = None,
@@ -177,7 +179,8 @@ def evaluate(
     ``bench``: cases, or one or several files, also folders and patterns, of the benchmark ``bench_kind``. A model that
     is named, loaded or trained is tested first, and refused on prompts that it was trained on; an object of your own
     only scores. ``scores`` made elsewhere take the place of a model, which is then None. ``train_cases`` are those that
-    the baseline ``ngram`` learns from.
+    the baseline ``ngram`` learns from. Instead of ``bench``, ``human`` and ``judged`` have people's rankings of a
+    random part of the prompts and a judge's of all: ``summary.prediction_powered`` has the values from both.
 
     Raises EvidenceError for responses without a score unless ``allow_unscored``, and for prompts that the model was
     trained on unless ``allow_overlap``.
@@ -187,12 +190,17 @@ def evaluate(
     1.000 [..., 1.000] (n=40)
     >>> evaluation.by_category["uncategorised"].exact_match.value
     1.0
+    >>> powered = sy.evaluate("longer", human=cases[:20], judged=cases).summary.prediction_powered
+    >>> powered.num_labelled, powered.num_judged
+    (20, 40)
     """
     from steelyard.stages import evaluate as stage
 
     with Call("evaluate", out) as call:
-        files = _bench_files(call, bench)
-        scoring = scoring_of(call, model, settings.pop("model_settings", None), files)
+        files = [] if bench is None else _bench_files(call, bench)
+        labels = {"human": call.optional_file(human, "human"), "judged": call.optional_file(judged, "judged")}
+        scored_files = files or [path for path in (labels["judged"],) if path is not None]
+        scoring = scoring_of(call, model, settings.pop("model_settings", None), scored_files)
         config = config_of(stage.Config, {**settings, "model": scoring.settings}, where="evaluate")
         if scores is not None and scoring.scores is not None:
             raise ConfigError("a model and scores are given", do="pass model=None with scores=")
@@ -203,6 +211,7 @@ def evaluate(
             model=scoring.model,
             scores=scoring.scores if scores is None else scores_file(call, scores),
             train_cases=call.optional_file(train_cases, "train_cases"),
+            **labels,
             workers=workers,
             builder=scoring.builder,
             force=force,

@@ -108,8 +108,10 @@ def score(
 ) -> list[float]: ...
 def evaluate(
     model: ModelLike | None,
-    bench: CasesLike | Sequence[PathText],
+    bench: CasesLike | Sequence[PathText] | None = None,
     *,
+    human: CasesLike | None = None,
+    judged: CasesLike | None = None,
     out: PathText | None = None,
     scores: ScoresLike | None = None,
     train_cases: CasesLike | None = None,
@@ -125,6 +127,7 @@ def evaluate(
     allow_overlap: bool = False,
     self_test: bool = True,
     matched_ratio: float = 1.1,
+    width: float | None = None,
     num_resamples: int = 1000,
     seed: int = 0,
 ) -> ModelEvaluation: ...

@@ -7,6 +7,7 @@ import html
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from msgspec.structs import replace
@@ -14,13 +15,14 @@ from msgspec.structs import replace
 from steelyard.api.calls import Call
 from steelyard.api.cases import Cases
 from steelyard.api.rows import Rows, summary_rows
-from steelyard.core.errors import EvidenceError, choices
+from steelyard.core.errors import EvidenceError, MissingPartError, choices
 from steelyard.core.types import Counts, JsonObject, Record, Run, Scores
 from steelyard.evaluation.coverage import ScoreSummary
 from steelyard.evaluation.measures.accuracy import Baseline, GroupResult
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.io.atomic import write_text
 from steelyard.io.cases import placed_lines
+from steelyard.io.progress import log
 from steelyard.io.rows import read_rows
 from steelyard.io.run_folder import path_inside
 from steelyard.stages.report import ReportSummary
@@ -310,3 +312,61 @@ class Pipeline(Mapping[str, Outcome[Any]]):
 
     def __repr__(self) -> str:
         return f"Pipeline({', '.join(self._outcomes)})"
+
+
+class RunViewer:
+    """The pages of a folder's runs, served in the background: a link in a notebook, a context that stops them.
+
+    >>> viewer = sy.view(".")
+    >>> viewer.url.startswith("http://127.0.0.1:")
+    True
+    >>> viewer.stop()
+    >>> viewer.is_running
+    False
+    """
+
+    def __init__(self, folder: Path, *, host: str, port: int) -> None:
+        try:
+            from steelyard.viewing.server import BackgroundServer, is_loopback
+        except ModuleNotFoundError as error:
+            missing = MissingPartError.of(error)
+            if missing is None:
+                raise
+            raise missing from error
+        if not is_loopback(host):
+            log(f"{host}: everyone who reaches this machine can read these runs: there is no password")
+        self.folder = folder.resolve()
+        self._server = BackgroundServer(folder, host=host, port=port)
+
+    @property
+    def url(self) -> str:
+        """The address of the list of runs."""
+        return self._server.url
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the pages can be opened."""
+        return self._server.is_running
+
+    def stop(self) -> None:
+        """Stop serving and free the port; a second call does nothing."""
+        self._server.stop()
+
+    def __enter__(self) -> "RunViewer":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"RunViewer({self.url!r})" if self.is_running else "RunViewer(stopped)"
+
+    def _repr_html_(self) -> str:
+        # A link and no frame: the pages forbid frames, so that no other page can show them.
+        folder = html.escape(str(self.folder))
+        if not self.is_running:
+            return f"<p>{folder}: stopped</p>"
+        url = html.escape(self.url)
+        return f'<p>{folder}: <a href="{url}" target="_blank" rel="noopener">{url}</a></p>'

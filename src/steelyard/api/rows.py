@@ -21,6 +21,7 @@ from steelyard.evaluation.leaderboard import LeaderboardRow, LeaderboardSummary
 from steelyard.evaluation.measures.accuracy import GroupResult
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.evaluation.supervisor import SupervisionSummary
+from steelyard.prompts.description import GROUPINGS, DescribeSummary
 from steelyard.ranking.resolution import ResolveSummary
 from steelyard.statistics.intervals import Estimate
 
@@ -150,6 +151,13 @@ def _language_rows(summary: LanguagesSummary) -> Iterator[JsonObject]:
     return ({"language": name} | flat_row(values) for name, values in summary.languages.items())
 
 
+def _described_rows(summary: DescribeSummary) -> Iterator[JsonObject]:
+    yield {"by": "all", "name": "all"} | flat_row(summary.overall)
+    for by in GROUPINGS:
+        for name, group in getattr(summary, f"by_{by}").items():
+            yield {"by": by, "name": name} | flat_row(group)
+
+
 def _part_rows(summary: SplitSummary) -> Iterator[JsonObject]:
     return ({"part": name, "num_cases": number} for name, number in summary.parts.items())
 
@@ -175,6 +183,7 @@ _TABLES: Mapping[type, Callable[[Any], Iterable[JsonObject]]] = {
     LeaderboardSummary: lambda summary: map(_leaderboard_row, summary.rows),
     LanguagesSummary: _language_rows,
     SplitSummary: _part_rows,
+    DescribeSummary: _described_rows,
     SupervisionSummary: lambda summary: map(flat_row, summary.by_threshold),
     DebiasSummary: _balance_rows,
     FilterStudySummary: lambda summary: map(flat_row, summary.downstream),

@@ -10,6 +10,7 @@ from steelyard.api.calls import Call, Folder, PathText, config_of
 from steelyard.api.cases import Cases, CasesLike, HoldsCases, rows_of
 from steelyard.api.outcomes import Outcome
 from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject
 from steelyard.io.rows import read_rows, write_rows
 from steelyard.io.terminal_text import plain
@@ -52,7 +53,7 @@ class Converted:
         counts = self.counts
         lost = "".join(f", lost {number:,} {name}" for name, number in counts.lost.items())
         kinds = f"{counts.from_kind} to {counts.to_kind}"
-        return f"Converted({kinds}: {counts.num_rows:,} rows, {counts.num_cases:,} cases{lost})"
+        return f"Converted({kinds}: {number_of(counts.num_rows, 'row')}, {number_of(counts.num_cases, 'case')}{lost})"
 
 
 def convert_source(

@@ -15,8 +15,8 @@ import typer
 
 from steelyard.cli.output import escape_unencodable
 from steelyard.cli.verb import FunctionVerb, StageVerb, VerbCommand
-from steelyard.cli.verbs import data, installation, judgments, models, pipelines, reports
-from steelyard.core.errors import FileError, MissingPartError, UserError
+from steelyard.cli.verbs import data, describe, installation, judgments, labelling, models, pipelines, prompts, reports
+from steelyard.core.errors import CeilingError, FileError, MissingPartError, UserError
 from steelyard.io.progress import log
 
 _ABOUT = """Steelyard (杆秤) builds and evaluates reward models in any language.
@@ -49,24 +49,14 @@ _REMEDIES = {
 _NARROW = 70
 _VERBS: dict[str, Sequence[StageVerb | FunctionVerb]] = {
     "Whole pipelines": pipelines.VERBS,
-    "Data": data.VERBS,
+    "Data": (*data.VERBS, describe.DESCRIBE),
+    "Prompts and responses": (prompts.PROMPTS, *labelling.VERBS),
     "Judgments": judgments.VERBS,
     "Models": models.VERBS,
     "Comparisons and reports": reports.VERBS,
     "Installation": installation.VERBS,
 }
 """The verbs by their group of the help."""
-# By imported package the extra that installs it.
-_EXTRAS = {
-    "jinja2": "report",
-    "vl_convert": "report",
-    "jaxtyping": "train",
-    "safetensors": "train",
-    "starlette": "view",
-    "torch": "train",
-    "transformers": "train",
-    "uvicorn": "view",
-}
 
 
 def build_app() -> typer.Typer:
@@ -105,7 +95,7 @@ def verbs_by_name() -> dict[str, StageVerb | FunctionVerb]:
 
 
 def main() -> None:
-    """Run one verb. Exit codes: 0 success, 1 internal error, 2 user error, 130 interrupted."""
+    """Run one verb. Exit codes: 0 success, 1 internal error, 2 user error, 3 stopped at a ceiling, 130 interrupted."""
     escape_unencodable()
     try:
         _check_words(sys.argv[1:])
@@ -113,10 +103,10 @@ def main() -> None:
     except UserError as error:
         _refuse(error)
     except ModuleNotFoundError as error:
-        extra = _EXTRAS.get((error.name or "").split(".")[0])
-        if extra is None:
-            _fail(error)
-        _refuse(MissingPartError(f"this needs {error.name}", do=f"pip install 'steelyard[{extra}]'"))
+        missing = MissingPartError.of(error)
+        if missing is not None:
+            _refuse(missing)
+        _fail(error)
     except OSError as error:
         do = _REMEDIES.get(error.errno or 0)
         if do is None:
@@ -160,8 +150,8 @@ def _options(
 
 
 def _refuse(error: UserError) -> None:
-    log(f"error: {error}")
-    sys.exit(2)
+    log(f"{'stopped' if isinstance(error, CeilingError) else 'error'}: {error}")
+    sys.exit(3 if isinstance(error, CeilingError) else 2)
 
 
 def _fail(error: Exception) -> None:

@@ -38,6 +38,7 @@ class StageOption(NamedTuple):
     """An option for a parameter of the stage's function.
 
     ``flag`` differs from the parameter's name where given. ``is_text`` passes values on as text: `[KIND=]FILE`.
+    ``is_optional``: other options may take its place, which the verb's ``prepare`` checks.
     """
 
     name: str
@@ -46,6 +47,7 @@ class StageOption(NamedTuple):
     complete: Callable[[str], list[str]] | None = None
     is_text: bool = False
     panel: str | None = None
+    is_optional: bool = False
 
 
 class SettingOption(NamedTuple):
@@ -101,8 +103,9 @@ def input_parameter(part: StageArgument | StageOption, declared: FunctionParamet
     default = "" if declared.default in (REQUIRED, None, False) else f" Default: {declared.default}."
     flag = part.flag or f"--{part.name.replace('_', '-')}"
     info = typer.Option(flag, help=part.help + default, autocompletion=part.complete, rich_help_panel=part.panel)
-    is_required = declared.default is REQUIRED
-    return _parameter(part.name, list[str] if part.is_text else option_type, info, is_required=is_required)
+    is_required = declared.default is REQUIRED and not part.is_optional
+    text_type = list[str] if is_sequence else str
+    return _parameter(part.name, text_type if part.is_text else option_type, info, is_required=is_required)
 
 
 def setting_parameter(part: SettingOption, module: str) -> inspect.Parameter:

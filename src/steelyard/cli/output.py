@@ -16,7 +16,7 @@ import msgspec
 import typer
 
 from steelyard.core.config import describe_type
-from steelyard.core.settings_help import REQUIRED, Setting, default_text
+from steelyard.core.settings_help import REQUIRED, Setting, default_text, table_keys
 from steelyard.core.types import JsonObject, Run
 from steelyard.io.terminal_text import (
     Line,
@@ -34,8 +34,10 @@ from steelyard.io.terminal_text import (
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from steelyard.judging.judge_card import JudgeCards
     from steelyard.judging.verdicts import VerdictSummary
     from steelyard.statistics.intervals import Estimate
+    from steelyard.statistics.prediction_powered import PoweredEstimate
 
 MIN_WIDTH = 20
 _STYLES = {"plain": "", "title": "bold", "quiet": "dim", "bad": "bold red", "good": "green", "special": "cyan"}
@@ -133,9 +135,50 @@ def judge_lines(judges: "Mapping[str, VerdictSummary]") -> Iterator[str]:
         for title, share in (
             ("inconsistent between orders", judge.inconsistent),
             ("first one preferred", judge.first_preferred),
+            ("verdicts that differ between two repeats", judge.flip_rate),
         ):
-            if share.value is not None:
+            if share is not None and share.value is not None:
                 yield f"  {title}: {percent_text(share)} of {share.n:,}"
+
+
+def card_lines(cards: "JudgeCards", *, is_whole: bool) -> Iterator[str]:
+    """Yield for every judge what it is worth next to people; if ``is_whole`` also its biases and each group."""
+    if not cards.cards:
+        yield "no judge labelled a pair that people labelled"
+    for card in cards.cards:
+        people = card.people
+        yield f"{card.judge} agrees with people on {percent_text(people.agreement)} of {people.num_pairs:,} pairs"
+        yield (
+            f"  correlation with people {interval_text(people.correlation)}: with very many of its labels, a human "
+            f"label counts as {interval_text(people.worth)}"
+        )
+        if not is_whole:
+            continue
+        strict = percent_text(people.agreement_of_strict)
+        yield f"  kappa {interval_text(people.kappa)}; without ties it agrees on {strict}"
+        shares = {
+            "prefers the response shown first": card.first_preferred,
+            "prefers the longer response": card.longer_preferred,
+            "other verdict in the other order": card.order_flips,
+            "other verdict when asked again": card.repeat_flips,
+        }
+        for title, share in shares.items():
+            yield f"  {title}: {percent_text(share)} of {share.n:,}" if share.n else f"  {title}: not known"
+        if card.longer_than_people.value is not None:
+            yield f"  minus people's preference for the longer response: {points_text(card.longer_than_people)}"
+        for name, part in (*card.by_category.items(), *card.by_language.items()):
+            yield f"    {name}: {percent_text(part.agreement)}, correlation {interval_text(part.correlation)}"
+
+
+def powered_difference_lines(powered: "PoweredEstimate | None") -> Iterator[str]:
+    """Yield a difference in accuracy from human and judge labels together; nothing without one."""
+    if powered is None:
+        return
+    if powered.estimate.value is None or powered.p is None:
+        yield f"  with the judge's labels: no value, {powered.estimate.why}"
+        return
+    value = f"{interval_text(powered.estimate, '+')}, corrected p {powered.p:.4f}"
+    yield f"  with the judge's labels accuracy {value}; a human label counts as {powered.worth:.2f}"
 
 
 def missing_parts(parts: Mapping[str, str]) -> str:
@@ -205,8 +248,13 @@ def print_settings(settings: Sequence[Setting], *, as_json: bool) -> None:
 
 
 def type_text(setting: Setting) -> str:
-    """Describe the values of a setting: ``a whole number``, ``tiers, judged``."""
-    return describe_type(msgspec.inspect.type_info(setting.type))
+    """Describe the values of a setting: ``a whole number``, ``tiers, judged``; names of a table are those in it."""
+    described = msgspec.inspect.type_info(setting.type)
+    members = described.types if isinstance(described, msgspec.inspect.UnionType) else (described,)
+    for member in members:
+        if isinstance(member, msgspec.inspect.Metadata) and member.extra and "names_in" in member.extra:
+            return ", ".join(table_keys(member.extra["names_in"]))
+    return describe_type(described)
 
 
 def default_of(setting: Setting) -> str:

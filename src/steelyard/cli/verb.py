@@ -42,6 +42,8 @@ from steelyard.io.run_folder import resumable_work
 from steelyard.io.tempfiles import copy_pipe, is_pipe
 
 _OUTPUTS = ("out", "folder")
+_NOWHERE = Path()
+"""What stands for --out in the answer of a verb that needs none."""
 _EXAMPLE = re.compile(r"^ *Example: `([^`]+)`$", re.MULTILINE)
 _WORD = re.compile(r"(?:'[^']*'|[^\s'])+")
 _JUDGE_SETTING = re.compile(r"--set ('?)((?:judge|chat)\.|allow_even=)")
@@ -112,9 +114,10 @@ class StageVerb(NamedTuple):
         if values["as_json"]:
             echo_record(result if isinstance(result, Run) else result._asdict())
             return
-        print_lines(self.answer(result, inputs["out"]))
+        out = inputs.get("out", _NOWHERE)
+        print_lines(self.answer(result, out))
         if is_verbose and self.details is not None:
-            print_lines(["", *self.details(result, inputs["out"])])
+            print_lines(["", *self.details(result, out)])
         if isinstance(result, Run):
             print_lines([counts_line(result)])
 

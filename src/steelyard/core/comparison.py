@@ -23,19 +23,26 @@ VERDICTS: tuple[Verdict, ...] = ("left", "right", "tie")
 class Question(Record, frozen=True, kw_only=True):
     """A question to a language model. ``max_tokens`` limits the reply; a reply that reaches it is cut off.
 
-    ``alternatives``: the number of likely first tokens to return with their log-probabilities.
+    ``alternatives``: the number of likely first tokens to return with their log-probabilities, among which ``labels``
+    are those of a verdict. ``seed`` is the sampling seed; null for the server's.
     """
 
     messages: tuple[Message, ...]
     max_tokens: int
     alternatives: int = 0
+    seed: int | None = None
+    labels: tuple[str, ...] = ()
 
 
 class Request(Record, frozen=True, kw_only=True):
-    """A question with the id of its reply: equal questions to equal chats have equal ids."""
+    """A question with the id of its reply: equal questions to equal chats have equal ids.
+
+    ``repeat`` numbers the samples of one question from 0. Two samples are two replies, so that it is part of the id.
+    """
 
     id: str
     question: Question
+    repeat: int = 0
 
 
 class Alternative(Record, frozen=True, kw_only=True):
@@ -50,7 +57,11 @@ class Reply(Record, frozen=True, kw_only=True):
 
     ``text`` is null unless the model wrote something; a reply that was cut off has its beginning. ``detail`` explains a
     failure. ``first_token`` is null if the server returns no log-probabilities. Token counts are the server's, or null;
-    ``odd_usage`` names impossible counts that were dropped.
+    ``odd_usage`` names impossible counts that were dropped. ``prompt_tokens`` includes ``cached_tokens``, which were
+    read from the server's cache, and ``cache_write_tokens``, which were written to it.
+
+    Where it came from: the address of the server (``endpoint``), the ``model`` that it reports, the ``seed`` sent, the
+    ``seconds`` that the successful try took, and the server's own ``finish_reason``.
     """
 
     request: str
@@ -62,13 +73,23 @@ class Reply(Record, frozen=True, kw_only=True):
     reply_tokens: int | None = None
     model: str | None = None
     odd_usage: str | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    endpoint: str | None = None
+    seed: int | None = None
+    seconds: float | None = None
+    finish_reason: str | None = None
 
 
 class Comparison(Record, frozen=True, kw_only=True):
-    """A prompt and k responses in the order in which a judge sees them first."""
+    """A prompt and k responses in the order in which a judge sees them first.
+
+    ``mark`` is a word that occurs in none of the prompt's responses: it separates them from the words of a question.
+    """
 
     prompt: Prompt
     responses: tuple[Response, ...]
+    mark: str
 
 
 class Showing(Record, frozen=True, kw_only=True):
@@ -83,7 +104,8 @@ class PairVerdict(Record, frozen=True, kw_only=True):
     """A judge's verdict on two responses, combined over all orders of presentation.
 
     ``is_inconsistent``: the verdicts differ between orders, which makes a tie. ``showings`` are the single replies; a
-    panel has ``members`` instead, the outcome of each member by its name.
+    panel has ``members`` instead, the outcome of each member by its name. ``repeats`` has the outcome of each repeat of
+    the questions, where there were several.
     """
 
     left: str
@@ -93,6 +115,7 @@ class PairVerdict(Record, frozen=True, kw_only=True):
     detail: str | None = None
     showings: tuple[Showing, ...] = ()
     members: dict[str, Outcome] = {}  # noqa: RUF012 - msgspec copies it
+    repeats: tuple[Outcome, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -121,7 +144,8 @@ def circular_triples(num_responses: int) -> tuple[Triple, ...]:
 
     For five responses these are five tasks with 15 verdicts on all 10 pairs: neighbours on the circle are compared
     twice, the other pairs once. For three, the one triple is judged three times; for four, every pair twice; from six
-    on, pairs more than two apart on the circle are never compared, and their order follows only from others.
+    on, pairs more than two apart on the circle are never compared, and their order follows only from others (a judge
+    has designs that compare them: `steelyard.judging.pair_plans`).
 
     Raises ConfigError below three responses.
     """

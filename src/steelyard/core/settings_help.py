@@ -200,6 +200,15 @@ def _defined(node: ast.stmt) -> Iterator[str]:
         yield node.target.id
 
 
+def table_keys(place: str) -> tuple[str, ...]:
+    """Return the keys of a table in the source, in its order, such as ``steelyard.training.losses.LOSSES``."""
+    module, _, name = place.rpartition(".")
+    node = _definition(module, name).node
+    assert isinstance(node, ast.Assign | ast.AnnAssign), f"{place} is not a table"
+    assert isinstance(node.value, ast.Dict), f"{place} is not a table"
+    return tuple(str(ast.literal_eval(key)) for key in node.value.keys if key is not None)
+
+
 def default_text(value: Any) -> str:
     """Return a default as TOML, or ``none``: ``0.5``, ``"cosine"`` without its marks, ``["zh", "en"]``, ``{}``."""
     if isinstance(value, str):

@@ -27,6 +27,16 @@ _INLINE_MARK = re.compile(
 )
 
 
+def number_of(number: int, noun: str, plural: str = "") -> str:
+    """Format a count with its noun: ``1 judgment``, ``1,200 judgments``; ``plural`` where an s is not enough."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def verb_for(number: int, singular: str, plural: str) -> str:
+    """Return the form of a verb that agrees with a count: ``1 case has``, ``2 cases have``."""
+    return singular if number == 1 else plural
+
+
 def response_text(response: Response) -> str:
     """Return the text of a response; several turns are joined by line breaks."""
     return "\n".join(_turn_texts(response))

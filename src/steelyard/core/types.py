@@ -168,7 +168,8 @@ SummaryT = TypeVar("SummaryT")
 class Run(Record, Generic[SummaryT], frozen=True, kw_only=True, omit_defaults=False):
     """The record of one stage, written last: ``run.json`` exists only if the stage finished.
 
-    ``Run[ResolveSummary]`` decodes the summary of a known stage; ``Run[Meta]`` leaves it a dictionary.
+    ``Run[ResolveSummary]`` decodes the summary of a known stage; ``Run[Meta]`` leaves it a dictionary. ``datasets`` are
+    the names on the Hugging Face Hub of the data sets that the cases come from, as far as they are known.
     """
 
     stage: str
@@ -178,5 +179,6 @@ class Run(Record, Generic[SummaryT], frozen=True, kw_only=True, omit_defaults=Fa
     outputs: dict[str, str] = {}
     versions: dict[str, str] = {}
     counts: Counts = Counts()
+    datasets: tuple[str, ...] = ()
     summary: SummaryT = {}  # pyright: ignore[reportAssignmentType] - a stage without a summary has an empty one
     seconds: float = 0.0

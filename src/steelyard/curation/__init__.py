@@ -2,6 +2,6 @@
 
 - Distant supervision: `supervision` (policies), `supervised` (whole cases), `calibration` (the margin threshold).
 - Its study: `filter_study` (pairs, and precision by coverage), `filter_trials` (models trained on it).
-- Other steps: `debiasing`, `splits` (with near-duplicates).
+- Other steps: `debiasing`, `splits`.
 - Cases and formats: `joining` (cases of one key, rows of one prompt), `format_support` (parts that a format loses).
 """

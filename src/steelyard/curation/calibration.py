@@ -27,6 +27,7 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Booleans, Floats, Integers
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Record
 from steelyard.curation.supervised import ScoredBatch, compare_with_people
 from steelyard.curation.supervision import HumanTies
@@ -133,7 +134,7 @@ def calibrate_threshold(
         rows = rows_by_threshold(cases, held_out.labelled, thresholds, seed=seed)
         raise EvidenceError(
             f"no threshold reaches a precision of {precision} with confidence {confidence} on {where}, which has "
-            f"{len(np.unique(held_out.labelled.prompt))} prompts to show it\n{threshold_table(rows)}",
+            f"{number_of(len(np.unique(held_out.labelled.prompt)), 'prompt')} to show it\n{threshold_table(rows)}",
             allowed=f"these cases certify {_best_certified(held_out.labelled, thresholds, confidence)}",
             do="lower the precision or the confidence, or calibrate on more prompts that people judged",
         )
@@ -187,7 +188,8 @@ def check_some_kept(cases: MarginSurvey, threshold: float, *, where: str, do: st
     if not any(row.num_kept for row in rows):
         raise EvidenceError(
             f"the supervisor agrees with none of {len(cases.margins)} strict judgments, at any threshold "
-            f"({cases.num_unscored} of {cases.num_scores} responses are unscored)",
+            f"({cases.num_unscored} of {number_of(cases.num_scores, 'response')} "
+            f"{verb_for(cases.num_unscored, 'is', 'are')} unscored)",
             where=where,
             do="check that its protocol fits these cases, and its training",
         )

@@ -4,7 +4,7 @@ The model of `disputed_pairs` must not have been trained on the prompts that it 
 label agrees with it. Nothing here changes or drops data.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.text import num_characters, prompt_text, response_text
 from steelyard.core.types import Case, Record, Response, Scores
-from steelyard.curation.splits import Links, near_duplicates, plain_form
+from steelyard.prompts.near_duplicates import Links, near_duplicates, plain_form
 from steelyard.ranking.pairs import PairChoice, pairs_of
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import number_units, share_of
@@ -182,7 +182,17 @@ def disputed_pairs(
     probability = 1 / (1 + np.exp(-steepness * np.where(is_scored, margin, 0.0)))
     disputed = np.flatnonzero(is_scored & (margin < 0))
     disputed = disputed[np.argsort(margin[disputed], kind="stable")]
-    rows = tuple(_disputed(cases[int(pairs.case[at])], pairs, at, margin, probability) for at in disputed.tolist())
+    votes = {place: _strict_votes(cases[place]) for place in set(pairs.case[disputed].tolist())}
+    rows = tuple(
+        _disputed(
+            cases[place],
+            (int(pairs.better[at]), int(pairs.worse[at])),
+            votes[place],
+            probability=float(probability[at]),
+            margin=float(margin[at]),
+        )
+        for place, at in zip(pairs.case[disputed].tolist(), disputed.tolist(), strict=True)
+    )
     unit = number_units([cases[place].prompt.id for place in pairs.case.tolist()])
     summary = DisputedPairs(
         model=model,
@@ -198,22 +208,28 @@ def disputed_pairs(
     return summary, rows
 
 
-def _disputed(case: Case, pairs: LabelledPairs, at: int, margin: Floats, probability: Floats) -> DisputedPair:
-    better, worse = (case.responses[int(column[at])].id for column in (pairs.better, pairs.worse))
-    winners = [
-        judgment.left if judgment.verdict == "left" else judgment.right
+def _strict_votes(case: Case) -> Counter[tuple[str, str]]:
+    """Return how many strict judgments prefer the first response to the second."""
+    return Counter(
+        (judgment.left, judgment.right) if judgment.verdict == "left" else (judgment.right, judgment.left)
         for judgment in case.judgments
-        if {judgment.left, judgment.right} == {better, worse} and judgment.verdict in ("left", "right")
-    ]
+        if judgment.verdict in ("left", "right")
+    )
+
+
+def _disputed(
+    case: Case, pair: tuple[int, int], votes: Counter[tuple[str, str]], *, probability: float, margin: float
+) -> DisputedPair:
+    better, worse = (case.responses[place].id for place in pair)
     return DisputedPair(
         prompt=case.prompt.id,
         language=case.prompt.language,
         better=better,
         worse=worse,
-        probability=float(probability[at]),
-        margin=float(margin[at]),
-        num_for=winners.count(better) if case.judgments else None,
-        num_against=winners.count(worse) if case.judgments else None,
+        probability=probability,
+        margin=margin,
+        num_for=votes[better, worse] if case.judgments else None,
+        num_against=votes[worse, better] if case.judgments else None,
     )
 
 

@@ -18,20 +18,21 @@ PARTS: Mapping[str, str | None] = {
     "reference": None,
     "prompt meta": None,
     "prompt ids": None,
-    "response ids": None,
-    "authors": None,
-    "answers of several turns": None,
-    "response meta": None,
-    "rankings": None,
+    "responses": None,
+    "response ids": "responses",
+    "authors": "responses",
+    "answers of several turns": "responses",
+    "response meta": "responses",
+    "rankings": "responses",
     "ties": "rankings",
-    "more than two responses": None,
-    "listed pairs": None,
+    "more than two responses": "responses",
+    "listed pairs": "responses",
     "weights": "listed pairs",
     "margins": "listed pairs",
-    "judgments": None,
+    "judgments": "responses",
     "judges": "judgments",
     "judgment details": "judgments",
-    "ratings": None,
+    "ratings": "responses",
     "raters": "ratings",
     "rating details": "ratings",
     "case meta": None,
@@ -44,7 +45,12 @@ UNKNOWN = "unknown"
 
 
 def carrying(*parts: str) -> frozenset[str]:
-    """Return the parts that a format carries. Asserts that each is a part."""
+    """Return the parts that a format of responses carries. Asserts that each is a part."""
+    return carrying_prompts("responses", *parts)
+
+
+def carrying_prompts(*parts: str) -> frozenset[str]:
+    """Return the parts that a format of prompts carries, which has no responses. Asserts that each is a part."""
     assert set(parts) <= PARTS.keys(), set(parts) - PARTS.keys()
     return frozenset(parts)
 
@@ -92,6 +98,7 @@ def _present(case: Case) -> Mapping[str, int]:
         "reference": prompt.reference is not None,
         "prompt meta": bool(prompt.meta),
         "prompt ids": 1,
+        "responses": len(case.responses),
         "response ids": len(case.responses),
         "authors": sum(response.author is not None for response in case.responses),
         "answers of several turns": sum(len(response.messages or ()) > 1 for response in case.responses),

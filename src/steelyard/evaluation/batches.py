@@ -15,7 +15,7 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Floats
 from steelyard.core.plugins import build
 from steelyard.core.protocols import FormulaModel, RewardModel
-from steelyard.core.text import num_characters
+from steelyard.core.text import num_characters, number_of, verb_for
 from steelyard.core.types import Case
 from steelyard.evaluation.bench_pairs import check_comparable, lay_out_pairs
 from steelyard.evaluation.benches import BenchCases
@@ -128,14 +128,15 @@ def evaluate_scored(source: Source, scored_cases: Iterable[ScoredCase]) -> Itera
 
 
 def join_parts(
-    source: Source, result: Result, parts: Iterable[BatchResult], judged: Judged | None = None
+    source: Source, result: Result, parts: Iterable[BatchResult], judged: Judged | None = None, *, prefix: str = ""
 ) -> Evaluation:
     """Write ``scores.jsonl`` and ``items.jsonl`` while the parts arrive, and return the evaluation of the whole bench.
 
+    ``prefix`` begins the names of both files.
     Raises EvidenceError if a response has no score for a reason other than its length, unless ``allow_unscored``.
     """
     stripped: list[BatchResult] = []
-    scores_path, items_path = result.path("scores.jsonl"), result.path("items.jsonl")
+    scores_path, items_path = result.path(f"{prefix}scores.jsonl"), result.path(f"{prefix}items.jsonl")
     with ExitStack() as files:
         score_file, item_file = (files.enter_context(atomic_write(path)) for path in (scores_path, items_path))
         for part in parts:
@@ -171,7 +172,8 @@ def refuse_unscored(columns: BenchColumns, scores: ScoreColumns) -> None:
     if others:
         listed = ", ".join(f"{reason} {number}" for reason, number in others.items())
         raise EvidenceError(
-            f"{sum(others.values())} responses have no score ({listed})",
+            f"{number_of(sum(others.values()), 'response')} {verb_for(sum(others.values()), 'has', 'have')} no "
+            f"score ({listed})",
             do="score them, or use --allow-unscored (allow_unscored=True in Python), which counts their pairs as wrong "
             "and reports bounds",
         )

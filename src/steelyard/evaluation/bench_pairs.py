@@ -11,6 +11,7 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Booleans, Floats, Integers
+from steelyard.core.text import number_of
 from steelyard.evaluation.columns import UNRANKED, BenchColumns
 from steelyard.statistics.bootstrap import Items
 from steelyard.statistics.groups import Cell, Label, Layout, layout_of, units_of
@@ -51,7 +52,7 @@ def check_comparable(*, num_pairs: int, num_cases: int) -> None:
     """Raise EvidenceError for a bench without any comparable pair."""
     if not num_pairs:
         raise EvidenceError(
-            f"none of {num_cases} cases has a comparable pair",
+            f"none of {number_of(num_cases, 'case')} has a comparable pair",
             allowed="cases with a ranking of at least two tiers, or with pairs",
             do="make rankings from judgments with `steelyard resolve`",
         )

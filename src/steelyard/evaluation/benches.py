@@ -8,6 +8,7 @@ from typing import Any
 
 from steelyard.core.errors import EvidenceError, FileError, KindError, Place, RecordError
 from steelyard.core.plugins import build
+from steelyard.core.text import number_of
 from steelyard.core.types import Case
 from steelyard.io.cases import CASE_SUFFIXES, read_cases
 from steelyard.io.data_files import expand_inputs
@@ -131,7 +132,7 @@ def refuse_overlap(
             seen.append(case.prompt.id)
     if not seen:
         return {}
-    problem = f"the model was trained on {len(seen)} of {num_cases} prompts, the first: {seen[0]!r}"
+    problem = f"the model was trained on {len(seen)} of {number_of(num_cases, 'prompt')}, the first: {seen[0]!r}"
     if not is_allowed:
         raise EvidenceError(
             f"{problem}; results on memorised prompts do not generalise",

@@ -10,15 +10,18 @@ import numpy as np
 from steelyard.core.types import Record
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
 from steelyard.evaluation.evaluations import Evaluated, EvaluationSet, headline_of, ranking_of
+from steelyard.evaluation.few_labels_compared import compare_labelled, read_labelled_evaluations
 from steelyard.evaluation.measures.accuracy import Range
 from steelyard.io.progress import track
 from steelyard.statistics.bootstrap import draw_blocks
-from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.intervals import Estimate, no_difference
+from steelyard.statistics.prediction_powered import PoweredEstimate
 from steelyard.statistics.prompt_means import paired_mean
 from steelyard.statistics.significance import HeadlineBootstrap, compare, holm, significant_ranks
 
 LEVEL = 0.05
 """The significance level of corrected p-values."""
+_SCORES_FILE = "scores.jsonl"
 
 
 class HeadlineDifference(Estimate, frozen=True, kw_only=True):
@@ -43,7 +46,8 @@ class ModelDifference(Record, frozen=True, kw_only=True):
     prompts that only one model has right, ``only_first`` and ``only_second``. ``detectable``: the smallest true
     difference in accuracy that this sample detects with a power of 80%. ``headline`` is null if models are ranked by
     accuracy. ``p_bounded``: the corrected p-value of the ranking measure if the pairs without a score of the worse
-    model alone count as right for it; never below the other.
+    model alone count as right for it; never below the other. ``prediction_powered``: the difference in accuracy by
+    human and judge labels, where all evaluations have both; ranks are by the human labels alone.
     """
 
     first: str
@@ -60,6 +64,7 @@ class ModelDifference(Record, frozen=True, kw_only=True):
     p_bounded: float
     headline: HeadlineDifference | None
     measures: dict[str, MeasureDifference]
+    prediction_powered: PoweredEstimate | None = None
 
     @property
     def ranked(self) -> Estimate:
@@ -155,10 +160,24 @@ def _compare_headlines(
     differences = [drawn.minus(first, second, headline.n) for first, second in pairs]
     corrected = holm([difference.p for difference in differences])
     records = tuple(
-        HeadlineDifference(**msgspec.structs.asdict(difference.estimate), p=difference.p, p_corrected=p_corrected)
-        for difference, p_corrected in zip(differences, corrected, strict=True)
+        HeadlineDifference(
+            **msgspec.structs.asdict(_exact(difference.estimate, evaluations, pair)),
+            p=difference.p,
+            p_corrected=p_corrected,
+        )
+        for pair, difference, p_corrected in zip(pairs, differences, corrected, strict=True)
     )
     return _Headline(headline.name, headline.about, {}, records)
+
+
+def _exact(difference: Estimate, evaluations: EvaluationSet, pair: tuple[int, int]) -> Estimate:
+    """Return the difference of two models; without a width where both gave every response the same score."""
+    first, second = (evaluations.evaluated[index].run for index in pair)
+    scores = first.outputs.get(_SCORES_FILE)
+    is_equal = scores is not None and scores == second.outputs.get(_SCORES_FILE)
+    # The verdicts of a judge are no function of scores.
+    has_verdicts = first.summary.outcomes is not None or second.summary.outcomes is not None
+    return no_difference(difference.n) if is_equal and not has_verdicts and difference.value is not None else difference
 
 
 def _differences(
@@ -170,6 +189,13 @@ def _differences(
         compare(evaluations.layout, tables[first], tables[second], num_resamples=num_resamples, seed=seed)
         for first, second in track(pairs, "comparing", total=len(pairs))
     ]
+    results = [
+        result._replace(
+            accuracy=_exact(result.accuracy, evaluations, pair),
+            exact_match=_exact(result.exact_match, evaluations, pair),
+        )
+        for result, pair in zip(results, pairs, strict=True)
+    ]
     accuracy = holm([result.p_accuracy for result in results])
     exact_match = holm([result.p_exact_match for result in results])
     ranked = [result.p_accuracy for result in results]
@@ -177,6 +203,7 @@ def _differences(
         ranked = [difference.p for difference in headline.differences]
     bounded = _bounded(evaluations, pairs, ranked, num_resamples=num_resamples, seed=seed)
     measures = _measures(evaluations, pairs, num_resamples=num_resamples, seed=seed)
+    powered = _powered(evaluations, pairs, num_resamples=num_resamples, seed=seed)
     return tuple(
         ModelDifference(
             first=evaluations.evaluated[first].name,
@@ -187,6 +214,7 @@ def _differences(
             p_bounded=bounded[place],
             headline=None if headline.differences is None else headline.differences[place],
             measures=measures[place],
+            prediction_powered=powered[place],
         )
         for place, (first, second) in enumerate(pairs)
     )
@@ -203,10 +231,22 @@ def _measures(
         means = [paired_mean(blocks, first, second) for first, second in sides]
         # Pairs without a difference are no tests, so they do not count in the correction.
         corrected = iter(holm([mean.p for mean in means if mean.p is not None]))
-        for measures, mean in zip(by_pair, means, strict=True):
+        for pair, measures, mean in zip(pairs, by_pair, means, strict=True):
             p_corrected = None if mean.p is None else next(corrected)
-            measures[name] = MeasureDifference(difference=mean.difference, p=mean.p, p_corrected=p_corrected)
+            difference = _exact(mean.difference, evaluations, pair)
+            measures[name] = MeasureDifference(difference=difference, p=mean.p, p_corrected=p_corrected)
     return by_pair
+
+
+def _powered(
+    evaluations: EvaluationSet, pairs: Sequence[tuple[int, int]], *, num_resamples: int, seed: int
+) -> Sequence[PoweredEstimate | None]:
+    """Compute the differences from human and judge labels, where every evaluation has both."""
+    folders, runs = ([getattr(model, name) for model in evaluations.evaluated] for name in ("folder", "run"))
+    labelled = read_labelled_evaluations(folders, runs)
+    if labelled is None:
+        return [None] * len(pairs)
+    return compare_labelled(labelled, pairs, num_resamples=num_resamples, seed=seed)
 
 
 def _bounded(

@@ -50,6 +50,8 @@ class Config(BaseConfig, frozen=True):
     """Test the model on a few of the cases before it scores them all."""
     matched_ratio: float = MATCHED_RATIO
     """The largest ratio of the lengths of two length-matched answers."""
+    width: float | None = None
+    """With --human: the wanted width of a 95% interval, 0.1 for ten points; adds how many human labels it needs."""
     num_resamples: Positive = 1000
     """The number of bootstrap resamples of prompts; differences to baselines have as many as `compare`."""
     seed: int = 0
@@ -68,6 +70,12 @@ def check_settings(config: Config) -> None:
             f"matched_ratio is {config.matched_ratio:g}, but must be a finite number of at least 1",
             where="evaluate",
             allowed="1 (equal lengths only) or more",
+        )
+    if config.width is not None and not 0 < config.width < 1:
+        raise ConfigError(
+            f"width is {config.width:g}, but must be between 0 and 1",
+            where="evaluate",
+            allowed="a share: 0.1 for an interval of ten points",
         )
 
 

@@ -5,10 +5,11 @@ Two models that cut or omitted different shares of the responses were not evalua
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from steelyard.core.text import number_of
 from steelyard.core.types import Meta, Record, Scores
 from steelyard.evaluation.model_self_tests import SelfTestSummary
 
-_UNKNOWN = "unknown"
+UNKNOWN_LANGUAGE = "unknown"
 _MOST_LANGUAGES = 6
 
 
@@ -43,7 +44,7 @@ class CoverageCounter:
 
     def count(self, language: str | None, num_responses: int, num_cut: int, num_unscored: int) -> None:
         """Count responses of one language."""
-        counts = self._by_language.setdefault(language or _UNKNOWN, [0, 0, 0])
+        counts = self._by_language.setdefault(language or UNKNOWN_LANGUAGE, [0, 0, 0])
         for place, number in enumerate((num_responses, num_cut, num_unscored)):
             counts[place] += number
 
@@ -84,7 +85,7 @@ def coverage_lines(coverage: Coverage) -> Iterator[str]:
         number, total = (coverage.num_cut, coverage.num_unscored)[place], coverage.num_responses
         if number:
             shares = {language: counts.shares[place] for language, counts in coverage.by_language.items()}
-            yield f"{number:,} of {total:,} responses {title} ({number / total:.1%}{_languages(shares)})"
+            yield f"{number:,} of {number_of(total, 'response')} {title} ({number / total:.1%}{_languages(shares)})"
 
 
 def _languages(shares: Mapping[str, float]) -> str:

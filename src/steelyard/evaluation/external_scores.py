@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from steelyard.core.errors import Place, RecordError, choices
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Prompt, Response, Scores
 from steelyard.io.cases import ScoredCase, checked_line, decode_case, decode_line, placed_lines
 from steelyard.io.lines import MAX_BATCH_BYTES, LineRange, LineRanges
@@ -114,7 +115,7 @@ def _refuse(path: Path, cases: Iterable[Case]) -> NoReturn:
     assert missing, "every line fits and every case has one"
     raise RecordError(
         f"no line for prompt id {missing[0].prompt.id!r}, language {missing[0].prompt.language!r} "
-        f"({len(missing)} of {len(keys)} cases have none)",
+        f"({len(missing)} of {number_of(len(keys), 'case')} {verb_for(len(missing), 'has', 'have')} none)",
         where=Place(str(path)),
         do="add a line for every case; a missing score is null, with its reason under `unscored`",
     )

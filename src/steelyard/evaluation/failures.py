@@ -6,17 +6,19 @@ margins of all pairs of the model, so that models with different scales of score
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.measure import MATCHED_RATIO
+from steelyard.ranking.judgment_table import NO_LANGUAGE
 from steelyard.statistics.groups import Cell
-from steelyard.statistics.intervals import Estimate, score_interval
+from steelyard.statistics.intervals import Estimate, exact_interval, score_interval
 from steelyard.statistics.linearised import GroupRatio, group_ratios
 
 LENGTHS = ("shorter", "equal", "longer")
@@ -43,7 +45,8 @@ class ItemPair(NamedTuple):
 class MarginColumns(NamedTuple):
     """The pairs of an evaluation as columns; ``prompt`` is a position in the other three, which have one per prompt.
 
-    ``number`` is the position of the pair in `item_pairs`, and ``identity`` equal only for one pair of one prompt.
+    ``number`` is the position of the pair in `item_pairs`, and ``identity`` equal only for one pair of one prompt; a
+    pair that is listed twice counts twice.
     """
 
     prompt: Integers
@@ -115,11 +118,13 @@ def pair_columns(items: Iterable[tuple[int, ScoredItem]]) -> MarginColumns:
     units: list[str] = []
     known_cells: dict[Cell, Cell] = {}
     for position, item in items:
+        listed: Counter[tuple[str, str]] = Counter()
         for number, pair in enumerate(item_pairs(item)):
+            listed[pair.better, pair.worse] += 1
             numbers["prompt"].append(len(positions))
             numbers["number"].append(number)
             numbers["length"].append(pair.length)
-            numbers["identity"].append(hash((position, pair.better, pair.worse)))
+            numbers["identity"].append(hash((position, *pair[:2], listed[pair[:2]])))
             margins.append(float("nan") if pair.margin is None else pair.margin)
         positions.append(position)
         cells.append(known_cells.setdefault(item.cell, item.cell))
@@ -215,8 +220,9 @@ class ErrorGroups(NamedTuple):
 def error_groups(pairs: MarginColumns) -> ErrorGroups | None:
     """Return the error rates by category, length and language, and by every combination; null without scored pairs.
 
-    A division with a single value is left out. A group stands out if its interval excludes
-    the rate of all pairs, where the intervals of all tested groups hold together at 95% (Bonferroni).
+    A division with a single value is left out, and so are pairs of unknown length where lengths divide. A group stands
+    out if its exact interval excludes the rate of all pairs, where the intervals of all tested groups hold together at
+    95% (Bonferroni).
     """
     scored = ~np.isnan(pairs.margin)
     if not scored.any():
@@ -228,8 +234,10 @@ def error_groups(pairs: MarginColumns) -> ErrorGroups | None:
     divided = list(_divided(pairs, scored))
     counted = [
         (key, ratio)
-        for names, group in divided
-        for key, ratio in zip(names, group_ratios(group, unit, wrong, np.ones(len(wrong)), len(names)), strict=True)
+        for keys, group, row in divided
+        for key, ratio in zip(
+            keys, group_ratios(group, unit[row], wrong[row], np.ones(len(row)), len(keys)), strict=True
+        )
     ]
     num_tested = sum(ratio.num_units >= FEWEST_PROMPTS for _, ratio in counted)
     groups = [_error_group(key, ratio, overall.value, num_tested) for key, ratio in counted]
@@ -245,31 +253,29 @@ def prompt_units(pairs: MarginColumns) -> Integers:
 Key = tuple[str | None, str | None, str | None]
 
 
-def _divided(pairs: MarginColumns, scored: Booleans) -> Iterator[tuple[Sequence[Key], Integers]]:
-    """Yield each combination of divisions: the keys of its groups, and the group of each scored pair."""
+def _divided(pairs: MarginColumns, scored: Booleans) -> Iterator[tuple[Sequence[Key], Integers, Integers]]:
+    """Yield each combination of divisions: the keys of its groups, and the group and place of each scored pair."""
     prompt, length = pairs.prompt[scored], pairs.length[scored]
     categories, category = _coded([cell.category for cell in pairs.cells])
-    languages, language = _coded([cell.language for cell in pairs.cells])
-    names = (categories, (*LENGTHS, None), languages)
-    divisions = (category[prompt], np.where(length == _NO_LENGTH, len(LENGTHS), length), language[prompt])
-    several = [place for place, values in enumerate(divisions) if len(np.unique(values)) > 1]
+    languages, language = _coded([cell.language or NO_LANGUAGE for cell in pairs.cells])
+    names = (categories, LENGTHS, languages)
+    divisions = (category[prompt], length, language[prompt])
+    several = [place for place, values in enumerate(divisions) if len(np.unique(values[values >= 0])) > 1]
     for size in range(1, len(several) + 1):
         for chosen in combinations(several, size):
             columns = np.stack([divisions[place] for place in chosen])
-            values, group = np.unique(columns, axis=1, return_inverse=True)
+            row = np.flatnonzero((columns >= 0).all(axis=0))
+            values, group = np.unique(columns[:, row], axis=1, return_inverse=True)
             keys: list[Key] = []
             for column in values.T.tolist():
                 by_place = {place: names[place][value] for place, value in zip(chosen, column, strict=True)}
                 keys.append((by_place.get(0), by_place.get(1), by_place.get(2)))
-            yield keys, group.reshape(-1)
+            yield keys, group.reshape(-1), row
 
 
-Name = TypeVar("Name", str, str | None)
-
-
-def _coded(names: Sequence[Name]) -> tuple[tuple[Name, ...], Integers]:
+def _coded(names: Sequence[str]) -> tuple[tuple[str, ...], Integers]:
     """Return the distinct names and the position of each name among them."""
-    code_of: dict[Name, int] = {}
+    code_of: dict[str, int] = {}
     codes = [code_of.setdefault(name, len(code_of)) for name in names]
     return tuple(code_of), np.array(codes, np.int64)
 
@@ -277,7 +283,7 @@ def _coded(names: Sequence[Name]) -> tuple[tuple[Name, ...], Integers]:
 def _error_group(key: Key, ratio: GroupRatio, overall: float, num_tested: int) -> ErrorGroup:
     stands_out: int | None = None
     if ratio.num_units >= FEWEST_PROMPTS:
-        low, high = score_interval(ratio.value, ratio.variance, ratio.evidence, num_intervals=num_tested)
+        low, high = exact_interval(ratio.value, ratio.variance, ratio.evidence, num_intervals=num_tested)
         stands_out = 1 if low > overall else -1 if high < overall else 0
     return ErrorGroup(*key, int(ratio.numerator), ratio.num_units, _rate(ratio), stands_out)
 

@@ -88,9 +88,9 @@ MeasuredItem: Any = msgspec.defstruct(
 """An `Item` with the columns of every measure."""
 
 
-def read_items(folder: Path, kind: type[Item] = Item) -> Iterator[Any]:
+def read_items(folder: Path, kind: type[Item] = Item, *, name: str = "items.jsonl") -> Iterator[Any]:
     """Yield the items of an evaluation's folder, in order. Raises RecordError with file and line for an invalid one."""
-    path = folder / "items.jsonl"
+    path = folder / name
     decoder = msgspec.json.Decoder(kind)
     for place, line in read_lines(path):
         try:

@@ -9,6 +9,7 @@ import numpy as np
 from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, Outcome
 from steelyard.core.errors import EvidenceError
 from steelyard.core.protocols import Bench, JudgeModel
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Record, Scores
 from steelyard.evaluation.bench_pairs import PairValues
 from steelyard.evaluation.columns import BenchColumns
@@ -218,6 +219,7 @@ def refuse_failed(judged: Judged) -> None:
     """Raise EvidenceError if requests failed; other missing verdicts are outcomes, which a policy counts."""
     if judged.num_failed:
         raise EvidenceError(
-            f"{judged.num_failed} of {len(judged.outcomes)} pairs have no verdict because requests failed",
+            f"{judged.num_failed} of {number_of(len(judged.outcomes), 'pair')} "
+            f"{verb_for(judged.num_failed, 'has', 'have')} no verdict because requests failed",
             do="run the same command again: finished requests are kept. Or accept no headline: --allow-unscored",
         )

@@ -29,6 +29,7 @@ from steelyard.evaluation.measure import GroupedMeans, Measure, ResampledBench, 
 from steelyard.evaluation.measures.accuracy import Accuracy, Baseline, BenchAccuracy, HeadlineSummary, Range
 from steelyard.evaluation.model_self_tests import SelfTestSummary
 from steelyard.evaluation.pair_verdicts import MOST_UNREAD, Judged, PairOutcomes, outcome_report, pair_columns
+from steelyard.evaluation.prediction_powered import PoweredSummary
 from steelyard.evaluation.tie_policies import (
     CategoryWeights,
     Policies,
@@ -42,7 +43,7 @@ from steelyard.plugins.engines.local import num_cores
 from steelyard.ranking.pairs import PairChoice
 from steelyard.statistics.aggregation import ACCURACY, means
 from steelyard.statistics.bootstrap import draw_layout, resample
-from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.intervals import Estimate, no_difference
 from steelyard.statistics.pair_counts import PromptStatistics, count_unscored, with_policy
 from steelyard.statistics.significance import NUM_RESAMPLES, share_difference
 
@@ -82,7 +83,8 @@ class EvaluationSummary(HeadlineSummary, frozen=True, kw_only=True):
 
     ``bench``, ``model``, ``protocol`` and ``self_test`` are absent from an evaluation in memory. A reward model has
     ``coverage``, and if scores are missing ``unscored``, ``bounds`` (unscored pairs wrong, and right) and
-    ``over_scored_pairs``. A judge has ``outcomes`` and ``judges``.
+    ``over_scored_pairs``. A judge has ``outcomes`` and ``judges``. ``prediction_powered``: with human labels of few and
+    a judge's of many prompts, the values from both; all others are from the human labels alone.
     """
 
     bench: str = ""
@@ -101,6 +103,7 @@ class EvaluationSummary(HeadlineSummary, frozen=True, kw_only=True):
     policies: Policies | None = None
     weights: CategoryWeights
     measures: MeasureSummaries
+    prediction_powered: PoweredSummary | None = None
 
     @property
     def self_test_state(self) -> str:
@@ -325,6 +328,8 @@ def _baseline(evaluation: Evaluation, model: PromptStatistics, score: Floats, *,
     del measured["by_language"]
     both = items_of(evaluation.bench_pairs, model, baseline, num_resamples=NUM_RESAMPLES)
     difference = share_difference(both, ACCURACY, seed=config.seed).estimate
+    if evaluation.judged is None and np.array_equal(score, evaluation.scores.score):
+        difference = no_difference(difference.n)
     return msgspec.convert(measured | {"difference": difference.withheld() if withheld else difference}, Baseline)
 
 

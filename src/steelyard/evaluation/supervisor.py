@@ -7,6 +7,7 @@ from collections import deque
 from pathlib import Path
 
 from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Meta, Record, Run
 from steelyard.curation.calibration import ThresholdPoint, ThresholdRow
 from steelyard.curation.supervision import Policy
@@ -104,7 +105,8 @@ def check_may_judge(supervisor: Supervisor, cases: Path, *, compare_ids: bool, a
         _refuse_seen(supervisor, cases, seen, training, num_cases)
     if other_languages and not any_language:
         raise EvidenceError(
-            f"{len(other_languages)} of {num_cases} cases are in languages that the supervisor {supervisor.name} was "
+            f"{len(other_languages)} of {number_of(num_cases, 'case')} "
+            f"{verb_for(len(other_languages), 'is', 'are')} in languages that the supervisor {supervisor.name} was "
             f"not trained on: {', '.join(sorted({str(case.prompt.language) for case in other_languages}))}",
             where=str(cases),
             allowed=", ".join(sorted(languages)),
@@ -118,7 +120,7 @@ def _refuse_seen(supervisor: Supervisor, cases: Path, seen: list[Case], training
     how = f"{len(by_text)} by their text" + (f", {num_by_id} by their id alone" if num_by_id else "")
     hint = "; or use --set compare_ids=false if equal ids are a coincidence" if num_by_id else ""
     raise EvidenceError(
-        f"the supervisor {supervisor.name} was trained on {len(seen)} of {num_cases} prompts ({how}), "
+        f"the supervisor {supervisor.name} was trained on {len(seen)} of {number_of(num_cases, 'prompt')} ({how}), "
         f"the first: {seen[0].prompt.id!r}; its scores of memorised prompts are no evidence",
         where=str(cases),
         do=f"remove them, or train on other prompts (`steelyard split` separates prompts){hint}",

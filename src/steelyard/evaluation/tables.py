@@ -1,10 +1,14 @@
 """Tables, figures and panels as values: translated words, formatted numbers, columns and rows."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from steelyard.evaluation.coverage import UNKNOWN_LANGUAGE
+from steelyard.ranking.judgment_table import NO_LANGUAGE
+from steelyard.statistics.aggregation import UNCATEGORISED
 from steelyard.statistics.intervals import Estimate
 
 DASH = "\N{EN DASH}"
@@ -77,9 +81,37 @@ def word(key: str, otherwise: str = "") -> str:
     return f"{WORD}{key}|{otherwise or key}{WORD}"
 
 
+def category_word(name: str) -> str:
+    """Return the name of a category for the page: its own, or the translated word for prompts without one.
+
+    A category of the data that is itself called ``uncategorised`` is one group with these prompts in every number.
+    """
+    return word(UNCATEGORISED) if name == UNCATEGORISED else name
+
+
+def language_word(name: str) -> str:
+    """Return the code of a language for the page, or the translated word for prompts without one."""
+    return word("no_language", name) if name in (NO_LANGUAGE, UNKNOWN_LANGUAGE) else name
+
+
+def isolate(name: str) -> str:
+    """Return the name between Unicode isolates if it has right-to-left letters, so that it keeps its order in a title.
+
+    A name of left-to-right letters alone is unchanged. The mark before the isolate keeps the title left to right where
+    a browser takes the direction of a text from its first letter: isolates do not count there.
+    """
+    is_mixed = any(unicodedata.bidirectional(letter) in {"R", "AL"} for letter in name)
+    return f"\N{LEFT-TO-RIGHT MARK}\N{FIRST STRONG ISOLATE}{name}\N{POP DIRECTIONAL ISOLATE}" if is_mixed else name
+
+
+def pair_name(first: str, second: str, *, separator: str = " ") -> str:
+    """Return the name of a difference, ``first – second``; a ``separator`` of a line feed makes two lines of it."""
+    return f"{isolate(first)}{separator}{DASH} {isolate(second)}"
+
+
 def percent(value: float | None) -> str:
     """Format a share: ``0.7123`` as ``71.2%``; a dash for null."""
-    return DASH if value is None else f"{value * 100:.1f}%"
+    return DASH if value is None else f"{value * 100:z.1f}%".replace("-", MINUS)
 
 
 def reason(estimate: Estimate) -> str:
@@ -120,8 +152,8 @@ def count(number: int | None) -> str:
 
 
 def decimal(value: float | None, places: int = 3) -> str:
-    """Format a number with ``places`` decimals; a dash for null."""
-    return DASH if value is None else f"{value:.{places}f}".replace("-", MINUS)
+    """Format a number with ``places`` decimals, without the sign of a zero; a dash for null."""
+    return DASH if value is None else f"{value:z.{places}f}".replace("-", MINUS)
 
 
 def decimal_interval(estimate: Estimate) -> str:

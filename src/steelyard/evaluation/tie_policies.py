@@ -10,7 +10,7 @@ from steelyard.core.types import JsonObject
 from steelyard.evaluation.bench_pairs import BenchPairs, items_of
 from steelyard.evaluation.config import Config
 from steelyard.evaluation.measures.accuracy import BenchAccuracy
-from steelyard.evaluation.tables import PERCENT, Table, percent, table, word
+from steelyard.evaluation.tables import PERCENT, Table, category_word, percent, table, word
 from steelyard.statistics.aggregation import means
 from steelyard.statistics.bootstrap import Totals, resample
 from steelyard.statistics.intervals import Estimate
@@ -136,6 +136,7 @@ def policy_table(policies: Mapping[str, Policy]) -> Table | None:
 def weight_table(weights: CategoryWeights) -> Table | None:
     """Return the weight of each category in each kind of mean; null for a single category."""
     kinds = [name for name in _WEIGHTS if name in weights]
-    rows = [(name, *(percent(weights[kind].get(name)) for kind in kinds)) for name in weights.get("macro", {})]
+    categories = weights.get("macro", {})
+    rows = [(category_word(name), *(percent(weights[kind].get(name)) for kind in kinds)) for name in categories]
     columns = ("category", *(f"weight_{kind}" for kind in kinds))
     return table(columns, rows) if len(rows) > 1 else None

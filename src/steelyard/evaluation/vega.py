@@ -125,24 +125,28 @@ def interval_rows(dots: Sequence[Dot], x: Spec, *, row: str, form: str, line: fl
     """Draw one estimate per row in the order of ``dots``: its interval as a rule, its value as a point.
 
     ``x`` is the encoding of the value axis, ``row`` the word for a row, ``form`` the number format of the tooltip.
-    ``line`` is the value of the dashed line, and ``height`` the pixels of a row.
+    ``line`` is the value of the dashed line, and ``height`` the pixels of a row. A name may have two lines.
     """
     values = records(dots)
     order = [value["row"] for value in values]
-    y = {"field": "row", "type": "nominal", "sort": order, "axis": {**row_axis(num_lines=1), "labelLimit": 260}}
+    num_lines = 1 + max((name.count("\n") for name in order), default=0)
+    y = {"field": "row", "type": "nominal", "sort": order, "axis": {**row_axis(num_lines=num_lines), "labelLimit": 260}}
     across: Spec = {"type": "quantitative", **x}
     shown: Spec = {"y": y, "color": {"value": STRONG}, "tooltip": tooltip(row, form=form)}
-    layers = [
+    interval: Spec = {
+        # Vega-Lite draws a null end at 0: an estimate without an interval has a point and no rule.
+        "transform": [{"filter": "datum.low !== null && datum.high !== null"}],
+        "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.45, "strokeCap": "round"},
+        "encoding": {**shown, "x": {"field": "low", **across}, "x2": {"field": "high"}},
+    }
+    has_interval = any(value["low"] is not None and value["high"] is not None for value in values)
+    layers: list[Spec] = [
         *([] if line is None else [vertical_line(line)]),
-        {
-            # Vega-Lite draws a null end at 0: an estimate without an interval has a point and no rule.
-            "transform": [{"filter": "datum.low !== null && datum.high !== null"}],
-            "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.45, "strokeCap": "round"},
-            "encoding": {**shown, "x": {"field": "low", **across}, "x2": {"field": "high"}},
-        },
+        *([interval] if has_interval else []),
         {
             "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
             "encoding": {**shown, "x": {"field": "value", **across}},
         },
     ]
-    return {**framed(layers, height * max(2, len(order))), "data": {"values": values}}
+    row_height = height + 12 * (num_lines - 1)
+    return {**framed(layers, row_height * max(2, len(order))), "data": {"values": values}}

@@ -43,8 +43,9 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     except BaseException as error:
         Path(name).unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            unchanged = "; the previous file is unchanged" if path.is_file() else ""
             raise OutputError(
-                "the disk is full; the previous file is unchanged",
+                f"the disk is full{unchanged}",
                 where=str(path),
                 do="free some space, and run the same command again",
             ) from error

@@ -6,12 +6,14 @@ A case file has one case a line (``.jsonl``) or a row (``.parquet``); a score fi
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from steelyard.core.checks import check_case, checked_scores
 from steelyard.core.errors import EvidenceError, FileError, Place, RecordError
+from steelyard.core.text import number_of
 from steelyard.core.types import Case, Ranking, Scores
 from steelyard.io.atomic import atomic_write
 from steelyard.io.lines import LineBatch, bounded_decoding, check_keys, check_readable, check_utf8, read_lines
@@ -41,7 +43,9 @@ def decode_case(line: bytes, place: Place, check: Callable[[Case], Case] = check
     except msgspec.DecodeError as error:
         check_utf8(line, place)
         cut = "the line is cut off" if _TRUNCATED.search(str(error)) else f"the line is not JSON ({error})"
-        raise RecordError(cut, where=place, allowed="one JSON object a line") from error
+        table = str(place.file).endswith((".csv", ".tsv"))
+        do = f"make a case file of the table: steelyard convert {quote(str(place.file))} cases.jsonl" if table else None
+        raise RecordError(cut, where=place, allowed="one JSON object a line", do=do) from error
     except UnicodeDecodeError as error:
         check_utf8(line, place)
         raise FileError("the line is not UTF-8", where=place) from error
@@ -159,7 +163,7 @@ def read_scored(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:
     if left is not None:
         raise RecordError(
             f"scores prompt id {left[1].prompt!r}, language {left[1].language!r}, "
-            f"which is none of the {num_cases} cases, or was scored already",
+            f"which is none of the {number_of(num_cases, 'case')}, or was scored already",
             where=left[0],
             do="score the same case file: steelyard score",
         )

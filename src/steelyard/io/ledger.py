@@ -1,13 +1,14 @@
 """The ledger of replies: a SQLite file that grows while requests are sent, so that no answered request is repeated.
 
 It has one writer. A reply is stored as soon as it arrives. A failed request is stored apart, never as a reply, so that
-it is sent again.
+it is sent again. The tokens of failed replies are billed, and stay: those of all runs are added up.
 """
 
+import itertools
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -21,11 +22,16 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS replies (request TEXT PRIMARY KEY, reply TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS failures (request TEXT PRIMARY KEY, detail TEXT NOT NULL, times INTEGER NOT NULL)
   WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS failed_tokens (request TEXT PRIMARY KEY, prompt INTEGER NOT NULL, reply INTEGER NOT NULL,
+  cached INTEGER NOT NULL, cache_written INTEGER NOT NULL) WITHOUT ROWID;
 """
 _INSERT = "INSERT OR REPLACE INTO replies VALUES (?, ?)"
 _FORGET_FAILURE = "DELETE FROM failures WHERE request = ?"
 _COUNT_FAILURE = """INSERT INTO failures VALUES (?, ?, 1)
   ON CONFLICT (request) DO UPDATE SET detail = excluded.detail, times = times + 1"""
+_ADD_TOKENS = """INSERT INTO failed_tokens VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT (request) DO UPDATE SET prompt = prompt + excluded.prompt, reply = reply + excluded.reply,
+  cached = cached + excluded.cached, cache_written = cache_written + excluded.cache_written"""
 _decoder = msgspec.json.Decoder(Reply)
 
 
@@ -35,6 +41,7 @@ class Ledger:
     def __init__(self, connection: sqlite3.Connection, path: Path | None) -> None:
         self._connection = connection
         self._path = path
+        self._set_numbers = itertools.count()
 
     def add(self, reply: Reply) -> None:
         """Store the reply or its failure; it survives a kill of this process once this returns.
@@ -46,6 +53,9 @@ class Ledger:
             raise OutputError("the ledger was removed while replies were written to it", where=str(self._path), do=do)
         if reply.failure == "failed":
             self._connection.execute(_COUNT_FAILURE, (reply.request, reply.detail or "failed"))
+            counts = (reply.prompt_tokens, reply.reply_tokens, reply.cached_tokens, reply.cache_write_tokens)
+            if any(counts):
+                self._connection.execute(_ADD_TOKENS, (reply.request, *(number or 0 for number in counts)))
         else:
             self._connection.execute(_INSERT, (reply.request, msgspec.json.encode(reply).decode()))
             self._connection.execute(_FORGET_FAILURE, (reply.request,))
@@ -63,6 +73,27 @@ class Ledger:
         reason = self._first("SELECT detail FROM failures WHERE request = ?", request)
         return Reply(request=request, failure="failed", detail=reason or "not asked")
 
+    def known(self, request: str) -> Reply | None:
+        """Return the stored reply; null without one."""
+        stored = self._first("SELECT reply FROM replies WHERE request = ?", request)
+        return None if stored is None else _decoder.decode(stored)
+
+    def failed_tokens(self, request: str) -> Reply | None:
+        """Return a failed reply with the token counts of all failed replies to a request; null without any."""
+        query = "SELECT prompt, reply, cached, cache_written FROM failed_tokens WHERE request = ?"
+        row = self._connection.execute(query, (request,)).fetchone()
+        if row is None:
+            return None
+        prompt, written, cached, cache_written = row
+        return Reply(
+            request=request,
+            failure="failed",
+            prompt_tokens=prompt,
+            reply_tokens=written,
+            cached_tokens=cached,
+            cache_write_tokens=cache_written,
+        )
+
     def failures(self) -> dict[str, int]:
         """Count the requests without a reply by the first words of their failure."""
         rows = self._connection.execute("SELECT detail FROM failures")
@@ -72,6 +103,20 @@ class Ledger:
         """Yield every stored reply in the order of the request ids."""
         for (reply,) in self._connection.execute("SELECT reply FROM replies ORDER BY request"):
             yield _decoder.decode(reply)
+
+    def new_ids(self) -> Callable[[str], bool]:
+        """Return an empty set of ids: the function adds one, and returns whether it was new.
+
+        A temporary table, on disk beyond two megabytes: a million ids would take a hundred megabytes of memory.
+        """
+        name = f"ids_{next(self._set_numbers)}"
+        self._connection.execute(f"CREATE TEMP TABLE {name} (id TEXT PRIMARY KEY) WITHOUT ROWID")
+        insert = f"INSERT OR IGNORE INTO {name} VALUES (?)"
+        return lambda id_: self._connection.execute(insert, (id_,)).rowcount > 0
+
+    def distinct(self, ids: Iterable[str]) -> Iterator[str]:
+        """Yield each id once, where it comes first."""
+        return filter(self.new_ids(), ids)
 
     def __len__(self) -> int:
         return self._connection.execute("SELECT COUNT(*) FROM replies").fetchone()[0]
@@ -112,6 +157,22 @@ def open_ledger(path: Path | None) -> Iterator[Ledger]:
             connection.close()
         if path is not None and not is_needed:
             path.unlink(missing_ok=True)
+
+
+@contextmanager
+def read_ledger(path: Path) -> Iterator[Ledger | None]:
+    """Open a ledger to read it only; null where there is none, or where a run is writing it."""
+    if not path.is_file():
+        yield None
+        return
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=0.5)) as connection:
+        try:
+            connection.execute("SELECT 1 FROM replies LIMIT 1")
+        except sqlite3.DatabaseError:
+            ledger = None
+        else:
+            ledger = Ledger(connection, path)
+        yield ledger
 
 
 def _opened(path: Path | None) -> sqlite3.Connection:

@@ -33,8 +33,8 @@ _BINARY_FORMATS = {
     b"\x28\xb5\x2f\xfd": ("zstd", "unpack it first: unzstd FILE"),
     b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
     b"PAR1": ("Parquet", "cases and tables may be Parquet, under a name that ends in .parquet"),
-    b"\xff\xfe": ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE"),
-    b"\xfe\xff": ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE"),
+    b"\xff\xfe": ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE"),
+    b"\xfe\xff": ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE"),
 }
 _STATM = Path("/proc/self/statm")
 

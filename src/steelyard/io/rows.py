@@ -1,11 +1,14 @@
-"""Rows of foreign files with their places: JSON lines, a JSON array, TSV, CSV, Parquet, or a saved dataset.
+"""Rows of foreign files with their places: JSON lines, a JSON array, TSV, CSV, Parquet, a saved dataset, or text.
 
 A CSV file is quoted as in RFC 4180, with commas, or with semicolons where its header has those alone. A TSV file is
 read literally, quotation marks included, if each of its lines has a cell for each name of the header; otherwise it is
-quoted like CSV.
+quoted like CSV. A ``.json`` file may also be one object around a list of rows, whose other texts and numbers belong to
+each row. A ``.txt`` file that does not begin with a JSON object has a prompt in each line.
 """
 
+import codecs
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from shlex import quote
@@ -29,7 +32,10 @@ from steelyard.io.lines import (
 from steelyard.io.tables import is_parquet, is_saved_dataset, read_table
 
 _TOO_DEEP = "lists within lists, too deep to be read"
+_ENCODING_SAMPLE = 2**16
+_HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
 _DELIMITERS = {".tsv": "\t", ".csv": ","}
+_TEXT_SUFFIX = ".txt"
 ROW_SUFFIXES = (".jsonl", ".json", ".parquet", *_DELIMITERS)
 """The endings of files that `read_rows` reads."""
 
@@ -46,6 +52,11 @@ def read_rows(path: Path) -> Iterator[Row]:
         yield from _delimited_rows(path)
     elif is_array(path):
         yield from _array_rows(path)
+    elif path.suffix == _TEXT_SUFFIX and not _begins_with_object(path):
+        for place, line in read_lines(path):
+            yield Row(place, {"prompt": check_utf8(line, place).rstrip("\r\n")})
+    elif path.suffix == ".json" and not _begins_with_object(path):
+        yield from _wrapped_rows(path)
     else:
         for place, line in read_lines(path):
             yield _decode(line, place)
@@ -98,6 +109,43 @@ def _array_rows(path: Path) -> Iterator[Row]:
         raise FileError(_TOO_DEEP, where=place) from error
     for index, row in enumerate(rows):
         yield _checked_row(row, Place(f"{path}[{index}]"))
+
+
+def _begins_with_object(path: Path) -> bool:
+    """Return whether the first line is a JSON object, whole or cut off; false for one that goes on in further lines."""
+    _, line = next(read_lines(path))
+    if not line.lstrip().startswith(b"{"):
+        return False
+    try:
+        return isinstance(msgspec.json.decode(line), dict)
+    except (msgspec.DecodeError, RecursionError):
+        # A cut line is broken inside; the first line of an indented object is one bracket and at most one field.
+        return line.count(b'":') > 1
+
+
+def _wrapped_rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of the one list in an object over several lines, each with the texts and numbers around it."""
+    place, content = Place(str(path)), path.read_bytes().removeprefix(BYTE_ORDER_MARK)
+    try:
+        with bounded_decoding(len(content), place):
+            whole = msgspec.json.decode(content)
+            check_keys(content, whole, place)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        check_utf8(content, place)
+        raise FileError(f"the JSON is broken or cut off ({error})", where=place) from error
+    except RecursionError as error:
+        raise FileError(_TOO_DEEP, where=place) from error
+    fields = whole if isinstance(whole, dict) else {}
+    lists = [key for key, value in fields.items() if isinstance(value, list)]
+    if len(lists) != 1:
+        if fields:
+            yield Row(place, fields)
+            return
+        raise FileError("the file is neither rows nor one object with a list of rows", where=place)
+    around = {key: value for key, value in fields.items() if isinstance(value, str | int | float)}
+    for index, row in enumerate(fields[lists[0]]):
+        where = Place(f"{path}:{lists[0]}[{index}]")
+        yield Row(where, around | _checked_row(row, where).value)
 
 
 def _decode(line: bytes, place: Place) -> Row:
@@ -170,11 +218,12 @@ def _quoted_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
                     yield Place(str(path), number), values
                 number = reader.line_num + 1
         except UnicodeDecodeError as error:
+            encoding = _likely_encoding(path)
             raise FileError(
                 f"the table is not UTF-8 ({error.reason})",
                 where=Place(str(path), number),
-                do=f"convert it, with its own encoding (LATIN1, GB18030): iconv -f LATIN1 -t UTF-8 {quote(str(path))} "
-                f"> {quote(str(path.with_stem(f'{path.stem}-utf8')))}",
+                do=f"convert it, here from {encoding}, and check the texts: iconv -f {encoding} -t UTF-8 "
+                f"{quote(str(path))} > {quote(str(path.with_stem(f'{path.stem}-utf8')))}",
             ) from error
         except csv.Error as error:
             raise FileError(
@@ -182,6 +231,24 @@ def _quoted_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
                 where=Place(str(path), number),
                 do='close the quoted cell of this row; a quote within a cell is written twice: ""',
             ) from error
+
+
+def _likely_encoding(path: Path) -> str:
+    """Return GB18030 if the start of a file that is not UTF-8 reads as Chinese in it, else LATIN1 (any bytes).
+
+    Accented Latin letters also decode as GB18030, but stand alone between ASCII letters: there, a character is Chinese
+    by chance and swallows a letter. In Chinese text, most of the bytes above ASCII come in runs of two or more.
+    """
+    with path.open("rb") as file:
+        start = file.read(_ENCODING_SAMPLE)
+    runs = _HIGH_BYTES.findall(start)
+    paired = sum(len(run) for run in runs if len(run) > 1)
+    try:
+        # The decoder holds back a character that the end of the sample cuts.
+        codecs.getincrementaldecoder("gb18030")().decode(start)
+    except UnicodeDecodeError:
+        return "LATIN1"
+    return "GB18030" if 2 * paired > sum(map(len, runs)) else "LATIN1"
 
 
 def _delimiter(path: Path) -> str:

@@ -4,7 +4,8 @@ import hashlib
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -12,21 +13,25 @@ from typing import Any, TypeVar, overload
 import msgspec
 
 from steelyard.core.errors import FileError, OutputError, UserError
+from steelyard.core.text import number_of
 from steelyard.core.types import Counts, Input, JsonObject, Meta, Record, Run
 from steelyard.io.atomic import LOCK_FILE, atomic_write, only_writer, remove
+from steelyard.io.lineage import record_folder, source_datasets
 from steelyard.io.lines import check_regular
 from steelyard.io.progress import log
 from steelyard.io.run_state import STATE_FILE, recorded_state
 
 RUN_FILE = "run.json"
 STARTED_FILE = "started.json"
+_REPLIES = "replies.sqlite*"
 _UNFINISHED = {
     "checkpoint.pt": "the last checkpoint",
-    "replies.sqlite*": "every reply so far",
+    _REPLIES: "every reply so far",
     "scores.*.part.jsonl": "every score so far",
 }
 """The files from which a stage continues after a kill, and what they hold; a different run must not use them."""
 _PACKAGES = ("steelyard", "numpy", "torch", "transformers", "scikit-learn")
+_CASES = "cases"
 RunT = TypeVar("RunT", bound=Run[Any])
 
 
@@ -125,6 +130,12 @@ class Result:
         self.is_finished = False
         self.started = time.monotonic()
 
+    @cached_property
+    def datasets(self) -> tuple[str, ...]:
+        """The names on the Hub of the data sets that the cases of the request come from, where they are known."""
+        inputs = self.request.inputs.items()
+        return source_datasets((Path(file.path), file.sha256) for role, file in inputs if role.split(".")[0] == _CASES)
+
     def path(self, name: str) -> Path:
         """Return the path of an output file or folder; its hash goes into ``run.json`` at the end."""
         if name not in self.outputs:
@@ -177,6 +188,7 @@ def result_folder(
         result = Result(folder, request)
         result.is_finished = not force and _is_finished(folder, request)
         if result.is_finished:
+            _tidy(folder)
             log(f"{folder} is finished already: equal inputs and settings")
             yield result
             return
@@ -190,6 +202,21 @@ def result_folder(
             raise
 
 
+def read_started(folder: Path) -> RunRequest:
+    """Read the request of the unfinished run in a folder. Raises FileError where its record is broken."""
+    path = folder / STARTED_FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=RunRequest)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        do = "say --force to start again, or name another --out"
+        raise FileError(f"not the record of an unfinished run ({error})", where=str(path), do=do) from error
+
+
+def has_replies(folder: Path) -> bool:
+    """Return whether an unfinished run left replies of a chat model, which may have cost money."""
+    return any(folder.glob(_REPLIES))
+
+
 def resumable_work(folder: Path | None) -> str:
     """Describe what a stopped run left in its ``--out`` folder and what the same command does with it."""
     again = "the same command starts over"
@@ -199,7 +226,7 @@ def resumable_work(folder: Path | None) -> str:
     started = [path.parent for path in (folder / STARTED_FILE, *folder.glob(f"*/{STARTED_FILE}")) if path.is_file()]
     parts = [words for pattern, words in _UNFINISHED.items() if any(any(place.glob(pattern)) for place in started)]
     if finished:
-        parts.insert(0, f"{len(finished)} finished stages")
+        parts.insert(0, f"{number_of(len(finished), 'finished stage')}")
     if not parts:
         return f"stopped; nothing of {folder} is finished: {again}"
     return f"stopped; {folder} keeps {' and '.join(parts)}: the same command continues from there"
@@ -257,15 +284,29 @@ def _claim(folder: Path, request: RunRequest, *, force: bool) -> None:
         for name in (RUN_FILE, STARTED_FILE, STATE_FILE, *outputs, *unfinished):
             remove(folder / name)
     elif started.is_file():
-        before = _read_started(started)
+        before = read_started(folder)
         if not request.equals(before):
             raise _other_run("an unfinished run", request, before, folder)
-    elif any(item.name not in (LOCK_FILE, STATE_FILE) for item in folder.iterdir()):
+    elif any(not _is_own_file(item.name) for item in folder.iterdir()):
         raise OutputError("the folder holds files of something else", where=str(folder), do="name a new --out folder")
     for pattern in (".*.part", ".saving-*"):  # partial files of a killed run of the same request
         for path in folder.glob(pattern):
             remove(path)
     _write_started(folder, request)
+
+
+def _is_own_file(name: str) -> bool:
+    """Return whether a run leaves this name in a folder that it was killed before it could claim."""
+    return name in (LOCK_FILE, STATE_FILE) or (name.startswith(f".{STARTED_FILE}.") and name.endswith(".part"))
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what marks a finished run as unfinished: it was killed after its record and before its last step."""
+    if (folder / STARTED_FILE).is_file():
+        with suppress(OSError, OutputError), only_writer(folder):  # a folder that may not be written, or a new run
+            if (folder / RUN_FILE).is_file():
+                (folder / STATE_FILE).unlink(missing_ok=True)
+                (folder / STARTED_FILE).unlink(missing_ok=True)
 
 
 def _write_started(folder: Path, request: RunRequest) -> None:
@@ -287,14 +328,6 @@ def _leave(folder: Path, request: RunRequest, *, is_refused: bool) -> None:
         _write_started(folder, request)
 
 
-def _read_started(path: Path) -> RunRequest:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=RunRequest)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        do = "say --force to start again, or name another --out"
-        raise FileError(f"not the record of an unfinished run ({error})", where=str(path), do=do) from error
-
-
 def _write_run(result: Result) -> None:
     request = result.request
     for name in sorted(result.outputs):
@@ -312,12 +345,37 @@ def _write_run(result: Result) -> None:
         outputs={name: file_hash(result.folder / name) for name in sorted(result.outputs)},
         versions=installed_versions(),
         counts=result.counts,
+        datasets=result.datasets,
         summary=result.summary,
         seconds=round(time.monotonic() - result.started, 3),
     )
     with atomic_write(result.folder / RUN_FILE) as file:
         file.write(msgspec.json.format(msgspec.json.encode(run), indent=2) + b"\n")
     (result.folder / STARTED_FILE).unlink(missing_ok=True)
+
+
+def write_file_record(file: Path, run: Run[Any]) -> None:
+    """Write the record of a run whose one output is ``file``, beside it (`record_folder`).
+
+    An equal record stays as it is. A record that cannot have this place is left out, with a message: the file is whole.
+    """
+    folder = record_folder(file)
+    if folder.exists() and not (folder / RUN_FILE).is_file():
+        log(f"{folder} is something else: {file} has no record")
+        return
+    content = msgspec.json.format(msgspec.json.encode(run), indent=2) + b"\n"
+    if folder.exists() and _without_time(content) == _without_time((folder / RUN_FILE).read_bytes()):
+        return
+    with atomic_write(folder / RUN_FILE) as stream:
+        stream.write(content)
+
+
+def _without_time(record: bytes) -> object:
+    """Return the content of a record without its time; null for a broken one."""
+    try:
+        return {**msgspec.json.decode(record, type=JsonObject), "seconds": None}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def installed_versions() -> dict[str, str]:

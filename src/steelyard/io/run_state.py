@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from math import isfinite
 from pathlib import Path
 from typing import Literal
 
@@ -99,13 +100,14 @@ class _Task:
         if left is None and self._total and self._done:
             left = seconds * max(self._total - self._done, 0.0) / self._done
         return TaskProgress(
-            title=self._title,
+            title=_utf8(self._title),
             done=self._done,
             total=self._total,
             seconds=round(seconds, 3),
             seconds_left=None if left is None or self._ended else round(left, 1),
-            note=self._note,
-            figures=self._figures,
+            note=_utf8(self._note),
+            # JSON has no NaN: it would be null, which no reader accepts as a figure.
+            figures={name: value for name, value in self._figures.items() if isfinite(value)},
         )
 
 
@@ -120,7 +122,7 @@ class _Recorder:
         self._first = RunState(
             state="running",
             command=_command(),
-            folder=str(Path.cwd()),
+            folder=_utf8(_working_folder()),
             process=os.getpid(),
             host=socket.gethostname(),
             started=time.time(),
@@ -152,15 +154,21 @@ class _Recorder:
         self._written = time.monotonic()
         tasks = tuple(task.progress() for task in self._tasks)
         current = msgspec.structs.replace(
-            self._first, state=state, problem=problem, tasks=tasks, updated=round(time.time(), 3)
+            self._first, state=state, problem=_utf8(problem), tasks=tasks, updated=round(time.time(), 3)
         )
-        with suppress(OSError, UnicodeError):  # a full disk, or a folder whose name is not UTF-8
+        content = msgspec.json.encode(current)
+        with suppress(OSError):  # a full disk
             # The name is one of those that the next run of this folder sweeps.
             descriptor, name = tempfile.mkstemp(dir=self._path.parent, prefix=f"{STATE_FILE}.", suffix=".part")
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(msgspec.json.encode(current))
-            Path(name).chmod(0o644)
-            Path(name).replace(self._path)
+            part = Path(name)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(content)
+                part.chmod(0o644)
+                part.replace(self._path)
+            except BaseException:  # a state is written every second: the disk would fill with its parts
+                part.unlink(missing_ok=True)
+                raise
 
 
 @contextmanager
@@ -213,9 +221,23 @@ def _is_gone(process: int) -> bool:
     return False
 
 
+def _utf8(text: str) -> str:
+    """Return the text with a mark for each surrogate: those of names that are not UTF-8, or of broken data."""
+    return text.encode(errors="replace").decode()
+
+
+def _working_folder() -> str:
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:  # deleted since the process started
+        return ""
+
+
 def _command() -> str | None:
     """Return the words that started this process for a shell; null unless they are those of the command line."""
     program, words = Path(sys.argv[0]), [word for word in sys.argv[1:] if word != "--force"]
+    if any(_utf8(word) != word for word in (sys.argv[0], _working_folder(), *words)):
+        return None  # a name that is not UTF-8 cannot be written into the state
     if program.name == "__main__.py" and program.parent.name == "steelyard":
         size = os.environ.get("LOCAL_WORLD_SIZE", "1")
         start = [sys.executable] if size == "1" else ["torchrun", f"--nproc-per-node={size}"]

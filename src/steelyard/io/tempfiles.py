@@ -33,6 +33,7 @@ _TABLE = (
 _INDEX = "CREATE INDEX IF NOT EXISTS by_key ON lines (key)"
 _INSERT = "INSERT INTO lines (key, source, line) VALUES (?, ?, ?)"
 _SELECT_KEYS = "SELECT key FROM lines GROUP BY key ORDER BY MIN(place)"
+_SELECT_SORTED = "SELECT line FROM lines ORDER BY key, place"
 _SELECT_LINES = "SELECT source, line FROM lines WHERE key = ? ORDER BY place"
 
 
@@ -96,6 +97,11 @@ class LineStore:
         """Yield the lines key by key, in the order in which the keys first appeared. Call `index` before."""
         for (key,) in self._connection.execute(_SELECT_KEYS):
             yield self.lines(key)
+
+    def sorted_lines(self) -> Iterator[bytes]:
+        """Yield the lines one by one, those of equal keys together. Call `index` before."""
+        for (line,) in self._connection.execute(_SELECT_SORTED):
+            yield line
 
 
 @contextmanager

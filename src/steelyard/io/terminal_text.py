@@ -93,11 +93,6 @@ def plain(line: Line) -> str:
     return "".join(span.text for span in line).rstrip()
 
 
-def number_of(number: int, noun: str) -> str:
-    """Format a count with its noun: ``1 judgment``, ``2 judgments``."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
 def rule_counts(rules: Mapping[str, int]) -> str:
     """Format counts by rule in one line, with parts after their total: ``cut responses 69 (de 11, en 58), pairs 9``.
 

@@ -1,39 +1,57 @@
-"""Ask judges through a ledger: every question once, replies stored as they arrive, futile runs ended early."""
+"""Ask language models through a ledger: every question once, replies stored as they arrive, futile runs ended early.
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+`ask_requests` serves whoever has questions for a chat: the judges of a panel, and the models that write responses.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 
 from steelyard.core.checks import content_id
 from steelyard.core.comparison import (
-    VERDICTS,
     Answer,
     Comparison,
-    Outcome,
     Question,
     Reply,
     Request,
 )
-from steelyard.core.errors import ModelError
+from steelyard.core.errors import CeilingError, ModelError
+from steelyard.core.iteration import batched
+from steelyard.core.numerics import derived_seed
 from steelyard.core.protocols import Chat
-from steelyard.core.types import Meta, Record
+from steelyard.core.types import JsonObject, Meta, Record
 from steelyard.io.ledger import Ledger
 from steelyard.io.progress import Bar, bar
+from steelyard.judging.judge_card import JudgeCards
 from steelyard.judging.panel import JudgePanel, PanelJudge
 from steelyard.judging.planning import JudgeTask
-from steelyard.judging.verdicts import VerdictSummary, panel_answer
+from steelyard.judging.prefix_order import in_prefix_order, requests_by_prompt
+from steelyard.judging.token_use import AnyPrice, Budget, Ceilings, TokenCounts, TokenUse, sum_tokens
+from steelyard.judging.verdicts import VerdictSummary, combine_repeats, panel_answer
 
 _FEWEST_REPLIES = 20
 """Replies required before failures, or the share that was cut off, can end the run."""
-_MILLION = 1_000_000
-UNREADABLE_FILE = "unreadable.jsonl"
+_BLOCK = 1000
+"""Comparisons, at least, of which two stand for all in the search for the first one without a reply."""
+
+
+_MORE_TOKENS = "say --set judge.max_tokens=N with more, or --set judge.form=letter, a form without reasons"
+
+
+class PricedChat(NamedTuple):
+    """A chat under the name that signs its replies. ``price``: of a million tokens."""
+
+    name: str
+    chat: Chat
+    price: AnyPrice | None = None
 
 
 class RequestCounts(NamedTuple):
-    """Requests to one judge. ``num_questions`` counts equal questions once; ``num_kept`` had a reply before."""
+    """Requests to one chat. ``num_questions`` counts equal questions once; ``num_kept`` had a reply before."""
 
     num_questions: int = 0
     num_kept: int = 0
@@ -46,23 +64,86 @@ def ask_panel(
     ledger: Ledger,
     *,
     max_truncated: float = 0.2,
+    prefix_distance: int = 32,
+    prime: bool = False,
+    ceilings: Ceilings | None = None,
     quietly: bool = False,
 ) -> dict[str, RequestCounts]:
     """Ask every judge of the panel about every comparison, and store the replies. Returns counts by judge.
 
-    ``max_truncated`` is the share of replies that may be cut off.
+    ``max_truncated`` is the share of replies that may be cut off. Requests that begin alike are
+    ``prefix_distance`` apart (`in_prefix_order`); with ``prime`` the first one is answered before the others are sent.
 
     Raises ModelError where a chat cannot be asked, where the first 20 requests all fail, and where too large a share of
-    the replies is cut off; what was answered until then is kept.
+    the replies is cut off, and CeilingError at one of the ``ceilings``; what was answered until then is kept.
     """
     counts: dict[str, RequestCounts] = {}
+    budget = Budget(ceilings or Ceilings())
     for member in panel.members:
-        total = None if quietly else sum(member.judge.num_questions(comparison) for comparison in comparisons())
-        with nullcontext() if quietly else bar(f"asking {member.name}", total) as shown:
-            counts[member.name] = _ask(
-                member, comparisons(), _ReplyStore(ledger, member, shown, max_truncated=max_truncated)
-            )
+        total = None if quietly else sum(map(member.num_requests, comparisons()))
+        prompts = requests_by_prompt(_unfinished_first(member, comparisons, ledger), partial(requests_of, member))
+        counts[member.name] = ask_requests(
+            _priced(member),
+            in_prefix_order(prompts, distance=prefix_distance),
+            ledger,
+            num_requests=total,
+            max_truncated=max_truncated,
+            prime=prime,
+            budget=budget,
+            spent=None if budget.ceilings.cost is None else _spent(member, comparisons(), ledger),
+        )
     return counts
+
+
+def _spent(member: PanelJudge, comparisons: Iterable[Comparison], ledger: Ledger) -> float:
+    """Return what the replies of earlier calls cost: they may come last in this one."""
+    ids = (request.id for comparison in comparisons for request in requests_of(member, comparison))
+    return token_use(_priced(member), ids, ledger).cost or 0.0
+
+
+def ask_requests(
+    model: PricedChat,
+    requests: Iterable[Request],
+    ledger: Ledger,
+    *,
+    num_requests: int | None,
+    max_truncated: float = 0.2,
+    remedy: str = _MORE_TOKENS,
+    prime: bool = False,
+    budget: Budget | None = None,
+    spent: float | None = None,
+) -> RequestCounts:
+    """Ask a chat every question that has no reply in the ledger, equal ones once, and store the replies as they arrive.
+
+    ``num_requests`` is the length of the progress bar; null shows none. ``remedy`` tells what to do where more than the
+    share ``max_truncated`` of the replies is cut off. With ``prime`` the first question is answered before the others
+    are sent: hosted models cache what requests share once one was answered. At a ceiling of ``budget`` no further one
+    is sent, and those under way are awaited. Raises as `ask_panel` does.
+    """
+    with nullcontext() if num_requests is None else bar(f"asking {model.name}", num_requests) as shown:
+        store = _ReplyStore(ledger, model, shown, max_truncated=max_truncated, remedy=remedy)
+        store.budget = budget or Budget(Ceilings())
+        store.spent = spent
+        # The questions under way alone: of a million the ids are on disk.
+        pending: dict[str, Question] = {}
+        unanswered = _unanswered(requests, store, pending)
+        for batch in (islice(unanswered, 1), unanswered) if prime else (unanswered,):
+            for reply in model.chat.ask(batch):
+                store.add(reply, pending.pop(reply.request))
+    if store.ceiling is not None:
+        raise _stopped(store, num_requests)
+    store.budget.close(store.cost, store.num_failed)
+    return RequestCounts(store.num_questions, store.num_kept, store.num_failed)
+
+
+def _stopped(store: "_ReplyStore", num_requests: int | None) -> CeilingError:
+    """Return the error that says what is done at a ceiling, and how to go on."""
+    of = "" if num_requests is None else f" of {num_requests:,}"
+    done = f"{store.num_kept + store.num_answered:,}{of} requests are answered, {store.num_failed:,} failed"
+    cost = "" if store.model.price is None else f", cost {store.cost:.4g}"
+    option = str(store.ceiling).partition(" ")[0]
+    do = f"run the same command with a higher {option}: what is answered is not asked again"
+    return CeilingError(f"{store.ceiling} is reached: {done}{cost}", where=store.model.name, do=do)
 
 
 def answers_of(panel: JudgePanel, comparison: Comparison, ledger: Ledger) -> dict[str, Answer]:
@@ -72,41 +153,120 @@ def answers_of(panel: JudgePanel, comparison: Comparison, ledger: Ledger) -> dic
 
 
 def requests_of(member: PanelJudge, comparison: Comparison) -> tuple[Request, ...]:
-    """Return the judge's questions about a comparison with their ids."""
-    return tuple(as_request(question, member.chat) for question in member.judge.questions(comparison))
+    """Return the judge's questions about a comparison with their ids, all of them once for each repeat.
+
+    A repeat has a seed of its own, unless the chat does not sample: its replies then show what the server varies.
+    """
+    questions = member.judge.questions(comparison)
+    is_greedy = member.chat.protocol().get("temperature") == 0
+    return tuple(
+        as_request(question if is_greedy or not repeat else _with_seed(question, repeat), member.chat, repeat)
+        for repeat in range(member.repeats)
+        for question in questions
+    )
 
 
-def as_request(question: Question, chat: Chat) -> Request:
-    """Return the question with its id: the hash of the question and of the chat's protocol.
+def _with_seed(question: Question, repeat: int) -> Question:
+    return msgspec.structs.replace(question, seed=derived_seed(repeat, "repeat", *_texts(question)) >> 32)
+
+
+def _texts(question: Question) -> Iterator[str]:
+    return (message.content for message in question.messages)
+
+
+def as_request(question: Question, chat: Chat, repeat: int = 0) -> Request:
+    """Return the question with its id: the hash of the question, of the chat's protocol, and of a repeat other than 0.
 
     A setting that changes replies changes the protocol, and so the id: the question is then asked anew.
     """
-    content = {"question": msgspec.to_builtins(question), "chat": chat.protocol()}
-    return Request(id=content_id(content), question=question)
+    content: JsonObject = {"question": msgspec.to_builtins(question), "chat": chat.protocol()}
+    if repeat:
+        content["repeat"] = repeat
+    return Request(id=content_id(content), question=question, repeat=repeat)
+
+
+def _unfinished_first(
+    member: PanelJudge, comparisons: Callable[[], Iterable[Comparison]], ledger: Ledger
+) -> Iterator[Comparison]:
+    """Yield every comparison once: those of blocks that look answered, by their ends, after all others.
+
+    A run that goes on after a million replies would otherwise render a million requests before it sends one.
+    """
+    answered_blocks = bytearray()
+    for block in _blocks(comparisons()):
+        is_answered = all(
+            ledger.has(request.id) for end in (block[0], block[-1]) for request in requests_of(member, end)
+        )
+        answered_blocks.append(is_answered)
+        if not is_answered:
+            yield from block
+    if any(answered_blocks):
+        for block, is_answered in zip(_blocks(comparisons()), answered_blocks, strict=True):
+            if is_answered:
+                yield from block
+
+
+def _blocks(comparisons: Iterable[Comparison]) -> Iterator[list[Comparison]]:
+    """Yield blocks of comparisons that end with the last one of a prompt."""
+    block: list[Comparison] = []
+    for comparison in comparisons:
+        if len(block) >= _BLOCK and comparison.prompt is not block[-1].prompt:
+            yield block
+            block = []
+        block.append(comparison)
+    if block:
+        yield block
+
+
+def _priced(member: PanelJudge) -> PricedChat:
+    return PricedChat(member.name, member.chat, member.price)
 
 
 def _answer(member: PanelJudge, comparison: Comparison, ledger: Ledger) -> Answer:
     replies = [ledger.reply(request.id) for request in requests_of(member, comparison)]
-    return member.judge.read(comparison, replies)
+    size = len(replies) // member.repeats
+    return combine_repeats([member.judge.read(comparison, part) for part in batched(replies, size)])
 
 
 class _ReplyStore:
-    """Stores and counts the replies of one judge."""
+    """Stores and counts the replies of one chat."""
 
-    def __init__(self, ledger: Ledger, member: PanelJudge, shown: Bar | None, *, max_truncated: float) -> None:
-        self.ledger, self.member, self.shown, self.max_truncated = ledger, member, shown, max_truncated
-        self.num_kept = self.num_answered = self.num_failed = self.num_cut = 0
-        self.num_prompt_tokens = self.num_reply_tokens = 0
+    def __init__(
+        self, ledger: Ledger, model: PricedChat, shown: Bar | None, *, max_truncated: float, remedy: str
+    ) -> None:
+        self.ledger, self.model, self.shown = ledger, model, shown
+        self.max_truncated, self.remedy = max_truncated, remedy
+        self.num_questions = self.num_kept = self.num_answered = self.num_failed = self.num_cut = 0
+        self.tokens = TokenCounts()
         self.first_failure = ""
+        self.budget = Budget(Ceilings())
+        self.spent: float | None = None
+        self.sent_tokens = TokenCounts()
+        self.ceiling: str | None = None
 
     def keep(self, request: str) -> None:
         """Count a reply that the ledger has already."""
         self.num_kept += 1
-        self._count_tokens(self.ledger.reply(request))
+        self.tokens = self.tokens.plus(self.ledger.reply(request))
 
-    def _count_tokens(self, reply: Reply) -> None:
-        self.num_prompt_tokens += reply.prompt_tokens or 0
-        self.num_reply_tokens += reply.reply_tokens or 0
+    @property
+    def cost(self) -> float:
+        """The cost of all replies so far, those of earlier calls where they are known; 0 without a price."""
+        if self.model.price is None:
+            return 0.0
+        if self.spent is not None:
+            return self.spent + self.sent_tokens.cost(self.model.price)
+        return self.tokens.cost(self.model.price)
+
+    def has_room(self) -> bool:
+        """Return whether another request may be sent; a ceiling that is reached stays so."""
+        self.ceiling = self.ceiling or self.budget.ceiling(self.cost, self.num_failed)
+        return self.ceiling is None
+
+    def count_failed_tokens(self, request: str) -> None:
+        """Count the tokens that failed replies to a question took in earlier runs."""
+        if failed := self.ledger.failed_tokens(request):
+            self.tokens = self.tokens.plus(failed)
 
     def advance(self) -> None:
         """Advance the progress bar by one question."""
@@ -115,12 +275,12 @@ class _ReplyStore:
         figures: dict[str, float] = {
             "replies": self.num_kept + self.num_answered,
             "failed": self.num_failed,
-            "prompt_tokens": self.num_prompt_tokens,
-            "reply_tokens": self.num_reply_tokens,
+            "prompt_tokens": self.tokens.prompt,
+            "reply_tokens": self.tokens.reply,
         }
-        price = self.member.price
+        price = self.model.price
         if price is not None:
-            figures["cost"] = _cost(self.num_prompt_tokens, self.num_reply_tokens, price)
+            figures["cost"] = self.tokens.cost(price)
         self.shown.advance(note=f"{self.num_failed} failed" if self.num_failed else "", figures=figures)
 
     def add(self, reply: Reply, question: Question) -> None:
@@ -128,7 +288,8 @@ class _ReplyStore:
         self.ledger.add(reply)
         self.num_failed += reply.failure == "failed"
         self.num_answered += reply.failure != "failed"
-        self._count_tokens(reply)
+        self.tokens = self.tokens.plus(reply)
+        self.sent_tokens = self.sent_tokens.plus(reply)
         # A question about the first token alone ends there by design.
         self.num_cut += reply.failure == "cut off" and not question.alternatives
         self.first_failure = self.first_failure or (reply.detail or "" if reply.failure == "failed" else "")
@@ -138,62 +299,36 @@ class _ReplyStore:
     def _check(self) -> None:
         if not self.num_answered and self.num_failed >= _FEWEST_REPLIES:
             problem = f"the first {self.num_failed} requests all failed ({self.first_failure[:200]})"
-            raise ModelError(problem, where=self.member.name, do="check the chat's settings, and run the same again")
+            raise ModelError(problem, where=self.model.name, do="check the chat's settings, and run the same again")
         if self.num_answered >= _FEWEST_REPLIES and self.num_cut > self.max_truncated * self.num_answered:
-            problem = f"{self.num_cut} of {self.num_answered} replies were cut off before their verdict"
-            do = "say --set judge.max_tokens=N with more, or --set judge.form=letter, a form without reasons"
-            raise ModelError(problem, where=self.member.name, do=do)
+            problem = f"{self.num_cut} of {self.num_answered} replies were cut off before their end"
+            raise ModelError(problem, where=self.model.name, do=self.remedy)
 
 
-def _ask(member: PanelJudge, comparisons: Iterable[Comparison], store: _ReplyStore) -> RequestCounts:
-    """Ask one judge every question without a reply, and store the replies in the order of their arrival."""
-    pending: dict[str, Question] = {}
-    seen: set[str] = set()
-    for reply in member.chat.ask(_unanswered(member, comparisons, store, seen=seen, pending=pending)):
-        store.add(reply, pending.pop(reply.request))
-    return RequestCounts(len(seen), store.num_kept, store.num_failed)
-
-
-def _unanswered(
-    member: PanelJudge,
-    comparisons: Iterable[Comparison],
-    store: _ReplyStore,
-    *,
-    seen: set[str],
-    pending: dict[str, Question],
-) -> Iterator[Request]:
+def _unanswered(requests: Iterable[Request], store: _ReplyStore, pending: dict[str, Question]) -> Iterator[Request]:
     """Yield the requests that have no reply yet, each once; ``pending`` holds those without a reply so far."""
-    for comparison in comparisons:
-        for request in requests_of(member, comparison):
-            is_new = request.id not in seen
-            seen.add(request.id)
-            if is_new and not store.ledger.has(request.id):
-                pending[request.id] = request.question
-                yield request
-            else:
-                if is_new:
-                    store.keep(request.id)
-                store.advance()
-
-
-class TokenUse(Record, frozen=True, kw_only=True):
-    """The tokens of one judge's replies as the server counts them, each reply once, also those of earlier runs.
-
-    ``uncounted`` replies have no counts; ``cost`` is null without a price, which is for a million tokens. ``odd_usage``
-    counts replies with impossible numbers, ``other_models`` those that came under another model's name.
-    """
-
-    num_replies: int
-    prompt: int
-    reply: int
-    uncounted: int
-    cost: float | None
-    odd_usage: int
-    other_models: dict[str, int]
+    is_new = store.ledger.new_ids()
+    for request in requests:
+        if not is_new(request.id):
+            store.advance()
+            continue
+        store.num_questions += 1
+        store.count_failed_tokens(request.id)
+        if store.ledger.has(request.id):
+            store.keep(request.id)
+            store.advance()
+        elif store.has_room():
+            pending[request.id] = request.question
+            yield request
+        else:
+            return
 
 
 class JudgingSummary(Record, frozen=True, kw_only=True):
-    """The summary of a run of ``judge``; ``judges`` and ``tokens`` by name, ``failed`` requests by reason."""
+    """The summary of a run of ``judge``; ``judges`` and ``tokens`` by name, ``failed`` requests by reason.
+
+    ``card``: the judges next to people's labels, where these are known.
+    """
 
     judge: str
     task: JudgeTask
@@ -201,94 +336,34 @@ class JudgingSummary(Record, frozen=True, kw_only=True):
     tokens: dict[str, TokenUse]
     failed: dict[str, int]
     protocol: Meta
-
-
-class UnreadableReply(Record, frozen=True, kw_only=True):
-    """A reply without a verdict or number: a line of ``unreadable.jsonl``. ``shown``: the responses in their order.
-
-    ``text`` is null unless the model wrote something; ``outcome`` and ``detail`` are the reason.
-    """
-
-    prompt: str
-    language: str | None
-    judge: str
-    shown: tuple[str, ...]
-    outcome: Outcome
-    detail: str | None
-    text: str | None
-
-
-def unreadable_replies(
-    panel: JudgePanel, comparison: Comparison, answers: Mapping[str, Answer], ledger: Ledger
-) -> Iterator[UnreadableReply]:
-    """Yield the replies of each judge to a comparison that have no verdict or number."""
-    for member in panel.members:
-        if _is_complete(answers[member.name]):
-            continue
-        requests = requests_of(member, comparison)
-        for place, request in enumerate(requests):
-            reply = ledger.reply(request.id)
-            # The answer from this reply alone, whatever the other orders of presentation gave.
-            reading = _missing(member.judge.read(comparison, [reply] * len(requests)), place)
-            if reading is not None:
-                shown, outcome, detail = reading
-                prompt = comparison.prompt
-                yield UnreadableReply(
-                    prompt=prompt.id,
-                    language=prompt.language,
-                    judge=member.name,
-                    shown=shown,
-                    outcome=outcome,
-                    detail=detail,
-                    text=reply.text,
-                )
-
-
-def _is_complete(answer: Answer) -> bool:
-    """Return whether every reply of an answer has a verdict or a number."""
-    showings = (showing for verdict in answer.verdicts for showing in verdict.showings)
-    return all(showing.outcome in VERDICTS for showing in showings) and not any(
-        rating.outcome for rating in answer.ratings
-    )
-
-
-def _missing(answer: Answer, place: int) -> tuple[tuple[str, ...], Outcome, str | None] | None:
-    """Return the responses that the reply at ``place`` was shown and why it has no verdict; null if it has one."""
-    for verdict in answer.verdicts:
-        for showing in verdict.showings[place : place + 1]:
-            if showing.outcome not in VERDICTS:
-                return showing.shown, showing.outcome, showing.detail
-    for rating in answer.ratings[place : place + 1]:
-        if rating.outcome is not None:
-            return (rating.response,), rating.outcome, rating.detail
-    return None
+    card: JudgeCards | None = None
 
 
 def tokens_used(
     panel: JudgePanel, comparisons: Callable[[], Iterable[Comparison]], ledger: Ledger
 ) -> dict[str, TokenUse]:
     """Return the tokens that each judge used, by the judges' names."""
-    return {member.name: _token_use(member, comparisons(), ledger) for member in panel.members}
+    used: dict[str, TokenUse] = {}
+    for member in panel.members:
+        ids = (request.id for comparison in comparisons() for request in requests_of(member, comparison))
+        used[member.name] = token_use(_priced(member), ids, ledger)
+    return used
 
 
-def _token_use(member: PanelJudge, comparisons: Iterable[Comparison], ledger: Ledger) -> TokenUse:
-    # A set: comparisons that share a question share its reply, which is paid for once.
-    ids = {request.id for comparison in comparisons for request in requests_of(member, comparison)}
-    replies = [ledger.reply(id_) for id_ in ids if ledger.has(id_)]
-    prompt = sum(reply.prompt_tokens or 0 for reply in replies)
-    written = sum(reply.reply_tokens or 0 for reply in replies)
-    price = member.price
-    names = {member.name, member.chat.protocol()["model"], None}
-    return TokenUse(
-        num_replies=len(replies),
-        prompt=prompt,
-        reply=written,
-        uncounted=sum(reply.prompt_tokens is None or reply.reply_tokens is None for reply in replies),
-        cost=None if price is None else _cost(prompt, written, price),
-        odd_usage=sum(reply.odd_usage is not None for reply in replies),
-        other_models=dict(sorted(Counter(str(reply.model) for reply in replies if reply.model not in names).items())),
-    )
+def token_use(model: PricedChat, requests: Iterable[str], ledger: Ledger) -> TokenUse:
+    """Return the tokens of the replies to the requests of these ids. Equal requests share a reply, counted once.
 
+    Those of failed replies are included, since they are billed.
+    """
+    failed: list[TokenCounts] = [TokenCounts()]
 
-def _cost(num_prompt_tokens: int, num_reply_tokens: int, price: tuple[float, float]) -> float:
-    return (num_prompt_tokens * price[0] + num_reply_tokens * price[1]) / _MILLION
+    def replies() -> Iterator[Reply]:
+        for request in ledger.distinct(requests):
+            if of_failed := ledger.failed_tokens(request):
+                failed[0] = failed[0].plus(of_failed)
+            if ledger.has(request):
+                yield ledger.reply(request)
+
+    names = {model.name, model.chat.protocol()["model"]}
+    answered = sum_tokens(replies(), model.price, names.__contains__)
+    return answered.with_failed(failed[0], model.price)

@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from steelyard.core.comparison import Comparison
 from steelyard.core.config import Config, resolve_config
 from steelyard.core.errors import ConfigError, FileError
 from steelyard.core.plugins import build, load
 from steelyard.core.protocols import Chat, Judge
 from steelyard.core.types import JsonObject, Meta
 from steelyard.judging.planning import JudgeTask
+from steelyard.judging.token_use import AnyPrice, Price
 
 DEFAULT_CHAT = "openai_compatible"
 JUDGE_OF_TASK = {"pairs": "pairwise", "triples": "ranking", "best": "best", "ratings": "rating"}
@@ -31,17 +33,28 @@ class PanelMember(Config, frozen=True):
     """The chat: its kind and the settings of the kind (docs/settings.md, under chats)."""
     judge: Meta = msgspec.field(default_factory=dict)
     """The style of the questions and its settings: docs/settings.md, under judges."""
-    price: tuple[float, float] | None = None
-    """The price of a million tokens, of prompts and of replies, in any currency."""
+    price: AnyPrice | None = None
+    """Prices of a million tokens in any currency, [input, output], or with cached_input and cache_write by name."""
+
+
+class ChatChoice(NamedTuple):
+    """The settings of a chat, checked, with its kind; ``files`` are the files among them, by setting."""
+
+    settings: JsonObject
+    files: dict[str, Path]
 
 
 class JudgeChoice(NamedTuple):
-    """The settings of a judge, checked, with the files among its chat's settings."""
+    """The settings of a judge, checked, with the files among its chat's settings.
+
+    ``built`` is a chat that is an object; ``chat`` is its protocol then.
+    """
 
     chat: JsonObject
     judge: JsonObject
     files: dict[str, Path]
-    price: tuple[float, float] | None
+    price: AnyPrice | None
+    built: Chat | None = None
 
 
 class PanelChoice(NamedTuple):
@@ -58,6 +71,21 @@ class PanelChoice(NamedTuple):
             for key, path in member.files.items()
         }
 
+    def priced(self, prices: JsonObject, *, where: str) -> "PanelChoice":
+        """Return the choice with the prices of these tables, by the name of the chat or of its model.
+
+        A price in the settings stays. Raises ConfigError for a table without prices, and where no model has one.
+        """
+        tables = {name: resolve_config(Price, table, where=f"{where}: {name}") for name, table in prices.items()}
+        names = [[member.chat[key] for key in ("name", "model") if member.chat.get(key)] for member in self.members]
+        fitting = [next((tables[name] for name in of_chat if name in tables), None) for of_chat in names]
+        if not any(fitting):
+            models = ", ".join(of_chat[-1] for of_chat in names if of_chat) or "the judge"
+            do = f"add a table to it: [{msgspec.json.encode(models).decode()}]"
+            raise ConfigError(f"it has no price of {models}", where=where, allowed=", ".join(tables), do=do)
+        members = zip(self.members, fitting, strict=True)
+        return self._replace(members=tuple(member._replace(price=member.price or price) for member, price in members))
+
     def settings(self) -> JsonObject:
         """Return all settings that determine the verdicts, defaults included."""
         members = [{"chat": member.chat, "judge": member.judge, "price": member.price} for member in self.members]
@@ -65,16 +93,25 @@ class PanelChoice(NamedTuple):
 
 
 class PanelJudge(NamedTuple):
-    """A judge that can be asked: the name that signs, the chat, and the way of asking."""
+    """A judge that can be asked: the name that signs, the chat, and the way of asking.
+
+    It gets every question ``repeats`` times, and the verdict is that of most repeats.
+    """
 
     name: str
     chat: Chat
     judge: Judge
-    price: tuple[float, float] | None = None
+    price: AnyPrice | None = None
+    repeats: int = 1
+
+    def num_requests(self, comparison: Comparison) -> int:
+        """Return the number of requests for a comparison."""
+        return self.repeats * self.judge.num_questions(comparison)
 
     def protocol(self) -> JsonObject:
         """Return the settings that must be equal for verdicts to be comparable."""
-        return {"chat": self.chat.protocol(), "judge": self.judge.protocol()}
+        repeats = {"repeats": self.repeats} if self.repeats > 1 else {}
+        return {"chat": self.chat.protocol(), "judge": self.judge.protocol(), **repeats}
 
 
 class JudgePanel(NamedTuple):
@@ -95,15 +132,21 @@ def choose_panel(
     *,
     chat: Mapping[str, object],
     judge: Mapping[str, object],
-    price: tuple[float, float] | None = None,
+    price: AnyPrice | None = None,
     members: Sequence[PanelMember] = (),
     allow_even: bool = False,
+    built: Chat | None = None,
 ) -> PanelChoice:
-    """Choose the judge of ``chat`` and ``judge``, or the panel of ``members``.
+    """Choose the judge of ``chat`` and ``judge``, or the panel of ``members``. ``built`` is a chat instead of settings.
 
     Raises ConfigError for a panel that cannot vote: one of an even number without ``allow_even``, or a task without
     verdicts on pairs. Raises KindError and FileError for a chat or a file that does not exist.
     """
+    if built is not None:
+        if members or chat:
+            raise ConfigError("a judge that is an object, and a chat beside it", do="leave chat and members away")
+        style = _style_settings(task, judge)
+        return PanelChoice(task, (JudgeChoice(built.protocol(), style, {}, price, built),))
     if not members:
         return PanelChoice(task, (_choose_judge(task, PanelMember(chat=dict(chat), judge=dict(judge), price=price)),))
     if chat or judge:
@@ -118,9 +161,9 @@ def choose_panel(
     return PanelChoice(task, tuple(_choose_judge(task, member) for member in members))
 
 
-def build_panel(choice: PanelChoice, *, name: str = "panel") -> JudgePanel:
+def build_panel(choice: PanelChoice, *, name: str = "panel", repeats: int = 1) -> JudgePanel:
     """Build the judges; ``name`` signs for several. Raises ConfigError for two judges of one name."""
-    members = tuple(_build_judge(choice.task, member) for member in choice.members)
+    members = tuple(_build_judge(choice.task, member)._replace(repeats=repeats) for member in choice.members)
     names = [member.name for member in members]
     if len({*names, name}) < len(names) + 1 and len(names) > 1:
         problem = f"two judges of one name: {', '.join(names)}, {name}"
@@ -128,23 +171,42 @@ def build_panel(choice: PanelChoice, *, name: str = "panel") -> JudgePanel:
     return JudgePanel(name if len(members) > 1 else names[0], choice.task, members)
 
 
-def _choose_judge(task: JudgeTask, member: PanelMember) -> JudgeChoice:
-    """Check the settings of one judge, and fill in defaults."""
-    settings = dict(member.chat)
-    kind = settings.pop("kind", DEFAULT_CHAT)
-    chat = msgspec.to_builtins(resolve_config(load("chats", kind).Config, settings, where=f"chat.{kind}"))
-    files = {key: Path(chat.pop(key)) for key in _FILES if chat.get(key)}
+def choose_chat(settings: Mapping[str, object], *, where: str = "chat") -> ChatChoice:
+    """Check the settings of a chat, ``kind`` among them, and fill in defaults; nothing is built or sent.
+
+    Raises KindError for an unknown kind, ConfigError for a wrong setting, FileError for a file that does not exist.
+    """
+    others = dict(settings)
+    kind = str(others.pop("kind", DEFAULT_CHAT))
+    checked = msgspec.to_builtins(resolve_config(load("chats", kind).Config, others, where=f"{where}.{kind}"))
+    files = {key: Path(checked.pop(key)) for key in _FILES if checked.get(key)}
     for path in files.values():
         if not path.exists():
             raise FileError("there is no such file or folder", where=str(path), do="check the path")
+    return ChatChoice({"kind": kind, **checked}, files)
+
+
+def build_chat(choice: ChatChoice) -> Chat:
+    """Build the chat. Raises ModelError for a model that cannot be loaded."""
+    settings = {key: value for key, value in choice.settings.items() if key != "kind"}
+    return build("chats", choice.settings["kind"], settings | {key: str(path) for key, path in choice.files.items()})
+
+
+def _choose_judge(task: JudgeTask, member: PanelMember) -> JudgeChoice:
+    """Check the settings of one judge, and fill in defaults."""
+    chat = choose_chat(member.chat)
+    return JudgeChoice(chat.settings, _style_settings(task, member.judge), chat.files, member.price)
+
+
+def _style_settings(task: JudgeTask, settings: Mapping[str, object]) -> JsonObject:
+    """Return the checked settings of the way of asking, with defaults."""
     style = JUDGE_OF_TASK[task]
-    judge = msgspec.to_builtins(resolve_config(load("judges", style).Config, member.judge, where=f"judge.{style}"))
+    judge = msgspec.to_builtins(resolve_config(load("judges", style).Config, settings, where=f"judge.{style}"))
     # Built for its checks alone: refused settings must raise before anything is written.
     build("judges", style, judge)
-    return JudgeChoice({"kind": kind, **chat}, judge, files, member.price)
+    return judge
 
 
 def _build_judge(task: JudgeTask, choice: JudgeChoice) -> PanelJudge:
-    settings = {key: value for key, value in choice.chat.items() if key != "kind"}
-    chat = build("chats", choice.chat["kind"], settings | {key: str(path) for key, path in choice.files.items()})
+    chat = choice.built or build_chat(ChatChoice(choice.chat, choice.files))
     return PanelJudge(chat.name, chat, build("judges", JUDGE_OF_TASK[task], choice.judge), choice.price)

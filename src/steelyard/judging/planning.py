@@ -8,9 +8,10 @@ import msgspec
 import numpy as np
 
 from steelyard.core.checks import content_id
-from steelyard.core.comparison import Answer, Comparison, PairVerdict, Showing, circular_triples
+from steelyard.core.comparison import Answer, Comparison, PairVerdict, Showing
 from steelyard.core.numerics import generator
-from steelyard.core.types import Case, JsonObject, Judgment, Rating, Verdict
+from steelyard.core.types import Case, JsonObject, Judgment, Prompt, Rating, Response, Verdict
+from steelyard.judging.pair_plans import TripleDesign, choose_triples
 from steelyard.judging.reply_parsing import RATING_RANGE
 
 JudgeTask = Literal["pairs", "triples", "best", "ratings"]
@@ -20,11 +21,16 @@ MOST_AT_ONCE = 4
 RATING_DIMENSION = "quality"
 """The dimension of ratings."""
 
+NO_RESPONSES = "no responses"
+"""The reason for a prompt alone."""
+
 
 def refusal_reason(case: Case, task: JudgeTask) -> str | None:
     """Return why the task has no comparison for the case; None where it has one."""
     number = len(case.responses)
     fewest = {"pairs": 2, "triples": 3, "best": 2, "ratings": 1}[task]
+    if number == 0:
+        return NO_RESPONSES
     if number < fewest:
         return f"fewer than {fewest} responses"
     if task == "best" and number > MOST_AT_ONCE:
@@ -33,12 +39,17 @@ def refusal_reason(case: Case, task: JudgeTask) -> str | None:
 
 
 def plan_comparisons(
-    case: Case, task: JudgeTask, *, seed: int, pairs: Sequence[tuple[int, int]] | None = None
+    case: Case,
+    task: JudgeTask,
+    *,
+    seed: int,
+    pairs: Sequence[tuple[int, int]] | None = None,
+    triples: TripleDesign = "covering",
 ) -> tuple[Comparison, ...]:
     """Return the comparisons of a case, each in its own random order; none where `refusal_reason` gives a reason.
 
-    ``pairs``: every pair of responses, or the given ones. ``triples``: the circular triples of CHEEMS (section 3.2).
-    ``best``: all responses at once. ``ratings``: the same, each shown alone.
+    ``pairs``: every pair of responses, or the given ones. ``triples``: those of `choose_triples`. ``best``: all
+    responses at once. ``ratings``: the same, each shown alone.
     """
     if refusal_reason(case, task) is not None:
         return ()
@@ -46,7 +57,7 @@ def plan_comparisons(
     everything = [tuple(range(number))]
     groups: dict[str, Sequence[Sequence[int]]] = {
         "pairs": list(combinations(range(number), 2)) if pairs is None else pairs,
-        "triples": circular_triples(number) if number >= 3 else [],
+        "triples": choose_triples(case, triples, seed=seed) if task == "triples" else [],
         "best": everything,
         "ratings": everything,
     }
@@ -54,9 +65,30 @@ def plan_comparisons(
     rng = generator(seed, "order shown", case.prompt.id, case.prompt.language or "")
     chosen = groups[task]
     orders = [rng.permutation(np.array(group)).tolist() if task != "ratings" else list(group) for group in chosen]
+    mark = separating_mark(case.prompt, case.responses)
     return tuple(
-        Comparison(prompt=case.prompt, responses=tuple(case.responses[place] for place in order)) for order in orders
+        Comparison(prompt=case.prompt, responses=tuple(case.responses[place] for place in order), mark=mark)
+        for order in orders
     )
+
+
+def separating_mark(prompt: Prompt, responses: Sequence[Response]) -> str:
+    """Return eight hexadecimal digits that occur nowhere in the prompt or in any of its responses.
+
+    They are the hash of the prompt with all its responses. An author who wants to write the mark into a response has to
+    know the other responses before they exist, and changes the hash with every letter; a text that holds it all the
+    same gives another mark. All questions about a prompt have the same mark, so that they begin alike.
+    """
+    texts = [*prompt.messages, *(turn for response in responses for turn in response.messages or ())]
+    contents = [turn.content for turn in texts] + [response.text or "" for response in responses]
+    contents.append(prompt.reference or "")
+    # Encoded once: the lists keep apart what belongs to which text.
+    content = msgspec.json.encode([msgspec.to_builtins(prompt.messages), contents]).decode()
+    for attempt in count():
+        mark = content_id(f"{attempt}{content}")[:8]
+        if not any(mark in text for text in contents):
+            return mark
+    raise AssertionError("attempts do not end")
 
 
 def add_verdicts(case: Case, answers: Sequence[Mapping[str, Answer]], *, by: str, each: bool = False) -> Case:
@@ -92,6 +124,8 @@ def _judgment(verdict: PairVerdict, *, judge: str, task: str, ids: set[str]) -> 
         meta["inconsistent"] = True
     if verdict.members:
         meta["members"] = dict(verdict.members)
+    if verdict.repeats:
+        meta["repeats"] = list(verdict.repeats)
     return Judgment(
         left=verdict.left,
         right=verdict.right,

@@ -20,8 +20,13 @@ from typing import Any, Literal, NamedTuple
 from steelyard.core.comparison import Alternative
 from steelyard.core.types import JsonObject
 
-Form = Literal["brackets", "letter", "json", "output", "first_token"]
-"""The form of an answer: ``[[A]]``, ``A``, ``{"verdict": "A"}``, ``Output (a)``, or the odds of the first token."""
+Form = Literal[
+    "brackets", "letter", "json", "output", "first_token",
+    "answer_tag", "boxed_name", "boxed_scores", "ranking_score", "result", "bold_result", "json_score",
+]  # fmt: skip
+"""The form of an answer: ``[[A]]``, ``A``, ``{"verdict": "A"}``, ``Output (a)``, or the odds of the first token.
+
+The others are those of published judge models (`published_verdicts`)."""
 
 RATING_RANGE = (1, 10)
 
@@ -29,8 +34,14 @@ _BRACKETS = re.compile(r"\[\[([^\[\]\n]*)\]\]")
 _RANKING = re.compile(r"\[\[\s*([^\[\]\s](?:[^\[\]\n]*[^\[\]\s])?)\s*\]\]")
 _OUTPUT = re.compile(r"\boutput\s*\(\s*(\w+)\s*\)", re.IGNORECASE)
 _DECORATION = re.compile(r"[*_`#~]+")
+# English and Chinese, then the other languages of M-RewardBench: whole words, but parts of words where a language is
+# written without spaces or with endings.
 _NEGATION = re.compile(
-    r"\b(?:not|never|neither|nor|no|cannot|worse|worst|inferior|loses?|reject(?:ed)?)\b|n['’]t\b|[不没非未]|较差|更差|最差|劣",
+    r"\b(?:not|never|neither|nor|no|cannot|worse|worst|inferior|loses?|reject(?:ed)?)\b|n['’]t\b|[不没非未]|较差|更差|最差|劣"
+    r"|\b(?:ni|nunca|peor|pas|jamais|pire|nicht|keine?|nie|schlechter\w*|non|peggior\w*|não|pior|niet|geen|slechter\w*"
+    r"|gorsz\w*|není|ne|horší|nu|mai slab\w*|tidak|bukan|buruk|değil|kötü|не|нет|ни|хуже|гірш\w*|немає|δεν|όχι"
+    r"|χειρότερ\w*|không|chẳng|kém)\b"
+    r"|ない|ません|悪い|아니|않|없|못|나쁘|ليس|لا|أسوأ|غير|لم|لن|نیست|نمی|بدتر|לא|אינ|אין|גרוע|नहीं|मत|बदतर|खराब",
     re.IGNORECASE,
 )
 _LONGEST_VERDICT_LINE = 200
@@ -55,6 +66,22 @@ _RATING = re.compile(
     r"\[*\s*(\d+)\s*\]*\s*(?:/\s*10|out\s+of\s+10|分)?\s*[.。]?",
     re.IGNORECASE,
 )
+
+
+_ANNOUNCEMENT = re.compile(
+    r"(?:(?:therefore|so|thus|hence|overall|finally|in conclusion|in summary|to conclude|based on this|given this"
+    r"|i choose|i pick|i prefer|my|the|final|answer|verdict|choice|decision|judge?ment|preference|result|winner|scores?"
+    r"|output|is|are|better|best|one|assistant|response|chatbot|rating|ranking|comparison|feedback)\b"
+    r"|综上所述|综上|因此|所以|总之|最终|最后|我的|结论|结果|答案|选择|判断|裁决|评分|得分|分数|更好的?|较好的?|是|为|回答|助手|的"
+    r"|したがって|よって|結論として|結論|最終的な|最終|判定|結果|答え|より良い|優れている|のは|です|は|の"
+    r"|따라서|결론|최종|판정|결과|점수|더 나은|답변은?"
+    r"|لذلك|إذن|الحكم|النهائي|النتيجة|هي|هو|इसलिए|अंतिम|निर्णय|परिणाम|है"
+    r"|(?:por (?:lo )?tanto|veredicto|resultado|donc|résultat|daher|urteil|ergebnis|поэтому|итог|вердикт)\b"
+    r"|\[the (?:begin|end) of [a-z ]{1,40}\]|[\s:,*_#\-–—()\[\]`\"'，、：；…])*+",
+    re.IGNORECASE,
+)
+"""The words of a sentence that announces a verdict. The repetition is possessive: its time is linear."""
+_LONGEST_ANNOUNCEMENT = 200
 
 
 class _PlainForms(dict[int, str]):
@@ -113,7 +140,10 @@ def without_quotations(text: str) -> str:
 
     Quotations are the words of others. A mark alone in quotation marks is how some judges write their verdict.
     """
-    text = _FENCE.sub(_lone_mark_only, text)
+    # A block of code may be the words of an answer, unless there is nothing else.
+    block = _FENCE.match(text.strip())
+    is_whole = block is not None and block.end() == len(text.strip())
+    text = _FENCE.sub(_lone_mark_only if is_whole else " ", text)
     text = _BLOCK_QUOTE.sub("", text)
     return _QUOTED.sub(_lone_mark_only, text)
 
@@ -123,9 +153,24 @@ def is_refusal(text: str) -> bool:
     return _REFUSED.match(text) is not None
 
 
+def last_sentence(text: str) -> str:
+    """Return what follows the last end of a sentence or line; at most one character more than an announcement has."""
+    end = text[-_LONGEST_ANNOUNCEMENT - 1 :]
+    return re.split(r"[.!?。！？]\s|[。！？\n]", end)[-1]
+
+
+def announces(sentence: str) -> bool:
+    """Return whether the sentence holds nothing but words that announce a verdict, in any of several languages."""
+    return len(sentence) <= _LONGEST_ANNOUNCEMENT and _ANNOUNCEMENT.fullmatch(sentence) is not None
+
+
 def _lone_mark_only(match: re.Match[str]) -> str:
+    """Return the quotation where it is a mark alone that its sentence announces as the verdict; else a space."""
     text = match.group()
-    return text if _LONE_MARK.fullmatch(text) else " "
+    before = match.string[max(0, match.start() - _LONGEST_ANNOUNCEMENT - 1) : match.start()]
+    after = match.string[match.end() : match.end() + _LONGEST_ANNOUNCEMENT].partition("\n")[0]
+    is_verdict = _LONE_MARK.fullmatch(text) and announces(last_sentence(before)) and announces(after.rstrip(".。!！"))
+    return text if is_verdict else " "
 
 
 class _Report(NamedTuple):
@@ -165,8 +210,21 @@ _REPORTS = (
 )
 
 
+# In other languages the verb alone is enough: the order of speaker and verb differs.
+_FOREIGN_REPORT = re.compile(
+    r"\b(?:dice|escribe|pide|afirma|dit|écrit|demande|affirme|prétend|sagt|schreibt|behauptet|fordert|verlangt|scrive"
+    r"|chiede|diz|escreve|pede|zegt|schrijft|vraagt|beweert|mówi|pisze|prosi|twierdzi|żąda|říká|píše|žádá|tvrdí|spune"
+    r"|scrie|cere|afirmă|говорит|пишет|просит|утверждает|требует|написано|каже|просить|стверджує|вимагає|λέει|γράφει"
+    r"|ζητά|ισχυρίζεται|diyor|yazıyor|istiyor|iddia|mengatakan|menulis|meminta|mengklaim|menyuruh|nói|viết|yêu cầu"
+    r"|tuyên bố)\b"
+    r"|と言|と書|書い|述べ|主張|要求|指示|求め|頼|말하|말한|쓰여|적혀|요청|요구|주장|라고|يقول|تقول|يكتب|كتب|يطلب|تطلب|يدعي|يزعم|تزعم"
+    r"|نوشته|می‌گوید|می‌خواهد|ادعا|אומר|כותב|כתוב|מבקש|טוען|דורש|कहता|कहती|लिखता|लिखा|लिखती|माँग|मांग|दावा|कहा",
+    re.IGNORECASE,
+)
+
+
 def _reported(sentence: str) -> bool:
-    return any(report.search(sentence) for report in _REPORTS)
+    return any(report.search(sentence) for report in _REPORTS) or _FOREIGN_REPORT.search(sentence) is not None
 
 
 class ParsedReply(NamedTuple):

@@ -1,18 +1,19 @@
 """Verdicts from single replies: both orders of a pair, the plurality of a panel, Copeland shares, counts by judge."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, Outcome, PairVerdict, Showing
+from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, Outcome, PairVerdict, ResponseRating, Showing
 from steelyard.core.numerics import Floats
 from steelyard.core.types import Prompt, Record
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import MOST_UNITS, Entries, Group, Tally, estimate_shares
 
-_FIRST, _INCONSISTENT = "first", "inconsistent"
+_FIRST, _INCONSISTENT, _FLIPPED = "first", "inconsistent", "flipped"
 # Of several reasons for no verdict the first in this order is reported: a failed request can be repeated.
 _REASONS: tuple[Outcome, ...] = ("failed", "refused", "cut off", "unreadable")
 
@@ -127,12 +128,46 @@ def panel_answer(members: Mapping[str, Answer]) -> Answer:
     return Answer(verdicts=tuple(combined))
 
 
+def combine_repeats(answers: Sequence[Answer]) -> Answer:
+    """Return the answer of most repeats of a comparison: the plurality of the verdicts, the mean of the numbers.
+
+    Where half of the repeats or more have no verdict or number, the answer has none, for their reason.
+    """
+    if len(answers) == 1:
+        return answers[0]
+    verdicts = zip(*(answer.verdicts for answer in answers), strict=True)
+    ratings = zip(*(answer.ratings for answer in answers), strict=True)
+    return Answer(verdicts=tuple(map(_most_repeats, verdicts)), ratings=tuple(map(_mean_rating, ratings)))
+
+
+def _most_repeats(verdicts: Sequence[PairVerdict]) -> PairVerdict:
+    outcomes: tuple[Outcome, ...] = tuple(verdict.outcome for verdict in verdicts)
+    outcome = majority(outcomes)
+    return PairVerdict(
+        left=verdicts[0].left,
+        right=verdicts[0].right,
+        outcome=outcome,
+        is_inconsistent=2 * sum(verdict.is_inconsistent for verdict in verdicts) > len(verdicts),
+        detail=next((verdict.detail for verdict in verdicts if verdict.outcome == outcome), None),
+        showings=tuple(showing for verdict in verdicts for showing in verdict.showings),
+        repeats=outcomes,
+    )
+
+
+def _mean_rating(ratings: Sequence[ResponseRating]) -> ResponseRating:
+    values = [rating.value for rating in ratings if rating.value is not None]
+    if 2 * len(values) > len(ratings):
+        return ResponseRating(response=ratings[0].response, value=sum(values) / len(values))
+    return next(rating for rating in ratings if rating.value is None)
+
+
 class VerdictSummary(Record, frozen=True, kw_only=True):
     """The verdicts or ratings of one judge, counted by outcome.
 
     ``inconsistent``: the share of pairs shown in several orders whose verdicts differ. ``first_preferred``: the share
     of strict verdicts in single replies for the answer shown first; 0.5 means no position bias. ``ratings`` counts the
-    numbers given, by number.
+    numbers given, by number. ``flip_rate``: of two repeats of a comparison, how often their verdicts differ; null
+    without repeats.
     """
 
     outcomes: dict[str, int]
@@ -140,6 +175,7 @@ class VerdictSummary(Record, frozen=True, kw_only=True):
     inconsistent: Estimate
     first_preferred: Estimate
     ratings: dict[str, int] | None = None
+    flip_rate: Estimate | None = None
 
 
 class VerdictCounter:
@@ -151,6 +187,7 @@ class VerdictCounter:
         self._ratings: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._tally = Tally(width=2)
         self._units: dict[str, int] = {}
+        self._repeated: set[str] = set()
 
     def add(self, prompt: Prompt, answers: Mapping[str, Answer]) -> None:
         """Count every judge's answer to one comparison. Prompts of one id are resampled together."""
@@ -167,6 +204,10 @@ class VerdictCounter:
             several = [each for each in answer.verdicts if len(each.showings) > 1 and each.verdict != "none"]
             num_inconsistent = sum(verdict.is_inconsistent for verdict in several)
             self._tally_share((_INCONSISTENT, name), unit, num_inconsistent, len(several))
+            repeated = [two for each in answer.verdicts for two in _pairs_of_repeats(each)]
+            if any(verdict.repeats for verdict in answer.verdicts):
+                self._repeated.add(name)
+            self._tally_share((_FLIPPED, name), unit, sum(first != second for first, second in repeated), len(repeated))
 
     def summaries(self, *, seed: int, num_resamples: int = 1000) -> dict[str, VerdictSummary]:
         """Return the counts and shares of every judge, with intervals over prompts."""
@@ -186,6 +227,7 @@ class VerdictCounter:
                 inconsistent=share((_INCONSISTENT, name)),
                 first_preferred=share((_FIRST, name)),
                 ratings=dict(sorted(self._ratings[name].items(), key=_number)) or None,
+                flip_rate=share((_FLIPPED, name)) if name in self._repeated else None,
             )
             for name, outcomes in self._outcomes.items()
         }
@@ -193,6 +235,11 @@ class VerdictCounter:
     def _tally_share(self, group: Group, unit: int, hits: int, number: int) -> None:
         amount: Floats = np.array([hits, number], dtype=np.float64)
         self._tally.add(Entries((group,), np.array([unit, unit]), np.array([0, 1]), amount))
+
+
+def _pairs_of_repeats(verdict: PairVerdict) -> Iterator[tuple[Outcome, Outcome]]:
+    """Yield every two repeats that both have a verdict."""
+    return combinations((outcome for outcome in verdict.repeats if outcome in VERDICTS), 2)
 
 
 def _in_order(counts: Mapping[str, int]) -> dict[str, int]:

@@ -20,6 +20,7 @@ from steelyard.core.config import resolve_config
 from steelyard.core.errors import FileError, ModelError
 from steelyard.core.plugins import kinds, load
 from steelyard.core.protocols import JudgeModel, RewardModel
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import resumed_lines
@@ -189,7 +190,8 @@ def scored_once(
     num_cases = len(cases) if isinstance(cases, Sized) else None
     if done:
         of = "" if num_cases is None else f" of {num_cases:,}"
-        log(f"{len(done):,}{of} cases were scored before this run was stopped: they are kept")
+        were = verb_for(len(done), "case was", "cases were")
+        log(f"{len(done):,}{of} {were} scored before this run was stopped: kept")
     yield from done
     left = None if num_cases is None else num_cases - len(done)
     try:
@@ -233,7 +235,9 @@ def write_scores(
             file.write(msgspec.json.encode(line) + b"\n")
         if is_judge and num_failed:
             raise ModelError(
-                f"{num_failed} of {num_responses} responses have no score because requests failed",
+                f"{num_failed} of {number_of(num_responses, 'response')} {verb_for(num_failed, 'has', 'have')} no "
+                "score "
+                "because requests failed",
                 do="run the same command again: replies that came are stored",
             )
     return out

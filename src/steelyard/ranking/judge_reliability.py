@@ -42,6 +42,7 @@ FEWEST_VERDICTS = 20
 """The fewest verdicts, all alike, that are called constant: chance gives that once in 500,000 judges."""
 _MOST_COURSE = 2_000_000
 _NUM_WITH_CONTRADICTIONS = 5
+_MOST_DIGITS = 1000
 
 Constant = Literal["left", "right", "tie", "first_shown", "last_shown"]
 
@@ -118,11 +119,11 @@ class PanelCollector:
         for name, (below, p) in _below_median(judges, totals).items():
             judges[name] = replaced(judges[name], below_median=below, p=p)
         courses, ordered_by = _courses(self._course)
-        for name, change in _changes(courses, ordered_by).items():
+        known = {name: course for name, course in courses.items() if name in judges}  # others are in the rest
+        for name, change in _changes(known, ordered_by).items():
             judges[name] = replaced(judges[name], change=change)
-        constants = {name: _constant(totals[name].point) for name in names}
-        if len(set(constants.values())) > 1:  # where all do the same, the data are written in this way
-            judges = {name: replaced(judge, constant=constants[name]) for name, judge in judges.items()}
+        for name, constant in _constants({name: sums.point for name, sums in totals.items()}).items():
+            judges[name] = replaced(judges[name], constant=constant)
         ordered = sorted(judges.values(), key=lambda judge: (judge.agreement.value or 0.0, judge.judge))
         worst = [
             replaced(judge, contradictions=self._contradictions.get(judge.judge, ()))
@@ -158,15 +159,15 @@ def _of_every(course: CourseEntries, every: int) -> CourseEntries:
 
 
 def _judge(name: str, totals: UnitSums, draws: Draws) -> JudgeReliability:
-    same, same_strict = _agreement(totals)
+    same, same_strict = agreement_shares(totals)
     people = ("people", name)
-    with_people = _agreement(draws.totals([people]))[0] if people in draws.place else None
+    with_people = agreement_shares(draws.totals([people]))[0] if people in draws.place else None
     return JudgeReliability(
         judge=name,
         num_pairs=same.n,
         agreement=same,
         agreement_of_strict=same_strict,
-        kappa=_kappa(same, totals),
+        kappa=kappa_of(same, totals),
         with_people=with_people,
     )
 
@@ -175,7 +176,9 @@ def _cells(sums: Floats) -> Floats:
     return sums[..., :NUM_CELLS]
 
 
-def _agreement(totals: UnitSums) -> tuple[Estimate, Estimate]:
+def agreement_shares(totals: UnitSums) -> tuple[Estimate, Estimate]:
+    """Return the share of equal labels, and that of pairs with two strict ones; the first columns are a confusion."""
+
     def part(sums: Floats) -> tuple[Floats, Floats]:
         cells = _cells(sums)
         same = np.stack([agreement.num_same(cells), agreement.num_same_strict(cells)], axis=-1)
@@ -190,7 +193,8 @@ def _whole(estimate: Estimate, number: Floats | float) -> Estimate:
     return msgspec.structs.replace(estimate, n=round(float(number)))
 
 
-def _kappa(same: Estimate, totals: UnitSums) -> Estimate:
+def kappa_of(same: Estimate, totals: UnitSums) -> Estimate:
+    """Return Cohen's kappa of the confusion in the first columns; ``same`` is the share of equal labels."""
     cells = _cells(totals.point)
     num_units = int(_cells(totals.by_unit).any(axis=1).sum())
     return agreement.beyond_chance(same, float(agreement.kappa(cells)), cells, num_units)
@@ -284,13 +288,22 @@ def _correlation(first: Floats, second: Floats) -> float:
     return float(np.corrcoef(first, second)[0, 1])
 
 
-def _constant(sums: Floats) -> Constant | None:
+def _constants(sums: Mapping[str, Floats]) -> dict[str, Constant]:
+    """Return the judges whose verdicts are all alike; none where no judge has others: the data are written so."""
+    constants: dict[str, Constant] = {
+        name: constant for name, point in sums.items() if (constant := _constant(point, FEWEST_VERDICTS))
+    }
+    # Judges with few verdicts are no evidence of another way: theirs count by what they are.
+    return constants if len({_constant(point, 1) for point in sums.values()}) > 1 else {}
+
+
+def _constant(sums: Floats, fewest: int) -> Constant | None:
     """Return what all verdicts of a judge on shared pairs have in common, if there are enough."""
     first, last = sums[PLACES : PLACES + 2]
-    if first + last >= FEWEST_VERDICTS and min(first, last) == 0:
+    if first + last >= fewest and min(first, last) == 0:
         return "first_shown" if first else "last_shown"
     verdicts = sums[VERDICTS : VERDICTS + 3]
-    if verdicts.sum() >= FEWEST_VERDICTS and verdicts.max() == verdicts.sum():
+    if verdicts.sum() >= fewest and verdicts.max() == verdicts.sum():
         return ("left", "right", "tie")[int(verdicts.argmax())]
     return None
 
@@ -336,7 +349,8 @@ def _courses(parts: Sequence[CourseEntries]) -> tuple[dict[str, _Course], Litera
 
 def natural_order(name: str) -> list[tuple[int, str]]:
     """Return a sort key by which the numbers in names count as numbers: batch 9 comes before batch 10."""
-    parts = re.split(r"(\d+)", name)
+    # Longer runs of digits are taken in parts, as they are no numbers: Python refuses to convert thousands of digits.
+    parts = re.split(rf"(\d{{1,{_MOST_DIGITS}}})", name)
     return [(int(part), "") if part.isdecimal() else (-1, part.casefold()) for part in parts]
 
 

@@ -22,7 +22,7 @@ VERDICTS, PLACES = NUM_CELLS, NUM_CELLS + 3
 """The first columns of a judge's verdicts as written (left, right, tie), and by the order shown (first, last)."""
 PANEL_WIDTH = NUM_CELLS + 5
 MOST_CONTRADICTIONS = 5
-"""How many contradictions of one judge are pairs_of_judge."""
+"""How many contradictions of one judge are listed."""
 
 
 class Contradiction(Record, frozen=True, kw_only=True):

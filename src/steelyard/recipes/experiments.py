@@ -15,7 +15,7 @@ from steelyard.core.numerics import Integers
 from steelyard.core.types import Counts, Input, JsonObject, Meta, Run
 from steelyard.evaluation.evaluations import read_evaluations
 from steelyard.evaluation.experiments import Arm
-from steelyard.io.atomic import atomic_write, write_text
+from steelyard.io.atomic import atomic_write, only_writer, write_text
 from steelyard.io.lines import read_toml
 from steelyard.io.run_folder import RUN_FILE, file_hash, installed_versions, read_run
 from steelyard.recipes.recipe import Recipe, build_recipe
@@ -233,10 +233,13 @@ class ExperimentKind(NamedTuple, Generic[ExperimentType, ResultType]):
 
         run(self.recipe(experiment, path), out)
         result = self.compare(experiment, read_arms(self.arms(experiment), experiment.seeds, out))
-        with atomic_write(out / f"{self.name}.json") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(result.record()), indent=2) + b"\n")
-        write_text(out / f"{self.name}.svg", vl_convert.vegalite_to_svg(result.figure()))
-        self._record(experiment, path, out, result)
+        with only_writer(out):
+            # The record of an earlier run goes first: it would vouch for what a kill leaves half replaced.
+            (out / RUN_FILE).unlink(missing_ok=True)
+            with atomic_write(out / f"{self.name}.json") as file:
+                file.write(msgspec.json.format(msgspec.json.encode(result.record()), indent=2) + b"\n")
+            write_text(out / f"{self.name}.svg", vl_convert.vegalite_to_svg(result.figure()))
+            self._record(experiment, path, out, result)
         return result
 
     def _record(self, experiment: ExperimentType, path: Path, out: Path, result: ResultType) -> None:

@@ -12,6 +12,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from types import UnionType
 from typing import Any, Literal, NamedTuple, get_type_hints
 
 import msgspec
@@ -28,8 +29,8 @@ from steelyard.io.rows import ROW_SUFFIXES
 from steelyard.io.run_folder import path_inside
 
 Accepts = Literal["file", "files", "name"]
-_NO_INPUTS = {"out", "config", "force", "workers", "engine", "builder"}
-_SEVERAL_FILES = {("evaluate", "benches"), ("merge", "files"), ("score", "cases")}
+_NO_INPUTS = {"out", "config", "force", "workers", "engine", "builder", "chat", "prices", "tokenizer"}
+_SEVERAL_FILES = {("describe", "cases"), ("evaluate", "benches"), ("merge", "files"), ("score", "cases")}
 """The inputs, by verb and name, that may be folders and patterns."""
 _SHIPPED = (Path(__file__).parents[1] / "recipes", Path(__file__).parents[3] / "recipes")
 _KEYS = {"about", "seed", "stages"}
@@ -145,7 +146,7 @@ def stage_call(verb: str, *, where: str) -> StageCall:
     inputs = {
         name: StageInput(name, _accepts(hints[name]), parameter.default is inspect.Parameter.empty)
         for name, parameter in inspect.signature(function).parameters.items()
-        if name not in _NO_INPUTS and hints[name] is not bool  # switches belong to the command line
+        if name not in _NO_INPUTS and not _is_of_one_run(hints[name])
     }
     return StageCall(verb, function, hints["config"], inputs)
 
@@ -160,8 +161,16 @@ def _stage_function(verb: str) -> Callable[..., Run] | None:
     if not inspect.isfunction(function):
         return None
     hints = get_type_hints(function)
-    returns_run = Run in (hints.get("return"), typing.get_origin(hints.get("return")))
+    returned = hints.get("return")
+    # A stage with a dry run returns a run, or what the run would do.
+    members = typing.get_args(returned) if typing.get_origin(returned) in (typing.Union, UnionType) else (returned,)
+    returns_run = any(Run in (member, typing.get_origin(member)) for member in members)
     return function if returns_run and {"out", "config"} <= hints.keys() else None
+
+
+def _is_of_one_run(hint: Any) -> bool:
+    """Return whether a parameter is a switch or a number, as the ceilings of `judge`: they belong to the command."""
+    return not {hint, *typing.get_args(hint)}.isdisjoint({bool, int, float})
 
 
 def _accepts(hint: Any) -> Accepts:

@@ -12,20 +12,32 @@ from steelyard.core.errors import FileError, UserError
 from steelyard.core.types import Counts, JsonObject, Record, Run
 from steelyard.io.atomic import atomic_write, only_writer
 from steelyard.io.progress import log
-from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, file_hash, path_inside, read_run
+from steelyard.io.run_folder import (
+    RUN_FILE,
+    STARTED_FILE,
+    RunRequest,
+    file_hash,
+    has_replies,
+    path_inside,
+    read_run,
+    read_started,
+)
+from steelyard.io.run_state import read_state
 from steelyard.recipes.preconditions import check_recipe
 from steelyard.recipes.recipe import Recipe, Reference, Step
 
 OVERVIEW_FILE = "overview.json"
-State = Literal["finished", "to run", "to go on", "differs", "waits"]
+State = Literal["finished", "to run", "to go on", "to restart", "differs", "waits"]
 _MAX_NAMED = 12
 
 
 class PlannedStage(NamedTuple):
     """One stage with its state, and the reason for it.
 
-    ``finished``: it will be skipped. ``to go on``: it was killed. ``differs``: the folder holds a run of other settings
-    or inputs, and only ``--from`` replaces it. ``waits``: it has run, and depends on a stage that will run before it.
+    ``finished``: it will be skipped. ``to go on``: it failed or was killed, and continues. ``to restart``: the same,
+    but with other settings or inputs than now, so that it starts anew. ``differs``: the folder holds a finished run of
+    other settings or inputs, or replies of a chat model to other requests, and only ``--from`` replaces them.
+    ``waits``: it has run or begun, and depends on a stage that will run before it.
     """
 
     step: Step
@@ -75,9 +87,9 @@ def _planned(
     run = read_run(folder) if (folder / RUN_FILE).is_file() else None
     if is_redone:
         return PlannedStage(step, folder, "to run", "requested by --from", run)
-    if run is None:
-        is_killed = (folder / STARTED_FILE).is_file()
-        return PlannedStage(step, folder, "to go on" if is_killed else "to run", "killed" if is_killed else "", None)
+    is_started = (folder / STARTED_FILE).is_file()
+    if run is None and not is_started:
+        return PlannedStage(step, folder, "to run", "", None)
     changing = [
         reference.stage
         for _, reference in step.references()
@@ -85,11 +97,27 @@ def _planned(
     ]
     if changing:
         return PlannedStage(step, folder, "waits", f"for {', '.join(dict.fromkeys(changing))}", run)
+    if run is None:
+        return PlannedStage(step, folder, *_unfinished(step, recipe, out), None)
     why = _difference(run, step, recipe, out)
     return PlannedStage(step, folder, "differs" if why else "finished", why, run)
 
 
-def _difference(run: Run, step: Step, recipe: Recipe, out: Path) -> str:
+def _unfinished(step: Step, recipe: Recipe, out: Path) -> tuple[State, str]:
+    """Return the state of a stage that failed or was killed, and the reason.
+
+    Replies of a chat model cost money: a run of other settings that has some is not replaced without ``--from``.
+    """
+    folder = out / step.name
+    live = read_state(folder)
+    ended = "failed" if live is not None and live.state == "failed" else "interrupted"
+    why = _difference(read_started(folder), step, recipe, out)
+    if not why:
+        return "to go on", ended
+    return "differs" if has_replies(folder) else "to restart", f"{ended}; {why}"
+
+
+def _difference(run: Run | RunRequest, step: Step, recipe: Recipe, out: Path) -> str:
     """Return how the recorded run differs from the recipe's stage; empty where it does not."""
     if run.stage.split(".")[0] != step.call.verb:
         return f"the folder holds a run of {run.stage}"
@@ -158,13 +186,27 @@ def _run_steps(recipe: Recipe, out: Path, redone: Sequence[str]) -> list[Complet
     for number, step in enumerate(recipe.steps, 1):
         log(f"{number}/{len(recipe.steps)} {step.name}: {step.call.verb}")
         started = time.monotonic()
-        record = _run_step(step, recipe, out, force=step.name in redone)
+        record = _run_step(step, recipe, out, force=step.name in redone or _is_restarted(step, recipe, out))
         was_finished = step.name in finished
         seconds = 0.0 if was_finished else round(time.monotonic() - started, 3)
         completed.append(CompletedStage(step.name, step.call.verb, was_finished, seconds, out / step.name, record))
         with atomic_write(out / OVERVIEW_FILE) as file:
             file.write(msgspec.json.format(msgspec.json.encode(overview(recipe, completed)), indent=2) + b"\n")
     return completed
+
+
+def _is_restarted(step: Step, recipe: Recipe, out: Path) -> bool:
+    """Return whether an unfinished run of other settings or inputs is replaced, and log it.
+
+    Called when the stages before it have finished: what they wrote is compared too.
+    """
+    folder = out / step.name
+    if (folder / RUN_FILE).is_file() or not (folder / STARTED_FILE).is_file():
+        return False
+    state, why = _unfinished(step, recipe, out)
+    if state == "to restart":
+        log(f"{folder} is unfinished ({why}): this stage starts anew")
+    return state == "to restart"
 
 
 def _run_step(step: Step, recipe: Recipe, out: Path, *, force: bool) -> Run:

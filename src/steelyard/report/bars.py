@@ -107,8 +107,8 @@ def _scale(marks: Sequence[Mark]) -> Spec:
     return {"domain": [mark.name for mark in marks], "range": [mark.colour for mark in marks]}
 
 
-def before_after(about: str, rows: Sequence[ShareChange], *, axis: str, line: float) -> Figure:
-    """Draw two shares for each row, joined by a line: before in the faint colour, after in the strong one."""
+def before_after(about: str, rows: Sequence[ShareChange], *, axis: str, line: float | None = None) -> Figure:
+    """Draw two shares for each row: before in the faint colour, after in the strong one; ``line`` marks a value."""
     marks = (Mark(word("value_before"), FAINT, "circle"), Mark(word("value_after"), STRONG, "circle"))
     values: list[Spec] = [
         {
@@ -120,9 +120,15 @@ def before_after(about: str, rows: Sequence[ShareChange], *, axis: str, line: fl
         if estimate.value is not None
     ]  # fmt: skip
     names = [row.row for row in rows]
-    y = {"field": "row", "type": "nominal", "sort": names, "axis": {**row_axis(num_lines=1), "labelLimit": 240}}
+    # A point at the end of the axis does not touch the name of its row.
+    labels = {**row_axis(num_lines=1), "labelLimit": 240, "labelPadding": 14}
+    y = {"field": "row", "type": "nominal", "sort": names, "axis": labels}
     offset = {"field": "series", "sort": [mark.name for mark in marks]}
-    x = {"type": "quantitative", "axis": share_axis(axis), "scale": {"zero": False}}
+    x = {
+        "type": "quantitative",
+        "axis": share_axis(axis),
+        "scale": {"domain": _domain(values, line), "nice": False, "zero": False},
+    }
     tips = [
         {"field": "row", "title": word("group")},
         {"field": "series", "title": word("series")},
@@ -138,7 +144,7 @@ def before_after(about: str, rows: Sequence[ShareChange], *, axis: str, line: fl
         "encoding": {**shown, "x": {**x, "field": "low"}, "x2": {"field": "high"}},
     }
     layers: list[Spec] = [
-        vertical_line(line),
+        *([] if line is None else [vertical_line(line)]),
         *([interval] if _has_interval(values) else []),
         {
             "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
@@ -148,15 +154,26 @@ def before_after(about: str, rows: Sequence[ShareChange], *, axis: str, line: fl
     return Figure(about, {**framed(layers, 40 * max(2, len(names))), "data": {"values": values}}, marks)
 
 
+def _domain(values: Sequence[Spec], line: float | None) -> list[float]:
+    """Return the shares that the axis spans: the values with their intervals, the line, and a margin."""
+    shown = [] if line is None else [line]
+    ends = [*shown, *(value[key] for value in values for key in ("value", "low", "high") if value[key] is not None)]
+    margin = max(0.02, 0.06 * (max(ends) - min(ends)))
+    return [max(0.0, min(ends) - margin), min(1.0, max(ends) + margin)]
+
+
 def _has_interval(values: Sequence[Spec]) -> bool:
     """Return whether a value has an interval; of none, Vega would draw an axis without an extent."""
     return any(value["low"] is not None and value["high"] is not None for value in values)
 
 
 def share_curves(
-    about: str, points: Sequence[SharePoint], marks: Sequence[Mark], *, x: str, line: float | None
+    about: str, points: Sequence[SharePoint], marks: Sequence[Mark], *, x: str, line: float | None, y: str = "share"
 ) -> Figure:
-    """Draw shares over a number, a line for each series with its interval as a band; ``line`` marks one number."""
+    """Draw shares over a number, a line for each series with its interval as a band; ``line`` marks one number.
+
+    ``x`` and ``y`` are the words for the number and for the share.
+    """
     values: list[Spec] = [
         {"series": point.series, "x": point.x, **_ends(point.estimate)}
         for point in points
@@ -164,7 +181,7 @@ def share_curves(
     ]
     colour = {"field": "series", "type": "nominal", "scale": _scale(marks), "legend": None}
     across = {"field": "x", "type": "quantitative", "axis": {"title": word(x), "tickCount": 6, "format": ".3~g"}}
-    share = {"type": "quantitative", "axis": share_axis("share"), "scale": {"zero": False}}
+    share = {"type": "quantitative", "axis": share_axis(y), "scale": {"zero": False}}
     tips = [
         {"field": "series", "title": word("series")},
         {"field": "x", "title": word(x), "format": ".4~g"},

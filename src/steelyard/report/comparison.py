@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from steelyard.evaluation.comparison import LEVEL, ComparisonSummary, ModelDifference
+from steelyard.evaluation.comparison import LEVEL, ComparisonSummary
 from steelyard.evaluation.languages import LanguagesSummary, LanguageValues
 from steelyard.evaluation.tables import (
     DASH,
@@ -16,6 +16,8 @@ from steelyard.evaluation.tables import (
     Table,
     count,
     decimal,
+    isolate,
+    pair_name,
     percent,
     points,
     points_spread,
@@ -24,6 +26,7 @@ from steelyard.evaluation.tables import (
 )
 from steelyard.evaluation.vega import ALERT, FAINT, MODEL_COLOURS, Dot, interval_rows, share_axis
 from steelyard.report.bars import stacked_bars
+from steelyard.report.bench_texts import reason_words
 from steelyard.report.leaderboard import rank_range
 from steelyard.report.page import Section
 
@@ -34,7 +37,7 @@ def comparison_section(comparisons: Mapping[str, ComparisonSummary], evidence: S
     """Return the models of each comparison with their ranks, and the differences of every two."""
     panels: list[Panel] = []
     for name, summary in comparisons.items():
-        prefix = f"{name} · " if len(comparisons) > 1 else ""
+        prefix = f"{isolate(name)} · " if len(comparisons) > 1 else ""
         panels += [
             Panel(
                 f"{prefix}{word('compared_models')} · {summary.bench}",
@@ -49,11 +52,31 @@ def comparison_section(comparisons: Mapping[str, ComparisonSummary], evidence: S
                 "note_differences",
             ),
         ]
+        if any(difference.prediction_powered is not None for difference in summary.comparisons):
+            rows = _powered_table(summary)
+            panels.append(Panel(prefix + word("few_differences"), None, (Grouped("", rows),), "note_few_differences"))
         if summary.missing:
-            rows = table(("part", "n"), list(summary.missing.items()))
+            rows = table(("part", "n"), [(name, reason_words(why)) for name, why in summary.missing.items()])
             panels.append(Panel(prefix + word("missing_of_bench"), None, (Grouped("", rows),)))
     sentences = tuple(sentence for summary in comparisons.values() for sentence in comparison_sentences(summary))
     return Section("comparison", tuple(evidence), tuple(panels), sentences)
+
+
+def _powered_table(summary: ComparisonSummary) -> Table:
+    """Return the differences in accuracy from human and judge labels, next to those from human labels alone."""
+    rows = [
+        (
+            pair_name(difference.first, difference.second),
+            *_POINTS.cells(powered.estimate),
+            DASH if powered.p is None else _p_value(powered.p),
+            *_POINTS.cells(powered.human_only),
+            decimal(powered.worth, 2),
+        )
+        for difference in summary.comparisons
+        if (powered := difference.prediction_powered) is not None
+    ]
+    columns = ("pair_of_models", "few_both", "interval", "p_corrected", "few_alone", "interval", "few_worth")
+    return table(columns, rows)
 
 
 def comparison_sentences(summary: ComparisonSummary) -> tuple[Sentence, ...]:
@@ -87,7 +110,7 @@ def _model_table(summary: ComparisonSummary) -> Table:
 def _difference_table(summary: ComparisonSummary) -> Table:
     rows = [
         (
-            _title(difference),
+            pair_name(difference.first, difference.second),
             *((*_POINTS.cells(difference.ranked), _p_value(difference.p_ranked)) if _has_headline(summary) else ()),
             *(*_POINTS.cells(difference.accuracy), _p_value(difference.p_accuracy_corrected)),
             points(difference.detectable),
@@ -119,13 +142,10 @@ def _model_figure(summary: ComparisonSummary) -> Figure:
 
 
 def _difference_figure(summary: ComparisonSummary) -> Figure:
-    dots = [Dot(_title(difference), _title(difference), difference.ranked) for difference in summary.comparisons]
+    names = [pair_name(each.first, each.second, separator="\n") for each in summary.comparisons]
+    dots = [Dot(name, name, each.ranked) for name, each in zip(names, summary.comparisons, strict=True)]
     axis = {"title": word("difference"), "format": "+.0%", "tickCount": 6}
     return Figure("figure_differences", interval_rows(dots, {"axis": axis}, row="scorer", form="+.1%", line=0.0))
-
-
-def _title(difference: ModelDifference) -> str:
-    return f"{difference.first} {DASH} {difference.second}"
 
 
 def _p_value(value: float) -> str:
@@ -136,7 +156,7 @@ def languages_section(summaries: Sequence[LanguagesSummary], evidence: Sequence[
     """Return each evaluation by language: values, drops from English, agreement with it, and what the limit cut."""
     panels: list[Panel] = []
     for summary in summaries:
-        title = f"{summary.model} · {summary.bench}"
+        title = f"{isolate(summary.model)} · {summary.bench}"
         note = "note_languages" if summary.are_read_alike else "note_languages_not_alike"
         panels.append(Panel(title, _language_figure(summary), (Grouped("", _language_table(summary)),), note))
         panels += _cut_panels(summary, f"{title} · " if len(summaries) > 1 else "")
@@ -196,11 +216,17 @@ def language_sentences(summary: LanguagesSummary) -> tuple[Sentence, ...]:
         "model": summary.model,
         "languages": count(len(summary.languages)),
         "items": count(summary.num_shared),
+        "baseline": _language_word(summary.baseline_language),
         "mean": percent(summary.mean.value),
         "drop": points(summary.drop.absolute.value),
         "spread": points_spread(summary.drop.absolute),
     }
     return (Sentence("say_languages", values),)
+
+
+def _language_word(code: str) -> str:
+    """Return English by its name, and every other language by its code."""
+    return word("english") if code in {"en", "eng", "eng_Latn"} else code
 
 
 def _language_table(summary: LanguagesSummary) -> Table:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from steelyard.core.types import Case
 from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.summary import EvaluationSummary
-from steelyard.evaluation.tables import Sentence, word
+from steelyard.evaluation.tables import Sentence, isolate, word
 from steelyard.report.failures import failure_section, find_failures
 from steelyard.report.items import JoinedItems, pack
 from steelyard.report.page import Page, Section
@@ -76,7 +76,7 @@ def default_title(data: ReportData) -> str:
     """Return the model and benchmark of a single evaluation, the folder that all runs share, or the name of one run."""
     evaluated = data.runs["evaluate"]
     if len(evaluated) == 1:
-        return f"{evaluated[0].name} · {_bench_title(evaluated[0])}"
+        return f"{isolate(evaluated[0].name)} · {_bench_title(evaluated[0])}"
     if len(data.sources) == 1:
         return f"{data.sources[0].run.stage} · {data.sources[0].name}"
     folders = {source.folder.resolve().parent for source in data.sources}

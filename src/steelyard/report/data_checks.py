@@ -23,6 +23,7 @@ from steelyard.evaluation.tables import (
     ShownItem,
     Table,
     count,
+    isolate,
     percent,
     spread,
     table,
@@ -44,7 +45,7 @@ def data_section(
     """Return what each run of ``audit`` found; ``cases`` have the texts of examples."""
     panels: list[Panel] = []
     for name, summary in summaries.items():
-        prefix = f"{name} · " if len(summaries) > 1 else ""
+        prefix = f"{isolate(name)} · " if len(summaries) > 1 else ""
         panels += [panel._replace(title=prefix + panel.title) for panel in _panels(summary, cases)]
     sentences = tuple(sentence for summary in summaries.values() for sentence in data_sentences(summary))
     return Section("data_to_check", tuple(evidence), tuple(panels), sentences)
@@ -211,7 +212,7 @@ def length_figure(lengths: Lengths) -> Figure:
                 "field": "row",
                 "type": "ordinal",
                 "sort": labels,
-                "axis": {"title": word("characters"), "labelAngle": 0, "grid": False},
+                "axis": {"title": word("characters"), "labelAngle": 0, "labelOverlap": True, "grid": False},
             },
             "xOffset": {"field": "series", "sort": scale["domain"]},
             "y": {

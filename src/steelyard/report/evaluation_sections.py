@@ -21,7 +21,10 @@ from steelyard.evaluation.tables import (
     Panel,
     Sentence,
     Table,
+    category_word,
     count,
+    isolate,
+    language_word,
     percent,
     points,
     points_spread,
@@ -32,6 +35,7 @@ from steelyard.evaluation.tables import (
 )
 from steelyard.evaluation.tie_policies import policy_table, weight_table
 from steelyard.evaluation.vega import CHANCE
+from steelyard.report.bench_texts import missing_words
 from steelyard.report.page import COMMA, Card, Section
 from steelyard.statistics.intervals import Estimate
 
@@ -148,8 +152,7 @@ def evaluation_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentenc
     if first is not None and first.accuracy.low is not None and first.accuracy.low > CHANCE:
         sentences.append(Sentence("say_order_leak", {"accuracy": percent(first.accuracy.value)}))
     if summary.missing:
-        missing = COMMA.join(f"{name} ({why})" for name, why in summary.missing.items())
-        sentences.append(Sentence("say_missing", {"missing": missing}))
+        sentences.append(Sentence("say_missing", {"missing": missing_words(summary.missing)}))
     if summary.tied.num_pairs:
         sentences.append(
             Sentence("say_tied", {"pairs": count(summary.tied.num_pairs), "share": percent(summary.tied.share)})
@@ -173,7 +176,9 @@ def _coverage_sentences(summary: EvaluationSummary) -> list[Sentence]:
             "number": count(number),
             "total": count(coverage.num_responses),
             "share": percent(number / coverage.num_responses),
-            "languages": COMMA.join(f"{language} {percent(share)}" for language, share in highest if share),
+            "languages": COMMA.join(
+                f"{language_word(language)} {percent(share)}" for language, share in highest if share
+            ),
         }
         sentences.append(Sentence(key, values))
     return [*sentences, *_bounds_sentence(summary)]
@@ -222,7 +227,7 @@ def measures_section(evaluations: Mapping[str, EvaluationSummary], evidence: Seq
     """Return each model's tables and figures, and the panels that all models share."""
     panels: list[Panel] = []
     for name, summary in evaluations.items():
-        prefix = f"{name} · " if len(evaluations) > 1 else ""
+        prefix = f"{isolate(name)} · " if len(evaluations) > 1 else ""
         panels += [panel._replace(title=prefix + panel.title) for panel in _panels(summary)]
     for name, measure in measures().items():
         summaries = {model: getattr(summary.measures, name) for model, summary in evaluations.items()}
@@ -276,7 +281,7 @@ def group_means_table(columns: Sequence[GroupColumn], groups: Sequence[Mapping[s
     names = sorted({name for group in groups for name in group})
     rows = [
         (
-            name,
+            category_word(name),
             *(
                 cell
                 for column, group in zip(columns, groups, strict=True)

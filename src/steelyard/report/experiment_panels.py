@@ -12,6 +12,8 @@ from steelyard.evaluation.tables import (
     Panel,
     Sentence,
     count,
+    isolate,
+    pair_name,
     percent,
     points,
     points_spread,
@@ -60,12 +62,13 @@ def difference_panels(title: str, differences: Sequence[ArmDifferenceRecord]) ->
     """Yield the differences of arms with intervals and corrected p-values; nothing without differences."""
     if not differences:
         return
-    dots = [Dot(_pair(each), _pair(each), each.accuracy) for each in differences]
+    names = [pair_name(each.first, each.second, separator="\n") for each in differences]
+    dots = [Dot(name, name, each.accuracy) for name, each in zip(names, differences, strict=True)]
     axis = {"title": word("difference"), "format": "+.0%", "tickCount": 6}
     figure = Figure(title, interval_rows(dots, {"axis": axis}, row="arm", form="+.1%", line=0.0))
     rows = [
         (
-            _pair(each),
+            pair_name(each.first, each.second),
             *_POINTS.cells(each.accuracy),
             f"{each.p_corrected:.4f}",
             points(each.detectable),
@@ -91,7 +94,7 @@ def growth_panels(growth: Sequence[GrowthRecord]) -> Iterator[Panel]:
         )
         for line in growth
     ]
-    dots = [Dot(f"{line.name} · {word(f'by_{line.by}')}", line.name, line.per_doubling) for line in growth]
+    dots = [Dot(f"{isolate(line.name)} · {word(f'by_{line.by}')}", line.name, line.per_doubling) for line in growth]
     axis = {"title": word("per_doubling"), "format": "+.1%", "tickCount": 6}
     figure = Figure("growth", interval_rows(dots, {"axis": axis}, row="arm", form="+.2%", line=0.0))
     tables = (Grouped("", table(("arm", "growth_by", "per_doubling", "interval", "p_value", "sizes"), rows)),)
@@ -112,7 +115,3 @@ def experiment_sentence(name: str, arms: Sequence[Arm], differences: Sequence[Ar
         "all": count(len(differences)),
     }
     return Sentence("say_experiment" if differences else "say_experiment_alone", values)
-
-
-def _pair(difference: ArmDifferenceRecord) -> str:
-    return f"{difference.first} {DASH} {difference.second}"

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from steelyard.core.types import JsonObject
 from steelyard.evaluation.disagreements import Disagreement, disagreements
 from steelyard.evaluation.failures import (
+    FEWEST_PROMPTS,
     LENGTHS,
     ErrorGroup,
     ErrorGroups,
@@ -22,6 +23,7 @@ from steelyard.evaluation.tables import (
     DASH,
     Sentence,
     Table,
+    category_word,
     count,
     percent,
     points,
@@ -116,7 +118,13 @@ def failure_sentences(model: ModelFailures) -> tuple[Sentence, ...]:
 def group_name(group: ErrorGroup) -> str:
     """Return the group in words: its category, language, and the better answer compared with the worse one."""
     length = None if group.length is None else word(f"group_{group.length}")
-    return COMMA.join(part for part in (group.category, group.language, length) if part is not None)
+    return COMMA.join((*_part_names(group.category, group.language), *([] if length is None else [length])))
+
+
+def _part_names(category: str | None, language: str | None) -> list[str]:
+    """Return a category and a language as the page shows them, without those that are null."""
+    names = (None if category is None else category_word(category), language)
+    return [name for name in names if name is not None]
 
 
 def failure_section(failures: Failures, items: JoinedItems, evidence: Sequence[str]) -> FailureSection | None:
@@ -139,7 +147,7 @@ def error_map(name: str, number: int, groups: ErrorGroups) -> ErrorMap:
     parts = _map_parts([group for group in groups.groups if group.length is None])
     rows = [
         ErrorRow(
-            COMMA.join(filter(None, part)),
+            COMMA.join(_part_names(*part)),
             tuple(_cell(by_key.get((part[0], length, part[1]))) for length in (None, *lengths)),
         )
         for part in parts[:_MOST_ROWS]
@@ -180,6 +188,7 @@ def _cell(group: ErrorGroup | None) -> ErrorCell | None:
         count(group.rate.n),
         round(100 * _HOTTEST * value),
         group.stands_out or 0,
+        0 < group.num_prompts < FEWEST_PROMPTS,
         group.category,
         group.length,
         group.language,

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
+from steelyard.core.text import number_of
 from steelyard.core.types import Judgment, Ranking, Scores
 from steelyard.evaluation.items import ScoredItem
 from steelyard.io.terminal_text import (
@@ -23,7 +24,6 @@ from steelyard.io.terminal_text import (
     hanging,
     heading,
     joined_lines,
-    number_of,
     text_lines,
     visible_line,
 )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError, choices
+from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject, Message
 from steelyard.io.progress import track
 from steelyard.io.terminal_text import (
@@ -95,7 +96,7 @@ def find_item(files: Sequence[CaseFile], item: str, language: str | None) -> Fou
         hits = list(_hits(file, item, language, seen))
         if len(hits) > 1:
             raise EvidenceError(
-                f"id {item!r} exists in {len(hits)} languages of {file.path}",
+                f"id {item!r} exists in {number_of(len(hits), 'language')} of {file.path}",
                 allowed=visible_line(", ".join(sorted(language_name(hit.case.prompt.language) for hit in hits))),
                 do="name one: --language",
             )
@@ -135,7 +136,9 @@ def list_items(
         num_found += 1
     num_pages = max(1, math.ceil(num_found / item_filter.limit))
     if item_filter.page > num_pages:
-        raise ConfigError(f"there is no page {item_filter.page} of {num_found} items", allowed=f"1 to {num_pages}")
+        raise ConfigError(
+            f"there is no page {item_filter.page} of {number_of(num_found, 'item')}", allowed=f"1 to {num_pages}"
+        )
     next_page = item_filter.page + 1 if item_filter.page < num_pages else None
     return ItemList(opened_by, tuple(rows), num_items, num_found, first + 1, next_page, looked_up)
 
@@ -192,7 +195,7 @@ def list_lines(items: ItemList, width: int) -> list[Line]:
     of_all = "" if items.num_found == items.num_items else f"; {items.num_items:,} in all"
     counted = f"items {items.first:,} to {last:,} of {items.num_found:,}{of_all}"
     if not items.rows:
-        counted = f"none of {items.num_items:,} items has it" if items.num_items else "no item"
+        counted = f"none of {number_of(items.num_items, 'item')} has it" if items.num_items else "no item"
     further = [f"more: --page {items.next_page}"] if items.next_page is not None else []
     return [
         *([(Span(visible_line(f"open one: {_command(items)}"), "good"),)] if items.rows else []),

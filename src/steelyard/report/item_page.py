@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject, Message, Rating, Response
 from steelyard.io.terminal_text import (
     EMPTY,
@@ -17,7 +18,6 @@ from steelyard.io.terminal_text import (
     folded,
     heading,
     joined_lines,
-    number_of,
     text_lines,
     width_of,
 )

@@ -14,6 +14,7 @@ from steelyard.evaluation.tables import (
     ShownItem,
     Table,
     count,
+    isolate,
     percent,
     points,
     points_spread,
@@ -41,7 +42,7 @@ def judges_section(summaries: Mapping[str, ResolveSummary], cases: Mapping[str, 
     panels: list[Panel] = []
     sentences: list[Sentence] = []
     for name, summary in summaries.items():
-        prefix = f"{name} · " if len(summaries) > 1 else ""
+        prefix = f"{isolate(name)} · " if len(summaries) > 1 else ""
         panels += [panel._replace(title=prefix + panel.title) for panel in _panels(summary, cases)]
         of_run = f" ({name})" if len(summaries) > 1 else ""
         sentences += [_of_run(sentence, of_run) for sentence in judge_sentences(summary)]
@@ -54,7 +55,10 @@ def judge_sentences(summary: ResolveSummary) -> tuple[Sentence, ...]:
     if panel is None or len(panel.judges) < 2:
         return ()
     worst = [judge for judge in panel.judges if judge.stands_out]
-    sentences = [_worst(judge, panel) for judge in worst[:_MOST_NAMED]] or [_nobody(panel)]
+    sentences = [
+        _standing_out("say_worst_judge" if judge is worst[0] else "say_next_judge", judge, panel)
+        for judge in worst[:_MOST_NAMED]
+    ] or [_nobody(panel)]
     if len(worst) > _MOST_NAMED:
         sentences.append(Sentence("say_more_judges_stand_out", {"number": count(len(worst) - _MOST_NAMED)}))
     changed = sorted((judge for judge in panel.judges if judge.change), key=_rise)
@@ -76,7 +80,7 @@ def _of_run(sentence: Sentence, name: str) -> Sentence:
     return sentence if judge is None else sentence._replace(values={**sentence.values, "judge": judge + name})
 
 
-def _worst(judge: JudgeReliability, panel: PanelReliability) -> Sentence:
+def _standing_out(key: str, judge: JudgeReliability, panel: PanelReliability) -> Sentence:
     below = judge.below_median
     assert below is not None, "a judge that stands out was compared with the others"
     values = {
@@ -87,7 +91,7 @@ def _worst(judge: JudgeReliability, panel: PanelReliability) -> Sentence:
         "p": p_value(judge.p),
         "judges": count(sum(tested.p is not None for tested in panel.judges)),
     }
-    return Sentence("say_worst_judge", values)
+    return Sentence(key, values)
 
 
 def _nobody(panel: PanelReliability) -> Sentence:

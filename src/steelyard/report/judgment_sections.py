@@ -11,7 +11,9 @@ from steelyard.evaluation.tables import (
     Panel,
     Sentence,
     Table,
+    category_word,
     count,
+    language_word,
     percent,
     table,
     word,
@@ -39,9 +41,9 @@ def conflict_section(summaries: Mapping[str, ResolveSummary], evidence: Sequence
     panels = tuple(
         Panel(
             name if len(summaries) > 1 else word("conflict_ratio"),
-            conflict_figure(summary.conflicts),
+            figure := conflict_figure(summary.conflicts),
             conflict_tables(summary.conflicts),
-            "note_conflicts",
+            "note_conflicts" if figure else "note_conflict_table",
         )
         for name, summary in summaries.items()
         if summary.conflicts.overall.ratio is not None
@@ -136,9 +138,9 @@ def _divisions(conflicts: ConflictTables) -> dict[str, dict[str, Conflicts]]:
     return {
         "kind": {kind_word(kind): group for kind, group in conflicts.by_kind.items()},
         "judge": conflicts.by_judge,
-        "category": conflicts.by_category,
+        "category": {category_word(name): group for name, group in conflicts.by_category.items()},
         "subset": conflicts.by_subset,
-        "language": conflicts.by_language,
+        "language": {language_word(name): group for name, group in conflicts.by_language.items()},
     }
 
 

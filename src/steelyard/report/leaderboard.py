@@ -17,7 +17,9 @@ from steelyard.evaluation.tables import (
     Panel,
     Sentence,
     Table,
+    category_word,
     count,
+    language_word,
     percent,
     points,
     points_spread,
@@ -25,6 +27,7 @@ from steelyard.evaluation.tables import (
     table,
     word,
 )
+from steelyard.report.bench_texts import coverage_words, fact_words, headline_word, reason_words
 from steelyard.report.page import (
     COMMA,
     Section,
@@ -143,6 +146,10 @@ def as_page(summary: LeaderboardSummary, reports: Mapping[str, str] | None = Non
         .render(
             summary=summary,
             sentences=leaderboard_sentences(summary),
+            about=headline_word(summary.about),
+            remarks=_remarks(summary),
+            column_word=_column_word,
+            fact=fact_words,
             groups=groups,
             others=others,
             is_cut=any(row.share_read(name) for row in summary.rows for name in ("num_cut", "num_unscored")),
@@ -161,6 +168,25 @@ def as_page(summary: LeaderboardSummary, reports: Mapping[str, str] | None = Non
     )
 
 
+def _remarks(summary: LeaderboardSummary) -> dict[str, list[tuple[str, str]]]:
+    """Return what the table needs to be read, by the word of its title: names, and what is said of each."""
+    unlike = [(row.name, row.coverage) for row in summary.rows] if summary.unlike_coverage else []
+    remarks = {
+        "say_unlike_coverage": [(name, coverage_words(coverage)) for name, coverage in unlike if coverage is not None],
+        "say_missing": [(name, reason_words(why)) for name, why in summary.missing.items()],
+        "say_partial": [(unranked.name, reason_words(unranked.why)) for unranked in summary.partial],
+    }
+    return {title: lines for title, lines in remarks.items() if lines}
+
+
+def _column_word(group: str, name: str) -> str:
+    """Return the name of a column for the page; prompts without a category have a translated one."""
+    if group in ("by_category", "subset_categories"):
+        *subset, category = name.split(": ", 1) if group == "subset_categories" else [name]
+        return ": ".join([*subset, category_word(category)])
+    return language_word(name) if group == "by_language" else name
+
+
 def _words_of(strings: Strings, scripts: Sequence[str]) -> dict[str, Mapping[str, str]]:
     """Return the words that the scripts name."""
     code = "".join(scripts)
@@ -176,7 +202,7 @@ def _detail_tables(row: LeaderboardRow) -> tuple[Grouped, ...]:
     groups: dict[str, list[tuple[str, str, str, str]]] = {}
     for number in row.numbers:
         if number.value is not None:
-            name = word(number.name) if number.group == "headline" else number.name
+            name = word(number.name) if number.group == "headline" else _column_word(number.group, number.name)
             cells = (name, percent(number.value), _interval(number) or DASH, count(number.n))
             groups.setdefault(number.group, []).append(cells)
     tables = [Grouped(group, table(("part", "value", "interval", "n"), rows)) for group, rows in groups.items()]

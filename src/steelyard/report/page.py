@@ -89,7 +89,8 @@ class Protocol(NamedTuple):
 class ErrorCell(NamedTuple):
     """The error rate of one group of pairs with interval and n; ``heat`` is the percentage of its colour.
 
-    ``stands_out``: 1 above the rate of all pairs, -1 below. The last three name the group, null for all of a division.
+    ``stands_out``: 1 above the rate of all pairs, -1 below; ``is_small``: too few prompts for a
+    test. The last three name the group, null for all of a division.
     """
 
     rate: str
@@ -97,6 +98,7 @@ class ErrorCell(NamedTuple):
     n: str
     heat: int
     stands_out: int
+    is_small: bool
     category: str | None
     length: str | None
     language: str | None

@@ -9,7 +9,19 @@ import numpy.typing as npt
 
 from steelyard.core.numerics import Floats
 from steelyard.evaluation.items import ScoredItem
-from steelyard.evaluation.tables import Figure, Grouped, Mark, Panel, Table, count, decimal, percent, table, word
+from steelyard.evaluation.tables import (
+    Figure,
+    Grouped,
+    Mark,
+    Panel,
+    Table,
+    count,
+    decimal,
+    isolate,
+    percent,
+    table,
+    word,
+)
 from steelyard.evaluation.vega import (
     ALERT,
     MODEL_COLOURS,
@@ -34,7 +46,7 @@ def rewards_section(items: Mapping[str, Iterable[ScoredItem]], evidence: Sequenc
         rewards = rewards_of(results)
         if not rewards.scores.size:
             continue
-        title = f"{name} · " if len(items) > 1 else ""
+        title = f"{isolate(name)} · " if len(items) > 1 else ""
         spreads = tier_spreads(rewards)
         panels += [
             Panel(title + word("by_tier"), tier_figure(spreads), (Grouped("", tier_table(spreads)),), "note_tiers"),

@@ -4,12 +4,14 @@ import re
 from collections.abc import Mapping, Sequence
 
 from steelyard.core.types import Counts, Run
-from steelyard.evaluation.tables import Grouped, Panel, Sentence, Table, count, table, word
+from steelyard.evaluation.tables import DASH, Grouped, Panel, Sentence, Table, count, table, word
 from steelyard.io.terminal_text import rule_counts
 from steelyard.report.page import COLON, COMMA, Protocol, Section, section_texts
 from steelyard.report.sources import FinishedRun
 
 _PART = re.compile(r"(.*?)(?:(, |: )(.*))?", re.DOTALL)
+_FINDINGS = {"harmful", "harmful by model", "private data"}
+"""The rules whose parts are kinds of private data or harm, which have words."""
 _SLUG = re.compile(r"[^a-z0-9]+")
 
 
@@ -19,24 +21,27 @@ def rule_word(rule: str) -> str:
     A rule ``TOTAL, PART`` or ``TOTAL: PART`` without a word of its own counts a part of the rule ``TOTAL``: only the
     total is translated.
     """
-    if (whole := f"rule_{_slug(rule)}") in section_texts():
+    if (whole := f"rule_{text_key(rule)}") in section_texts():
         return word(whole, rule)
     parts = _PART.fullmatch(rule.replace("_", " "))
     assert parts is not None, "it matches every text"
     total, mark, part = parts.groups("")
-    return f"{word(f'rule_{_slug(total)}', total)}{COLON if mark == ': ' else mark}{part}"
+    shown = _without_folders(part)
+    if (kind := f"found_{text_key(part)}") in section_texts() and total in _FINDINGS:
+        shown = word(kind, part)
+    return f"{word(f'rule_{text_key(total)}', total)}{COLON if mark == ': ' else mark}{shown}"
 
 
-def _slug(rule: str) -> str:
-    return _SLUG.sub("_", rule.lower()).strip("_")
+def text_key(text: str) -> str:
+    """Return the key of a text among the words of the page: its letters and digits, joined by underscores."""
+    return _SLUG.sub("_", text.lower()).strip("_")
 
 
 def counts_line(name: str, counts: Counts) -> str:
     """Return what went in, was used, was dropped by which rule, and was noted, in one line."""
     parts = [f"{count(counts.num_in)} {word('num_in')}", f"{count(counts.num_used)} {word('used')}"]
     for title, rules in (("dropped", counts.dropped), ("noted", counts.noted)):
-        if rules:
-            numbers = rule_counts({rule_word(rule): number for rule, number in rules.items()})
+        if numbers := rule_counts({rule_word(rule): number for rule, number in rules.items() if number}):
             parts.append(f"{word(title)}{COLON}{numbers}")
     return f"{name}{COLON}{' · '.join(parts)}"
 
@@ -74,7 +79,7 @@ def records_section(sources: Sequence[FinishedRun]) -> Section:
 
 
 def _record_tables(run: Run) -> tuple[Grouped, ...]:
-    parts = {"counts": _pairs(_counts(run.counts)), "numbers": _pairs(_flat(run.summary))}
+    parts = {"counts": _pairs(_counts(run.counts)), "numbers": _pairs(_numbers(run.summary))}
     return tuple(Grouped(by, part) for by, part in parts.items() if part.rows)
 
 
@@ -98,6 +103,28 @@ def _flat(settings: Mapping[str, object], prefix: str = "") -> list[tuple[str, s
         else:
             rows.append((prefix + key, _without_folders(value) if isinstance(value, str) else str(value)))
     return rows
+
+
+def _numbers(summary: Mapping[str, object], prefix: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+    """Return the names and values of a summary in words; names of the data, which are within it, stay."""
+    rows: list[tuple[str, str]] = []
+    for key, value in summary.items():
+        has_word = not prefix and f"record_{key}" in section_texts()
+        names = (*prefix, word(f"record_{key}", key) if has_word else key)
+        if isinstance(value, Mapping) and value:
+            rows += _numbers(value, names)
+        else:
+            rows.append((" \N{MIDDLE DOT} ".join(names), _value(value)))
+    return rows
+
+
+def _value(value: object) -> str:
+    """Return a value of a summary for the page."""
+    if isinstance(value, bool):
+        return word("record_yes" if value else "record_no")
+    if isinstance(value, int):
+        return count(value)
+    return DASH if value is None else _without_folders(str(value))
 
 
 def _without_folders(value: str) -> str:

@@ -17,9 +17,10 @@ from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.types import Case, Run
 from steelyard.evaluation.items import ScoredItem
 from steelyard.io.cases import encode_case, read_cases
+from steelyard.io.lineage import RECORD_SUFFIX, record_folder
 from steelyard.io.lines import read_lines
 from steelyard.io.progress import track
-from steelyard.io.run_folder import STARTED_FILE, file_hash, read_run
+from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, file_hash, read_run
 from steelyard.io.tables import is_parquet
 from steelyard.report.items import Key, is_simulated
 from steelyard.report.training_curves import CurvePoint
@@ -80,9 +81,13 @@ class KnownCases(NamedTuple):
 
 
 def read_sources(folders: Sequence[Path]) -> tuple[FinishedRun, ...]:
-    """Return the finished runs in these folders. Raises FileError for an unfinished one and for one named twice."""
+    """Return the finished runs in these folders, or those of these files that have a record.
+
+    Raises FileError for an unfinished run and for one named twice.
+    """
     sources: list[FinishedRun] = []
-    for folder in folders:
+    for path in folders:
+        folder = record_folder(path) if path.is_file() and (record_folder(path) / RUN_FILE).is_file() else path
         if (folder / STARTED_FILE).is_file():
             raise FileError("this run did not finish", where=str(folder), do="run the same command again: it goes on")
         run = read_run(folder)
@@ -192,7 +197,7 @@ def _candidates(source: FinishedRun) -> Iterator[tuple[Path, str]]:
 
 
 def _name(folder: Path, sources: Sequence[FinishedRun]) -> str:
-    name = folder.resolve().name
+    name = folder.resolve().name.removesuffix(RECORD_SUFFIX)
     taken = {source.name for source in sources}
     return name if name not in taken else f"{folder.resolve().parent.name}/{name}"
 

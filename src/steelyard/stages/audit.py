@@ -12,6 +12,7 @@ import numpy as np
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Counts, Run
 from steelyard.curation.data_checks import (
     MOST_LISTED,
@@ -105,7 +106,8 @@ def _disputed(
     """Return the labels that the model disputes, or the reason for none."""
     num_prompts = len({data[place].prompt.id for place in pairs.case.tolist()})
     if num_prompts < _FEWEST_PROMPTS:
-        return None, f"{num_prompts} prompts have an ordered pair, {_FEWEST_PROMPTS} are needed", ()
+        have = verb_for(num_prompts, "has", "have")
+        return None, f"{number_of(num_prompts, 'prompt')} {have} an ordered pair, {_FEWEST_PROMPTS} are needed", ()
     if scores is None:
         from steelyard.plugins.models.ngram import Config as NgramConfig
         from steelyard.plugins.models.ngram import NgramModel

@@ -33,9 +33,12 @@ def compare(
 
     ``runs`` may be folders of runs and patterns, which stand for the evaluations there (`find_runs`).
 
-    Raises EvidenceError for fewer than two evaluations, or for evaluations of different prompts or settings.
+    Raises EvidenceError for fewer than two evaluations, for a repeated folder, whose comparison with itself would count
+    in the correction of the others, and for evaluations of different prompts or settings.
     """
     runs = find_runs(runs, "evaluate")
+    if len({folder.resolve() for folder in runs}) < len(runs):
+        raise EvidenceError("a folder is named twice", do="name each --out folder of `steelyard evaluate` once")
     if len(runs) < 2:
         raise EvidenceError(
             f"a comparison needs at least two evaluations, got {len(runs)}",

@@ -1,10 +1,14 @@
-"""The verb `convert`: any known format into a case file and back; parts that a format loses are counted."""
+"""The verb `convert`: any known format into a case file and back; parts that a format loses are counted.
+
+``OUT`` is a file of its own. The record of the conversion is ``OUT.run/run.json``, beside it.
+"""
 
 import filecmp
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -12,26 +16,24 @@ import msgspec
 
 from steelyard.annotation.derived_judgments import with_derived
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import EvidenceError, KindError, OutputError, RecordError, listed
+from steelyard.core.errors import KindError, OutputError, RecordError
 from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Format
-from steelyard.core.types import Case, JsonObject
+from steelyard.core.types import Case, Counts, Input, JsonObject, Run
+from steelyard.curation.conversion import ConversionSummary, ConversionTally
 from steelyard.curation.format_support import AS_READ, has_pair_rows
 from steelyard.curation.joining import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
+from steelyard.evaluation.recognition import recognise
 from steelyard.io.atomic import part_folder, sweep_parts
 from steelyard.io.cases import CASE_SUFFIXES, encode_case, read_case_files, write_cases
 from steelyard.io.data_files import expand_inputs
+from steelyard.io.lineage import check_dataset_name, source_datasets
 from steelyard.io.progress import log, track
 from steelyard.io.rows import ROW_SUFFIXES, is_array, read_rows, write_rows
+from steelyard.io.run_folder import file_hash, installed_versions, write_file_record
 from steelyard.io.tempfiles import LineStore, open_line_store
 
 OWN_KIND = "cases"
-_ROWS_LOOKED_AT = 20
-_NAME_COLUMNS = (
-    "say --from KIND, or name the columns of your own table: --prompt-column NAME with --chosen-column NAME"
-    " --rejected-column NAME, or --first-column NAME --second-column NAME --label-column NAME, or --response-column"
-    " NAME --rating-column NAME"
-)
 _decoder = msgspec.json.Decoder(Case)
 
 
@@ -51,6 +53,8 @@ class Config(BaseConfig, frozen=True):
     """The subset of prompts without one."""
     source: str | None = None
     """The source of prompts without one."""
+    dataset_name: str | None = None
+    """The data set's name on the Hugging Face Hub, such as allenai/reward-bench, for the cards of trained models."""
     evidence: Literal["human", "llm", "model"] | None = None
     """Keep only the judgments and ratings by people, by LLMs or by reward models."""
     ratings_to_judgments: bool = False
@@ -84,19 +88,32 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     An ``out`` with equal content stays unchanged. Raises KindError when the format is not recognised,
     OutputError when ``out`` holds anything else, RecordError for a broken row.
     """
+    if config.dataset_name is not None:
+        check_dataset_name(config.dataset_name, where="dataset_name")
     if out.is_dir():
         raise OutputError("there is a folder of this name", where=str(out), do="name a file")
+    # A text file is read where it is named: in a folder it could be a licence or a note.
     files = expand_inputs((source,), ROW_SUFFIXES, what="data file", do="check the path and the names")
     if out.exists() and any(file.exists() and out.samefile(file) for file in files):
         raise OutputError("a file cannot be converted into itself", where=str(out), do="name another")
     sweep_parts(out)
+    started, tally = time.monotonic(), ConversionTally()
+    done = _write_once(files, source.name, out, config, tally, force=force)
+    _write_record(files, out, config, done, tally, seconds=time.monotonic() - started)
+    return done
+
+
+def _write_once(
+    files: Sequence[Path], name: str, out: Path, config: Config, tally: ConversionTally, *, force: bool
+) -> Conversion:
+    """Write ``out``; one with equal content stays. Raises OutputError where it holds something else."""
     if force or not out.exists():
-        return _convert(files, source.name, out, config)
+        return _convert(files, name, out, config, tally)
     if not out.is_file():
         raise OutputError("not a file, so it cannot be replaced", where=str(out), do="name another")
     with part_folder(out) as folder:
         again = folder / out.name
-        done = _convert(files, source.name, again, config)
+        done = _convert(files, name, again, config, tally)
         if not filecmp.cmp(again, out, shallow=False):
             problem = "there is a file already, and it holds something else"
             raise OutputError(problem, where=str(out), do="name another, or say --force to replace it")
@@ -104,7 +121,49 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     return done
 
 
-def _convert(files: Sequence[Path], name: str, out: Path, config: Config) -> Conversion:
+def _write_record(
+    files: Sequence[Path], out: Path, config: Config, done: Conversion, tally: ConversionTally, *, seconds: float
+) -> None:
+    """Write the record beside the file, unless the one there is equal. The file is whole without it."""
+    inputs = {role: Input(path=str(path), sha256=file_hash(path)) for role, path in _roles(files).items()}
+    reader: Format = build("formats", done.from_kind, config.settings if done.to_kind == OWN_KIND else {})
+    names = (config.dataset_name,) if config.dataset_name else ()
+    summary = ConversionSummary(
+        from_kind=done.from_kind,
+        to_kind=done.to_kind,
+        num_files=len(files),
+        num_bytes=sum(map(_size, files)),
+        num_rows=done.num_rows,
+        num_cases=done.num_cases,
+        num_written=done.num_written,
+        lost=done.lost,
+    )
+    run = Run(
+        stage="convert",
+        config=msgspec.to_builtins(config),
+        inputs=inputs,
+        outputs={out.name: file_hash(out)},
+        versions=installed_versions(),
+        counts=Counts(num_in=done.num_rows, num_used=done.num_rows, noted=done.noted),
+        datasets=names or source_datasets((Path(file.path), file.sha256) for file in inputs.values()),
+        summary=tally.complete(summary, reader.keys),
+        seconds=round(seconds, 3),
+    )
+    write_file_record(out, run)
+
+
+def _roles(files: Sequence[Path]) -> dict[str, Path]:
+    return (
+        {"source": files[0]} if len(files) == 1 else {f"source.{number}": file for number, file in enumerate(files, 1)}
+    )
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file, or of the files of a dataset saved to disk."""
+    return sum(file.stat().st_size for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file())
+
+
+def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally: ConversionTally) -> Conversion:
     from_kind = config.from_kind or recognise(*files)
     to_kind = _target(from_kind, files, out, config)
     if to_kind == OWN_KIND and out.suffix not in CASE_SUFFIXES:
@@ -116,10 +175,10 @@ def _convert(files: Sequence[Path], name: str, out: Path, config: Config) -> Con
     reader: Format = build("formats", from_kind, config.settings if is_read_in else {})
     writer: Format = build("formats", to_kind, {} if is_read_in else config.settings)
     with _line_store(out, config, reader, from_kind, is_read_in=is_read_in) as store:
-        read = _counted(_read(files, from_kind, reader, warnings), taken, "rows")
+        read = _counted(_read(files, from_kind, reader, warnings, tally), taken, "rows")
         joined = read if store is None else _joined(track(read, f"reading {name}"), store, warnings)
         cases = _counted(_with_defaults(_with_evidence(joined, config, warnings), config), taken, "cases")
-        shown = track(cases, f"converting {name}")
+        shown = track(tally.cases(cases), f"converting {name}")
         if is_read_in:
             num_written = write_cases(out, shown)
         else:
@@ -152,26 +211,6 @@ def _joined(cases: Iterable[Case], store: LineStore, warnings: Counter[str]) -> 
             yield join_rows(rows, warnings) if len(rows) > 1 else rows[0]
 
 
-def recognise(*files: Path) -> str:
-    """Return the one format that recognises the files' first rows. Raises KindError where none does, or several do."""
-    first = [row.value for row in islice(chain.from_iterable(map(read_rows, files)), _ROWS_LOOKED_AT)]
-    if not first:
-        raise EvidenceError("the file has no rows", where=str(files[0]))
-    readers: dict[str, Format] = {kind: build("formats", kind) for kind in kinds("formats")}
-    fields = {key for row in first for key in row}
-    known = {
-        kind: len(fields.intersection(reader.keys))
-        for kind, reader in readers.items()
-        if all(reader.matches(row) for row in first)
-    }
-    matches = [kind for kind, number in known.items() if number == max(known.values())]
-    if len(matches) == 1:
-        return matches[0]
-    problem = f"several formats could be this: {', '.join(matches)}" if matches else "no known format has these fields"
-    names = f"fields {listed(sorted(fields))}"
-    raise KindError(f"{problem} ({names})", where=str(files[0]), allowed=", ".join(readers), do=_NAME_COLUMNS)
-
-
 def _write_foreign(out: Path, rows: Iterable[JsonObject]) -> int:
     if out.suffix != ".parquet":
         return write_rows(out, rows)
@@ -184,10 +223,12 @@ def _write_foreign(out: Path, rows: Iterable[JsonObject]) -> int:
         raise OutputError(problem, where=str(out), do="name a .jsonl file") from error
 
 
-def _read(files: Sequence[Path], kind: str, reader: Format, warnings: Counter[str]) -> Iterator[Case]:
+def _read(
+    files: Sequence[Path], kind: str, reader: Format, warnings: Counter[str], tally: ConversionTally
+) -> Iterator[Case]:
     if kind == OWN_KIND and all(file.suffix in CASE_SUFFIXES and not _is_array(file) for file in files):
         return read_case_files(files)
-    return reader.read(chain.from_iterable(map(read_rows, files)), warnings)
+    return reader.read(tally.rows(chain.from_iterable(map(read_rows, files))), warnings)
 
 
 def _is_array(file: Path) -> bool:

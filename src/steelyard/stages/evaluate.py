@@ -26,8 +26,10 @@ from steelyard.evaluation.batches import (
 from steelyard.evaluation.benches import BenchCases, check_overlap, find_bench_files
 from steelyard.evaluation.config import TRAINED_BASELINE, Config, check_settings, choose_baselines
 from steelyard.evaluation.external_scores import AlignmentError, join_external_scores, side_by_side
+from steelyard.evaluation.few_labels import evaluate_few_labels
 from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
 from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
+from steelyard.evaluation.prediction_powered import PoweredSummary
 from steelyard.evaluation.summary import Evaluation, EvaluationSummary, coverage_counter, summarise
 from steelyard.io.cases import ScoredCase
 from steelyard.io.ledger import LEDGER_FILE
@@ -55,6 +57,8 @@ def evaluate(
     model: str | None = None,
     scores: Path | None = None,
     train_cases: Path | None = None,
+    human: Path | None = None,
+    judged: Path | None = None,
     workers: int | None = None,
     builder: Builder | None = None,
     force: bool = False,
@@ -62,6 +66,9 @@ def evaluate(
     """Estimate accuracy, exact match and the bench's own headline of a model or a scores file, and of baselines.
 
     ``benches`` may be folders and patterns, which stand for their data files (`expand_inputs`).
+
+    Instead of benches, ``human`` has people's labels of few prompts and ``judged`` a judge's of many, those few among
+    them. The evaluation is then that of the human labels, and ``prediction_powered`` has the values from both.
 
     Writes ``scores.jsonl`` and ``items.jsonl``, one line per case. ``workers`` processes read a scores file; None means
     one per core for large files, else 1. ``builder`` makes the model. Raises ConfigError unless exactly one of
@@ -74,33 +81,64 @@ def evaluate(
     if scores is not None and config.model:
         problem = f"--scores is given with settings of a model: {', '.join(sorted(config.model))}"
         raise ConfigError(problem, do="remove these settings: they have no effect on existing scores")
-    if not benches:
-        raise ConfigError("no benchmark is given", do="add --bench FILE, or --bench KIND=FILE")
+    _check_labels(benches, human, judged, config)
     check_settings(config)
     bench = build("benches", config.bench_kind, config.bench)
     choice = None if model is None else _chosen(model, config, train_cases)
     baselines = choose_baselines(config, train_cases)
     settings = _resolved_settings(config, choice)
-    files = find_bench_files(benches, bench)
+    files = find_bench_files(benches if human is None else [human], bench)
+    judged_files = () if judged is None else find_bench_files([judged], bench)
+    if judged_files and choice is not None:
+        _refuse_judge(choice)
     inputs = _inputs(files, bench, choice=choice, scores=scores, train_cases=train_cases)
+    inputs |= {f"judged.{number}": path for number, path in enumerate(judged_files, 1)}
 
     def write(result: Result) -> None:
-        cases = BenchCases(files, bench)
+        cases = BenchCases(judged_files or files, bench)
         overlap = check_overlap(cases, choice=choice, scores=scores, is_allowed=config.allow_overlap)
         # Baselines that read files are built first, so that their errors appear before the model scores.
         built = {baseline.name: build_model(baseline) for baseline in baselines}
         source = Source(cases, bench, config, built)
-        if scores is not None:
+        powered: PoweredSummary | None = None
+        if judged_files:
+            people = source._replace(cases=BenchCases(files, bench))
+            evaluated, powered = _with_few_labels(
+                source, people, result, choice=choice, scores=scores, builder=builder or build_model
+            )
+        elif scores is not None:
             evaluated = _with_scores(source, result, scores, train_cases, workers)
         else:
             assert choice is not None, "a model or scores"
             evaluated = (_with_judge if choice.judges else _with_model)(source, result, choice, builder or build_model)
         forget_lines(result)
         summary = summarise(evaluated.evaluation)
-        result.summary = replace(summary, bench=config.bench_kind, **evaluated.model._asdict())
-        result.counts = _counts(evaluated.evaluation, cases.warnings | overlap)
+        names = evaluated.model._asdict()
+        result.summary = replace(summary, bench=config.bench_kind, prediction_powered=powered, **names)
+        noted = {} if powered is None else {"judged prompts": powered.num_judged}
+        result.counts = _counts(evaluated.evaluation, cases.warnings | overlap | noted)
 
     return run_stage(out, "evaluate", Run[EvaluationSummary], write, config=settings, inputs=inputs, force=force)
+
+
+def _check_labels(benches: Sequence[Path], human: Path | None, judged: Path | None, config: Config) -> None:
+    """Raise ConfigError unless there are either benches, or human labels and a judge's."""
+    if (human is None) != (judged is None):
+        problem = "people's labels of few prompts and a judge's labels of many belong together"
+        raise ConfigError(problem, do=f"add {'--human FILE' if human is None else '--judged FILE'}")
+    if human is not None and benches:
+        raise ConfigError("a benchmark is given twice", do="leave out --bench: --human and --judged are the benchmark")
+    if human is None and not benches:
+        raise ConfigError("no benchmark is given", do="add --bench FILE, or --bench KIND=FILE")
+    if human is None and config.width is not None:
+        raise ConfigError("width has no effect on one kind of labels", do="add --human FILE and --judged FILE")
+
+
+def _refuse_judge(choice: ModelChoice) -> None:
+    """Raise ConfigError for a model that is a judge."""
+    if choice.judges:
+        problem = "the model is a judge, and its own verdicts cannot stand for labels that it is evaluated on"
+        raise ConfigError(problem, do="choose a reward model, or remove --human and --judged and add --bench FILE")
 
 
 def _chosen(model: str, config: Config, train_cases: Path | None) -> ModelChoice:
@@ -212,6 +250,31 @@ def _with_judge(source: Source, result: Result, choice: ModelChoice, builder: Bu
     part = evaluate_batch(source, list(map(ScoredCase, cases, lines)), judged)
     evaluation = join_parts(source, result, [part], judged)
     return _Evaluated(evaluation, _Model(judge.name, judge.protocol(), self_test))
+
+
+def _with_few_labels(
+    source: Source,
+    people: Source,
+    result: Result,
+    *,
+    choice: ModelChoice | None,
+    scores: Path | None,
+    builder: Builder,
+) -> tuple[_Evaluated, PoweredSummary]:
+    """Evaluate on people's labels of few prompts and the judge's of all; the model scores every prompt once."""
+    if scores is not None:
+        scored = track(join_external_scores(source.cases, scores), "evaluating")
+        model = _Model(scores.stem, None, SelfTestSummary(state="not applicable", why="the scores were made elsewhere"))
+    else:
+        assert choice is not None, "a model or scores"
+        source.check()
+        built = builder(choice)
+        self_test = self_tested(built, source.cases, name=choice.name, is_wanted=source.config.self_test)
+        lines = scored_once(built, source.cases, result, name=choice.name)
+        scored = map(ScoredCase, source.cases, lines)
+        model = _Model(choice.name, built.protocol(), self_test)
+    few = evaluate_few_labels(source, people, scored, result, width=source.config.width)
+    return _Evaluated(few.evaluation, model), few.powered
 
 
 def _counts(evaluation: Evaluation, noted: dict[str, int]) -> Counts:

@@ -13,6 +13,7 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import EvidenceError, choices
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Counts, Run
 from steelyard.evaluation.evaluations import bench_of, read_evaluation
 from steelyard.evaluation.items import Item, read_items
@@ -111,7 +112,9 @@ def share_items(items: Sequence[Item], languages: Set[str], *, where: str) -> Sh
     if not shared:
         counts = ", ".join(f"{name} {n:,}" for name, n in sorted(Counter(item.language for item in usable).items()))
         raise EvidenceError(
-            f"no item is in all of {len(languages)} languages ({counts} items)", where=where, do=_remedy(usable)
+            f"no item is in all of {number_of(len(languages), 'language')} ({counts} items)",
+            where=where,
+            do=_remedy(usable),
         )
     left_out = Counter(item.language for item in usable if number[item.prompt] < len(languages))
     if left_out:
@@ -162,7 +165,11 @@ def _english(compared: Set[str], chosen: str | None, known: Mapping[str, tuple[s
         return chosen
     english = sorted(code for code in compared if known.get(code, ("", Kin()))[0] == "english")
     if len(english) != 1:
-        problem = f"{len(english)} languages are English" if english else "none of the languages is English"
+        problem = (
+            f"{number_of(len(english), 'language')} {verb_for(len(english), 'is', 'are')} English"
+            if english
+            else "none of the languages is English"
+        )
         raise EvidenceError(
             problem, where=where, allowed=", ".join(sorted(compared)), do="name it: --baseline-language CODE"
         )

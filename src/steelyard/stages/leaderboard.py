@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
-from steelyard.core.errors import EvidenceError
+from steelyard.core.errors import EvidenceError, FileError
 from steelyard.core.types import Counts, Run
 from steelyard.evaluation.evaluations import Differing, check_protocols, join_evaluations, model_names, read_evaluation
 from steelyard.evaluation.leaderboard import LeaderboardSummary, is_part, rank_models, what_lacks
@@ -92,8 +93,7 @@ def report_of(evaluated: Path, out: Path) -> str | None:
     """Return the link from ``out`` to a report of this evaluation in a folder next to it; null if there is none."""
     record = file_hash(evaluated / RUN_FILE)
     for page in sorted(evaluated.parent.glob(f"*/{REPORT_FILE}")):
-        if (page.parent / RUN_FILE).is_file() and any(
-            file.sha256 == record for file in read_run(page.parent).inputs.values()
-        ):
-            return quote(Path(os.path.relpath(page, out)).as_posix())
+        with suppress(FileError):  # a folder without a record, or a broken one, that nobody named
+            if any(file.sha256 == record for file in read_run(page.parent).inputs.values()):
+                return quote(Path(os.path.relpath(page, out)).as_posix())
     return None

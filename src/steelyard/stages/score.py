@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,14 @@ from steelyard.io.cases import read_case_files
 from steelyard.io.data_files import case_roles, find_case_files
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.run_folder import Result, run_stage
-from steelyard.plugins.reward_models import Builder, build_model, choose_model, forget_lines, write_scores
+from steelyard.plugins.reward_models import (
+    Builder,
+    build_model,
+    choose_model,
+    forget_lines,
+    scored,
+    write_scores,
+)
 
 
 class Config(BaseConfig, frozen=True):
@@ -29,6 +37,7 @@ class Config(BaseConfig, frozen=True):
 
 
 _DEFAULT = Config()
+_NUM_RECOGNISED_BY = 16
 
 
 def score(
@@ -62,9 +71,22 @@ def score(
 def score_with(
     scorer: RewardModel, name: str, cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False
 ) -> Run[ScoreSummary]:
-    """Write ``scores.jsonl`` as `score` does, with a model that is built already and known by its name alone."""
-    settings = {"kind": name, "model": {}, "self_test": config.self_test}
+    """Write ``scores.jsonl`` as `score` does, with a model that is built already.
+
+    It has no settings that tell it from another of its name, so its protocol and its scores of the first cases are
+    recorded in their place: a finished run counts as this one only if they are equal.
+    """
     files = find_case_files(cases)
+    first = tuple(islice(read_case_files(files), _NUM_RECOGNISED_BY))
+    known_by = {
+        "protocol": scorer.protocol(),
+        # Six digits: the last ones of single precision differ between processors.
+        "first_scores": [
+            {key: None if score is None else f"{score:.6g}" for key, score in line.scores.items()}
+            for line in scored(scorer, first, name=name, quietly=True)
+        ],
+    }
+    settings = {"kind": name, "model": known_by, "self_test": config.self_test}
     write = partial(_write, scorer=scorer, name=name, files=files, is_tested=config.self_test)
     return run_stage(out, "score", Run[ScoreSummary], write, config=settings, inputs=case_roles(files), force=force)
 

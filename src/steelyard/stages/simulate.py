@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -36,7 +36,7 @@ from steelyard.annotation.worse_answers import (
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError, choices
 from steelyard.core.numerics import generator
-from steelyard.core.text import num_characters
+from steelyard.core.text import num_characters, number_of, verb_for
 from steelyard.core.types import Case, Counts, Judgment, Run
 from steelyard.curation.splits import split_cases
 from steelyard.io.cases import write_cases
@@ -58,7 +58,9 @@ class Config(BaseConfig, frozen=True):
     """The share of the training prompts that the simulated LLM judges, and no person."""
     num_worse: int = 4
     """The number of worse answers of a training prompt, each of another kind. A test prompt has one of every kind."""
-    held_out_kind: str | None = "code_switched"
+    held_out_kind: Annotated[
+        str | None, msgspec.Meta(extra={"names_in": "steelyard.annotation.worse_answers.DEGRADATIONS"})
+    ] = "code_switched"
     """The kind of worse answer that only kinds.jsonl has."""
     num_annotators: int = 8
     """The number of simulated people."""
@@ -250,7 +252,8 @@ def material_of(entry: CorpusEntry, part: Sequence[CorpusEntry], corpus: Corpus)
     spare = [each for each in corpus.entries if each.language not in languages]
     if not others or not (foreign or spare):
         raise EvidenceError(
-            f"{len(part)} prompts are too few: no answer of another category can stand in for that to {entry.id!r}",
+            f"{number_of(len(part), 'prompt')} {verb_for(len(part), 'is', 'are')} too few: no answer of another "
+            f"category can stand in for that to {entry.id!r}",
             where="simulate",
             do="raise num_prompts, or change test_share",
         )

@@ -8,6 +8,7 @@ import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Counts, Run
 from steelyard.curation.splits import STRATA, SplitSummary, Stratum, group_related, split_cases, summarize_split
 from steelyard.io.atomic import atomic_write
@@ -49,7 +50,11 @@ def split(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = Fa
         sizes = {name: chosen.count(name) for name in config.parts}
         empty = [name for name, size in sizes.items() if size == 0]
         if empty:
-            raise EvidenceError(f"{len(prompts)} cases leave nothing for {', '.join(empty)}", where=str(cases))
+            raise EvidenceError(
+                f"{number_of(len(prompts), 'case')} {verb_for(len(prompts), 'leaves', 'leave')} nothing for "
+                f"{', '.join(empty)}",
+                where=str(cases),
+            )
         with ExitStack() as stack:  # all files take their names together at the end
             files = {name: stack.enter_context(atomic_write(result.path(f"{name}.jsonl"))) for name in config.parts}
             for case, part in zip(read_cases(cases), chosen, strict=True):

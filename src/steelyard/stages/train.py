@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Run
 from steelyard.curation.joining import num_rows_apart
 from steelyard.io.cases import read_cases
@@ -89,8 +90,9 @@ def _train(result: Result, inputs: "TrainingInputs", config: Config, world: "Wor
     config = with_defaults(config, num_weights=num_weights, num_prompts=len(examples))
     size = f"batch_size {config.batch_size}" if config.batching == "whole" else f"batching {config.batching}"
     log(
-        f"training ({config.trainable}, {num_weights / 1e6:,.0f} M weights): {inputs.train.num_pairs:,} pairs of "
-        f"{len(examples):,} prompts, learning_rate {config.learning_rate:g}, {size}, epochs {config.epochs}"
+        f"training ({config.trainable}, {num_weights / 1e6:,.0f} M weights): "
+        f"{number_of(inputs.train.num_pairs, 'pair')} of "
+        f"{number_of(len(examples), 'prompt')}, learning_rate {config.learning_rate:g}, {size}, epochs {config.epochs}"
     )
     trainer = Trainer(inputs.network, examples, config, held_out=held_out, world=world)
     trainer.distribute()
@@ -166,8 +168,10 @@ def read_inputs(
             check_rows([row for example in examples.examples for row in example.rows], network, where=model)
     fingerprint = fingerprint_of(network) if world.is_first else ""
     names = prepare_network(network, config)
-    sizes = f"{len(train_examples.examples):,} prompts, {train_examples.num_responses:,} responses"
-    log_detail(f"training {len(names)} weight tensors; {sizes}, {train_examples.num_pairs:,} pairs")
+    sizes = (
+        f"{number_of(len(train_examples.examples), 'prompt')}, {number_of(train_examples.num_responses, 'response')}"
+    )
+    log_detail(f"training {len(names)} weight tensors; {sizes}, {number_of(train_examples.num_pairs, 'pair')}")
     every_case = [*train_cases, *held_out_cases, *reference_cases]
     return TrainingInputs(
         model=model,
@@ -204,11 +208,15 @@ def _log_pairs(examples: "Examples", cases: Sequence[Case], config: Config, *, w
     if num_rows:
         examples.noted["rows of one prompt that are cases of their own"] += num_rows
         log(
-            f"{num_rows:,} of {len(cases):,} cases are rows of only {num_prompts:,} prompts; as one case a prompt they "
+            f"{num_rows:,} of {number_of(len(cases), 'case')} {verb_for(num_rows, 'is', 'are')} rows of only "
+            f"{number_of(num_prompts, 'prompt')}; as one case a prompt they "
             f"train several times faster: steelyard convert {where} joined.jsonl --rows joined"
         )
     if added := examples.noted[UNLISTED]:
-        log(f"pairs={config.pairs} adds {added:,} pairs that curation left out; without it the listed ones are used")
+        log(
+            f"pairs={config.pairs} adds {number_of(added, 'pair')} that curation left out; without it the listed "
+            "ones are used"
+        )
 
 
 def _load(model: str, config: Config) -> "RewardNetwork":

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.core.numerics import Floats, generator, ratio
+from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject, Record
 from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.groups import Cell
@@ -87,15 +88,15 @@ def estimate(
     """Return a formula's value on the data with its 95% interval.
 
     ``groups``: the groups whose plain mean it is. None: the effective sample is that of the strata that its value
-    depends on (`_evidence`).
+    depends on (`evidence_of_formula`).
     """
-    evidence = _evidence(totals, formula, groups)
+    evidence = evidence_of_formula(totals, formula, groups)
     return interval(float(formula(totals.point)), np.asarray(formula(totals.resampled)), n, evidence, scale)
 
 
 def estimate_difference(totals: Totals, formula: Callable[[Floats], Floats], n: float) -> Estimate:
     """Return the estimate of a formula that is a difference of two shares of the same prompts."""
-    evidence = _evidence(totals, formula, None)
+    evidence = evidence_of_formula(totals, formula, None)
     return difference(float(formula(totals.point)), np.asarray(formula(totals.resampled)), n, evidence).estimate
 
 
@@ -131,7 +132,7 @@ def means(totals: Totals) -> JsonObject:
     }
 
 
-def _evidence(totals: Totals, formula: Callable[[Floats], Floats], groups: Groups | None) -> Evidence:
+def evidence_of_formula(totals: Totals, formula: Callable[[Floats], Floats], groups: Groups | None = None) -> Evidence:
     """Return the effective sample of a formula; without groups, by a numerical test of what it depends on."""
     if groups is not None:
         return totals.evidence(groups.members)
@@ -227,7 +228,7 @@ def subset_of(cell: Cell) -> str | None:
 def missing_parts(counts: Mapping[str | None, int], published: Mapping[str, int]) -> dict[str, str]:
     """Return every part whose number of prompts differs from the published one, with both numbers."""
     return {
-        name: f"{counts.get(name, 0):,} prompts, published with {number:,}"
+        name: f"{number_of(counts.get(name, 0), 'prompt')}, published with {number:,}"
         for name, number in published.items()
         if counts.get(name, 0) != number
     }

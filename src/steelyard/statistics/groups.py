@@ -93,6 +93,13 @@ class Layout(NamedTuple):
         """Return the number of units of each stratum."""
         return np.array([stratum.num_units for stratum in self.strata], np.float64)
 
+    def within(self, cells: tuple[Cell, ...]) -> "Layout":
+        """Return the layout with its cells numbered among ``cells``, which include all of them."""
+        place = {cell: index for index, cell in enumerate(cells)}
+        moved = np.array([place[cell] for cell in self.cells], np.int64)
+        strata = tuple(stratum._replace(cells=moved[stratum.cells]) for stratum in self.strata)
+        return self._replace(cells=cells, cell=moved[self.cell], strata=strata)
+
 
 def evidence_of_groups(counts: Floats, sizes: Floats, num_sources: int) -> Evidence:
     """Return the effective sample of the plain mean over groups, assuming equal variances of units.

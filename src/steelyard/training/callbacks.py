@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.plugins import build
+from steelyard.core.text import number_of
 from steelyard.io.progress import InterruptedRun, bar, deferred, log
 from steelyard.training.checkpoints import Checkpoint, translate_disk_full
 from steelyard.training.config import Config
@@ -114,7 +115,7 @@ class DetectDivergence:
         if equal is None or not has_learned_nothing(losses, len(trainer.plan), equal=equal):
             return
         log(
-            f"after all {len(losses):,} steps the loss of a pair is "
+            f"after all {number_of(len(losses), 'step')} the loss of a pair is "
             f"{median(losses[-STEPS_JUDGED:]):.3f}; equal scores have {equal:.3f}: little has been learned. "
             f"do: raise --learning-rate (now {trainer.config.learning_rate}) three to ten times, or take more steps "
             "(lower --batch-size, more --epochs); where that changes nothing, look for wrong labels: steelyard audit"
@@ -142,7 +143,7 @@ class Evaluate:
             log(f"step {record.step}: {held_out.sentence()}")
         if not config.patience or trainer.num_worse_evaluations() < config.patience:
             return True
-        log(f"stopped after step {record.step}: {config.patience} evaluations without a better one")
+        log(f"stopped after step {record.step}: {number_of(config.patience, 'evaluation')} without a better one")
         return False
 
 

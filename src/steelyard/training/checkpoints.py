@@ -34,6 +34,7 @@ Line = dict[str, Any]
 _MARK = b"steelyard tensors"
 _END = struct.Struct(f"<Q{len(_MARK)}s")
 _PLACE = "stored at"
+_CONTINUES = ": it continues from the last checkpoint"
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -167,17 +168,18 @@ def read_stored(path: Path) -> Any:
 
 
 @contextmanager
-def translate_disk_full(path: Path) -> Iterator[None]:
-    """Raise OutputError where the block finds the disk full; what was at the path must be untouched by then."""
+def translate_disk_full(folder: Path) -> Iterator[None]:
+    """Raise OutputError where the block finds the disk full; it must leave the folder's checkpoint untouched."""
     try:
         yield
     except (OSError, RuntimeError, SafetensorError) as error:
         if not _is_disk_full(error):
             raise
+        has_checkpoint = (folder / CHECKPOINT_FILE).is_file()
         raise OutputError(
-            "the disk is full; the previous file is unchanged",
-            where=str(path),
-            do="free some space, and run the same command again: it continues from the last checkpoint",
+            f"the disk is full{'; the last checkpoint is unchanged' if has_checkpoint else ''}",
+            where=str(folder),
+            do=f"free some space, and run the same command again{_CONTINUES if has_checkpoint else ''}",
         ) from error
 
 

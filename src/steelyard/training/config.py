@@ -7,12 +7,14 @@ published (CHEEMS, Table 9: 5e-6 for its largest model), and higher for smaller 
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated, Literal
 
+from msgspec import Meta
 from msgspec.structs import replace
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, choices
+from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject, OverLength, Record
 from steelyard.io.progress import log_detail
 from steelyard.ranking.pairs import PairChoice
@@ -58,7 +60,7 @@ class Config(BaseConfig, frozen=True):
     """The weight decay of AdamW."""
     max_grad_norm: float = 1.0
     """The norm to which larger gradients are clipped."""
-    loss: str = "bradley-terry"
+    loss: Annotated[str, Meta(extra={"names_in": "steelyard.training.losses.LOSSES"})] = "bradley-terry"
     """The loss: bradley-terry reads pairs, plackett-luce choices among many, rao-kupper and davidson also ties."""
     reduction: Literal["pair", "prompt"] = "pair"
     """Whether the loss is a mean over pairs, or over prompts of the mean over their pairs."""
@@ -261,7 +263,10 @@ def with_defaults(config: Config, *, num_weights: int, num_prompts: int) -> Conf
     if step is None:
         step = default_batch_size(config, num_prompts)
         if config.batching == "whole":
-            log_detail(f"batch_size {step} (the default for {config.epochs} epochs of {num_prompts:,} prompts)")
+            log_detail(
+                f"batch_size {step} (the default for {number_of(config.epochs, 'epoch')} of "
+                f"{number_of(num_prompts, 'prompt')})"
+            )
     return replace(config, learning_rate=rate, batch_size=step, regulariser=config.weight_of_squares)
 
 

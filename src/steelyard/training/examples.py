@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, OverLength
 from steelyard.networks.conversation import Rendering, encode, render
 from steelyard.ranking.pairs import UNLISTED, IndexedPair, PairChoice, num_beyond_listed, pairs_of
@@ -84,16 +85,27 @@ class LengthCounter:
         counts = self.summary()
         if not counts.num_too_long:
             return
+        verb = verb_for(counts.num_too_long, "is", "are")
         action = f"cut on the {self.over_length}" if counts.is_cut else "left out"
         yield (
-            f"{_share(counts.num_too_long, counts.num_responses)} answers are longer than {self.max_length:,} tokens "
+            f"{_share(counts.num_too_long, counts.num_responses, 'answer')} {verb} longer than {self.max_length:,} "
+            "tokens "
             f"and {action}{_languages(self._by_language)}"
         )
-        of_pairs = "hold a cut answer" if counts.is_cut else "are lost with them"
-        of_prompts = "hold cut answers alone" if counts.is_cut else "are lost whole"
+        pairs, prompts = counts.num_pairs_over, counts.num_prompts_over
+        of_pairs = (
+            (f"{verb_for(pairs, 'holds', 'hold')} a cut answer")
+            if counts.is_cut
+            else f"{verb_for(pairs, 'is', 'are')} lost with them"
+        )
+        of_prompts = (
+            (f"{verb_for(prompts, 'holds', 'hold')} cut answers alone")
+            if counts.is_cut
+            else f"{verb_for(prompts, 'is', 'are')} lost whole"
+        )
         yield (
-            f"{_share(counts.num_pairs_over, counts.num_pairs)} pairs {of_pairs}; "
-            f"{_share(counts.num_prompts_over, counts.num_prompts)} prompts {of_prompts}"
+            f"{_share(counts.num_pairs_over, counts.num_pairs, 'pair')} {of_pairs}; "
+            f"{_share(counts.num_prompts_over, counts.num_prompts, 'prompt')} {of_prompts}"
         )
         most = int(np.quantile(self._needs, _SHARE_OF_PAIRS, method="higher"))
         is_shorter = self.max_length < most < counts.longest
@@ -102,8 +114,8 @@ class LengthCounter:
         yield f"to keep them whole: {near}--max-length {counts.longest} keeps all{cut}"
 
 
-def _share(number: int, total: int) -> str:
-    return f"{number:,} of {total:,} ({number / max(total, 1):.1%})"
+def _share(number: int, total: int, noun: str) -> str:
+    return f"{number:,} of {total:,} ({number / max(total, 1):.1%}) {noun if total == 1 else f'{noun}s'}"
 
 
 def _languages(by_language: Mapping[str, Mapping[str, int]]) -> str:
@@ -164,7 +176,8 @@ def make_examples(
         rows = {index: answer.ids for index, answer in encoded.items()}
         over = {index for index, answer in encoded.items() if answer.is_over_length}
         too_long += [
-            f"{case.prompt.id} / {case.responses[index].id} ({encoded[index].length} tokens)" for index in sorted(over)
+            f"{case.prompt.id} / {case.responses[index].id} ({number_of(encoded[index].length, 'token')})"
+            for index in sorted(over)
         ]
         noted[UNLISTED] += num_beyond_listed(case, evidence.pairs)
         noted["responses in no pair"] += len(case.responses) - len(used)
@@ -239,18 +252,19 @@ def _check_weights(pairs: tuple[IndexedPair, ...], case: Case, where: str) -> No
 
 def _refuse_length(too_long: list[str], rendering: Rendering, where: str) -> None:
     raise EvidenceError(
-        f"{len(too_long)} answers are longer than {rendering.max_length} tokens, the first: {too_long[0]}",
+        f"{number_of(len(too_long), 'answer')} {verb_for(len(too_long), 'is', 'are')} longer than "
+        f"{number_of(rendering.max_length, 'token')}, the first: {too_long[0]}",
         where=where,
         do="raise --max-length, or say --over-length unscored to leave them out, left or right to cut them",
     )
 
 
 def _refuse_nothing(num_in: int, too_long: list[str], rendering: Rendering, where: str) -> None:
-    problem = f"none of {num_in} cases has a comparable pair"
+    problem = f"none of {number_of(num_in, 'case')} has a comparable pair"
     do = f"rank the cases first: steelyard resolve {where} --out resolved, and train on resolved/cases.jsonl"
     if too_long and not rendering.cuts:
         over = f"{len(too_long)} are, the first: {too_long[0]}"
-        problem += f" without an answer over {rendering.max_length} tokens ({over})"
+        problem += f" without an answer over {number_of(rendering.max_length, 'token')} ({over})"
         do = "raise --max-length, or say --over-length left"
     raise EvidenceError(problem, where=where, do=do)
 

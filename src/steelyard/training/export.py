@@ -112,7 +112,7 @@ def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
         save_model(network, inputs.tokenizer, manifest, result, adapter=adapter)
         source = (inputs.model, inputs.cases.name, inputs.train)
         measures = (measured.held_out, inputs.held_out_file, measured.rounding)
-        card = CardInputs(*source, config, manifest, *measures)
+        card = CardInputs(*source, config, manifest, *measures, datasets=result.datasets)
         write_text(result.path("README.md"), model_card(card))
         with atomic_write(result.path("curve.jsonl")) as file:
             for line in trainer.curve:
@@ -250,7 +250,10 @@ def to_storage_type(network: RewardNetwork, dtype: str) -> None:
 
 
 class CardInputs(NamedTuple):
-    """The inputs of a card: the model's folder or hub name, the files of cases, settings, manifest and measures."""
+    """The inputs of a card: the model's folder or hub name, the files of cases, settings, manifest and measures.
+
+    ``datasets`` are names on the Hub of the data sets that the training cases come from.
+    """
 
     model: str
     file_name: str
@@ -260,6 +263,7 @@ class CardInputs(NamedTuple):
     held_out: HeldOutAccuracy | None = None
     held_out_file: str | None = None
     rounding: Rounding | None = None
+    datasets: tuple[str, ...] = ()
 
 
 def model_card(card: CardInputs) -> str:
@@ -307,13 +311,15 @@ def _number_of(number: int, total: int) -> int | str:
 def _front(card: CardInputs) -> JsonObject:
     """Return the keys of the YAML, by the Hub's specification; their values are written as JSON, which YAML contains.
 
-    No licence: that of the model is not known. No ``datasets``: the source of a prompt need not be a name of the Hub.
+    No licence: that of the model is not known. ``datasets`` has the names that the records of the cases carry.
     """
     keys: JsonObject = {"library_name": "transformers", "pipeline_tag": _TASKS[card.config.kind]}
     base = _hub_id(card.model)
     if base is not None:
         keys["base_model"] = base
         keys["base_model_relation"] = "adapter" if card.config.save_adapter == "adapter" else "finetune"
+    if card.datasets:
+        keys["datasets"] = list(card.datasets)
     codes = (_LANGUAGE.fullmatch(example.language or "") for example in card.examples.examples)
     if languages := sorted({code[1] for code in codes if code}):
         keys["language"] = languages

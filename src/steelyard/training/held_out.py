@@ -11,6 +11,7 @@ import torch
 
 from steelyard.core.errors import ConfigError, EvidenceError, ModelError
 from steelyard.core.numerics import Booleans, Floats
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case
 from steelyard.io.progress import log
 from steelyard.io.run_folder import file_hash
@@ -210,7 +211,8 @@ def store_reference(
     unknown = sum(row not in starts for row in rows)
     if unknown:
         raise ConfigError(
-            f"{unknown} answers are empty or of several turns: a policy's answer is one turn",
+            f"{number_of(unknown, 'answer')} {verb_for(unknown, 'is', 'are')} empty or of several turns: a policy's "
+            "answer is one turn",
             where="train",
             do="leave them out, or train a classifier",
         )
@@ -221,4 +223,4 @@ def store_reference(
         rewards = scorer.rewards([example.rows for example in examples])
     logs = (rewards.double() / network.beta).tolist()
     network.references.update({row: AnswerReference(starts[row], value) for row, value in zip(rows, logs, strict=True)})
-    log(f"the reference has scored {len(rows):,} answers")
+    log(f"the reference has scored {number_of(len(rows), 'answer')}")

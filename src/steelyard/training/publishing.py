@@ -14,7 +14,7 @@ from steelyard.io.progress import log
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _PUBLISHED = ("*.safetensors", "*.json", "*.jinja", "*.model", "*.txt", "README.md", "trained_on.*")
-_KEPT_HERE = ("run.json", "started.json", "*.jsonl", "*.part*")
+_KEPT_HERE = ("run.json", "started.json", ".*", "*.jsonl", "*.part*")
 
 
 def create_repository(name: str, *, public: bool) -> None:

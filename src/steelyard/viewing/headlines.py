@@ -3,13 +3,13 @@
 Only the fields that the headline needs are decoded: a folder may hold thousands of records of 100 kB.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from steelyard.evaluation.tables import DASH, count, decimal, percent, points, spread, word
-from steelyard.judging.asking import TokenUse
+from steelyard.judging.token_use import TokenUse
 from steelyard.report.page import COMMA
 from steelyard.report.run_records import last_part
 from steelyard.statistics.intervals import Estimate
@@ -82,6 +82,15 @@ class _Judged(msgspec.Struct):
     tokens: dict[str, TokenUse]
 
 
+class _Written(msgspec.Struct):
+    num_responses: int
+
+
+class _Sampled(msgspec.Struct):
+    models: dict[str, _Written]
+    tokens: dict[str, TokenUse]
+
+
 class _RecordedModel(msgspec.Struct):
     name: str
 
@@ -98,8 +107,18 @@ class _Difference(msgspec.Struct):
 class _ByLanguage(msgspec.Struct):
     mean: Estimate
     languages: dict[str, msgspec.Raw]
+    baseline_language: str = ""
     model: str = ""
     drop: _Difference | None = None
+
+
+class _Arm(msgspec.Struct):
+    name: str
+    accuracy: Estimate
+
+
+class _Experiment(msgspec.Struct):
+    arms: tuple[_Arm, ...]
 
 
 class _Board(msgspec.Struct):
@@ -121,6 +140,21 @@ class _Parts(msgspec.Struct):
     parts: dict[str, int]
 
 
+class _Groups(msgspec.Struct):
+    num_prompts: int
+    num_comparisons: int
+
+
+class _Described(msgspec.Struct):
+    overall: _Groups
+
+
+class _Converted(msgspec.Struct):
+    from_kind: str
+    to_kind: str
+    num_written: int
+
+
 class _Backbone(msgspec.Struct):
     num_weights: int
 
@@ -139,7 +173,8 @@ def _trained(run: _Trained) -> RunHeadline:
     loss = f"{word('view_final_loss')} {decimal(run.final_loss)}"
     if run.held_out is None:
         return RunHeadline(decimal(run.final_loss), word("view_final_loss"))
-    return RunHeadline(percent(run.held_out.accuracy), f"{word('held_out_accuracy')}{COMMA}{loss}")
+    about = f"{word('held_out_accuracy')}{COMMA}n = {count(run.held_out.num_pairs)}{COMMA}{loss}"
+    return RunHeadline(percent(run.held_out.accuracy), about)
 
 
 def _resolved(run: _Resolved) -> RunHeadline:
@@ -150,12 +185,21 @@ def _resolved(run: _Resolved) -> RunHeadline:
 
 def _judged(run: _Judged) -> RunHeadline:
     outcomes = run.judges[run.judge].outcomes if run.judge in run.judges else {}
-    costs = [use.cost for use in run.tokens.values()]
-    tokens = sum(use.prompt + use.reply for use in run.tokens.values())
-    about = [word("view_verdicts"), f"{count(tokens)} {word('view_tokens')}"]
+    about = COMMA.join([word("view_verdicts"), *_tokens_and_cost(run.tokens)])
+    return RunHeadline(count(sum(outcomes.values())), about, last_part(run.judge))
+
+
+def _sampled(run: _Sampled) -> RunHeadline:
+    number = sum(model.num_responses for model in run.models.values())
+    return RunHeadline(count(number), COMMA.join([word("responses"), *_tokens_and_cost(run.tokens)]))
+
+
+def _tokens_and_cost(tokens: Mapping[str, TokenUse]) -> Iterator[str]:
+    """Yield the number of all tokens, and their cost where every chat has a price."""
+    costs = [use.cost for use in tokens.values()]
+    yield f"{count(sum(use.prompt + use.reply for use in tokens.values()))} {word('view_tokens')}"
     if costs and all(cost is not None for cost in costs):
-        about.append(f"{word('view_cost')} {decimal(sum(cost or 0.0 for cost in costs), 2)}")
-    return RunHeadline(count(sum(outcomes.values())), COMMA.join(about), last_part(run.judge))
+        yield f"{word('view_cost')} {decimal(sum(cost or 0.0 for cost in costs), 2)}"
 
 
 def _compared(run: _Compared) -> RunHeadline:
@@ -164,12 +208,23 @@ def _compared(run: _Compared) -> RunHeadline:
 
 
 def _by_language(run: _ByLanguage) -> RunHeadline:
-    about = f"{word('view_mean_of')} {count(len(run.languages))} {word('view_languages')}"
+    # The mean is over the languages that are compared with the baseline language.
+    num_others = len(run.languages.keys() - {run.baseline_language})
+    about = f"{word('view_mean_of')} {count(num_others)} {word('view_languages')}{COMMA}{spread(run.mean)}"
     if run.drop is not None:
         difference = run.drop.absolute
         lost = None if difference.value is None else -difference.value
-        about += f"{COMMA}{word('view_to_english')} {points(lost)}"
+        baseline = f"{word('view_against')} {run.baseline_language} {word('view_against_after')}"
+        about += f"{COMMA}{baseline} {points(lost)}"
     return RunHeadline(percent(run.mean.value), about, last_part(run.model))
+
+
+def _experiment(run: _Experiment) -> RunHeadline:
+    best = max(run.arms, key=lambda arm: arm.accuracy.value or 0.0, default=None)
+    if best is None:
+        return RunHeadline()
+    about = f"{word('accuracy')}{COMMA}{spread(best.accuracy)} · {best.name}"
+    return RunHeadline(percent(best.accuracy.value), f"{about}{COMMA}{word('view_best_of')} {count(len(run.arms))}")
 
 
 def _board(run: _Board) -> RunHeadline:
@@ -191,6 +246,16 @@ def _parts(run: _Parts) -> RunHeadline:
     return RunHeadline(" / ".join(map(count, run.parts.values())), " / ".join(run.parts))
 
 
+def _described(run: _Described) -> RunHeadline:
+    about = f"{word('prompts')}{COMMA}{count(run.overall.num_comparisons)} {word('described_comparisons')}"
+    return RunHeadline(count(run.overall.num_prompts), about)
+
+
+def _converted(run: _Converted) -> RunHeadline:
+    title = word("convert_num_cases" if run.to_kind == "cases" else "convert_num_rows")
+    return RunHeadline(count(run.num_written), f"{title} · {run.from_kind} → {run.to_kind}")
+
+
 def _backbone(run: _Backbone) -> RunHeadline:
     return RunHeadline(count(run.num_weights), word("view_weights"))
 
@@ -204,32 +269,49 @@ _BY_STAGE: dict[str, tuple[type[Any], Callable[[Any], RunHeadline]]] = {
     "train": (_Trained, _trained),
     "resolve": (_Resolved, _resolved),
     "judge": (_Judged, _judged),
+    "sample": (_Sampled, _sampled),
     "compare": (_Compared, _compared),
     "languages": (_ByLanguage, _by_language),
     "leaderboard": (_Board, _board),
+    "ablate": (_Experiment, _experiment),
+    "sweep": (_Experiment, _experiment),
     "score": (_Scored, _scored),
     "supervise": (_Supervised, _supervised),
     "split": (_Parts, _parts),
+    "describe": (_Described, _described),
+    "convert": (_Converted, _converted),
     "backbone": (_Backbone, _backbone),
     "report": (_Reported, _reported),
 }
 
 
+_UNITS = {
+    "debias": "view_pairs_kept",
+    "filter-study": "view_verdicts_used",
+    "prompts": "view_prompts_kept",
+    "clean": "view_responses_kept",
+    "ablate": "view_runs",
+    "sweep": "view_runs",
+}
+"""The word for what a stage counts, where these are not cases."""
+
+
 def headline_of(run: RunOverview) -> RunHeadline:
-    """Return the headline of a finished run; of a stage without one, and of a foreign summary, the cases used."""
+    """Return the headline of a finished run; of a stage without one, and of a foreign summary, what it used."""
     kind, headline = _BY_STAGE.get(run.stage, (None, None))
     if kind is not None and headline is not None:
         try:
             shown = headline(msgspec.json.decode(run.summary, type=kind, strict=False))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            shown = _counted(run.counts)
+            shown = _counted(run)
     else:
-        shown = _counted(run.counts)
+        shown = _counted(run)
     return shown if shown.model else shown._replace(model=_model_setting(run.config))
 
 
-def _counted(counts: _CasesUsed) -> RunHeadline:
-    return RunHeadline(count(counts.num_used), f"{word('view_of')} {count(counts.num_in)} {word('view_cases_used')}")
+def _counted(run: RunOverview) -> RunHeadline:
+    unit = word(_UNITS.get(run.stage, "view_cases_used"))
+    return RunHeadline(count(run.counts.num_used), f"{word('view_of')} {count(run.counts.num_in)} {unit}")
 
 
 def _model_setting(config: msgspec.Raw) -> str:

@@ -26,8 +26,11 @@ _TASKS = (
 )  # fmt: skip
 """The beginnings of the titles of progress bars, and their words; what follows is a name."""
 _FIGURES_OF_STEP = ("train/loss", "train/learning_rate", "speed/pairs_per_second", "speed/tokens_per_second")
+_DRAWN = ("step", "train/loss", "held_out/accuracy")
 _MAX_POINTS = 300
 _MAX_CURVES = 64
+_LARGEST = 1e100
+"""Steps and values beyond this cannot be drawn: no training writes them."""
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60.0, 630.0, 14.0, 210.0
 _NUM_TICKS = 4
 
@@ -182,6 +185,8 @@ class _Lines:
             values = msgspec.json.decode(line, type=dict[str, float])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return  # of another writer
+        if not all(abs(value) <= _LARGEST for name, value in values.items() if name in _DRAWN):
+            return
         step = int(values.get("step", 0.0))
         if "train/loss" in values:
             self.losses.append(CurvePoint(step=step, loss=values["train/loss"]))

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 _BUDGET = 12 * 2**20
 _MAX_CACHED_BYTES = 128 * 2**20
+_LAST_TIME = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
 _SHARED_WORDS = ("theme", "all_runs")
 
 
@@ -251,19 +252,34 @@ class Pages:
 
 
 class _PageCache:
-    """Pages that took long to make, the most recent up to a number of bytes. One page is made at a time."""
+    """Pages that took long to make, the most recent up to a number of bytes.
+
+    One page is made at a time; pages that are made do not wait for it.
+    """
 
     def __init__(self) -> None:
+        self._making = threading.Lock()
         self._lock = threading.Lock()
         self._pages: OrderedDict[tuple[str, ...], str] = OrderedDict()
 
     def page(self, key: tuple[str, ...], make: Callable[[], str]) -> str:
-        with self._lock:
-            page = self._pages.pop(key, None) or make()
-            self._pages[key] = page
-            while len(self._pages) > 1 and sum(map(len, self._pages.values())) > _MAX_CACHED_BYTES:
-                self._pages.popitem(last=False)
+        if (page := self._known(key)) is not None:
             return page
+        with self._making:
+            if (page := self._known(key)) is not None:  # another request has made it meanwhile
+                return page
+            page = make()
+            with self._lock:
+                self._pages[key] = page
+                while len(self._pages) > 1 and sum(map(len, self._pages.values())) > _MAX_CACHED_BYTES:
+                    self._pages.popitem(last=False)
+            return page
+
+    def _known(self, key: tuple[str, ...]) -> str | None:
+        with self._lock:
+            if key in self._pages:
+                self._pages.move_to_end(key)
+            return self._pages.get(key)
 
 
 @contextmanager
@@ -290,7 +306,8 @@ def _with_places(sources: Sequence[FinishedRun], root: Path) -> tuple[FinishedRu
 
 def shown_run(run: ListedRun) -> ShownRun:
     """Return a run as the templates show it."""
-    when = datetime.fromtimestamp(run.time, UTC).astimezone()
+    # A hostile or damaged state may name a time that no calendar has.
+    when = datetime.fromtimestamp(min(max(run.time, 0.0), _LAST_TIME), UTC).astimezone()
     tasks = shown_tasks(run.live) if run.state == "running" else ()
     name = run.name or run.place or "/"
     words = (run.place, name, run.stage, run.state, run.headline.model)

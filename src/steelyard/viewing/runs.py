@@ -128,6 +128,8 @@ class RunList:
         for identifier in current:
             self._gone.pop(identifier, None)
         self._runs = current
+        folders = {run.folder for run in current.values()}
+        self._read = {folder: known for folder, known in self._read.items() if folder in folders}
         ended = time.monotonic()
         self._due = ended + max(_MIN_SECONDS, _PAUSE * (ended - started))
 

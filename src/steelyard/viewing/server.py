@@ -8,6 +8,7 @@ import ipaddress
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import uvicorn
@@ -18,7 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from steelyard.core.errors import OutputError
+from steelyard.core.errors import FileError, OutputError
 from steelyard.evaluation.tables import Sentence
 from steelyard.viewing.pages import PageError, Pages
 from steelyard.viewing.runs import RunList
@@ -99,7 +100,10 @@ class _Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         if len(hosts) != 1 or not self._is_allowed(_without_port(hosts[0])):
-            return Response("This server does not answer for that host.\n", 421, media_type="text/plain")
+            refused = (
+                "This server does not answer for that host. Open it by its IP address, or start it with --host NAME.\n"
+            )
+            return Response(refused, 421, media_type="text/plain")
         if scope["method"] not in ("GET", "HEAD"):
             return Response("Only GET.\n", 405, {"allow": "GET, HEAD"}, media_type="text/plain")
         return None
@@ -114,20 +118,62 @@ class _Guard:
 def serve(folder: Path, *, host: str, port: int, announce: Callable[[str], None]) -> None:
     """Serve until Ctrl-C or another stop signal. ``announce`` gets the address once it can be opened.
 
-    Raises OutputError where the port is taken or the host is not one of this machine, KeyboardInterrupt at the end.
+    Raises FileError for a folder that is not there, OutputError where the port is taken or the host is not one of this
+    machine, KeyboardInterrupt at the end.
     """
+    _check_folder(folder)
     with _listening(host, port) as listener:
-        shown = f"[{host}]" if ":" in host else host
-        announce(f"http://{shown}:{listener.getsockname()[1]}/")
-        config = uvicorn.Config(
-            application(folder, host=host),
-            log_level="warning",
-            access_log=False,
-            lifespan="off",
-            server_header=False,
-            timeout_graceful_shutdown=1,
-        )
-        uvicorn.Server(config).run(sockets=[listener])
+        announce(_url(host, listener))
+        _server(folder, host).run(sockets=[listener])
+
+
+class BackgroundServer:
+    """A server in a thread, for a notebook: ``url`` can be opened as soon as it is made. Raises the errors of `serve`.
+
+    The thread ends with the process, or with `stop`.
+    """
+
+    def __init__(self, folder: Path, *, host: str, port: int) -> None:
+        _check_folder(folder)
+        self._listener = _listening(host, port)
+        self.url = _url(host, self._listener)
+        self._server = _server(folder, host)
+        self._thread = Thread(target=self._server.run, kwargs={"sockets": [self._listener]}, daemon=True)
+        self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the pages can be opened."""
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Stop and free the port. A second call does nothing."""
+        self._server.should_exit = True
+        self._thread.join()
+        self._listener.close()
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        problem = "this is a file" if folder.exists() else "there is no such folder"
+        raise FileError(problem, where=str(folder), do="name a folder that holds runs")
+
+
+def _url(host: str, listener: socket.socket) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{listener.getsockname()[1]}/"
+
+
+def _server(folder: Path, host: str) -> uvicorn.Server:
+    config = uvicorn.Config(
+        application(folder, host=host),
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=1,
+    )
+    return uvicorn.Server(config)
 
 
 def is_loopback(host: str) -> bool:

@@ -19,7 +19,7 @@ def test_the_findings_are_a_line_each(tmp_path, monkeypatch):
     result = called()
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("labels: not checked (1 prompts have an ordered pair")
+    assert lines[0].startswith("labels: not checked (1 prompt has an ordered pair")
     assert "conflicts: in 1 of 2 prompts" in lines
     assert "lengths: 0 empty responses, 0 of extreme length" in lines
     record = json.loads(called("--json").stdout)

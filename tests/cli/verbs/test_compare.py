@@ -53,3 +53,14 @@ def test_incomplete_bench_names_missing_parts(tmp_path):
     lines = call("compare", *words).stdout.splitlines()
     assert " accuracy, p " in lines[0]
     assert lines[1].startswith("no headline: missing easy_en_de (0 prompts, published with 100), ")
+
+
+def test_prompts_too_few_for_any_difference_are_said_to_be_so(tmp_path, monkeypatch):
+    """With 6 prompts the detectable difference would exceed 1, which no two shares differ by."""
+    monkeypatch.chdir(tmp_path)
+    write_cases(tmp_path / "test.jsonl", [case(f"p{index}", "ab", ranking=(("a",), ("b",))) for index in range(6)])
+    for model in ("first", "longer"):
+        call("evaluate", "--bench", "test.jsonl", "--model", model, "--out", model, "--set", "num_resamples=5")
+    sentence = call("compare", "first", "longer", "--out", "compared").stdout.splitlines()[0]
+    assert sentence.startswith("first does not differ significantly from longer (+1.000 [")
+    assert sentence.endswith("; too few prompts to detect any difference).")

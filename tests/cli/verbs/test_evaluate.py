@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from example_folder import ROOT
 from steelyard.cli.main import build_app
-from steelyard.cli.verbs.models import policy_lines
+from steelyard.cli.verbs.evaluation import policy_lines
 from steelyard.core.errors import ConfigError, FileError, UserError
 from steelyard.evaluation.pair_verdicts import PairOutcomes
 from steelyard.io.cases import write_cases
@@ -92,6 +92,7 @@ def test_json_run_records_every_option(files):
         "allow_overlap": False,
         "self_test": True,
         "matched_ratio": 1.25,
+        "width": None,
         "num_resamples": 20,
         "seed": 5,
     }

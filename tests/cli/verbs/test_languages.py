@@ -19,7 +19,26 @@ def test_help_example_runs(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[0].startswith("random has ")
-    assert " on average over 1 languages, " in lines[0]
+    assert " on average over 1 language, a drop of " in lines[0]
     assert lines[lines.index("") + 1] == "random on cases by language (95% intervals, clustered by item)"
     assert any(line.startswith("mean without en: ") for line in lines)
     assert any(line.startswith("  family Afro-Asiatic: ") for line in lines)
+
+
+def test_the_answer_says_how_far_the_mean_lies_below_the_baseline(tmp_path):
+    """The longer response is the better one of every Chinese pair, and of one Hebrew pair of four."""
+    cases = []
+    for name in ("zh", "he"):
+        for index in range(4):
+            better, worse = ("long", "x") if name == "zh" or index == 0 else ("x", "long")
+            ranking = ((better,), (worse,))
+            cases.append(case(f"p{index}", (better, worse), language=name, ranking=ranking))
+    write_cases(tmp_path / "bench.jsonl", cases)
+    evaluated, out = str(tmp_path / "e"), str(tmp_path / "l")
+    words = ["evaluate", "--bench", str(tmp_path / "bench.jsonl"), "--model", "longer", "--out", evaluated]
+    assert CliRunner().invoke(build_app(), [*words, "--set", "num_resamples=5"]).exit_code == 0
+    words = ["languages", evaluated, "--out", out, "--baseline-language", "zh", "--set", "num_resamples=20"]
+    (answer, *_) = CliRunner().invoke(build_app(), words).stdout.splitlines()
+    assert answer.startswith("longer has 0.250 ")
+    assert "a drop of 0.750 [" in answer
+    assert "from zh (1.000 [" in answer

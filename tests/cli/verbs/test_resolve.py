@@ -80,7 +80,7 @@ def test_reports_pairs_with_even_votes(here):
     judgments = [judgment("a>b", judge="k"), judgment("b>a", judge="l")]
     write_cases(here / "cases.jsonl", [case(judgments=judgments)])
     assert (
-        "1 pairs of responses have no verdict with the most votes: an even vote is a tie"
+        "1 pair of responses has no verdict with the most votes: an even vote is a tie"
         in called("--aggregate", "majority").stdout
     )
     assert "an even vote" not in called("--force").stdout

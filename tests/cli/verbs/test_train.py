@@ -29,7 +29,7 @@ def test_precedence_of_config_file_set_and_options(tmp_path):
     assert run["summary"]["num_steps"] == 3
     again = invoke(*words, "--set", "warmup_ratio=0", "--epochs", 3)
     sentence, loss, following, _ = again.stdout.splitlines()
-    assert sentence == f"{tmp_path / 'out'} was trained on 1 pairs of 1 prompts."
+    assert sentence == f"{tmp_path / 'out'} was trained on 1 pair of 1 prompt."
     assert loss.endswith("after 3 steps")
     assert following == f"next: steelyard evaluate --bench TEST.jsonl --model {tmp_path / 'out'} --out evaluated"
     (tmp_path / "test.jsonl").touch()

@@ -72,6 +72,28 @@ def test_the_steepness_is_scipys_minimum():
     assert fit_steepness(1000 * margin).value == pytest.approx(expected.x / 1000, abs=1e-7)
 
 
+@pytest.mark.parametrize(
+    ("margin", "steepness"),
+    [
+        ([-1.0, -2.0, 0.5], 0.0),
+        ([1.0, -1.0], 0.0),
+        ([0.0, 0.0], 0.0),
+        # All right: the bound, 100 over the mean margin of 2.
+        ([1.0, 2.0, 3.0], 50.0),
+        ([0.0, 4.0], 50.0),
+    ],
+)
+def test_without_a_best_steepness_it_is_a_bound(margin, steepness):
+    assert fit_steepness(np.array(margin)) == (steepness, False)
+
+
+def test_the_steepness_does_not_depend_on_its_start():
+    # Two of three pairs of one margin are right: sigmoid(a / 2) = 2 / 3, so that a = 2 ln 2.
+    margin = np.array([0.5, 0.5, -0.5])
+    for start in (None, 0.01, 1.0, 50.0, 1e6):
+        assert fit_steepness(margin, start) == (pytest.approx(2 * np.log(2)), True)
+
+
 def test_a_temperature_is_found_again_and_calibrates_other_prompts():
     found = report(simulated(8000, 3.0))
     assert found.temperature.low < 3.0 < found.temperature.high

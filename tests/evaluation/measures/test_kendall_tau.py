@@ -68,5 +68,5 @@ def test_constant_scores_are_counted_and_not_passed_over_in_silence():
     found = estimated((3, 2, 1), (1, 1, 1))
     assert (found.micro.value, found.constant_as_zero.micro.value, found.num_constant) == (1.0, 0.5, 1)
     assert list(lines(estimated((1, 1, 1)))) == [
-        "Kendall's tau-b            none; undefined for 1 prompts, whose scores are equal"
+        "Kendall's tau-b            none; undefined for 1 prompt, whose scores are equal"
     ]

@@ -1,7 +1,7 @@
 import pytest
 
 from chat_server import completion, request
-from steelyard.plugins.chats.openai_compatible import read_completion
+from steelyard.plugins.chats._completion import is_empty, read_completion
 
 
 def read(body, **fields):
@@ -28,7 +28,9 @@ def read(body, **fields):
 def test_how_a_reply_ended(body, failure):
     reply = read(body, max_tokens=16)
     assert reply.failure == failure
-    assert reply.text == body["choices"][0]["message"]["content"]
+    text = body["choices"][0]["message"]["content"]
+    # A text of spaces alone is none.
+    assert reply.text == (None if reply.detail and reply.detail.startswith("empty") else text)
 
 
 def test_the_first_choice_counts_and_unknown_keys_do_not():
@@ -71,3 +73,60 @@ def test_a_text_far_beyond_the_tokens_asked_for_is_no_reply():
     assert read(completion("x" * 128 * 17), max_tokens=16).failure is None
     reply = read(completion("x" * (128 * 17 + 1)), max_tokens=16)
     assert (reply.failure, reply.detail) == ("failed", "too_large: 2,177 characters for 16 tokens")
+
+
+CACHED = {"cache_creation_input_tokens": 1880, "cache_read_input_tokens": 50}
+USAGES = {
+    "OpenAI": ({"prompt_tokens": 2006, "prompt_tokens_details": {"cached_tokens": 1920}}, (2006, 1920, None)),
+    "vLLM without a count": ({"prompt_tokens": 20, "prompt_tokens_details": {"cached_tokens": None}}, (20, None, None)),
+    "no details": ({"prompt_tokens": 20, "prompt_tokens_details": None}, (20, None, None)),
+    "DeepSeek": (
+        {"prompt_tokens": 100, "prompt_cache_hit_tokens": 64, "prompt_cache_miss_tokens": 36}, (100, 64, None)
+    ),
+    "DeepSeek's parts": ({"prompt_cache_hit_tokens": 64, "prompt_cache_miss_tokens": 36}, (100, 64, None)),
+    # The input tokens are those that were neither read from a cache nor written to it.
+    "Anthropic": ({"input_tokens": 21, **CACHED}, (1951, 50, 1880)),
+    "Anthropic without a cache": ({"input_tokens": 21, **dict.fromkeys(CACHED, 0)}, (21, 0, 0)),
+    "OpenAI's responses": ({"input_tokens": 75, "input_tokens_details": {"cached_tokens": 32}}, (75, 32, None)),
+    "Anthropic's counts beside OpenAI's": ({"prompt_tokens": 1951, **CACHED}, (1951, 50, 1880)),
+    "Moonshot": ({"prompt_tokens": 20, "cached_tokens": 8}, (20, 8, None)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("usage", "counted"), USAGES.values(), ids=USAGES)
+def test_cached_tokens_in_the_forms_of_their_providers(usage, counted):
+    written = "output_tokens" if "input_tokens" in usage else "completion_tokens"
+    reply = read(completion("[[A]]") | {"usage": usage | {written: 3}})
+    assert (reply.prompt_tokens, reply.cached_tokens, reply.cache_write_tokens) == counted
+    assert (reply.reply_tokens, reply.odd_usage) == (3, None)
+
+
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        ({"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 11}}, (10, None, None)),
+        ({"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": "4"}}, (10, None, None)),
+        ({"prompt_tokens": 10, "prompt_cache_hit_tokens": 6, "cache_creation_input_tokens": 5}, (10, 6, None)),
+        ({"prompt_tokens": 10**12, "prompt_cache_hit_tokens": 6}, (None, None, None)),
+        ({"input_tokens": "9", "cache_read_input_tokens": 6}, (None, None, None)),
+    ],
+)
+def test_more_cached_tokens_than_the_prompt_has_are_left_out(usage, counted):
+    reply = read(completion("[[A]]") | {"usage": usage | {"completion_tokens": 1}})
+    assert (reply.prompt_tokens, reply.cached_tokens, reply.cache_write_tokens) == counted
+    assert reply.odd_usage is not None
+
+
+@pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
+def test_reasoning_without_a_reply_is_no_answer_and_not_asked_again(key):
+    body = completion(None, **{key: "The first is better. [[A]]"})
+    reply = read(body)
+    assert (reply.text, reply.failure, reply.detail) == (None, "failed", "empty: reasoning without a reply (stop)")
+    assert not is_empty(body)
+    assert is_empty(completion(None))
+    assert read(completion("[[B]]", **{key: "[[A]]"})).text == "[[B]]"
+
+
+def test_the_reason_of_the_end_is_kept():
+    assert read(completion("x", "length")).finish_reason == "length"
+    assert read(completion("x", None)).finish_reason is None

@@ -113,3 +113,34 @@ def test_a_classifier_is_no_chat(tmp_path):
 
 def test_the_folder_signs(folder):
     assert chat(folder).name == "judge-7b"
+
+
+def test_samples_depend_on_the_seed_and_not_on_the_batch(folder):
+    texts_and_seeds = [("a", 1), ("更长的问题", 2), ("b c", 3), ("a", 4)]
+    asked = [request(f"{text}{seed}", text, max_tokens=8, seed=seed) for text, seed in texts_and_seeds]
+
+    def texts(requests, **settings):
+        replies = chat(folder, temperature=1.0, **settings).ask(requests)
+        return {reply.request: (reply.text, reply.reply_tokens, reply.seed) for reply in replies}
+
+    alone = texts(asked)
+    assert len({text for text, _, _ in alone.values()}) == 4
+    assert texts(asked, batch_size=4) == texts(asked[::-1], batch_size=3) == alone
+    assert {seed for _, _, seed in alone.values()} == {1, 2, 3, 4}
+
+
+def test_without_a_seed_the_request_decides(folder):
+    own = chat(folder, temperature=1.0)
+    first, second, again = own.ask(
+        [request("one", max_tokens=8), request("two", max_tokens=8), request("one", max_tokens=8)]
+    )
+    assert first.text == again.text != second.text
+
+
+def test_the_settings_of_sampling_decide_replies(folder):
+    greedy, warm = (
+        chat(folder, batch_size=2).protocol(),
+        chat(folder, batch_size=2, temperature=0.7, top_p=0.9).protocol(),
+    )
+    assert (greedy["batch_size"], "temperature" in greedy) == (2, False)
+    assert ("batch_size" in warm, warm["temperature"], warm["top_p"]) == (False, 0.7, 0.9)

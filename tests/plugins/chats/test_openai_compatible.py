@@ -228,3 +228,42 @@ def test_a_dripping_server_holds_no_worker_beyond_the_time():
         replies = list(build("chats", "openai_compatible", settings).ask([request("a"), request("b")]))
     assert time.monotonic() - before < 20
     assert {one.detail for one in replies} == {"timeout: no whole answer in 0.4 s"}
+
+
+def test_the_first_retry_and_the_first_failure_of_each_reason_are_told_once(capsys):
+    with chatting(lambda _: (503, b"overloaded")) as server:
+        ask(server, request("a"), request("b"), num_tries=3, wait_seconds=0.01)
+    written = capsys.readouterr().err
+    assert written.count("m: http_503, asking again (try 2 of 3; overloaded)") == 1
+    assert written.count("asking again") == 1
+    assert written.count("m: a request failed (http_503: overloaded); further ones are counted") == 1
+
+
+def test_a_stop_waits_for_no_silent_server_and_sends_nothing_more():
+    """Ctrl-C during a run of `judge` closes the iterator of the replies."""
+    asked, free, waits = threading.Semaphore(0), threading.Event(), []
+
+    def answer(question):
+        if question["messages"][-1]["content"] == "silent":
+            asked.release()
+            waits.append(free.wait(30))
+            return 503, b""
+        return "[[A]]"
+
+    with chatting(answer) as server:
+        replies = chat(server, wait_seconds=0.01).ask([request("a"), request("b", "silent"), request("c", "silent")])
+        assert next(replies).request == "a"
+        assert asked.acquire(timeout=60)
+        assert asked.acquire(timeout=60)
+        replies.close()
+        free.set()
+        before = len(server.questions)
+    assert len(server.questions) == before
+    # The server was still silent when the iterator was closed.
+    assert all(waits)
+
+
+@pytest.mark.parametrize("setting", ["workers", "num_tries"])
+def test_a_number_below_one_is_refused(setting):
+    with chatting() as server, pytest.raises(ConfigError, match=setting):
+        ask(server, **{setting: 0})

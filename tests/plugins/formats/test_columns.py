@@ -125,6 +125,7 @@ def test_an_unknown_label_is_refused_with_its_line_and_the_allowed_ones(label):
     with pytest.raises(RecordError, match=r"^f:2 at winner: unknown label") as caught:
         read(rows, VOTES)
     assert "1, a, left, first; 2, b, right, second; tie, equal, same" in str(caught.value)
+    assert ("do: write these words in the column 'winner'" in str(caught.value)) == (label in (0, "0"))
 
 
 def test_labels_of_one_prompt_are_one_case_wherever_their_rows_are(tmp_path):

@@ -10,7 +10,9 @@ from strategies import prompt
 def judged(*texts, number=4, **settings):
     shown = tuple(Response(id=name, text=f"answer {name}") for name in "wxyz"[:number])
     judge = build("judges", "best", settings)
-    return judge.read(Comparison(prompt=prompt(), responses=shown), [Reply(request="r", text=text) for text in texts])
+    return judge.read(
+        Comparison(prompt=prompt(), responses=shown, mark="0"), [Reply(request="r", text=text) for text in texts]
+    )
 
 
 def said(answer):

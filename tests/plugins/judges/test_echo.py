@@ -39,7 +39,7 @@ def test_an_echo_is_no_verdict(kind, form, tongue):
     for style, number in product(styles(), NUMBERS[kind]):
         for tie in [{"ties": False}, {"ties": True}] if kind == "pairwise" else [{}]:
             judge = build("judges", kind, {"style": style, "form": form, "prompt_language": tongue} | tie)
-            comparison = Comparison(prompt=item, responses=SHOWN[:number])
+            comparison = Comparison(prompt=item, responses=SHOWN[:number], mark="0123abcd")
             told |= dict.fromkeys(echoes(judge.questions(comparison)[0]), (judge, comparison))
     assert len(told) > 20
     for text, (judge, comparison) in told.items():
@@ -57,7 +57,7 @@ def test_the_object_that_is_asked_for_is_shown_with_a_place_for_reasons_where_th
     kind, key, tongue, reason
 ):
     judge = build("judges", kind, {"form": "json", "reason": reason, "prompt_language": tongue})
-    told = judge.questions(Comparison(prompt=prompt(), responses=SHOWN[:2]))[0].messages[0].content
+    told = judge.questions(Comparison(prompt=prompt(), responses=SHOWN[:2], mark="0123abcd"))[0].messages[0].content
     (shown,) = re.findall(r"\{.*?\}", told)
     keys = (["reason"] if reason else []) + [key]
     assert list(json.loads(shown.replace(f'"{key}": …', f'"{key}": "…"'))) == keys

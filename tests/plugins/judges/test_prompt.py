@@ -2,6 +2,8 @@ import re
 
 import pytest
 
+from steelyard.core.comparison import Comparison, Reply
+from steelyard.core.plugins import build
 from steelyard.core.types import Response
 from steelyard.plugins.judges._prompt import JudgeConfig, question, wording_of
 from steelyard.plugins.judges.tasks import in_orders
@@ -12,7 +14,7 @@ SHOWN = (Response(id="x", text="one"), Response(id="y", text="two"))
 
 def asked(task="pair", labels=("A", "B"), shown=SHOWN, **settings):
     own = {name: settings.pop(name) for name in ("language", "category", "reference", "meta") if name in settings}
-    return question(task, prompt(**own), shown, wording_of(JudgeConfig(**settings)), labels=labels)
+    return question(task, prompt(**own), shown, wording_of(JudgeConfig(**settings)), labels=labels, mark="0123abcd")
 
 
 def test_orders():
@@ -77,9 +79,71 @@ def test_room_for_reasons_where_they_are_wanted(settings, max_tokens, reason):
     assert (wording.max_tokens, wording.reason) == (max_tokens, reason)
 
 
-def test_the_mark_depends_on_all_that_is_shown():
-    marks = {
-        asked(shown=shown).messages[1].content.rsplit(" ", 2)[1]
-        for shown in (SHOWN, SHOWN[::-1], (SHOWN[0], Response(id="y", text="two.")))
-    }
-    assert len(marks) == 3
+def test_a_request_begins_with_what_other_requests_share():
+    parts = [turn.content for turn in asked(reference="42", category=["code"]).messages]
+    whole = "\n\n".join(parts)
+    order = [
+        "Compare two answers",
+        "Weigh these points",
+        "[[A]]",
+        "0123abcd",
+        "What is it?",
+        "\n42\n",
+        "\none\n",
+        "\ntwo\n",
+    ]
+    places = [whole.index(text) for text in order]
+    assert places == sorted(places)
+    # The instructions name no mark, and are equal for two prompts with the same criteria.
+    assert "0123abcd" not in parts[0]
+    assert parts[0] == asked(reference="another", category=["code"], shown=SHOWN[::-1]).messages[0].content
+
+
+def test_the_styles_of_the_two_papers_differ_from_the_defaults_as_the_papers_do():
+    shown = (Response(id="a", text="eins"), Response(id="b", text="zwei"))
+    asked = prompt("p", "¿Qué?", language="spa_Latn", category=("code",), reference="2")
+    comparison = Comparison(prompt=asked, responses=shown, mark="0123abcd")
+    cheems, mt_bench, plain = (
+        build("judges", "pairwise", {"style": style} if style else {}) for style in ("cheems", "mt_bench", None)
+    )
+    assert [judge.num_questions(comparison) for judge in (cheems, mt_bench, plain)] == [1, 1, 2]
+    (question,) = cheems.questions(comparison)
+    text = "\n".join(message.content for message in question.messages)
+    assert "Write only one letter" in text
+    assert "Give no reasons." in text
+    assert "C if there is no clear difference" in text
+    assert "edge cases" in text  # criteria of the category
+    assert "a model answer, the outline of a solution, or criteria" in text
+    assert cheems.read(comparison, [Reply(request="r", text="C")]).verdicts[0].outcome == "tie"
+    (question,) = mt_bench.questions(comparison)
+    text = "\n".join(message.content for message in question.messages)
+    assert "The request is written in Spanish." in text
+    assert "Answers should be in Spanish." in text
+    assert "First compare the answers" in text
+    assert "[[A]] if answer A is better" in text
+    assert "edge cases" not in text
+    assert "no clear difference" not in text
+    assert mt_bench.read(comparison, [Reply(request="r", text="Fine.\n[[B]]")]).verdicts[0].outcome == "right"
+
+
+def test_a_setting_goes_before_the_style():
+    judge = build("judges", "pairwise", {"style": "cheems", "orders": "both", "ties": False, "criteria": False})
+    protocol = judge.protocol()
+    assert (protocol["orders"], protocol["ties"], protocol["criteria"], protocol["form"]) == (
+        "both",
+        False,
+        False,
+        "letter",
+    )
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("style", ["rm_r1", "rrm", "deepseek_grm", "genrm", "prometheus", "selene", "mr3"])
+def test_a_judge_that_repeats_its_instructions_gives_no_verdict(style, language):
+    shown = (Response(id="a", text="eins"), Response(id="b", text="zwei"))
+    comparison = Comparison(prompt=prompt("p", "Was?"), responses=shown, mark="0123abcd")
+    judge = build("judges", "pairwise", {"style": style, "prompt_language": language, "orders": "one"})
+    (question,) = judge.questions(comparison)
+    for message in question.messages:
+        for text in (message.content, message.content.splitlines()[-1]):
+            assert judge.read(comparison, [Reply(request="r", text=text)]).verdicts[0].outcome == "unreadable"

@@ -10,7 +10,9 @@ from strategies import prompt
 def judged(*texts, **settings):
     shown = tuple(Response(id=name, text=f"answer {name}") for name in "xyz")
     judge = build("judges", "ranking", settings)
-    answer = judge.read(Comparison(prompt=prompt(), responses=shown), [Reply(request="r", text=text) for text in texts])
+    answer = judge.read(
+        Comparison(prompt=prompt(), responses=shown, mark="0"), [Reply(request="r", text=text) for text in texts]
+    )
     return {f"{one.left}{one.right}": (one.outcome, one.is_inconsistent) for one in answer.verdicts}
 
 

@@ -12,7 +12,9 @@ SHOWN = tuple(Response(id=name, text=f"answer {name}") for name in "xyz")
 def test_each_answer_has_its_number_or_its_reason():
     judge = build("judges", "rating", {})
     texts = ["good\n[[8]]", "[[11]]", "I cannot rate this."]
-    answer = judge.read(Comparison(prompt=prompt(), responses=SHOWN), [Reply(request="r", text=text) for text in texts])
+    answer = judge.read(
+        Comparison(prompt=prompt(), responses=SHOWN, mark="0"), [Reply(request="r", text=text) for text in texts]
+    )
     assert [(one.response, one.value, one.outcome) for one in answer.ratings] == [
         ("x", 8.0, None),
         ("y", None, "unreadable"),
@@ -22,7 +24,9 @@ def test_each_answer_has_its_number_or_its_reason():
 
 
 def test_each_answer_is_shown_alone():
-    questions = build("judges", "rating", {"form": "letter"}).questions(Comparison(prompt=prompt(), responses=SHOWN))
+    questions = build("judges", "rating", {"form": "letter"}).questions(
+        Comparison(prompt=prompt(), responses=SHOWN, mark="0")
+    )
     for question, own in zip(questions, SHOWN, strict=True):
         shown = question.messages[-1].content
         assert [one.id for one in SHOWN if one.text in shown] == [own.id]

@@ -65,7 +65,7 @@ def test_an_answer_that_one_member_cannot_score_has_no_score():
 
 
 def test_a_panel_of_one_and_a_scale_of_nothing_are_refused():
-    with pytest.raises(ConfigError, match="a panel of 1 models"):
+    with pytest.raises(ConfigError, match="a panel of 1 model"):
         panel(["longer"])
     with pytest.raises(ConfigError, match="deviation=0"):
         panel([{"model": "longer", "deviation": 0.0}, "markup"], combine="scale")

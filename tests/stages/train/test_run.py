@@ -128,7 +128,7 @@ def test_what_cannot_be_trained_is_refused_and_leaves_nothing(given, tmp_path):
     with pytest.raises(ModelError, match="ids below 40"):
         train(file, tmp_path / "out", FAST, model=small)
     write_cases(tmp_path / "none.jsonl", [case()])
-    with pytest.raises(EvidenceError, match="none of 1 cases has a comparable pair"):
+    with pytest.raises(EvidenceError, match="none of 1 case has a comparable pair"):
         train(tmp_path / "none.jsonl", tmp_path / "out", FAST, model=base)
     assert not (tmp_path / "out").exists()
 

@@ -19,8 +19,8 @@ from steelyard.cli.options import (
 )
 from steelyard.cli.output import next_line
 from steelyard.cli.verb import FunctionVerb, StageVerb
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Run
-from steelyard.io.terminal_text import number_of
 
 if TYPE_CHECKING:
     from steelyard.annotation.simulated_annotators import SimulationSummary
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     "prompt_column", "chosen_column", "rejected_column", "first_column", "second_column", "label_column",
-    "response_column", "rating_column", "id_column", "language_column", "category_column",
+    "response_column", "rating_column", "id_column", "language_column", "category_column", "reference_column",
 )  # fmt: skip
 
 
@@ -68,7 +68,10 @@ def _convert_lines(conversion: "Conversion", out: Path) -> Iterator[str]:
     )
     yield f"{out} has {written} ({conversion.from_kind} to {conversion.to_kind})."
     if num_rows > num_cases:
-        yield f"  {num_rows:,} rows are {num_cases:,} prompts; --rows apart keeps each row a case"
+        yield (
+            f"  {number_of(num_rows, 'row')} {verb_for(num_rows, 'is', 'are')} {number_of(num_cases, 'prompt')}; "
+            "--rows apart keeps each row a case"
+        )
     for title, counts in (("noted", conversion.noted), ("lost", conversion.lost)):
         for name, number in sorted(counts.items()):
             yield f"  {title}: {name} {number:,}"
@@ -102,6 +105,13 @@ CONVERT = StageVerb(
 
     Example: `steelyard convert scores.csv cases.jsonl --response-column text --rating-column score`
 
+    Prompts without answers are cases without responses. A text file has a prompt in each line; `--prompt-column` alone
+    names the prompts of a table.
+
+    Example: `steelyard convert questions.txt prompts.jsonl --language zh`
+
+    Example: `steelyard convert questions.csv prompts.jsonl --prompt-column question`
+
     Example: `steelyard convert mine.jsonl cases.jsonl --from openrlhf --set chosen_key=good --set rejected_key=bad`
     """,
     (
@@ -112,6 +122,7 @@ CONVERT = StageVerb(
         SettingOption("language"),
         SettingOption("subset"),
         SettingOption("source"),
+        SettingOption("dataset_name"),
         SettingOption("evidence"),
         SettingOption("ratings_to_judgments"),
         SettingOption("rows"),
@@ -151,11 +162,17 @@ MERGE = StageVerb(
 
 def _split_lines(run: "Run[SplitSummary]", out: Path) -> Iterator[str]:
     parts = run.summary.parts
-    yield f"{number_of(sum(parts.values()), 'case')} in {len(parts)} parts: what belongs together is in one part."
+    yield (
+        f"{number_of(sum(parts.values()), 'case')} in {number_of(len(parts), 'part')}: what belongs together is in "
+        "one part."
+    )
     for name, size in parts.items():
         yield f"  {name}: {number_of(size, 'case')} in {out / name}.jsonl"
     if joined := run.summary.num_joined_as_near_duplicates:
-        yield f"  near-duplicates: {joined} prompts go with another; largest group {run.summary.largest_group}"
+        yield (
+            f"  near-duplicates: {number_of(joined, 'prompt')} {verb_for(joined, 'goes', 'go')} with another; "
+            f"largest group {run.summary.largest_group}"
+        )
 
 
 SPLIT = StageVerb(
@@ -189,14 +206,24 @@ def _audit_lines(run: "Run[AuditSummary]", out: Path) -> Iterator[str]:
     if disputed is None:
         yield f"labels: not checked ({summary.why_not_disputed})"
     else:
-        agrees = f"{disputed.model} agrees with {disputed.accuracy.value:.1%} of {disputed.num_pairs:,} labels"
-        yield f"labels: {agrees}; {disputed.num_suspects:,} are probably wrong ({out / 'disputed.jsonl'})"
+        agrees = (
+            f"{disputed.model} agrees with {disputed.accuracy.value:.1%} of {number_of(disputed.num_pairs, 'label')}"
+        )
+        yield (
+            f"labels: {agrees}; {disputed.num_suspects:,} {verb_for(disputed.num_suspects, 'is', 'are')} probably "
+            f"wrong ({out / 'disputed.jsonl'})"
+        )
     yield f"conflicts: in {summary.num_conflicted:,} of {number_of(summary.num_cases, 'prompt')}"
     duplicates, lengths = summary.duplicates, summary.lengths
-    equal = f"{duplicates.num_equal_responses:,} groups of equal responses, {duplicates.num_equal_and_ordered:,} ranked"
-    prompts = f"{duplicates.num_prompts_in_groups:,} prompts in {number_of(duplicates.num_prompt_groups, 'group')}"
+    equal = (
+        f"{number_of(duplicates.num_equal_responses, 'group')} of equal responses, "
+        f"{duplicates.num_equal_and_ordered:,} ranked"
+    )
+    prompts = (
+        f"{number_of(duplicates.num_prompts_in_groups, 'prompt')} in {number_of(duplicates.num_prompt_groups, 'group')}"
+    )
     yield f"near-duplicates: {prompts}; {equal}"
-    yield f"lengths: {lengths.num_empty:,} empty responses, {lengths.num_extreme:,} of extreme length"
+    yield f"lengths: {number_of(lengths.num_empty, 'empty response')}, {lengths.num_extreme:,} of extreme length"
     yield next_line("report", out, "--out", "report.html", effect="shows them")
 
 
@@ -313,8 +340,10 @@ def _check_without(chosen: str, options: dict[str, Any]) -> None:
 
 def _simulate_lines(run: "Run[SimulationSummary]", out: Path) -> Iterator[str]:
     yield f"{out} has simulated data: worse answers are generated, verdicts drawn from a noise model."
-    yield from (f"  {part}: {number} prompts" for part, number in run.summary.num_prompts.items())
-    yield from (f"  {number:,} judgments of kind {kind}" for kind, number in run.summary.num_judgments.items())
+    yield from (f"  {part}: {number_of(number, 'prompt')}" for part, number in run.summary.num_prompts.items())
+    yield from (
+        f"  {number_of(number, 'judgment')} of kind {kind}" for kind, number in run.summary.num_judgments.items()
+    )
 
 
 SIMULATE = StageVerb(

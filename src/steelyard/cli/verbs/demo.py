@@ -10,6 +10,7 @@ import typer
 from steelyard.cli.options import AsJson, RedoFrom, StageSettings, Verbose
 from steelyard.cli.output import echo_record, interval_text, percent_text, points_text, print_lines
 from steelyard.cli.verb import FunctionVerb
+from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ def _lines(done: "Demo") -> Iterator[str]:
     supervised, sides = done.runs["supervised"].summary, done.runs["debiased"].summary.overall
     yield (
         f"LLM        {sizes['llm']} other prompts; supervise keeps {supervised.num_strict_kept:,} of"
-        f" {supervised.num_strict:,} verdicts: {right.llm.share:.1%} right before, {right.supervised.share:.1%} after"
+        f" {number_of(supervised.num_strict, 'verdict')}: {right.llm.share:.1%} right before, "
+        f"{right.supervised.share:.1%} after"
     )
     before, after = _share_longer(sides.before), _share_longer(sides.after)
     yield f"           debias: the better answer is the longer one in {before} of the pairs before, {after} after"
@@ -175,7 +177,10 @@ def _real_lines(done: "RealDemo") -> Iterator[str]:
         f" {verdict_on(ngram.difference)}; the longer answer is the right one in {percent_text(longer.accuracy)}."
     )
     sizes = parts.parts
-    yield f"people     {sizes['people']} of HalluQA's {halluqa.num_questions} questions, {people.num_pairs:,} pairs"
+    yield (
+        f"people     {sizes['people']} of HalluQA's {halluqa.num_questions} questions, "
+        f"{number_of(people.num_pairs, 'pair')}"
+    )
     supervised, sides = done.runs["supervised"].summary, done.runs["debiased"].summary.overall
     yield (
         f"GPT-4      labels of models' answers to {parts.parts['gpt4']} other questions; supervise keeps"

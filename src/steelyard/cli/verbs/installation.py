@@ -10,6 +10,7 @@ from steelyard.cli.options import AsJson, Verbose, complete_package
 from steelyard.cli.output import columns, echo_record, print_lines
 from steelyard.cli.verb import FunctionVerb
 from steelyard.core.plugins import packages
+from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject
 
 _STATES = {True: "ok", False: "lacks", None: "-"}
@@ -35,7 +36,7 @@ def _doctor(
         echo_record([check._asdict() for check in checks])
     else:
         missing = [check for check in checks if check.is_fine is False]
-        number = f"{len(checks)} checks"
+        number = number_of(len(checks), "check")
         print_lines([f"{len(missing)} of {number} found something missing." if missing else f"{number}: all is well."])
         rows: list[tuple[str, str, str]] = []
         for check in checks if verbose else missing:

@@ -1,9 +1,10 @@
 """Judgments: let LLMs judge, resolve conflicts into rankings, filter verdicts, and balance the training pairs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steelyard.cli.forecast_lines import forecast_lines, status_lines
 from steelyard.cli.options import (
     CASES,
     MODEL_SETTINGS,
@@ -13,21 +14,22 @@ from steelyard.cli.options import (
     StageArgument,
     StageOption,
     complete_model,
+    in_panel,
 )
-from steelyard.cli.output import TerminalTable, interval_text, judge_lines, next_line, percent_text
+from steelyard.cli.output import TerminalTable, card_lines, interval_text, judge_lines, next_line, percent_text
 from steelyard.cli.verb import StageVerb
+from steelyard.cli.verbs.filter_study import FILTER_STUDY
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Run
-from steelyard.io.terminal_text import number_of
 
 if TYPE_CHECKING:
     from steelyard.curation.debiasing import Balance, BeforeAfter, DebiasSummary, GroupBalance
-    from steelyard.curation.filter_trials import FilterStudySummary
     from steelyard.evaluation.supervisor import SupervisionSummary
     from steelyard.judging.asking import JudgingSummary
     from steelyard.ranking.conflicts import Conflicts, ConflictTables
     from steelyard.ranking.judge_reliability import PanelReliability
+    from steelyard.stages.judge import JudgeForecast, JudgeStatus
     from steelyard.stages.resolve import ResolveSummary
-    from steelyard.statistics.intervals import Estimate
 
 _MAX_CONFLICT_ROWS = 10
 _MAX_BALANCE_ROWS = 20
@@ -35,26 +37,45 @@ _MAX_ANSWER_ROWS, _MAX_JUDGES = 7, 5
 _FEATURES = {"length": "is longer", "markdown": "has more Markdown", "author": "is by the author named first"}
 
 
-def _judge_answer(run: "Run[JudgingSummary]", out: Path) -> Iterator[str]:
+def _judge_answer(run: "Run[JudgingSummary] | JudgeForecast | JudgeStatus", out: Path) -> Iterator[str]:
+    if not isinstance(run, Run):
+        yield from forecast_lines(run) if run.kind == "forecast" else status_lines(run.status, out)
+        return
     summary = run.summary
     num_none = sum(judge.outcomes.get("none", 0) for judge in summary.judges.values())
     number = sum(sum(judge.outcomes.values()) for judge in summary.judges.values())
-    yield f"{summary.judge} gave {number - num_none:,} verdicts; {num_none:,} replies have none: {out / 'cases.jsonl'}"
+    yield (
+        f"{summary.judge} gave {number_of(number - num_none, 'verdict')}; {number_of(num_none, 'reply', 'replies')} "
+        f"{verb_for(num_none, 'has', 'have')} none: {out / 'cases.jsonl'}"
+    )
     lines = list(judge_lines(summary.judges))
     yield from lines[:_MAX_ANSWER_ROWS]
     if len(lines) > _MAX_ANSWER_ROWS:
         yield f"… {len(lines) - _MAX_ANSWER_ROWS} more lines: --verbose"
+    if summary.card is not None:
+        yield from card_lines(summary.card, is_whole=False)
     yield next_line("resolve", out / "cases.jsonl", "--out", "resolved")
 
 
 def _judge_details(run: "Run[JudgingSummary]", _: Path) -> Iterator[str]:
+    if not isinstance(run, Run):
+        return
     yield from judge_lines(run.summary.judges)
+    if run.summary.card is not None:
+        yield from card_lines(run.summary.card, is_whole=True)
     for name, used in run.summary.tokens.items():
         cost = "" if used.cost is None else f", cost {used.cost:.2f}"
-        odd = f", without {used.odd_usage:,} replies with impossible counts" if used.odd_usage else ""
+        odd = (
+            f", without {number_of(used.odd_usage, 'reply', 'replies')} with impossible counts"
+            if used.odd_usage
+            else ""
+        )
         yield f"{name}: {used.prompt:,} prompt tokens, {used.reply:,} reply tokens{cost}{odd}"
         for model, number in used.other_models.items():
-            yield f"{name}: {number:,} of {used.num_replies:,} replies are by a model named {model!r}"
+            yield (
+                f"{name}: {number:,} of {number_of(used.num_replies, 'reply', 'replies')} "
+                f"{verb_for(number, 'is', 'are')} by a model named {model!r}"
+            )
 
 
 JUDGE = StageVerb(
@@ -69,6 +90,9 @@ JUDGE = StageVerb(
 
     A paid server: `--api-key-variable OPENAI_API_KEY`, the NAME of the variable that holds the key.
 
+    --dry-run forecasts requests, tokens, money and hours before anything is sent; --max-cost, --max-failed and
+    --max-hours stop a run, and the same command with more continues (docs/howto/judge.md).
+
     A panel is a TOML file with a [[members]] table for each judge: `--config panel.toml`
     """,
     (
@@ -78,6 +102,22 @@ JUDGE = StageVerb(
         *SERVER_SETTINGS,
         SettingOption("judge.style", config=("steelyard.plugins.judges.tasks", "PairwiseConfig")),
         SettingOption("task"),
+        SettingOption("pairs"),
+        SettingOption("num_pairs"),
+        StageOption("scores", "A score file of the cases: with --pairs unsure, its least sure pairs are compared."),
+        StageOption("calibrate", "People's labels of some of the cases: adds what the judge is worth, and its biases."),
+        SettingOption("repeats"),
+        *in_panel(
+            "Cost",
+            StageOption("prices", "A TOML file with a table of prices (input, output, cached_input) for each model."),
+            StageOption("max_cost", "Stop when the replies cost this much; the same command with more continues."),
+            StageOption("max_failed", "Stop when more requests than this failed."),
+            StageOption("max_hours", "Stop after so many hours."),
+            StageOption("dry_run", "Forecast requests, tokens, money and hours; send and write nothing."),
+            StageOption("tokenizer", "With --dry-run: the folder of a tokenizer. Default: characters, by script."),
+            StageOption("rate", "With --dry-run: requests a second. Default: those of an unfinished run in --out."),
+            StageOption("status", "Print how far the run in --out has come, while it runs or after it stopped."),
+        ),
         StageOption("allow_failed", "Finish although requests failed: no verdict, reason failed."),
     ),
     _judge_answer,
@@ -92,15 +132,24 @@ def _resolve_answer(run: "Run[ResolveSummary]", out: Path) -> Iterator[str]:
         ratio, ordered = (
             "none" if share is None else f"{share:.1%}" for share in (overall.ratio, overall.share_of_pairs_ordered)
         )
-        number = f"{overall.num_judgments:,} judgments"
-        yield f"{ratio} of {number} are in conflict; the rankings order {ordered} of the response pairs."
+        number = number_of(overall.num_judgments, "judgment")
+        yield (
+            f"{ratio} of {number} {verb_for(overall.num_judgments, 'is', 'are')} in conflict; the rankings order "
+            f"{ordered} of the response pairs."
+        )
         yield from _contradiction_lines(conflicts)
     else:
         yield "no judgment with a verdict counts here: there are no conflicts to measure, and no ranking was made"
-    if noted["given"]:
-        yield f"{noted['given']:,} cases have no judgment that counts, and keep the ranking that they came with"
+    if num_kept := noted["given"]:
+        yield (
+            f"{number_of(num_kept, 'case')} {verb_for(num_kept, 'has', 'have')} no judgment that counts, and "
+            f"{verb_for(num_kept, 'keeps', 'keep')} the ranking that {verb_for(num_kept, 'it', 'they')} came with"
+        )
     if ties := noted.get("pairs tied by an even vote"):
-        yield f"{ties:,} pairs of responses have no verdict with the most votes: an even vote is a tie"
+        yield (
+            f"{number_of(ties, 'pair')} of responses {verb_for(ties, 'has', 'have')} no verdict with the most "
+            "votes: an even vote is a tie"
+        )
     if run.summary.reliability is not None:
         yield from _reliability_lines(run.summary.reliability)
     yield f"rankings: {out / 'cases.jsonl'}"
@@ -134,7 +183,10 @@ def _reliability_lines(panel: "PanelReliability") -> Iterator[str]:
     if not tested:
         return
     lowest = next((judge for judge in tested if judge.stands_out), tested[0])
-    agrees = f"{lowest.judge} agrees with the others on {percent_text(lowest.agreement)} of {lowest.num_pairs:,} pairs"
+    agrees = (
+        f"{lowest.judge} agrees with the others on {percent_text(lowest.agreement)} of "
+        f"{number_of(lowest.num_pairs, 'pair')}"
+    )
     if not lowest.stands_out or lowest.below_median is None:
         yield f"judges: none of {len(tested)} stands out; the lowest: {agrees}"
         return
@@ -251,7 +303,7 @@ def _debias_answer(run: "Run[DebiasSummary]", out: Path) -> Iterator[str]:
     before, after = (balance.num_more + balance.num_less + balance.num_equal for balance in balances)
     shares = ["none" if balance.share_more is None else f"{balance.share_more:.1%}" for balance in balances]
     balance = f"the better answer {_FEATURES[summary.by]} in {shares[1]} of them ({shares[0]} before)"
-    yield f"{after:,} of {before:,} pairs stay; {balance}."
+    yield f"{after:,} of {number_of(before, 'pair')} {verb_for(after, 'stays', 'stay')}; {balance}."
     if summary.accuracy:
         for name in ("all", "length_matched"):
             share = getattr(summary.accuracy, name)
@@ -322,78 +374,5 @@ DEBIAS = StageVerb(
     _debias_details,
 )
 
-
-def _filter_study_answer(run: "Run[FilterStudySummary]", out: Path) -> Iterator[str]:
-    summary = run.summary
-    if precision := summary.precision:
-        every = precision.filters[0]
-        best = max(precision.filters, key=lambda row: row.precision.value or 0.0)
-        yield (
-            f"{interval_text(best.precision)} of {summary.judge}'s verdicts that {summary.model} keeps ({best.filter}: "
-            f"{best.coverage:.1%}) agree with people's majority, {interval_text(every.precision)} of all."
-        )
-    else:
-        yield f"people have no majority on a pair that {summary.judge} compared: no precision was measured."
-    for trial in summary.downstream:
-        best_arm = max(trial.arms, key=lambda arm: arm.accuracy.value or 0.0)
-        yield (
-            f"people's judgments of {trial.human_prompts:.0f} prompts: most accurate is {best_arm.arm}, "
-            f"{interval_text(best_arm.accuracy)}"
-        )
-    yield f"figure: {out / 'filter_study.svg'}; --verbose prints every filter and arm"
-
-
-def _filter_study_details(run: "Run[FilterStudySummary]", _: Path) -> Iterator[str | TerminalTable]:
-    summary = run.summary
-    if precision := summary.precision:
-        rows = [
-            (row.filter, f"{row.num_kept:,}", f"{row.coverage:.1%}",
-             *_intervals((row.precision, row.over_random, row.over_length)))
-            for row in precision.filters
-        ]  # fmt: skip
-        title = f"precision of {summary.judge}'s verdicts by people's majority, supervised by {summary.model}"
-        yield TerminalTable(title, ("kept", "coverage", "precision", "over random", "over length"), rows)
-        margin, length = _intervals((precision.area_under_curve.margin, precision.area_under_curve.length))
-        yield f"area under the curve: margin {margin}, length {length}"
-    for trial in summary.downstream:
-        yield ""
-        rows = [
-            (arm.arm, f"{arm.num_pairs:,.0f}", *_intervals((arm.accuracy, arm.minus_human, arm.minus_all)))
-            for arm in trial.arms
-        ]
-        title = f"trained on people's judgments of {trial.human_prompts:.0f} prompts, tested on people's pairs"
-        yield TerminalTable(title, ("pairs", "accuracy", "minus human only", "minus all verdicts"), rows)
-    yield "intervals are 95%, over prompts, paired; not corrected for their number"
-
-
-def _intervals(estimates: "Sequence[Estimate]") -> list[str]:
-    return ["-" if estimate.value is None else interval_text(estimate) for estimate in estimates]
-
-
-FILTER_STUDY = StageVerb(
-    "filter_study",
-    """Measure whether filtering a judge's verdicts helps on your data: label precision, and models trained on them.
-
-    A reward model is trained on people's judgments and scores only prompts that it was not trained on. For each
-    threshold on its margin, the study reports how many verdicts remain and how often they agree with people, compared
-    with length and chance at equal coverage. Then models are trained on people's judgments of a few prompts and the
-    judge's verdicts of the others, filtered or not, and tested on people's judgments.
-
-    Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out studied`
-
-    Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out precise --set human_shares=[]`
-
-    Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out frozen --model features
-    --set model.path=Qwen/Qwen2.5-0.5B --set model.cache=features --set repetitions=1 --set human_shares=[0.5]`
-    """,
-    (
-        StageArgument("cases", "The case file, judged by people and by the judge."),
-        SettingOption("judge", is_required=True),
-        StageOption("out", "The folder for filter_study.json, filter_study.svg, verdicts.jsonl and run.json."),
-        StageOption("model", "The supervisor, a kind that learns from people's judgments: ngram or features."),
-    ),
-    _filter_study_answer,
-    _filter_study_details,
-)
 
 VERBS = (JUDGE, RESOLVE, SUPERVISE, DEBIAS, FILTER_STUDY)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,26 +11,17 @@ from steelyard.cli.options import (
     SettingOption,
     StageArgument,
     StageOption,
-    Values,
-    complete_baselines,
-    complete_bench,
     in_panel,
 )
-from steelyard.cli.output import interval_text, judge_lines, missing_parts, next_line, percent_text
+from steelyard.cli.output import next_line
 from steelyard.cli.verb import StageVerb
-from steelyard.core.errors import ConfigError
+from steelyard.cli.verbs.evaluation import EVALUATE
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Run
 
 if TYPE_CHECKING:
     from steelyard.evaluation.coverage import ScoreSummary
-    from steelyard.evaluation.measures.accuracy import EnglishDrop
-    from steelyard.evaluation.summary import EvaluationSummary
-    from steelyard.evaluation.tie_policies import Policy
-    from steelyard.statistics.intervals import Estimate
     from steelyard.training.config import TrainingSummary
-
-_MAX_PARTS, _MAX_LOWEST = 4, 2
-"""The most parts of a benchmark that the answer lists, and how many of more."""
 
 
 def _process_group() -> AbstractContextManager[Any]:
@@ -46,13 +36,16 @@ def _train_lines(run: "Run[TrainingSummary]", out: Path) -> Iterator[str]:
     length = summary.length
     measured = summary.held_out
     held_out = f"; it is right on {measured.accuracy:.3f} of {measured.num_pairs:,} held-out pairs" if measured else ""
-    yield f"{out} was trained on {summary.num_pairs:,} pairs of {summary.num_prompts:,} prompts{held_out}."
+    yield (
+        f"{out} was trained on {number_of(summary.num_pairs, 'pair')} of "
+        f"{number_of(summary.num_prompts, 'prompt')}{held_out}."
+    )
     if (summary.num_pairs, summary.num_prompts) != (length.num_pairs, length.num_prompts):
         yield (
-            f"that is {summary.share_of_pairs_kept:.1%} of the data's {length.num_pairs:,} pairs, and "
-            f"{summary.num_prompts / max(length.num_prompts, 1):.1%} of its {length.num_prompts:,} prompts"
+            f"that is {summary.share_of_pairs_kept:.1%} of the data's {number_of(length.num_pairs, 'pair')}, and "
+            f"{summary.num_prompts / max(length.num_prompts, 1):.1%} of its {number_of(length.num_prompts, 'prompt')}"
         )
-    yield f"final loss {summary.final_loss:.4f} after {summary.num_steps:,} steps"
+    yield f"final loss {summary.final_loss:.4f} after {number_of(summary.num_steps, 'step')}"
     cases = Path(run.inputs["cases"].path)
     test = cases.with_name("test.jsonl")
     overlap = ("--train-cases", cases) if test.exists() else ()
@@ -115,7 +108,10 @@ def _score_lines(run: "Run[ScoreSummary]", out: Path) -> Iterator[str]:
 
     summary = run.summary
     num_scored = summary.num_responses - summary.unscored.num_responses
-    yield f"{num_scored:,} of {summary.num_responses:,} responses have a score: {out / 'scores.jsonl'}"
+    yield (
+        f"{num_scored:,} of {number_of(summary.num_responses, 'response')} {verb_for(num_scored, 'has', 'have')} a "
+        f"score: {out / 'scores.jsonl'}"
+    )
     yield from coverage_lines(summary.coverage)
 
 
@@ -138,241 +134,5 @@ SCORE = StageVerb(
     _score_lines,
 )
 
-
-def _read_bench_kind(inputs: Values, settings: Values) -> None:
-    """Split `KIND=FILE` into the kind of bench and its path. A value that is an existing path has no kind."""
-    kinds: set[str] = set()
-    files: list[Path] = []
-    for value in inputs["benches"]:
-        kind, equals, file = value.partition("=")
-        is_plain = not equals or Path(value).exists()
-        kinds.add("cases" if is_plain else kind)
-        files.append(Path(value if is_plain else file))
-    if len(kinds) > 1:
-        problem = f"two kinds of bench at once: {', '.join(sorted(kinds))}"
-        raise ConfigError(problem, do="run `steelyard evaluate` for each kind")
-    (settings["bench_kind"],) = kinds
-    inputs["benches"] = files
-
-
-def _evaluate_answer(run: "Run[EvaluationSummary]", out: Path) -> Iterator[str]:
-    summary = run.summary
-    yield _accuracy_sentence(summary)
-    yield from _coverage_lines(summary)
-    if summary.bounds is not None:
-        low, high = summary.bounds.accuracy.low, summary.bounds.accuracy.high
-        yield f"  accuracy {low:.3f} with every unscored pair wrong, {high:.3f} with every one right"
-    if summary.missing is not None:
-        yield f"no overall value: {missing_parts(summary.missing)}"
-    if summary.outcomes is not None:
-        yield from islice(policy_lines(summary), None if summary.accuracy.value is None else 1)
-    if summary.exact_match is not None:
-        yield _row("exact match", summary.exact_match)
-    parts = _parts_of(summary)
-    worst_first = sorted(parts.items(), key=lambda part: 1.0 if part[1].value is None else part[1].value)
-    shown = worst_first if len(parts) <= _MAX_PARTS else worst_first[:_MAX_LOWEST]
-    if len(parts) > 1:
-        yield from (_row(f"  {name}", part) for name, part in shown)
-    if len(shown) < len(parts):
-        yield f"  the lowest of {len(parts)}; --verbose prints all"
-    if summary.tied.num_pairs:
-        yield f"tied scores, counted wrong: {summary.tied.num_pairs:,} pairs ({summary.tied.share:.1%})"
-    yield next_line("report", out, "--out", "report.html", effect="shows where it fails; --verbose prints all figures")
-
-
-def _parts_of(summary: "EvaluationSummary") -> "dict[str, Estimate]":
-    """Return the values of the benchmark's sections, otherwise those of the categories."""
-    if summary.sections:
-        return {name: section for name, section in summary.sections.items() if section is not None}
-    return {name: group.accuracy for name, group in summary.by_category.items()}
-
-
-def _accuracy_sentence(summary: "EvaluationSummary") -> str:
-    """Return the headline or the accuracy, its difference to the best length baseline, and that of n-grams."""
-    name, accuracy = summary.model, summary.accuracy
-    right = f"is right on {interval_text(accuracy)} of {accuracy.n:,} pairs"
-    if len(summary.by_category) > 1:
-        right += f" (mean over {len(summary.by_category)} categories)"
-    if accuracy.value is None:
-        return f"{name} has no accuracy on {summary.bench}: too many pairs have no score or verdict."
-    if summary.overall is not None:
-        right = f"has {interval_text(summary.overall)} overall on {summary.bench}, and {right}"
-    by_length = {kind: summary.baselines[kind] for kind in ("longer", "shorter") if kind in summary.baselines}
-    if by_length and name not in by_length:
-        best = max(by_length, key=lambda kind: by_length[kind].accuracy.value or 0.0)
-        difference = interval_text(by_length[best].difference, "+")
-        right += f", {difference} against the best length baseline ({best})"
-    if ngram := summary.baselines.get("ngram"):
-        right += f"; n-grams {interval_text(ngram.accuracy)}"
-    return f"{name} {right}."
-
-
-def _evaluate_details(run: "Run[EvaluationSummary]", _: Path) -> Iterator[str]:
-    from steelyard.evaluation.tables import plain_estimate
-
-    summary = run.summary
-    yield f"{summary.model} on {summary.bench} (95% intervals)"
-    for title in ("overall", "overall_with_prior_sets"):
-        estimate = getattr(summary, title)
-        if estimate is not None:
-            yield _row(title.replace("_", " "), estimate)
-    yield from _bench_lines(summary)
-    if summary.missing is not None:
-        yield f"no overall value: {missing_parts(summary.missing)}"
-    for title in ("accuracy", "exact_match", "accuracy_micro", "exact_match_micro"):
-        yield _row(title.replace("_", " "), getattr(summary, title))
-        if summary.bounds is not None:
-            bounds = getattr(summary.bounds, title)
-            yield f"    {bounds.low:.3f} with every unscored pair wrong, {bounds.high:.3f} with every one right"
-    for name, group in summary.by_category.items():
-        yield _row(f"  {name}", group.accuracy)
-    yield f"tied scores, counted wrong: {summary.tied.num_pairs:,} pairs ({summary.tied.share:.1%})"
-    yield from policy_lines(summary)
-    yield from _tie_lines(summary)
-    for measure, result in summary.measured():
-        yield from measure.lines(result)
-    for name, baseline in summary.baselines.items():
-        difference = plain_estimate(baseline.difference)
-        yield _row(f"baseline {name}", baseline.accuracy) + f"; model minus baseline {difference}"
-
-
-def policy_lines(summary: "EvaluationSummary") -> Iterator[str]:
-    """Yield the outcomes of the pairs, and accuracy and exact match with missing verdicts counted in three ways.
-
-    A model that gave scores has none; without a headline there is a range, and no number.
-    """
-    if summary.outcomes is None:
-        return
-    from msgspec.structs import asdict
-
-    outcomes, policies = asdict(summary.outcomes), summary.policies or {}
-    num_pairs, _ = outcomes.pop("num_pairs"), outcomes.pop("by_language")
-    listed = ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in outcomes.items() if number)
-    yield f"of {num_pairs:,} pairs: {listed}"
-    if summary.accuracy.value is None:
-        low, high = (policies[ties].accuracy.value for ties in ("wrong", "right"))
-        yield "no headline: a request failed, or more than half of the pairs have no verdict"
-        yield f"  accuracy is between {low:.1%} and {high:.1%}: missing verdicts counted wrong, and right"
-    else:
-        yield from (f"  ties and missing verdicts {name}: {_policy(policy)}" for name, policy in policies.items())
-    yield from judge_lines(summary.judges or {})
-
-
-def _policy(policy: "Policy") -> str:
-    overall = "" if policy.overall is None else f"overall {percent_text(policy.overall)}, "
-    exact = "" if policy.exact_match is None else f", exact match {percent_text(policy.exact_match)}"
-    return f"{overall}accuracy {percent_text(policy.accuracy)}{exact}"
-
-
-def _tie_lines(summary: "EvaluationSummary") -> Iterator[str]:
-    """Yield the policies for ties of a model that gave scores, where some are tied or missing."""
-    from steelyard.evaluation.tables import plain_estimate, plain_row
-
-    if summary.outcomes is not None or summary.policies is None:
-        return
-    half, right = summary.policies["half"], summary.policies.get("right")
-    if right is not None and summary.tied.num_pairs:
-        yield plain_row("  counted half, and right", half.accuracy, f"; {plain_estimate(right.accuracy)}")
-    if half.headline and (summary.tied.num_pairs or summary.unscored is not None):
-        yield plain_row(
-            f"  {half.headline}, half a point", getattr(half, half.headline), "; for ties and unscored pairs"
-        )
-
-
-def _bench_lines(summary: "EvaluationSummary") -> Iterator[str]:
-    """Yield the bench's own parts: sections, subsets with their exact match, and further values."""
-    for name, section in (summary.sections or {}).items():
-        yield _row(f"  {name}", section)
-    for name, subset in (summary.subsets or {}).items():
-        yield _row(f"  {name}", subset.accuracy)
-        if subset.exact_match is not None:
-            yield _row("    exact match", subset.exact_match)
-        for category, group in (subset.by_category or {}).items():
-            yield _row(f"    {category}", group.accuracy)
-    if summary.variance is not None and summary.variance.value is not None:
-        # In squared percentage points, as M-RewardBench prints it.
-        yield f"{'variance over languages':26} {summary.variance.value * 100**2:.1f}  n={summary.variance.n}"
-    if summary.drop_from_english is not None:
-        yield _drop_line(summary.drop_from_english)
-    if summary.prior_sets_missing is not None:
-        yield f"no value with prior sets: {missing_parts(summary.prior_sets_missing)}"
-
-
-def _drop_line(drop: "EnglishDrop[Estimate]") -> str:
-    from steelyard.evaluation.tables import plain_estimate
-
-    if drop.why is not None or drop.relative is None:
-        return f"no drop from English: {drop.why}"
-    return f"{'drop from English':26} {plain_estimate(drop.absolute)}; of English {plain_estimate(drop.relative)}"
-
-
-def _coverage_lines(summary: "EvaluationSummary") -> Iterator[str]:
-    """Yield how many responses were cut or left without a score, and how these count."""
-    from steelyard.evaluation.coverage import coverage_lines
-
-    if summary.coverage is not None:
-        yield from coverage_lines(summary.coverage)
-    if summary.unscored is not None:
-        reasons = ", ".join(f"{reason} {number:,}" for reason, number in summary.unscored.by_reason.items())
-        yield f"{summary.unscored.num_pairs:,} pairs have an unscored response ({reasons}): below they count as wrong"
-
-
-def _row(title: str, estimate: "Estimate") -> str:
-    from steelyard.evaluation.tables import plain_row
-
-    return plain_row(title, estimate, f"  n={estimate.n:,}")
-
-
-def _parse_baselines(names: str) -> list[str]:
-    return [] if names == "none" else [name.strip() for name in names.split(",")]
-
-
-EVALUATE = StageVerb(
-    "evaluate",
-    """Evaluate a reward model, or scores made elsewhere, with intervals and next to simple baselines.
-
-    A pair is right when the better response has the strictly greater score; a prompt is an exact match when all of its
-    pairs are right. The headline is the mean over the top categories; intervals are over prompts. Before it
-    scores, a model is tested on a few of the cases: batches, packing, BOS token, last token, head, length.
-
-    Example: `steelyard evaluate --bench test.jsonl --model my-model --out result`
-
-    Example: `steelyard evaluate --bench cheemsbench=open.jsonl --bench cheemsbench=human.jsonl --model model --out out`
-
-    Example: `steelyard evaluate --bench rmb=RMB_dataset --model model --out rmb`
-
-    Example: `steelyard evaluate --bench rewardbench=filtered.parquet --scores scores.jsonl --out rewardbench`
-    """,
-    (
-        StageOption(
-            "benches",
-            "[KIND=]FILE, a folder (all its data files) or a quoted pattern: 'rmb=rmb/**/*.json'; repeat. "
-            "Without a kind: case files. Kinds: steelyard list benches.",
-            "--bench",
-            complete=complete_bench,
-            is_text=True,
-        ),
-        StageOption("out", "The folder for run.json, items.jsonl and scores.jsonl."),
-        MODEL,
-        StageOption("scores", "Scores made elsewhere, instead of --model: one line for each case (docs/formats.md)."),
-        *in_panel(
-            "Baselines",
-            SettingOption(
-                "baselines",
-                note="With commas; none for no baseline.",
-                complete=complete_baselines,
-                parse=_parse_baselines,
-                is_text=True,
-            ),
-            StageOption("train_cases", "The training file: the n-gram baseline learns from it."),
-        ),
-        *in_panel("Model", *MODEL_SETTINGS, SettingOption("self_test", "--no-self-test")),
-        *in_panel("Counting", *map(SettingOption, ("pairs", "metric_compat", "allow_unscored"))),
-        StageOption("workers", "Processes that read --scores. Default: one for each core, for large files."),
-    ),
-    _evaluate_answer,
-    _evaluate_details,
-    _read_bench_kind,
-)
 
 VERBS = (TRAIN, SCORE, EVALUATE)

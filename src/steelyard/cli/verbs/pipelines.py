@@ -11,6 +11,7 @@ from steelyard.cli.options import SETTINGS_OPTION, AsJson, RedoFrom, StageSettin
 from steelyard.cli.output import TerminalTable, columns, echo_record, interval_text, next_line, print_lines
 from steelyard.cli.verb import FunctionVerb
 from steelyard.cli.verbs.demo import DEMO
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import JsonObject
 
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ def _run(
 ) -> None:
     """Run a whole pipeline from a recipe: every stage in a folder of its own, finished stages skipped.
 
-    A recipe names its stages, what each reads, and the settings that differ from the defaults. `demo` and `cheems` come
-    with Steelyard. An interrupted run resumes with the same command. `overview.json` records what ran, how long, and
-    what each stage wrote.
+    A recipe names its stages, what each reads, and the settings that differ from the defaults. `demo`, `cheems` and
+    `labelling` come with Steelyard. An interrupted run resumes with the same command. `overview.json` records what
+    ran, how long, and what each stage wrote.
 
     Example: `steelyard run demo --out demo --dry-run`
 
@@ -118,9 +119,11 @@ def _plan_lines(plan: "Sequence[PlannedStage]") -> Iterator[str]:
 
 def _run_answer(stages: "Sequence[CompletedStage]", folder: Path) -> Iterator[str]:
     run = [done for done in stages if not done.was_finished]
-    before = f"; {len(stages) - len(run)} were finished before" if len(run) < len(stages) else ""
+    before_run = len(stages) - len(run)
+    before = f"; {before_run} {verb_for(before_run, 'was', 'were')} finished before" if len(run) < len(stages) else ""
     seconds = sum(done.seconds for done in run)
-    yield f"{folder} has all {len(stages)} stages of the recipe: {len(run)} ran in {seconds:.1f} s{before}."
+    every = "the one stage" if len(stages) == 1 else f"all {len(stages)} stages"
+    yield f"{folder} has {every} of the recipe: {len(run)} ran in {seconds:.1f} s{before}."
     pages = [done.folder / name for done in stages for name in done.run.outputs if name.endswith(".html")]
     yield from (f"  the page: {page}" for page in pages[:_MAX_LINES])
     yield next_line("view", folder, effect="shows each run; --verbose lists the stages")
@@ -147,7 +150,10 @@ def _ablation_lines(result: "AblationResult") -> Iterator[str | TerminalTable]:
 def _ablation_answer(result: "AblationResult") -> Iterator[str]:
     yield _best_arm(result.arms)
     significant = [pair for pair in result.differences if pair.p_corrected < _LEVEL]
-    yield f"{len(significant)} of {len(result.differences)} differences are significant (Holm)"
+    yield (
+        f"{len(significant)} of {number_of(len(result.differences), 'difference')} "
+        f"{verb_for(len(significant), 'is', 'are')} significant (Holm)"
+    )
     yield from _first_differences(significant)
 
 
@@ -163,8 +169,11 @@ def _sweep_answer(result: "SweepResult") -> Iterator[str]:
 def _best_arm(arms: "Sequence[Arm]") -> str:
     """Return the sentence about the arm of the greatest accuracy."""
     best = max(arms, key=lambda arm: -1.0 if arm.accuracy.value is None else arm.accuracy.value)
-    data = f"{best.num_pairs:,.0f} pairs of {best.num_prompts:,.0f} prompts"
-    return f"{best.name} is the most accurate of {len(arms)} arms: {interval_text(best.accuracy)}, trained on {data}."
+    data = f"{number_of(round(best.num_pairs), 'pair')} of {number_of(round(best.num_prompts), 'prompt')}"
+    return (
+        f"{best.name} is the most accurate of {number_of(len(arms), 'arm')}: {interval_text(best.accuracy)}, "
+        f"trained on {data}."
+    )
 
 
 def _first_differences(significant: "Sequence[ArmDifference]") -> Iterator[str]:

@@ -9,12 +9,12 @@ import typer
 from msgspec.structs import replace
 
 from steelyard.cli.options import SettingOption, StageArgument, StageOption, Values
-from steelyard.cli.output import TerminalTable, interval_text, missing_parts, next_line
+from steelyard.cli.output import TerminalTable, interval_text, missing_parts, next_line, powered_difference_lines
 from steelyard.cli.verb import FunctionVerb, StageVerb
-from steelyard.core.errors import FileError, OutputError
+from steelyard.core.errors import OutputError
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Run
 from steelyard.io.progress import log
-from steelyard.io.terminal_text import number_of
 
 if TYPE_CHECKING:
     from steelyard.evaluation.comparison import ComparisonSummary, ModelDifference
@@ -43,19 +43,28 @@ def _compare_answer(run: "Run[ComparisonSummary]", out: Path) -> Iterator[str]:
     number, significant = len(summary.comparisons), [pair for pair in summary.comparisons if _is_significant(pair)]
     if number == 1:
         yield _pair_sentence(summary.comparisons[0], summary.ranked_by)
+        yield from powered_difference_lines(summary.comparisons[0].prediction_powered)
     else:
-        yield f"{len(significant)} of {number} differences are significant ({summary.ranked_by}, {summary.correction})."
+        yield (
+            f"{len(significant)} of {number_of(number, 'difference')} {verb_for(len(significant), 'is', 'are')} "
+            f"significant ({summary.ranked_by}, {summary.correction})."
+        )
     if summary.missing:
         yield f"no headline: {missing_parts(summary.missing)}"
     yield from islice(_rank_lines(summary), _MAX_ROWS)
     if len(summary.models) > _MAX_ROWS:
-        yield f"  … {len(summary.models) - _MAX_ROWS} more models: --verbose"
+        yield f"  … {number_of(len(summary.models) - _MAX_ROWS, 'more model')}: --verbose"
     yield from _unequal_coverage_lines(summary, "Ranks")
     yield next_line("report", out, "--out", "report.html", effect="shows it; --verbose prints every difference")
 
 
 def _is_significant(difference: "ModelDifference") -> bool:
     return difference.p_bounded < _LEVEL
+
+
+def _detectable(size: float) -> str:
+    """Return the smallest difference that the prompts can show; shares differ by 1 at most."""
+    return f"detectable is a difference of {size:.3f}" if size <= 1 else "too few prompts to detect any difference"
 
 
 def _pair_sentence(difference: "ModelDifference", ranked_by: str) -> str:
@@ -66,7 +75,7 @@ def _pair_sentence(difference: "ModelDifference", ranked_by: str) -> str:
         ranked = replace(ranked, value=-ranked.value, low=-ranked.high, high=-ranked.low)
     verdict = "is better than" if _is_significant(difference) else "does not differ significantly from"
     value = f"{interval_text(ranked, '+')} {ranked_by}"
-    detectable = "" if _is_significant(difference) else f"; detectable is a difference of {difference.detectable:.3f}"
+    detectable = "" if _is_significant(difference) else f"; {_detectable(difference.detectable)}"
     return f"{first} {verdict} {second} ({value}, p {_p(difference.p_bounded)}{detectable})."
 
 
@@ -81,11 +90,11 @@ def _rank_lines(summary: "ComparisonSummary") -> Iterator[str]:
 
 def _compare_details(run: "Run[ComparisonSummary]", _: Path) -> Iterator[str]:
     summary = run.summary
-    yield f"{len(summary.models)} models on {summary.bench}, ranked by {summary.ranked_by} (95% intervals)"
+    yield f"{number_of(len(summary.models), 'model')} on {summary.bench}, ranked by {summary.ranked_by} (95% intervals)"
     yield from _rank_lines(summary)
     for difference in summary.comparisons:
         yield from _difference_lines(difference, summary.ranked_by)
-    yield f"p corrected for {len(summary.comparisons)} comparisons ({summary.correction})"
+    yield f"p corrected for {number_of(len(summary.comparisons), 'comparison')} ({summary.correction})"
 
 
 def _difference_lines(difference: "ModelDifference", ranked_by: str) -> Iterator[str]:
@@ -97,15 +106,17 @@ def _difference_lines(difference: "ModelDifference", ranked_by: str) -> Iterator
         yield f"{start} {value}, p {_p(headline.p)}, corrected {_p(headline.p_corrected)}"
         start = " "
     yield f"{start} accuracy {interval_text(difference.accuracy, '+')}"
+    yield from powered_difference_lines(difference.prediction_powered)
     if difference.p_ranked < _LEVEL <= difference.p_bounded:
         bounded = _p(difference.p_bounded)
         yield f"  not significant: p {bounded} if the pairs that only the worse model has no score for count as right"
     yield (
         f"  p {_p(difference.p_accuracy)}, corrected {_p(difference.p_accuracy_corrected)}; "
-        f"this many prompts show a difference of {difference.detectable:.3f} four times out of five"
+        f"{_detectable(difference.detectable)} (power 80%)"
     )
     yield (
-        f"  exact match {interval_text(difference.exact_match, '+')}: {difference.only_first:,} prompts right by the "
+        f"  exact match {interval_text(difference.exact_match, '+')}: {number_of(difference.only_first, 'prompt')} "
+        "right by the "
         f"first alone, {difference.only_second:,} by the second; McNemar p {_p(difference.p_exact_match)}"
     )
     titles = paired_titles()
@@ -142,8 +153,8 @@ def _languages_answer(run: "Run[LanguagesSummary]", out: Path) -> Iterator[str]:
     others = {name: values for name, values in summary.languages.items() if name != summary.baseline_language}
     baseline = interval_text(summary.languages[summary.baseline_language].overall)
     yield (
-        f"{summary.model} has {interval_text(summary.mean)} on average over {len(others)} languages, "
-        f"{interval_text(summary.drop.absolute, '+')} against {summary.baseline_language} ({baseline})."
+        f"{summary.model} has {interval_text(summary.mean)} on average over {number_of(len(others), 'language')}, "
+        f"a drop of {interval_text(summary.drop.absolute)} from {summary.baseline_language} ({baseline})."
     )
     if summary.missing:
         yield f"an incomplete bench, averaged over the parts present; {missing_parts(summary.missing)}"
@@ -153,7 +164,7 @@ def _languages_answer(run: "Run[LanguagesSummary]", out: Path) -> Iterator[str]:
     yield from (f"  {name}: {interval_text(values.overall)}" for name, values in lowest)
     if len(lowest) < len(others):
         yield f"  the lowest of {len(others)}; --verbose prints all"
-    yield f"on {summary.num_shared:,} items that all {len(summary.languages)} languages have"
+    yield f"on {number_of(summary.num_shared, 'item')} that all {len(summary.languages)} languages have"
     yield next_line("report", out, "--out", "report.html", effect="shows families, scripts and sections")
 
 
@@ -161,7 +172,7 @@ def _languages_details(run: "Run[LanguagesSummary]", _: Path) -> Iterator[str | 
     summary = run.summary
     baseline = summary.baseline_language
     yield f"{summary.model} on {summary.bench} by language (95% intervals, clustered by item)"
-    yield f"on {summary.num_shared:,} items that all {len(summary.languages)} languages have"
+    yield f"on {number_of(summary.num_shared, 'item')} that all {len(summary.languages)} languages have"
     if summary.left_out:
         counts = ", ".join(f"{name} {number:,}" for name, number in summary.left_out.items())
         yield f"left out, since not every language has them: {counts}"
@@ -235,14 +246,20 @@ def _leaderboard_answer(run: "Run[LeaderboardSummary]", out: Path) -> Iterator[s
         first, equals = summary.rows[0], [row.name for row in summary.rows[1:] if row.best_rank == 1]
         tied = f"; {len(equals)} more may be first" if equals else ", ahead of all others"
         ranked_by = summary.ranked_by.replace("_", " ")
-        yield f"{first.name} is first of {len(summary.rows)} models by {ranked_by}{tied} ({summary.correction})."
+        yield (
+            f"{first.name} is first of {number_of(len(summary.rows), 'model')} by {ranked_by}{tied} "
+            f"({summary.correction})."
+        )
     else:
         yield "no model has a headline: none is ranked."
     if summary.missing:
-        yield f"an incomplete bench without a headline: {len(summary.missing)} parts are missing, see the page"
+        yield (
+            f"an incomplete bench without a headline: {number_of(len(summary.missing), 'part')} "
+            f"{verb_for(len(summary.missing), 'is', 'are')} missing, see the page"
+        )
     yield from islice(_board_rows(summary), _MAX_ROWS)
     if len(summary.rows) > _MAX_ROWS:
-        yield f"  … {len(summary.rows) - _MAX_ROWS} more models: --verbose"
+        yield f"  … {number_of(len(summary.rows) - _MAX_ROWS, 'more model')}: --verbose"
     yield from _unequal_coverage_lines(summary, "Ranks and letters")
     if summary.partial:
         yield f"without a headline: {', '.join(unranked.name for unranked in summary.partial)}"
@@ -251,7 +268,10 @@ def _leaderboard_answer(run: "Run[LeaderboardSummary]", out: Path) -> Iterator[s
 
 def _leaderboard_details(run: "Run[LeaderboardSummary]", _: Path) -> Iterator[str]:
     summary = run.summary
-    yield f"{len(summary.rows)} models on {summary.bench}, {summary.num_prompts:,} prompts (95% intervals)"
+    yield (
+        f"{number_of(len(summary.rows), 'model')} on {summary.bench}, {number_of(summary.num_prompts, 'prompt')} "
+        "(95% intervals)"
+    )
     yield f"ranked by {summary.ranked_by.replace('_', ' ')}: {summary.about}"
     yield from _board_rows(summary)
     yield f"models that share a letter do not differ significantly ({summary.correction})"
@@ -351,9 +371,6 @@ def _view(
     """
     from steelyard.viewing.server import is_loopback, serve
 
-    if not folder.is_dir():
-        problem = "this is a file" if folder.exists() else "there is no such folder"
-        raise FileError(problem, where=str(folder), do="name a folder that holds runs")
     if not is_loopback(host):
         log(f"{host}: everyone who reaches this machine can read these runs: there is no password")
 

@@ -14,6 +14,7 @@ from steelyard.evaluation.tables import (
     Figure,
     Mark,
     Table,
+    category_word,
     count,
     percent,
     points,
@@ -165,7 +166,7 @@ def group_table(
     names = list(baselines)
     rows = [
         (
-            name,
+            category_word(name),
             count(group.accuracy.n),
             percent(group.accuracy.value),
             spread(group.accuracy),
@@ -195,7 +196,7 @@ def bench_table(headline: HeadlineSummary) -> Table | None:
     for name, subset in (headline.subsets or {}).items():
         rows.append(_part_row(name, "subset", subset))
         categories = (subset.by_category or {}).items()
-        rows += [_part_row(f"{name} · {group}", "category", category) for group, category in categories]
+        rows += [_part_row(f"{name} · {category_word(group)}", "category", category) for group, category in categories]
     columns = ("group", "part", "n", "accuracy", "interval", "exact_match", "interval")
     return table(columns, rows) if rows else None
 
@@ -212,7 +213,7 @@ def group_figure(compared: Sequence[Named], group: str) -> Figure:
     """
     first = compared[0].headline
     groups = {name: result for model in reversed(compared) for name, result in groups_of(model.headline, group).items()}
-    labels = {name: f"{name}\nn = {count(result.accuracy.n)}" for name, result in groups.items()}
+    labels = {name: f"{category_word(name)}\nn = {count(result.accuracy.n)}" for name, result in groups.items()}
     order = [labels[name] for name in sorted(groups, key=lambda name: -(groups[name].accuracy.value or 0.0))]
     dots = [
         Dot(labels[name], model.name, result.accuracy)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.core.numerics import Booleans, Floats
+from steelyard.core.text import number_of
 from steelyard.evaluation.bench_pairs import Ranked, ranked_responses
 from steelyard.evaluation.columns import prompts_by_size
 from steelyard.evaluation.measure import (
@@ -27,9 +28,9 @@ from steelyard.statistics.prompt_means import mean_of
 TEXT = {
     "kendall_tau": {"en": "Kendall's tau-b", "zh": "Kendall τ-b"},
     "define_kendall_tau": {
-        "en": "Rank correlation of the scores with the ranking of a prompt: 1 for the same order, -1 for the opposite "
+        "en": "Rank correlation of the scores with the ranking of a prompt: 1 for the same order, −1 for the opposite "
         "order, corrected for ties on either side.",
-        "zh": "得分与一个提示词的排序的一致程度：1 为同序，-1 为反序，并对两边的并列做了校正。",
+        "zh": "得分与一个提示词的排序的一致程度：1 为同序，−1 为反序，并对两边的并列做了校正。",
     },
 }
 
@@ -105,7 +106,9 @@ def lines(summary: RankCorrelation) -> Iterator[str]:
     """Yield the terminal line, with the number of prompts whose scores are all equal."""
     if summary.macro.value is not None or summary.num_constant:
         constant = (
-            f"; undefined for {summary.num_constant:,} prompts, whose scores are equal" if summary.num_constant else ""
+            f"; undefined for {number_of(summary.num_constant, 'prompt')}, whose scores are equal"
+            if summary.num_constant
+            else ""
         )
         yield plain_row("Kendall's tau-b", summary.macro, constant)
 

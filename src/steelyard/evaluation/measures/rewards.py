@@ -14,7 +14,18 @@ import numpy.typing as npt
 from steelyard.core.numerics import Booleans, Floats, Integers, ratio
 from steelyard.core.types import Record
 from steelyard.evaluation.measure import Measure, Needs, ResampledBench
-from steelyard.evaluation.tables import DECIMAL, Grouped, Panel, Table, count, decimal, percent, table, word
+from steelyard.evaluation.tables import (
+    DECIMAL,
+    Grouped,
+    Panel,
+    Table,
+    category_word,
+    count,
+    decimal,
+    percent,
+    table,
+    word,
+)
 from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of
 from steelyard.statistics.intervals import (
     POSITIVE,
@@ -194,10 +205,14 @@ def reward_panel(summary: RewardDistributions) -> Panel:
     groups = {
         "": {} if summary.overall is None else {word("everything"): summary.overall},
         "language": summary.by_language if len(summary.by_language) > 1 else {},
-        "category": summary.by_category if len(summary.by_category) > 1 else {},
+        "category": _with_words(summary.by_category) if len(summary.by_category) > 1 else {},
     }
     tables = tuple(Grouped(by, reward_table(group)) for by, group in groups.items() if group)
     return Panel(word("reward_statistics"), None, tables)
+
+
+def _with_words(categories: Mapping[str, RewardDistribution]) -> dict[str, RewardDistribution]:
+    return {category_word(name): group for name, group in categories.items()}
 
 
 def reward_table(groups: Mapping[str, RewardDistribution]) -> Table:

@@ -1,14 +1,17 @@
-"""A causal language model in a folder, with its own chat template: greedy, on this machine, without a server."""
+"""A causal language model in a folder, with its own chat template: greedy or sampling, on this machine, no server."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
 
 from steelyard.core.comparison import Alternative, Reply, Request
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import MissingPartError, ModelError, Place
 from steelyard.core.iteration import batched
+from steelyard.core.numerics import derived_seed
 from steelyard.core.protocols import Chat
 from steelyard.core.types import JsonObject
 from steelyard.io.lines import check_text, check_utf8
@@ -22,7 +25,8 @@ class Config(BaseConfig, frozen=True):
 
     ``chat_template`` is a Jinja file for models without one of their own. A row of a batch is padded, which moves the
     last digits and can turn a token that is nearly as likely as another: with ``batch_size=1`` a reply depends on
-    nothing but its question.
+    nothing but its question. Above ``temperature`` 0 the reply is sampled with the seed of the question, and does not
+    depend on the batch either.
     """
 
     path: str
@@ -34,7 +38,11 @@ class Config(BaseConfig, frozen=True):
     dtype: Literal["float32", "bfloat16"] = "bfloat16"
     """The number type of the model."""
     batch_size: int = 1
-    """The number of questions in a batch; with more than 1, padding can change a reply."""
+    """The number of questions in a batch; with more than 1, padding can change a reply at temperature 0."""
+    temperature: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    """The sampling temperature; at 0 every token is the likeliest one."""
+    top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
+    """The share of probability of the likeliest tokens that are sampled from."""
 
 
 def build(config: Config) -> Chat:
@@ -69,13 +77,15 @@ class Local:
             yield from self._replies(readable)
 
     def protocol(self) -> JsonObject:
-        """Return the model, its template, the number type and the batch."""
+        """Return the model, its template, the number type, and the batch or the settings of sampling."""
+        is_sampling = self.config.temperature > 0
+        sampling = {"temperature": self.config.temperature, "top_p": self.config.top_p}
         return {
             "chat": "local",
             "model": Path(self.config.path).name,
             "template": hashlib.sha256(self.template.encode()).hexdigest()[:16],
             "dtype": self.config.dtype,
-            "batch_size": self.config.batch_size,
+            **(sampling if is_sampling else {"batch_size": self.config.batch_size}),
         }
 
     def _encoded(self, request: Request) -> list[int] | str:
@@ -98,8 +108,12 @@ class Local:
         """Yield the replies of a batch; requests with another token limit are batches of their own."""
         for longest in sorted({request.question.max_tokens for request, _ in encoded}):
             group = [(request, ids) for request, ids in encoded if request.question.max_tokens == longest]
-            first = self._first_logs([ids for _, ids in group])
-            written = self._written([ids for _, ids in group], longest)
+            is_sampling = self.config.temperature > 0
+            needs_first = not is_sampling or any(request.question.alternatives for request, _ in group)
+            first = self._first_logs([ids for _, ids in group]) if needs_first else [None] * len(group)
+            written = (
+                self._sampled(group, longest) if is_sampling else self._written([ids for _, ids in group], longest)
+            )
             for (request, ids), row, logs in zip(group, written, first, strict=True):
                 is_whole = bool(row) and row[-1] in self.ends
                 text = self.tokenizer.decode(row, skip_special_tokens=True)
@@ -112,6 +126,7 @@ class Local:
                     prompt_tokens=len(ids),
                     reply_tokens=len(row),
                     model=self.name,
+                    seed=request.question.seed,
                 )
 
     def _first_logs(self, rows: Sequence[list[int]]) -> "Tensor":
@@ -140,6 +155,15 @@ class Local:
             generated = self.model.generate(ids, attention_mask=attended, generation_config=settings)
         return [_up_to_end(row, self.ends) for row in generated[:, ids.shape[1] :].tolist()]
 
+    def _sampled(self, encoded: Sequence[tuple[Request, list[int]]], longest: int) -> list[list[int]]:
+        """Return the tokens that are sampled after each row, up to its first EOS token."""
+        from steelyard.networks.sampled_tokens import ERROR_OF_DTYPE, SampledRow, SamplingRule, sample_tokens
+
+        rows = [SampledRow(ids, _seed_of(request)) for request, ids in encoded]
+        rule = SamplingRule(self.config.temperature, self.config.top_p)
+        error = ERROR_OF_DTYPE[self.config.dtype]
+        return sample_tokens(self.model, rows, rule, longest=longest, ends=self.ends, error=error)
+
     def _padded(self, rows: Sequence[list[int]]) -> "tuple[Tensor, Tensor]":
         """Return the token ids, padded on the left, and the attention mask, both of shape (row, token)."""
         import torch
@@ -149,14 +173,19 @@ class Local:
         attended = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows], device=self.model.device)
         return ids, attended
 
-    def _alternatives(self, logs: "Tensor", number: int) -> tuple[Alternative, ...] | None:
-        if not number:
+    def _alternatives(self, logs: "Tensor | None", number: int) -> tuple[Alternative, ...] | None:
+        if not number or logs is None:
             return None
         best = logs.topk(min(number, len(logs)))
         return tuple(
             Alternative(token=self.tokenizer.decode([token]), logprob=logprob)
             for logprob, token in zip(best.values.tolist(), best.indices.tolist(), strict=True)
         )
+
+
+def _seed_of(request: Request) -> int:
+    """Return the seed of a request: its question's, else one from its id, which differs between repeats."""
+    return derived_seed(0, request.id) if request.question.seed is None else request.question.seed
 
 
 def _up_to_end(row: list[int], ends: set[int]) -> list[int]:

@@ -39,6 +39,8 @@ class Recording(Record, frozen=True, kw_only=True):
     first_token: tuple[Alternative, ...] | None = None
     prompt_tokens: int | None = None
     reply_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
 
     def reply(self, request: Request) -> Reply:
         """Return the recorded reply to a request."""

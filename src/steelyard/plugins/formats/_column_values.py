@@ -1,12 +1,14 @@
 """The columns of a user's table: which are named together, and cells as ids, languages, labels and ratings."""
 
-from collections.abc import Mapping
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from steelyard.core.errors import ConfigError, RecordError
+from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import JsonObject, Prompt, Verdict
-from steelyard.plugins.formats._pairs import parse_number
+from steelyard.core.types import JsonObject, Prompt, Ranking, Rating, Verdict
+from steelyard.plugins.formats._pairs import parse_number, tiers_of
 from steelyard.plugins.formats._rows import language_code
 
 _LABELS: Mapping[Verdict, tuple[str, ...]] = {
@@ -15,14 +17,16 @@ _LABELS: Mapping[Verdict, tuple[str, ...]] = {
     "tie": ("tie", "equal", "same"),
 }
 _EMPTY = (None, "")
+_NOWHERE = Place("the row to write")
 
 
 class PromptColumns(NamedTuple):
-    """The columns of a prompt's id, language and category; null where the table has none."""
+    """The columns of a prompt's id, language, category and reference; null where the table has none."""
 
     id: str | None
     language: str | None
     category: str | None
+    reference: str | None = None
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the columns that the table has."""
@@ -30,9 +34,8 @@ class PromptColumns(NamedTuple):
 
     def parts(self) -> tuple[str, ...]:
         """Return the parts of a case that the columns hold."""
-        return tuple(
-            part for part, name in zip(("prompt ids", "language", "category"), self, strict=True) if name is not None
-        )
+        parts = ("prompt ids", "language", "category", "reference")
+        return tuple(part for part, name in zip(parts, self, strict=True) if name is not None)
 
     def prompt_id(self, row: Row) -> str | None:
         """Return the row's id, null for an empty cell."""
@@ -45,8 +48,8 @@ class PromptColumns(NamedTuple):
         return str(value)
 
     def fields(self, row: Row) -> JsonObject:
-        """Return the language and the category of the row's prompt, without those that are empty."""
-        fields = {"language": self._language(row), "category": self._category(row)}
+        """Return the language, category and reference of the row's prompt, without those that are empty."""
+        fields = {"language": self._language(row), "category": self._category(row), "reference": self._reference(row)}
         return {name: value for name, value in fields.items() if value}
 
     def values(self, row: Row) -> JsonObject:
@@ -66,7 +69,25 @@ class PromptColumns(NamedTuple):
             holds = self.category in row.value and self._category(row) == tiers
             fresh = None if not tiers else tiers[0] if len(tiers) == 1 else list(tiers)
             written[self.category] = row.value[self.category] if holds else fresh
+        if self.reference:
+            holds = self.reference in row.value and self._reference(row) == prompt.reference
+            written[self.reference] = row.value[self.reference] if holds else prompt.reference
         return written
+
+    def written(self, prompt: Prompt, form: JsonObject) -> JsonObject:
+        """Return the cells of a prompt, as the form of its case has them where they still hold."""
+        cells = form.get("cells")
+        return self.cells(prompt, Row(_NOWHERE, cells if isinstance(cells, dict) else {}))
+
+    def _reference(self, row: Row) -> str | None:
+        """Return the text of the row's reference; a number is written out."""
+        value = row.value.get(self.reference) if self.reference else None
+        if value in _EMPTY:
+            return None
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            where = row.at(self.reference or "")
+            raise RecordError(f"{value!r} is not a reference", where=where, allowed="a text or a number")
+        return str(value)
 
     def _language(self, row: Row) -> str | None:
         value = row.value.get(self.language) if self.language else None
@@ -104,7 +125,15 @@ class LabelColumn(NamedTuple):
             columns = f"{self.first!r} or {self.second!r}"
             allowed = "; ".join(", ".join(words) for words in _LABELS.values())
             problem = f"unknown label {value!r}"
-            raise RecordError(problem, where=row.at(self.column), allowed=f"{allowed}; or a column: {columns}")
+            raise RecordError(
+                problem,
+                where=row.at(self.column),
+                allowed=f"{allowed}; or a column: {columns}",
+                do=f"write these words in the column {self.column!r}: 0 is the first answer in some tables, a tie in "
+                "others"
+                if value in (0, "0")
+                else None,
+            )
         return verdict
 
     def verdict_of(self, value: Any) -> Verdict | None:
@@ -139,6 +168,15 @@ def rating_in(row: Row, column: str) -> float | None:
     if value is not None and not is_number(value):
         raise RecordError(f"{value!r} is not a number", where=row.at(column), allowed="a number, or null")
     return None if value is None else float(value)
+
+
+def ranking_by_mean(ratings: Sequence[Rating]) -> Ranking | None:
+    """Return the answers by the mean of their ratings, highest first; null for fewer than two rated answers."""
+    values: defaultdict[str, list[float]] = defaultdict(list)
+    for rating in ratings:
+        values[rating.response].append(rating.value)
+    means = {name: math.fsum(numbers) / len(numbers) for name, numbers in values.items()}
+    return tiers_of({name: -mean for name, mean in means.items()}) if len(means) > 1 else None
 
 
 def check_shape(shapes: Mapping[str, Mapping[str, str | None]], names: Mapping[str, str | None]) -> str:

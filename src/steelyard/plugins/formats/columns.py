@@ -1,25 +1,27 @@
-"""A table of your own, under columns that you name: pairs, two answers with a label, or answers with ratings.
+"""A table of your own, under columns that you name: prompts, pairs, two answers with a label, or rated answers.
 
 Pairs are rows of a better and a worse answer. A label says which of two answers is better: it is a judgment of an
 unknown person. A rating is a number for one answer, higher is better: the answers of a prompt are ranked by it, an
 answer with several ratings by their mean. Labelled and rated rows of one prompt become one case, wherever they are in
-the file; rows of pairs are joined by the conversion. A cell is a text, or a list of turns where the file can hold one.
+the file; rows of pairs are joined by the conversion. Where the columns of the prompt alone are named, and the table has
+neither ``chosen`` nor ``rejected``, each row is a case without responses. A cell is a text, or a list of turns where
+the file can hold one.
 """
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import Place, RecordError, choices
+from steelyard.core.errors import RecordError, choices
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Judgment, Message, Prompt, Ranking, Rating, Response, Verdict
+from steelyard.core.types import Case, JsonObject, Judgment, Message, Prompt, Rating, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, carrying, carrying_pairs, count_lost
-from steelyard.plugins.formats._column_values import LabelColumn, PromptColumns, check_shape, rating_in
-from steelyard.plugins.formats._pairs import PairFormat, PairTurns, ParsedPair, tiers_of
+from steelyard.plugins.formats._column_values import LabelColumn, PromptColumns, check_shape, ranking_by_mean, rating_in
+from steelyard.plugins.formats._pairs import SIDES, PairFormat, PairTurns, ParsedPair
 from steelyard.plugins.formats._rows import (
     CaseReader,
     RowFormat,
@@ -30,17 +32,17 @@ from steelyard.plugins.formats._rows import (
     without_keys,
 )
 from steelyard.plugins.formats._turns import answer_turns, field_turns, text_or_list, turn_keys
+from steelyard.plugins.formats.prompt_rows import prompt_table
 
 _KIND = "columns"
 _TURNS = ("system turns", "earlier turns", "prompt meta", "answers of several turns")
 _LABEL, _ROW = "label", "row"
 """The entries of an evidence's ``meta``: the label as it was read, and the cells of single rows."""
-_NOWHERE = Place("the row to write")
 _Turns = tuple[Message, ...]
 
 
 class Config(BaseConfig, frozen=True):
-    """The names of the columns. Without answers, pairs under ``chosen`` and ``rejected``."""
+    """The names of the columns. Without answers, pairs under ``chosen`` and ``rejected``, or else prompts alone."""
 
     prompt_column: str = "prompt"
     """The column of the prompt in your own table."""
@@ -64,6 +66,8 @@ class Config(BaseConfig, frozen=True):
     """The column of the prompt's language, such as zh or Chinese."""
     category_column: str | None = None
     """The column of the prompt's category."""
+    reference_column: str | None = None
+    """The column of the prompt's reference: an answer, an idea, or criteria."""
 
 
 def build(config: Config) -> "Columns":
@@ -78,22 +82,28 @@ def build(config: Config) -> "Columns":
         "ratings": {"response_column": config.response_column, "rating_column": config.rating_column},
     }
     shape = check_shape(shapes, {name: getattr(config, name) for name in config.__struct_fields__})
-    columns = PromptColumns(config.id_column, config.language_column, config.category_column)
+    columns = PromptColumns(config.id_column, config.language_column, config.category_column, config.reference_column)
     needed = (config.prompt_column, *(name for name in shapes[shape].values() if name is not None))
     if shape == "labelled pairs":
         return Columns(_Labelled(columns, *needed).format(), needed, columns)
     if shape == "ratings":
         return Columns(_Rated(columns, *needed).format(), needed, columns)
-    needed = needed if len(needed) > 1 else (*needed, "chosen", "rejected")
-    return Columns(_pairs(columns, needed), needed, columns)
+    if len(needed) > 1:
+        return Columns(_pairs(columns, needed), needed, columns)
+    parts = (*needed, *SIDES)
+    return Columns(_pairs(columns, parts), parts, columns, prompts=prompt_table(columns, config.prompt_column, SIDES))
 
 
 class Columns(NamedTuple):
-    """The format of a table: of its rows ``needed`` must be there, and the other columns somewhere in the file."""
+    """The format of a table: of its rows ``needed`` must be there, and the other columns somewhere in the file.
+
+    ``prompts`` is the format of a table without answers, where the settings name none.
+    """
 
     rows: RowFormat
     needed: tuple[str, ...]
     optional: PromptColumns
+    prompts: RowFormat | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -111,12 +121,25 @@ class Columns(NamedTuple):
 
     def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield the cases of the rows. Raises RecordError for a column that the file lacks."""
+        rows = iter(rows)
+        first = list(islice(rows, 1))
+        rows = chain(first, rows)
+        if self.prompts is not None and first and not first[0].value.keys() & set(SIDES):
+            return self._prompt_cases(self.prompts, rows, warnings)
         checked = self._checked(rows)
         return self.rows.read(checked if self.rows.group_key is None else self._by_prompt(checked, warnings), warnings)
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield the rows of the cases."""
-        return self.rows.write(cases, dropped)
+        """Yield the rows of the cases; a case without responses is a row of a prompt where no answers are named."""
+        for case in cases:
+            yield from (self.rows if case.responses else self.prompts or self.rows).write([case], dropped)
+
+    def _prompt_cases(self, prompts: RowFormat, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
+        """Yield a case per row. Raises RecordError for a row that has answers where the first has none."""
+        without_answers = self._replace(rows=prompts, needed=self.needed[:1], prompts=None)
+        for case in prompts.read(without_answers._checked(rows), warnings):
+            warnings["prompts without answers"] += 1
+            yield case
 
     def _checked(self, rows: Iterable[Row]) -> Iterator[Row]:
         unseen, columns, place = set(self.optional.names()), dict[str, None](), None
@@ -183,19 +206,13 @@ def _pairs(columns: PromptColumns, parts: tuple[str, ...]) -> RowFormat:
 
     def rows_of(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
         for row in pair.rows_of(case, form, dropped):
-            yield row | _cells(columns, case.prompt, form)
+            yield row | columns.written(case.prompt, form)
 
     return pair._replace(supports=supports - {"prompt ids"}, parse=parse_case, rows_of=rows_of)
 
 
 def _role(key: str, parts: Sequence[str]) -> str:
     return "user" if key == parts[0] else "assistant"
-
-
-def _cells(columns: PromptColumns, prompt: Prompt, form: JsonObject) -> JsonObject:
-    """Return the cells of the prompt's columns, as they were read where they still hold."""
-    cells = form.get("cells")
-    return columns.cells(prompt, Row(_NOWHERE, cells if isinstance(cells, dict) else {}))
 
 
 class _Group(NamedTuple):
@@ -284,7 +301,7 @@ class _Labelled(NamedTuple):
         ends = {name for judgment in case.judgments for name in (judgment.left, judgment.right)}
         dropped["responses in no judgment"] += len(by_id.keys() - ends)
         shared = {self.prompt: text_or_list(case.prompt.messages, "user", as_list=self.prompt in lists)}
-        shared |= _cells(self.columns, case.prompt, form)
+        shared |= self.columns.written(case.prompt, form)
         for judgment in case.judgments:
             if judgment.verdict == "none":
                 dropped["judgments without a verdict"] += 1
@@ -342,7 +359,7 @@ class _Rated(NamedTuple):
             for value, meta in cells
             if value is not None
         )
-        ranking = _ranking(ratings)
+        ranking = ranking_by_mean(ratings)
         return Case(prompt=group.prompt, responses=responses, ratings=ratings, ranking=ranking, meta=group.meta)
 
     def _rows(self, case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
@@ -356,12 +373,12 @@ class _Rated(NamedTuple):
             dropped["raters"] += (rating.rater, rating.kind) != (UNKNOWN, "human")
             details = (rating.id, rating.task, rating.spans, without_keys(rating.meta, (_ROW,)))
             dropped["rating details"] += any(details)
-        implied = _ranking([rating for ratings in written.values() for rating in ratings])
+        implied = ranking_by_mean([rating for ratings in written.values() for rating in ratings])
         is_implied = [set(tier) for tier in case.ranking or ()] == [set(tier) for tier in implied or ()]
         rest = replace(case, ratings=tuple(others), ranking=None if is_implied else case.ranking)
         count_lost(rest, dropped, self.format().supports)
         shared = {self.prompt: text_or_list(case.prompt.messages, "user", as_list=self.prompt in lists)}
-        shared |= _cells(self.columns, case.prompt, form)
+        shared |= self.columns.written(case.prompt, form)
         for response in case.responses:
             for rating in written.get(response.id) or [None]:
                 value = None if rating is None else rating.value
@@ -379,12 +396,3 @@ def _own_cells(cells: object, row: JsonObject, columns: PromptColumns) -> JsonOb
     """Return the cells that only this row has: an own id, and those of columns that the settings do not name."""
     values = cells if isinstance(cells, dict) else {}
     return {key: value for key, value in values.items() if key == columns.id or key not in row}
-
-
-def _ranking(ratings: Sequence[Rating]) -> Ranking | None:
-    """Return the answers by the mean of their ratings, highest first; null for fewer than two rated answers."""
-    values: defaultdict[str, list[float]] = defaultdict(list)
-    for rating in ratings:
-        values[rating.response].append(rating.value)
-    means = {name: math.fsum(numbers) / len(numbers) for name, numbers in values.items()}
-    return tiers_of({name: -mean for name, mean in means.items()}) if len(means) > 1 else None

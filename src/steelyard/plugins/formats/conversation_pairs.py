@@ -171,8 +171,8 @@ as it is. The rows of one prompt share its id, a hash of the prompt.
 # LLaMA-Factory: written from the public format description in its ``data/README.md``; the older ranking data are those
 # of its repository of 2023
 
-_INSTRUCTION_KEYS = ("instruction", "input", "history", "system")
-_OPTIONAL_KEYS = _INSTRUCTION_KEYS[1:]
+INSTRUCTION_KEYS = ("instruction", "input", "history", "system")
+_OPTIONAL_KEYS = INSTRUCTION_KEYS[1:]
 
 
 def instruction_turns(row: Row) -> tuple[tuple[Message, ...], JsonObject]:
@@ -215,7 +215,7 @@ def _alpaca_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> Js
 
 _ALPACA = PairFormat(
     kind="llamafactory_alpaca",
-    keys=(*_INSTRUCTION_KEYS, *SIDES),
+    keys=(*INSTRUCTION_KEYS, *SIDES),
     supports=carrying_pairs(),
     matches=lambda row: "instruction" in row and all(isinstance(row.get(key), str) for key in SIDES),
     parse=_parse_alpaca,
@@ -252,7 +252,7 @@ def _ranked_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterato
 
 _RANKED = RowFormat(
     kind="llamafactory_ranked",
-    keys=(*_INSTRUCTION_KEYS, "output"),
+    keys=(*INSTRUCTION_KEYS, "output"),
     supports=carrying("system turns", "earlier turns", "prompt meta", "rankings", "more than two responses"),
     matches=lambda row: "instruction" in row and isinstance(row.get("output"), list),
     parse=_parse_ranked,
@@ -266,15 +266,16 @@ _SENDERS = {role: sender for sender, role in _ROLES.items()}
 
 
 def _parse_sharegpt(row: Row, warnings: Counter[str]) -> ParsedPair:
-    turns = [_turn(row, turn, "conversations") for turn in row.items("conversations")]
+    turns = [sharegpt_message(row, turn, "conversations") for turn in row.items("conversations")]
     system = row.text("system", default="")
-    answers = [(_turn(row, row.value.get(key), key),) for key in SIDES]
+    answers = [(sharegpt_message(row, row.value.get(key), key),) for key in SIDES]
     turns = ([Message(role="system", content=system)] if system else []) + turns
     # A system text has two places in this format: the key ``system``, and the turns.
     return ParsedPair(PairTurns(tuple(turns), *answers), {"system": system != "" or row.value.get("system")})
 
 
-def _turn(row: Row, turn: object, key: str) -> Message:
+def sharegpt_message(row: Row, turn: object, key: str) -> Message:
+    """Read a turn of ``from`` and ``value``. Raises RecordError for anything else."""
     if not isinstance(turn, dict) or not isinstance(turn.get("value"), str) or not isinstance(turn.get("from"), str):
         problem = f"a turn of {key!r} without 'from' and 'value'"
         raise RecordError(problem, where=row.at(key), allowed='{"from": "human", "value": "…"}')
@@ -288,13 +289,14 @@ def _sharegpt_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> 
     system = {"system": prompt[0].content} if is_apart else {}
     system |= {"system": ""} if form.get("system") == "" else {}
     return {
-        "conversations": [_sharegpt_turn(turn) for turn in (prompt[1:] if is_apart else prompt)],
-        **{key: _sharegpt_turn(_last_turn(answer, dropped)) for key, answer in zip(SIDES, turns[1:], strict=True)},
+        "conversations": [sharegpt_turn(turn) for turn in (prompt[1:] if is_apart else prompt)],
+        **{key: sharegpt_turn(_last_turn(answer, dropped)) for key, answer in zip(SIDES, turns[1:], strict=True)},
         **system,
     }
 
 
-def _sharegpt_turn(turn: Message) -> JsonObject:
+def sharegpt_turn(turn: Message) -> JsonObject:
+    """Return the turn as ``from`` and ``value``."""
     return {"from": _SENDERS.get(turn.role, turn.role), "value": turn.content}
 
 

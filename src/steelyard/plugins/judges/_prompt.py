@@ -1,7 +1,9 @@
 """A comparison as messages: instructions with their slots filled, and the material between marks.
 
-The marks hold a hash of everything shown. An answer cannot contain the hash of itself, so it cannot close its own
-section and address the judge from outside.
+The marks hold a word that occurs in no response of the prompt (`separating_mark`), so that an answer cannot close its
+own section and address the judge from outside. A request begins with the instructions, which name no mark; then come
+the prompt, its reference, the first answer and the second. What two requests share stands first, where servers cache
+it.
 
 Differs from: the templates of CHEEMS (figures 11 to 14) and M-RewardBench (figure 6), in wording throughout; that of
 M-RewardBench names no criteria by category.
@@ -12,7 +14,6 @@ from typing import Literal
 
 import msgspec
 
-from steelyard.core.checks import content_id
 from steelyard.core.comparison import Question
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError
@@ -34,6 +35,7 @@ from steelyard.plugins.judges._texts import (
 Task = Literal["pair", "best", "ranking", "rating"]
 PromptLanguage = Literal["item", "en", "zh"]
 _NUM_ALTERNATIVES = 20
+_WITHOUT_REASONS = ("letter", "output", "first_token")
 
 
 class JudgeConfig(Config, frozen=True):
@@ -43,7 +45,7 @@ class JudgeConfig(Config, frozen=True):
     """
 
     style: str = "plain"
-    """The style of the prompt, by the model's family: plain, gpt, qwen, gemma and others."""
+    """The style of the prompt: plain, a model's family (gpt, qwen, rm_r1, …), or a paper: cheems, mt_bench."""
     form: Form | None = None
     """The form of the verdict in the reply. Default: the style's."""
     reason: bool | None = None
@@ -52,8 +54,8 @@ class JudgeConfig(Config, frozen=True):
     """The longest reply in tokens. Default: the style's."""
     prompt_language: PromptLanguage = "item"
     """The language of the prompt; item is Chinese for Chinese items and English for all others."""
-    criteria: bool = True
-    """Whether the prompt names criteria, by the item's category."""
+    criteria: bool | None = None
+    """Whether the prompt names criteria, by the item's category. Default: the style's."""
 
 
 class Wording(Config, frozen=True):
@@ -87,7 +89,7 @@ def wording_of(config: JudgeConfig) -> Wording:
     style = style_named(config.style)
     form = config.form or style.form
     # Only forms with reasons need room for them.
-    may_reason, is_other = form in ("brackets", "json"), form != style.form
+    may_reason, is_other = form not in _WITHOUT_REASONS, form != style.form
     reason = (may_reason if is_other else style.reason) if config.reason is None else config.reason
     if reason and not may_reason:
         raise ConfigError(f"form={form!r} has no place for reasons", where="judge.reason", allowed="false")
@@ -99,21 +101,23 @@ def wording_of(config: JudgeConfig) -> Wording:
         system=style.system,
         max_tokens=config.max_tokens or usual_tokens,
         prompt_language=config.prompt_language,
-        criteria=config.criteria,
+        criteria=style.criteria if config.criteria is None else config.criteria,
     )
 
 
 def question(
-    task: Task, prompt: Prompt, shown: Sequence[Response], wording: Wording, *, labels: Sequence[str]
+    task: Task, prompt: Prompt, shown: Sequence[Response], wording: Wording, *, labels: Sequence[str], mark: str
 ) -> Question:
-    """Return a question about the responses shown. ``labels`` has one more than ``shown`` where a tie is offered."""
+    """Return a question about the responses shown, between lines with the mark.
+
+    ``labels`` has one more than ``shown`` where a tie is offered.
+    """
     text_language: TextLanguage = _text_language(prompt, wording)
     texts = texts_in(text_language)
     form = _form_texts(texts, wording)
-    mark = content_id(
-        {"prompt": _conversation(prompt.messages, texts), "answers": [_answer(response, texts) for response in shown]}
-    )[:8]
-    material = _material(prompt, shown, texts, form, mark=mark)
+    material = "\n\n".join(
+        [texts.instructions["material"].format(mark=mark), _material(prompt, shown, texts, form, mark=mark)]
+    )
     instructions = "\n\n".join(
         [
             texts.task[task].format(number=len(shown)),
@@ -121,7 +125,6 @@ def question(
             *_criteria(prompt, texts, wording),
             *([texts.instructions["reference"]] if prompt.reference else []),
             texts.instructions["fair"],
-            texts.instructions["material"].format(mark=mark),
             *_ending(task, texts, wording, labels=labels, num_shown=len(shown)),
         ]
     )
@@ -130,8 +133,10 @@ def question(
         if wording.system
         else (Message(role="user", content=f"{instructions}\n\n{material}"),)
     )
-    alternatives = _NUM_ALTERNATIVES if wording.form == "first_token" else 0
-    return Question(messages=messages, max_tokens=wording.max_tokens, alternatives=alternatives)
+    question = Question(messages=messages, max_tokens=wording.max_tokens)
+    if wording.form != "first_token":
+        return question
+    return msgspec.structs.replace(question, alternatives=_NUM_ALTERNATIVES, labels=tuple(labels))
 
 
 def _text_language(prompt: Prompt, wording: Wording) -> TextLanguage:
@@ -190,7 +195,7 @@ def _verdict_form(task: Task, texts: Texts, wording: Wording, *, labels: Sequenc
         return form.ranking
     label_text = form.best if task == "best" else form.pair
     choices = [
-        (label_text if place < num_shown else form.tie).format(label=label, small=label.lower())
+        (label_text if place < num_shown else form.tie).format(label=label, small=label.lower(), number=place + 1)
         for place, label in enumerate(labels)
     ]
     listed = texts.part["comma"].join(choices[:-1]) + texts.part["or"] + choices[-1]
@@ -203,7 +208,7 @@ def _material(prompt: Prompt, shown: Sequence[Response], texts: Texts, form: For
         parts.append((texts.part["reference"], prompt.reference))
     for place, response in enumerate(shown):
         label = chr(ord("A") + place)
-        parts.append((form.answer.format(label=label, small=label.lower()), _answer(response, texts)))
+        parts.append((form.answer.format(label=label, small=label.lower(), number=place + 1), _answer(response, texts)))
     lines = [f"===== {name} {mark} =====\n{text}" for name, text in parts]
     return "\n\n".join([*lines, f"===== {texts.part['end']} {mark} ====="])
 

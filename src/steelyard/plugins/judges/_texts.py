@@ -1,8 +1,6 @@
 """The texts of judges' prompts, from the TOML files of this package: texts, criteria, names of languages."""
 
-import re
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -13,6 +11,7 @@ from steelyard.core.checks import content_id
 from steelyard.core.errors import ConfigError, choices
 from steelyard.core.types import JsonObject, Prompt
 from steelyard.judging.reply_parsing import Form
+from steelyard.prompts.taxonomy import taxonomy
 
 TextLanguage = Literal["en", "zh"]
 
@@ -24,6 +23,9 @@ class Style(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reason: bool
     system: bool
     max_tokens: int
+    orders: Literal["both", "one"] = "both"
+    ties: bool = False
+    criteria: bool = True
     about: str
 
 
@@ -54,13 +56,6 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     languages: dict[str, str] = {}
 
 
-class _Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A table of ``categories.toml``, whose head explains it."""
-
-    names: tuple[str, ...]
-    words: tuple[str, ...]
-
-
 @cache
 def _read(name: str) -> JsonObject:
     return tomllib.loads((files("steelyard") / name).read_text(encoding="utf-8"))
@@ -89,8 +84,8 @@ def texts_in(language: TextLanguage) -> Texts:
 @cache
 def texts_hash() -> str:
     """Return a hash of all texts, which identifies their version."""
-    names = ("texts.en.toml", "texts.zh.toml", "categories.toml")
-    return content_id({name: _read(f"plugins/judges/{name}") for name in names})
+    names = ("plugins/judges/texts.en.toml", "plugins/judges/texts.zh.toml", "data/taxonomy.toml")
+    return content_id({name: _read(name) for name in names})
 
 
 @cache
@@ -124,39 +119,4 @@ def is_chinese(code: str | None) -> bool:
 
 def criterion_of(prompt: Prompt) -> str:
     """Return the name of the criteria that a prompt is judged by (the categories of CHEEMS, figures 13 and 14)."""
-    categories = [_plain_name(name) for name in prompt.category]
-    subset = [_plain_name(prompt.subset)] if prompt.subset else []
-    for name in subset + categories:
-        for criterion, category in _categories().items():
-            if name in category.names:
-                return criterion
-    order = list(_categories())
-    for name in categories + subset:
-        criteria = set(_criteria_in(name))
-        if criteria:
-            return min(criteria, key=order.index)
-    return "general"
-
-
-@cache
-def _categories() -> dict[str, _Category]:
-    return msgspec.convert(_read("plugins/judges/categories.toml"), dict[str, _Category])
-
-
-def _criteria_in(name: str) -> Iterator[str]:
-    pattern, criteria = _words()
-    return (criteria[word] for word in pattern.findall(name))
-
-
-@cache
-def _words() -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return the pattern of all words, longer ones first, and the criteria of each word."""
-    criteria = {word: name for name, category in _categories().items() for word in category.words}
-    longest_first = sorted(criteria, key=len, reverse=True)
-    # The bounds hold for Latin words alone: Chinese text has no word boundaries.
-    whole = (rf"(?<![a-z0-9]){word}(?![a-z0-9])" if word.isascii() else word for word in longest_first)
-    return re.compile("|".join(whole)), criteria
-
-
-def _plain_name(name: str) -> str:
-    return " ".join(re.split(r"[\W_]+", name.casefold())).strip()
+    return taxonomy().criteria_named(prompt.category, prompt.subset)

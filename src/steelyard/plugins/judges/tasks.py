@@ -12,6 +12,7 @@ from steelyard.core.comparison import Answer, Comparison, Outcome, PairVerdict, 
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import Plugin
 from steelyard.core.types import JsonObject
+from steelyard.judging.published_verdicts import FORMATS, read_published
 from steelyard.judging.reply_parsing import (
     Form,
     ParsedReply,
@@ -25,6 +26,7 @@ from steelyard.judging.reply_parsing import (
 )
 from steelyard.judging.verdicts import combine_orders
 from steelyard.plugins.judges._prompt import JudgeConfig, Task, Wording, question, wording_of
+from steelyard.plugins.judges._texts import style_named
 
 Orders = Literal["both", "one"]
 Arrangement = tuple[tuple[Any, ...], ...]
@@ -39,20 +41,20 @@ _HEADING = re.compile(r"^[ \t]*=====.*$", re.MULTILINE)
 class OrderedConfig(JudgeConfig, frozen=True):
     """Settings of a judge that sees several answers at once."""
 
-    orders: Orders = "both"
-    """Whether each comparison is made in both orders of the answers, or in one."""
+    orders: Orders | None = None
+    """Whether each comparison is made in both orders of the answers, or in one. Default: the style's, usually both."""
 
 
 class PairwiseConfig(OrderedConfig, frozen=True):
     """Settings of the comparison of two answers.
 
     Differs from: CHEEMS (figures 11 and 12), which uses one order, no reasons, and offers a tie. Here both orders are
-    used, with reasons, and verdicts that disagree are the tie. ``orders=one``, ``reason=false`` and ``ties=true`` are
-    its settings. M-RewardBench (figure 6) uses one order, with reasons and without a tie.
+    used, with reasons, and verdicts that disagree are the tie. ``style=cheems`` has its settings. M-RewardBench (figure
+    6) uses one order, with reasons and without a tie or criteria by category: ``style=mt_bench``.
     """
 
-    ties: bool = False
-    """Whether a tie is offered as a third verdict."""
+    ties: bool | None = None
+    """Whether a tie is offered as a third verdict. Default: the style's, usually not."""
     least_odds: float = 0.5
     """With first_token: the least probability of the labels together for a readable verdict."""
 
@@ -96,7 +98,7 @@ class TaskJudge(NamedTuple):
         """Return the questions, the comparison's own order first."""
         labels = self.labels(len(comparison.responses))
         return tuple(
-            question(self.task, comparison.prompt, shown, self.wording, labels=labels)
+            question(self.task, comparison.prompt, shown, self.wording, labels=labels, mark=comparison.mark)
             for shown in self.arrange(comparison.responses)
         )
 
@@ -129,8 +131,13 @@ class ParsedChoice(NamedTuple):
         return Showing(shown=shown, outcome=self.outcome, detail=self.detail)
 
 
-def parse_choice(reply: Reply, form: Form, labels: Sequence[str], *, least_odds: float = 0.5) -> ParsedChoice:
-    """Parse the choice of a reply; for a first token all labels together need ``least_odds`` of probability."""
+def parse_choice(
+    reply: Reply, form: Form, labels: Sequence[str], *, num_shown: int | None = None, least_odds: float = 0.5
+) -> ParsedChoice:
+    """Parse the choice of a reply; for a first token all labels together need ``least_odds`` of probability.
+
+    ``num_shown``: the number of answers, where a label after theirs is the tie. Default: all labels are answers.
+    """
     if form == "first_token":
         # A reply of one token is cut off by design.
         if reply.failure in ("refused", "failed"):
@@ -140,7 +147,11 @@ def parse_choice(reply: Reply, form: Form, labels: Sequence[str], *, least_odds:
     if missing is not None:
         return missing
     text = _HEADING.sub("", reply.text or "")
-    return _place(read_choice(text, form, labels), labels, text=text)
+    if form in FORMATS:
+        reading = read_published(text, form, labels, num_shown=num_shown or len(labels))
+    else:
+        reading = read_choice(text, form, labels)
+    return _place(reading, labels, text=text)
 
 
 def _place(reading: ParsedReply, labels: Sequence[str], *, text: str) -> ParsedChoice:
@@ -164,7 +175,10 @@ def _unreadable(text: str, detail: str | None) -> ParsedChoice:
 def _pairwise(config: PairwiseConfig) -> TaskJudge:
     """Build the judge of two answers. Raises ConfigError for an unknown style, and for reasons in a form without."""
     wording = wording_of(config)
-    labels = LABELS[:3] if config.ties else LABELS[:2]
+    style = style_named(config.style)
+    has_tie = style.ties if config.ties is None else config.ties
+    labels = LABELS[:3] if has_tie else LABELS[:2]
+    orders_shown = config.orders or style.orders
 
     def answer(ids: Sequence[str], orders: Arrangement, replies: Sequence[Reply]) -> Answer:
         left, right = ids
@@ -172,14 +186,14 @@ def _pairwise(config: PairwiseConfig) -> TaskJudge:
         return Answer(verdicts=(combine_orders(left, right, showings),))
 
     def showing(shown: tuple[str, ...], left: str, reply: Reply) -> Showing:
-        choice = parse_choice(reply, wording.form, labels, least_odds=config.least_odds)
+        choice = parse_choice(reply, wording.form, labels, num_shown=2, least_odds=config.least_odds)
         if choice.place is None:
             return choice.showing(shown)
         outcome: Outcome = "tie" if choice.place == 2 else ("left" if shown[choice.place] == left else "right")
         return Showing(shown=shown, outcome=outcome)
 
-    settings = {"judge": "pairwise", "orders": config.orders, "ties": config.ties}
-    arrange = in_orders(config.orders)
+    settings = {"judge": "pairwise", "orders": orders_shown, "ties": has_tie}
+    arrange = in_orders(orders_shown)
     return TaskJudge(
         "pair", 2, 2, wording, arrange, lambda number: labels, answer, settings, least_odds=config.least_odds
     )
@@ -192,6 +206,7 @@ def _best(config: BestConfig) -> TaskJudge:
     any pair. Raises ConfigError as `_pairwise` does.
     """
     wording = wording_of(config)
+    most = FORMATS[wording.form].most_answers if wording.form in FORMATS else 4
 
     def answer(ids: Sequence[str], orders: Arrangement, replies: Sequence[Reply]) -> Answer:
         labels = LABELS[: len(ids)]
@@ -201,9 +216,18 @@ def _best(config: BestConfig) -> TaskJudge:
         pairs = [pair for pair in combinations(ids, 2) if not is_whole or not best.isdisjoint(pair)]
         return Answer(verdicts=tuple(_best_verdict(left, right, orders, choices) for left, right in pairs))
 
-    settings, arrange = {"judge": "best", "orders": config.orders}, in_orders(config.orders)
+    orders_shown = config.orders or style_named(config.style).orders
+    settings, arrange = {"judge": "best", "orders": orders_shown}, in_orders(orders_shown)
     return TaskJudge(
-        "best", 2, 4, wording, arrange, lambda number: LABELS[:number], answer, settings, least_odds=config.least_odds
+        "best",
+        2,
+        most,
+        wording,
+        arrange,
+        lambda number: LABELS[:number],
+        answer,
+        settings,
+        least_odds=config.least_odds,
     )
 
 
@@ -236,8 +260,9 @@ def _ranking(config: RankingConfig) -> TaskJudge:
             verdicts.append(combine_orders(left, right, showings))
         return Answer(verdicts=tuple(verdicts))
 
-    settings = {"judge": "ranking", "orders": config.orders}
-    arrange = in_orders(config.orders)
+    orders_shown = config.orders or style_named(config.style).orders
+    settings = {"judge": "ranking", "orders": orders_shown}
+    arrange = in_orders(orders_shown)
     return TaskJudge("ranking", 2, 4, wording, arrange, lambda number: LABELS[:number], answer, settings)
 
 

@@ -15,6 +15,7 @@ from steelyard.io.ledger import open_ledger
 from steelyard.judging.asking import answers_of, ask_panel
 from steelyard.judging.panel import JudgePanel, PanelMember
 from steelyard.judging.planning import plan_comparisons, refusal_reason
+from steelyard.judging.token_use import AnyPrice
 from steelyard.judging.verdicts import shares_won
 
 _CASES_AT_A_TIME = 64
@@ -32,8 +33,8 @@ class Config(BaseConfig, frozen=True):
     """The chat: its kind and the settings of the kind (docs/settings.md, under chats)."""
     judge: Meta = msgspec.field(default_factory=dict)
     """The style of the questions and its settings: docs/settings.md, under judges."""
-    price: tuple[float, float] | None = None
-    """The price of a million tokens, of prompts and of replies, in any currency."""
+    price: AnyPrice | None = None
+    """Prices of a million tokens in any currency, [input, output], or with cached_input and cache_write by name."""
     judges: tuple[PanelMember, ...] = ()
     """The members of a panel, each with its chat and judge."""
     allow_even: bool = False

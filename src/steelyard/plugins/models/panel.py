@@ -8,6 +8,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.core.iteration import batched
 from steelyard.core.protocols import ComparesAnswers, RewardModel
+from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject, Scores
 
 _CASES_AT_A_TIME = 64
@@ -110,7 +111,7 @@ def z_scores(scores: Sequence[float]) -> list[float]:
 def build(config: Config, members: Sequence[RewardModel] = ()) -> PanelModel:
     """Return the panel of built models. Raises ConfigError for fewer than two, and for no deviation."""
     if len(config.members) < 2 or len(members) != len(config.members):
-        problem = f"a panel of {len(config.members)} models"
+        problem = f"a panel of {number_of(len(config.members), 'model')}"
         raise ConfigError(
             problem, where="model.members", do="""name two or more: --set 'model.members=["longer","random"]'"""
         )

@@ -5,16 +5,22 @@ tokens where the dialect allows that; else as text, as messages, or as prompt an
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from steelyard.core.checks import TOO_LONG
 from steelyard.core.config import Config as BaseConfig
+from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.iteration import batched
 from steelyard.core.text import prompt_text, response_text
 from steelyard.core.types import Case, JsonObject, Message, Response, Scores
-from steelyard.io.http import HttpReply, RequestLimits, check_address, post, read_key
+from steelyard.io.addresses import check_address, read_key
+from steelyard.io.connections import RequestLimits
+from steelyard.io.http import HttpReply, post
+from steelyard.io.progress import log
+from steelyard.io.threads import map_unordered
 from steelyard.plugins.models._dialects import DIALECTS, Content, Dialect, Malformed, Send, ServedModel, ServerItem
 
 if TYPE_CHECKING:
@@ -59,15 +65,15 @@ class Config(BaseConfig, frozen=True):
     """The pooling task of vLLM."""
     secret: str | None = None
     """The NAME of the environment variable that holds the key; the key is never written."""
-    batch_size: int = 16
+    batch_size: Positive = 16
     """The number of answers in a request."""
-    workers: int = 4
+    workers: Positive = 4
     """The number of requests at a time."""
     timeout_seconds: float = 60.0
     """The longest silence of the server, in seconds."""
     total_seconds: float = 600.0
     """The longest time for one request with all its tries, in seconds."""
-    num_tries: int = 4
+    num_tries: Positive = 4
     """How often a request that failed is tried in all."""
     wait_seconds: float = 1.0
     """The wait before the second try, in seconds; it doubles with each further try."""
@@ -201,6 +207,8 @@ class Remote:
             total_seconds=config.total_seconds,
         )
         self.was_answered = False
+        self._logged: set[str | None] = set()
+        self._lock = Lock()
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
         """Yield one Scores per case, in order.
@@ -232,8 +240,8 @@ class Remote:
                 else:
                     slots.append(RequestSlot(place, response.id, item))
         batches = self._batches(slots)
-        with ThreadPoolExecutor(self.config.workers) as pool:
-            for batch, values in zip(batches, pool.map(self._rewards, batches), strict=True):
+        with closing(map_unordered(self._answered, batches, self.config.workers)) as answered:
+            for batch, values in answered:
                 for slot, value in zip(batch, values, strict=True):
                     results[slot.case][slot.response] = value
         yield from (_case_scores(case, values) for case, values in zip(cases, results, strict=True))
@@ -248,16 +256,31 @@ class Remote:
             batches[-1].append(slot)
         return batches
 
-    def _rewards(self, batch: Sequence[RequestSlot]) -> list[float | str]:
+    def _answered(
+        self, batch: Sequence[RequestSlot], is_stopped: Event
+    ) -> tuple[Sequence[RequestSlot], list[float | str]]:
+        return batch, self._rewards(batch, is_stopped)
+
+    def _rewards(self, batch: Sequence[RequestSlot], is_stopped: Event) -> list[float | str]:
         """Return a number or a reason for each item; where the server refuses a batch, each item is sent alone."""
-        reply = post(self.url, self.dialect.question([slot.item for slot in batch], self.served), self.limits)
+        question = self.dialect.question([slot.item for slot in batch], self.served)
+        reply = post(self.url, question, self.limits, on_retry=self._log_retry, is_stopped=is_stopped)
         if reply.reason is None:
             self.was_answered = True
             return self._read(reply.value, batch)
         self._check(reply)
         if len(batch) > 1 and reply.reason.startswith("http_4"):
-            return [value for slot in batch for value in self._rewards([slot])]
+            return [value for slot in batch for value in self._rewards([slot], is_stopped)]
         return [reply.reason] * len(batch)
+
+    def _log_retry(self, reply: HttpReply, number: int) -> None:
+        """Log the first retry of each reason: a server that is silent for minutes looks like a stopped program."""
+        with self._lock:
+            is_new = reply.reason not in self._logged
+            self._logged.add(reply.reason)
+        if is_new:
+            what = f"try {number} of {self.config.num_tries}; {reply.detail[:200]}".rstrip("; ")
+            log(f"{self.url}: {reply.reason}, asking again ({what})")
 
     def _check(self, reply: HttpReply) -> None:
         detail = f" ({reply.detail[:200]})" if reply.detail else ""

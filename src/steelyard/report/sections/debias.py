@@ -1,15 +1,18 @@
 """Debiasing: the balance of each group's pairs before and after, and a model's accuracy on length-matched pairs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from steelyard.curation.debiasing import Balance, DebiasedAccuracy, DebiasSummary, GroupBalance
+from steelyard.curation.debiasing import Balance, DebiasedAccuracy, DebiasSummary, GroupBalance, Within
 from steelyard.evaluation.tables import (
     PERCENT,
     Grouped,
     Panel,
     Sentence,
     Table,
+    category_word,
     count,
+    isolate,
+    language_word,
     percent,
     table,
     word,
@@ -26,7 +29,7 @@ _MOST_ROWS = 15
 def _contents(runs: Sequence[StageRun[DebiasSummary]], sources: PageSources) -> StageContents:
     panels: list[Panel] = []
     for run in runs:
-        prefix = f"{run.name} · " if len(runs) > 1 else ""
+        prefix = f"{isolate(run.name)} · " if len(runs) > 1 else ""
         panels += [panel._replace(title=prefix + panel.title) for panel in _panels(run.summary)]
     sentences = tuple(sentence for run in runs for sentence in _sentences(run))
     return StageContents((Section("debiasing", tuple(run.evidence for run in runs), tuple(panels), sentences),))
@@ -42,7 +45,10 @@ def _sentences(run: StageRun[DebiasSummary]) -> Iterator[Sentence]:
         "before": percent(overall.before.share_more),
         "after": percent(overall.after.share_more),
     }
-    yield Sentence("say_debiased" if sum(counts.dropped.values()) else "say_balanced_already", values)
+    if not sum(counts.dropped.values()):
+        yield Sentence("say_balanced_already", values)
+    else:
+        yield Sentence("say_debiased_no_side" if overall.after.share_more is None else "say_debiased", values)
     matched = None if run.summary.accuracy is None else run.summary.accuracy.length_matched
     if matched is not None and matched.before.value is not None:
         yield Sentence(
@@ -67,9 +73,15 @@ def _panels(summary: DebiasSummary) -> Iterator[Panel]:
     shown = [group for group in groups if _with_side(group.before)]
     whole = GroupBalance((word("all"),), summary.overall.before, summary.overall.after)
     rows = [whole, *shown] if len(shown) > 1 else [whole]
-    balance = [ShareChange(_name(group), _share(group.before), _share(group.after)) for group in rows[:_MOST_ROWS]]
+    names = {row.group: _name(row, summary.within) for row in rows}
+    balance = [ShareChange(names[row.group], _share(row.before), _share(row.after)) for row in rows[:_MOST_ROWS]]
     figure = before_after("balance", balance, axis=f"more_{summary.by}", line=CHANCE)
-    yield Panel(f"{word('balance')} · {_more(summary)}", figure, (Grouped("", _balance_table(rows)),), "note_balance")
+    yield Panel(
+        f"{word('balance')} · {_more(summary)}",
+        figure,
+        (Grouped("", _balance_table(rows, names)),),
+        "note_balance",
+    )
     if summary.accuracy is not None:
         yield _accuracy_panel(summary.accuracy)
     longer = summary.longer_is_better
@@ -93,8 +105,16 @@ def _accuracy_panel(accuracy: DebiasedAccuracy) -> Panel:
     return Panel(word("debiased_accuracy"), figure, (Grouped("", _estimates(rows)),), "note_debiased_accuracy")
 
 
-def _name(group: GroupBalance) -> str:
-    return " · ".join(group.group) or word("all")
+def _name(group: GroupBalance, within: Within) -> str:
+    """Return the category, the language and the two authors of a group, as far as it has them."""
+    words: dict[Within, tuple[Callable[[str], str], ...]] = {
+        "overall": (),
+        "category": (category_word,),
+        "language": (language_word,),
+        "both": (category_word, language_word),
+    }
+    titles = [name_of(name) for name_of, name in zip(words[within], group.group, strict=False)]
+    return " · ".join((*titles, *group.group[len(titles) :])) or word("all")
 
 
 def _with_side(balance: Balance) -> int:
@@ -105,10 +125,10 @@ def _share(balance: Balance) -> Estimate:
     return Estimate(balance.share_more, None, None, _with_side(balance))
 
 
-def _balance_table(groups: Sequence[GroupBalance]) -> Table:
+def _balance_table(groups: Sequence[GroupBalance], names: Mapping[tuple[str, ...], str]) -> Table:
     rows = [
         (
-            _name(group),
+            names[group.group],
             *(percent(group.before.share_more), *_numbers(group.before)),
             *(percent(group.after.share_more), *_numbers(group.after)),
         )

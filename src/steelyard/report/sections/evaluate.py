@@ -12,6 +12,7 @@ from steelyard.report.evaluation_sections import (
     measures_section,
 )
 from steelyard.report.failures import ModelFailures, failure_sentences
+from steelyard.report.few_labels import few_labels_section, few_labels_sentences
 from steelyard.report.page import CardGroup
 from steelyard.report.rewards import rewards_section
 from steelyard.report.stage_section import PageSources, StageContents, StageRun, StageSection
@@ -20,8 +21,10 @@ from steelyard.report.stage_section import PageSources, StageContents, StageRun,
 def _contents(runs: Sequence[StageRun[EvaluationSummary]], sources: PageSources) -> StageContents:
     evidence = [run.evidence for run in runs]
     summaries = {run.name: run.summary for run in runs}
+    few_labels = few_labels_section(summaries, evidence)
     return StageContents(
         sections=(
+            *((few_labels,) if few_labels is not None else ()),
             accuracy_section([Named(name, summary) for name, summary in summaries.items()], evidence),
             measures_section(summaries, evidence),
             rewards_section(sources.items, evidence),
@@ -30,7 +33,10 @@ def _contents(runs: Sequence[StageRun[EvaluationSummary]], sources: PageSources)
             CardGroup(
                 model.name,
                 evaluation_cards(model.name, summaries[model.name]),
-                _with_failures(evaluation_sentences(model.name, summaries[model.name]), model),
+                (
+                    *few_labels_sentences(model.name, summaries[model.name])[:1],
+                    *_with_failures(evaluation_sentences(model.name, summaries[model.name]), model),
+                ),
             )
             for model in sources.failures.models
         ),

@@ -15,6 +15,7 @@ from steelyard.evaluation.tables import (
     Sentence,
     Table,
     count,
+    isolate,
     percent,
     points,
     points_spread,
@@ -34,7 +35,7 @@ _SLUG = re.compile(r"[^a-z]+")
 def _contents(runs: Sequence[StageRun[FilterStudySummary]], sources: PageSources) -> StageContents:
     panels: list[Panel] = []
     for run in runs:
-        prefix = f"{run.name} · " if len(runs) > 1 else ""
+        prefix = f"{isolate(run.name)} · " if len(runs) > 1 else ""
         panels += [panel._replace(title=prefix + panel.title) for panel in _panels(run.summary)]
     sentences = tuple(sentence for run in runs for sentence in _sentences(run))
     return StageContents((Section("filter_study", tuple(run.evidence for run in runs), tuple(panels), sentences),))

@@ -15,14 +15,17 @@ from steelyard.evaluation.tables import (
     Table,
     count,
     decimal,
+    isolate,
     percent,
     table,
     word,
 )
 from steelyard.evaluation.vega import ALERT, CHANCE, FAINT, Dot, interval_rows, share_axis
-from steelyard.judging.asking import UNREADABLE_FILE, JudgingSummary, UnreadableReply
+from steelyard.judging.asking import JudgingSummary
+from steelyard.judging.unreadable import UNREADABLE_FILE, UnreadableReply
 from steelyard.report.bars import stacked_bars
 from steelyard.report.items import cases_by_key, example_texts
+from steelyard.report.judge_cards import card_panels, card_sentences
 from steelyard.report.page import Section
 from steelyard.report.sources import read_records
 from steelyard.report.stage_section import PageSources, StageContents, StageRun, StageSection
@@ -41,7 +44,7 @@ _COLOURS = {
 def _contents(runs: Sequence[StageRun[JudgingSummary]], sources: PageSources) -> StageContents:
     panels: list[Panel] = []
     for run in runs:
-        prefix = f"{run.name} · " if len(runs) > 1 else ""
+        prefix = f"{isolate(run.name)} · " if len(runs) > 1 else ""
         panels += [panel._replace(title=prefix + panel.title) for panel in _panels(run, sources)]
     sentences = tuple(sentence for run in runs for sentence in _sentences(run))
     return StageContents((Section("judging", tuple(run.evidence for run in runs), tuple(panels), sentences),))
@@ -65,6 +68,8 @@ def _sentences(run: StageRun[JudgingSummary]) -> Iterator[Sentence]:
         yield Sentence("say_rated", values | {"ratings": count(number), "none": count(missing)})
     else:
         yield Sentence("say_judged", values)
+    if run.summary.card is not None:
+        yield from card_sentences(run.summary.card)
 
 
 def _panels(run: StageRun[JudgingSummary], sources: PageSources) -> Iterator[Panel]:
@@ -79,9 +84,13 @@ def _panels(run: StageRun[JudgingSummary], sources: PageSources) -> Iterator[Pan
     if ratings := {name: judge.ratings for name, judge in summary.judges.items() if judge.ratings}:
         yield Panel(word("ratings_given"), None, (Grouped("judge", _rating_table(ratings)),))
     yield from _bias_panels(summary)
+    if summary.card is not None:
+        yield from card_panels(summary.card)
     yield Panel(word("tokens_and_cost"), None, (Grouped("", _token_table(summary)),), "note_tokens_and_cost")
     if summary.failed:
-        failed = table(("reason", "n"), [(reason, count(number)) for reason, number in summary.failed.items()])
+        failed = table(
+            ("reason", "n"), [(word(f"failed_{name}", name), count(number)) for name, number in summary.failed.items()]
+        )
         yield Panel(word("failed_requests"), None, (Grouped("", failed),))
     if examples := tuple(_examples(run, sources)):
         yield Panel(word("unreadable_examples"), None, (), "note_unreadable_examples", examples)
@@ -111,9 +120,10 @@ def _bias_panels(summary: JudgingSummary) -> Iterator[Panel]:
     for title, attribute, line in (
         ("first_preferred", "first_preferred", CHANCE),
         ("inconsistent", "inconsistent", None),
+        ("flip_rate", "flip_rate", None),
     ):
         estimates = {name: getattr(judge, attribute) for name, judge in summary.judges.items()}
-        known = {name: estimate for name, estimate in estimates.items() if estimate.value is not None}
+        known = {name: each for name, each in estimates.items() if each is not None and each.value is not None}
         if not known:
             continue
         dots = [Dot(name, name, estimate) for name, estimate in known.items()]

@@ -6,7 +6,19 @@ import numpy as np
 
 from steelyard.core.types import Scores
 from steelyard.evaluation.coverage import ScoreSummary
-from steelyard.evaluation.tables import Figure, Grouped, Panel, Sentence, count, decimal, percent, table, word
+from steelyard.evaluation.tables import (
+    Figure,
+    Grouped,
+    Panel,
+    Sentence,
+    count,
+    decimal,
+    isolate,
+    language_word,
+    percent,
+    table,
+    word,
+)
 from steelyard.evaluation.vega import STRONG, Spec, framed
 from steelyard.report.page import COMMA, Section
 from steelyard.report.run_records import last_part, rule_word
@@ -48,15 +60,15 @@ def _panels(run: StageRun[ScoreSummary]) -> Iterator[Panel]:
         columns = ("scorer", "quantile_5", "quantile_25", "median", "quantile_75", "quantile_95", "n")
         tables = (Grouped("", table(columns, [cells])),)
         figure = None if scores.min() == scores.max() else _histogram(scores)
-        yield Panel(f"{name} · {word('score_distribution')}", figure, tables, "note_score_distribution")
+        yield Panel(f"{isolate(name)} · {word('score_distribution')}", figure, tables, "note_score_distribution")
     languages = run.summary.coverage.by_language
     if any(counts.num_cut or counts.num_unscored for counts in languages.values()):
         rows = [
-            (language, count(counts.num_responses), *map(percent, counts.shares))
+            (language_word(language), count(counts.num_responses), *map(percent, counts.shares))
             for language, counts in sorted(languages.items(), key=lambda item: -max(item[1].shares))
         ]
         numbers = table(("language", "responses", "share_cut", "share_unscored"), rows)
-        yield Panel(f"{name} · {word('coverage_by_language')}", None, (Grouped("", numbers),))
+        yield Panel(f"{isolate(name)} · {word('coverage_by_language')}", None, (Grouped("", numbers),))
 
 
 def _histogram(scores: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> Figure:

@@ -3,7 +3,20 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from steelyard.curation.splits import SplitSummary
-from steelyard.evaluation.tables import DASH, Grouped, Mark, Panel, Sentence, Table, count, percent, word
+from steelyard.evaluation.tables import (
+    DASH,
+    Grouped,
+    Mark,
+    Panel,
+    Sentence,
+    Table,
+    category_word,
+    count,
+    isolate,
+    language_word,
+    percent,
+    word,
+)
 from steelyard.evaluation.vega import MODEL_COLOURS
 from steelyard.report.bars import stacked_bars
 from steelyard.report.page import COMMA, Section
@@ -38,8 +51,12 @@ def _sentence(run: StageRun[SplitSummary]) -> Sentence:
 def _panels(run: StageRun[SplitSummary], *, is_alone: bool) -> Iterator[Panel]:
     """Yield the shares of the parts in each category and language that the split distinguishes."""
     parts = list(run.summary.parts)
-    prefix = "" if is_alone else f"{run.name} · "
-    for key, groups in (("by_category", run.summary.by_category), ("by_language", run.summary.by_language)):
+    prefix = "" if is_alone else f"{isolate(run.name)} · "
+    divisions = {
+        "by_category": {category_word(name): numbers for name, numbers in run.summary.by_category.items()},
+        "by_language": {language_word(name): numbers for name, numbers in run.summary.by_language.items()},
+    }
+    for key, groups in divisions.items():
         if len(groups) < 2:
             continue
         largest = sorted(groups.items(), key=lambda item: -sum(item[1].values()))

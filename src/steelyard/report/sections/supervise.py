@@ -16,6 +16,7 @@ from steelyard.evaluation.tables import (
     Table,
     count,
     decimal,
+    isolate,
     percent,
     table,
     word,
@@ -36,7 +37,7 @@ _EXAMPLES_PER_RULE = 3
 def _contents(runs: Sequence[StageRun[SupervisionSummary]], sources: PageSources) -> StageContents:
     panels: list[Panel] = []
     for run in runs:
-        prefix = f"{run.name} · " if len(runs) > 1 else ""
+        prefix = f"{isolate(run.name)} · " if len(runs) > 1 else ""
         panels += [panel._replace(title=prefix + panel.title) for panel in _panels(run, sources)]
     sentences = tuple(sentence for run in runs for sentence in _sentences(run))
     return StageContents((Section("supervision", tuple(run.evidence for run in runs), tuple(panels), sentences),))

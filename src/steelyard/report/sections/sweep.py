@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from steelyard.evaluation.experiments import SweepSummary
-from steelyard.evaluation.tables import Figure, Mark, Panel, word
+from steelyard.evaluation.tables import Figure, Mark, Panel, isolate, word
 from steelyard.evaluation.vega import MODEL_COLOURS
 from steelyard.report.bars import SharePoint, share_curves
 from steelyard.report.experiment_panels import arm_panel, difference_panels, experiment_sentence, growth_panels
@@ -14,7 +14,7 @@ from steelyard.report.stage_section import PageSources, StageContents, StageRun,
 def _contents(runs: Sequence[StageRun[SweepSummary]], sources: PageSources) -> StageContents:
     panels: list[Panel] = []
     for run in runs:
-        prefix = f"{run.name} · " if len(runs) > 1 else ""
+        prefix = f"{isolate(run.name)} · " if len(runs) > 1 else ""
         made = [
             *_scaling_panels(run.summary),
             arm_panel(run.summary.arms),
@@ -46,7 +46,7 @@ def _scaling_panels(summary: SweepSummary) -> list[Panel]:
 def _curves(points: Sequence[SharePoint], title: str) -> Figure:
     names = list(dict.fromkeys(point.series for point in points))
     marks = [Mark(name, MODEL_COLOURS[place % len(MODEL_COLOURS)], "circle") for place, name in enumerate(names)]
-    return share_curves("scaling", points, marks, x=title, line=None)
+    return share_curves("scaling", points, marks, x=title, y="accuracy", line=None)
 
 
 SECTION = StageSection(60, "sweep", SweepSummary, _contents)

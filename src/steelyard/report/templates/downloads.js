@@ -37,10 +37,12 @@ const Downloads = (() => {
   };
   const csv = (rows) => `\ufeff${rows.map((row) => row.map(cell).join(",")).join("\r\n")}\r\n`;
   const tableRows = (table) => {
-    const head = table.tHead ? [...table.tHead.rows].map((row) => [...row.cells].map(label)) : [];
+    // The marks that keep right-to-left names in order on the page are no part of a name.
+    const plain = (node) => label(node).replace(/[\u200e\u2068\u2069]/g, "");
+    const head = table.tHead ? [...table.tHead.rows].map((row) => [...row.cells].map(plain)) : [];
     const bodies = [...table.tBodies].map((body) => {
       const part = body.rows[0] && body.rows[0].classList.contains("part") ? label(body.rows[0]) : null;
-      return { part, rows: [...body.rows].slice(part === null ? 0 : 1).map((row) => [...row.cells].map(label)) };
+      return { part, rows: [...body.rows].slice(part === null ? 0 : 1).map((row) => [...row.cells].map(plain)) };
     });
     if (bodies.every(({ part }) => part === null)) return [...head, ...bodies.flatMap(({ rows }) => rows)];
     return [...head.map((row) => [Page.word("group"), ...row]), ...bodies.flatMap(({ part, rows }) => rows.map((row) => [part || "", ...row]))];

@@ -45,14 +45,15 @@
   const lengthOf = (characters) => (characters === null ? null : `${characters.toLocaleString("en")} ${word("characters")}`);
   const side = (item, detail, id, kind, title, ...facts) => {
     const response = detail && detail.responses.find((one) => one.id === id);
-    return make("article", { class: `response ${kind}` }, make("div", { class: "head" }, make("b", {}, title), ...facts.filter(Boolean).map((fact) => chip(fact, "quiet"))),
-      response && response.text !== null ? text(response.text, item.language) : make("p", { class: "dim" }, word(detail ? "text_not_here" : "item_not_here")));
+    const content = response && response.text !== null ? text(response.text, item.language) : null;
+    return make("article", { class: `response ${kind}` }, make("div", { class: "head" }, make("b", {}, title), ...facts.filter(Boolean).map((fact) => chip(fact, "quiet")), content ? AnswerText.toggle(content) : null),
+      content || make("p", { class: "dim" }, word(detail ? "text_not_here" : "item_not_here")));
   };
   const asked = (item, detail) => {
     const last = detail && [...detail.messages].reverse().find(([role]) => role !== "system");
     return make("div", { class: "asked" }, text(last ? last[1] : item.preview, item.language));
   };
-  const heading = (item, ...chips) => make("div", { class: "chips" }, ...chips, item.category && chip(item.category, "quiet"), item.language && chip(item.language, "quiet"), opener(item, word("open_item")));
+  const heading = (item, ...chips) => make("div", { class: "chips" }, ...chips, item.category && chip(Page.category(item.category), "quiet"), item.language && chip(item.language, "quiet"), opener(item, word("open_item")));
   const scored = (detail, id, model) => { const one = detail && detail.responses.find((response) => response.id === id); return one ? one.scores[model] : null; };
 
   const error = async ([at, better, worse, margin, longBetter, longWorse, confidence]) => {

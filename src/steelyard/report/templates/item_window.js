@@ -82,11 +82,14 @@ const ItemWindow = ({ make, models, scales, state, items, whole, outcome, choose
     const raw = make("button", { type: "button", class: "raw", title: "R", "aria-pressed": String(AnswerText.isRaw()), onclick: () => { AnswerText.setRaw(!AnswerText.isRaw()); raw.setAttribute("aria-pressed", String(AnswerText.isRaw())); } }, word("show_raw"));
     const model = models.length > 1 ? make("select", { "aria-label": word("scorer"), onchange: (event) => { choose(Number(event.target.value)); open(item); } }, ...models.map((name, index) => make("option", { value: index, selected: state.model === index }, name))) : null;
     return make("div", { class: "item-bar" }, step(-1, "←", "before"), step(1, "→", "after"), make("bdi", { class: "where" }, item.id), make("span", { class: "count" }, at < 0 ? "" : `${at + 1} / ${state.shown.length}`),
-      model, raw, Downloads.anchor(() => fragment(item)), make("button", { type: "button", title: "Esc", "aria-label": word("close"), onclick: () => dialog.close() }, "✕"));
+      model, raw, Downloads.anchor(() => fragment(item)), make("button", { type: "button", class: "close", title: "Esc", "aria-label": word("close"), onclick: () => dialog.close() }, "✕"));
   };
   const open = async (item) => {
     current = item;
-    const detail = await whole(item), focused = dialog.open && document.activeElement ? document.activeElement.getAttribute("aria-label") : null;
+    const detail = await whole(item);
+    // Steps may be faster than reading: only the last item asked for is shown, and none after the window is closed.
+    if (current !== item) return;
+    const focused = dialog.open && document.activeElement ? document.activeElement.getAttribute("aria-label") : null;
     dialog.replaceChildren(bar(item), detail ? content(item, detail) : make("p", { class: "item-body" }, word("item_not_here")));
     dialog.setAttribute("aria-label", `${word("prompt")} ${item.id}`);
     if (!dialog.open) dialog.showModal();

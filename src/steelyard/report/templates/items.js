@@ -69,11 +69,11 @@ const Items = (async () => {
 
   const LENGTHS = ["shorter", "equal", "longer"];
   const inGroup = (item, { category, language, length }) => outcome(item) && outcome(item)[5] !== null
-    && (category === undefined || item.category === category) && (language === undefined || item.language === language)
+    && (category === undefined || item.category === category) && (language === undefined || (item.language || "unspecified") === language)
     && (length === undefined || (outcome(item)[6] >> LENGTHS.indexOf(length)) % 2 === 1);
   const inDifference = (item, [right, wrong]) => item.differing.some(([one, other]) => one === right && other === wrong);
 
-  const haystack = (item) => item.haystack ??= `${item.id}\n${item.preview}\n${item.category || ""}`.toLowerCase();
+  const haystack = (item) => item.haystack ??= `${item.id}\n${item.preview}\n${item.category || ""}\n${Page.category(item.category) || ""}`.toLowerCase();
   const choose = () => {
     const words = state.text.toLowerCase().split(/\s+/).filter(Boolean), order = ORDERS[state.sort];
     state.shown = items.filter((item) => words.every((one) => haystack(item).includes(one)) && (!state.category || item.category === state.category)
@@ -91,7 +91,7 @@ const Items = (async () => {
     const cells = [
       make("td", {}, make("button", { class: "open", type: "button" },
         item.preview ? make("span", { class: "preview", dir: "auto", lang: tag(item.language) }, item.preview) : null, make("bdi", { class: "id" }, item.id))),
-      make("td", { dir: "auto" }, ...breakable(item.category || "–")), make("td", {}, item.language || "–"),
+      make("td", { dir: "auto" }, ...breakable(item.category ? Page.category(item.category) : "–")), make("td", {}, item.language || "–"),
     ];
     if (models.length) {
       const meter = own && own[0] ? make("span", { class: "meter" }, make("i", { style: `width:${(100 * own[1]) / own[0]}%` })) : null;
@@ -127,7 +127,7 @@ const Items = (async () => {
   const select = (name, all, options) => make("select", { "aria-label": all, onchange: (event) => { state[name] = event.target.value; update(); } },
     make("option", { value: "" }, all), ...options.map(([value, label]) => make("option", { value, selected: state[name] === value }, label)));
   const distinct = new Map(["category", "language"].map((name) => [name, [...new Set(items.map((item) => item[name]).filter(Boolean))].sort()]));
-  const values = (name) => distinct.get(name).map((value) => [value, value]);
+  const values = (name) => distinct.get(name).map((value) => [value, name === "category" ? Page.category(value) : value]);
   const differences = new Set(items.flatMap((item) => item.differing.map(String)));
   const filters = make("div", { class: "filters" });
   const showControls = () => {
@@ -144,7 +144,7 @@ const Items = (async () => {
         `${models[two[0]]}${word("colon")}${word("is_right")} · ${models[two[1]]}${word("colon")}${word("is_wrong")}`))) : null;
     const { category, language, length } = state.group || {};
     const group = state.group ? make("button", { type: "button", class: "chip alert", title: word("clear_filter"), onclick: () => { state.group = null; showControls(); update(); } },
-      make("bdi", {}, [word("wrong_pairs"), category, language, length && word(`group_${length}`)].filter(Boolean).join(word("comma"))), " ✕") : null;
+      make("bdi", {}, [word("wrong_pairs"), category && Page.category(category), language, length && word(`group_${length}`)].filter(Boolean).join(word("comma"))), " ✕") : null;
     filters.replaceChildren(...[search, several("category"), several("language"), select("outcome", word("all_outcomes"), outcomes), models.length > 1 ? model : null, differing, group].filter(Boolean));
     before.setAttribute("aria-label", word("before")); after.setAttribute("aria-label", word("after"));
     head.replaceChildren(make("tr", {}, heading("at"), heading("category", "13%"), heading("language", "10%"),
@@ -191,7 +191,7 @@ const Items = (async () => {
   showControls();
   update();
   document.body.dataset.items = String(items.length);
-  Page.onLanguage(() => { showControls(); showRows(); opened.redraw(); });
+  Page.onLanguage(() => { for (const item of items) item.haystack = null; showControls(); showRows(); opened.redraw(); });
   const openAsked = async () => {
     const asked = new URLSearchParams(location.hash.slice(1));
     if (asked.has("items") && asked.size > 1) { restore(asked); document.getElementById("items").scrollIntoView(); }

@@ -6,6 +6,8 @@ const Page = (() => {
   const listeners = [];
   const language = () => root.dataset.ui;
   const word = (key, otherwise) => (strings[key] || {})[language()] || otherwise || key;
+  // Prompts without a category have one of this name in every record; filters and links keep it.
+  const category = (name) => (name === "uncategorised" ? word("uncategorised") : name);
   const resolved = (text) => text.replace(/@@([a-z0-9_]+)\|([^]*?)@@/g, (_, key, otherwise) => word(key, otherwise));
   const stored = (name, value) => {
     try {
@@ -26,7 +28,7 @@ const Page = (() => {
     for (const place of document.querySelectorAll("[data-label-en]")) place.setAttribute("aria-label", place.getAttribute(`data-label-${name}`));
     for (const listen of listeners) listen();
   };
-  return { views: new Map(), beforeFigures: [], word, resolved, stored, choose, language, onLanguage: (listen) => listeners.push(listen) };
+  return { views: new Map(), beforeFigures: [], word, category, resolved, stored, choose, language, onLanguage: (listen) => listeners.push(listen) };
 })();
 
 (() => {
@@ -50,8 +52,10 @@ const Page = (() => {
       labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", labelPadding: 6, titlePadding: 10, grid: true, gridWidth: 1 },
     axisY: { labelColor: "var(--ink)", labelLineHeight: 15 }, axisYQuantitative: { labelColor: "var(--muted)" },
   };
+  // A drawing has no element around each name that would keep the order of right-to-left letters apart from the rest.
+  const isolated = (text) => (/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/.test(text) && !text.includes("\u2068") ? `\u2068${text}\u2069` : text);
   const translated = (value) => {
-    if (typeof value === "string") return Page.resolved(value);
+    if (typeof value === "string") return isolated(Page.resolved(value));
     if (Array.isArray(value)) return value.map(translated);
     if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, translated(inner)]));
     return value;

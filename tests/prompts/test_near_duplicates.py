@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.curation.splits import Links, jaccard, near_duplicates, rows_a_band, shingles
+from steelyard.prompts.near_duplicates import Links, jaccard, near_duplicates, rows_a_band, shingles
 
 ENGLISH = "Write a short poem about the autumn rain that falls on the old harbour of my home town"
 CHINESE = "请写一首关于秋天的雨落在我家乡旧港口的短诗,要求押韵并且不超过八行"

@@ -1,0 +1,113 @@
+"""From raw prompts to judgeable responses, as functions: prepare prompts, let models answer, drop broken answers."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.api.calls import Call, PathText, config_of, json_value, verb
+from steelyard.api.cases import CasesLike
+from steelyard.api.outcomes import Outcome
+from steelyard.core.types import Run
+from steelyard.judging.sampling_summary import SamplingSummary
+from steelyard.prompts.screening import PromptsSummary
+from steelyard.responses.cleaning_summary import CleanSummary
+
+
+@verb("prompts")
+def prompts(
+    cases: CasesLike,
+    *,
+    against: Sequence[CasesLike] = (),
+    trained: Sequence[PathText] = (),
+    out: PathText | None = None,
+    force: bool = False,
+    **settings: Any,
+) -> Outcome[PromptsSummary]:
+    """Prepare raw prompts: identify languages, drop duplicates, overlap and private data, count harm, and balance.
+
+    ``against`` are benchmarks, ``trained`` folders of trained models, whose prompts are left out. The prompts that stay
+    are ``.cases``; ``manifest.jsonl`` in ``.folder`` has a line for every rule that a prompt broke. Raises ConfigError
+    for settings that cannot be met, EvidenceError where no prompt stays, MissingPartError without `multilingual`.
+
+    >>> prepared = sy.prompts(cases, near_duplicates="off", language_shares={"en": 0.5, "zh": 0.5})
+    >>> prepared.summary.num_kept
+    40
+    >>> prepared.summary.drops
+    {}
+    """
+    from steelyard.stages import prompts as stage
+
+    with Call("prompts", out) as call:
+        config = config_of(stage.Config, settings, where="prompts")
+        files = [call.file(bench, f"against-{number}") for number, bench in enumerate(against, 1)]
+        folders = tuple(map(Path, trained))
+        run = stage.prompts(call.file(cases), call.out, config, against=files, trained=folders, force=force)
+        assert isinstance(run, Run), "only a dry run returns anything else"
+        return Outcome.of(call, run)
+
+
+@verb("sample")
+def sample(
+    cases: CasesLike,
+    *,
+    plan: PathText | Mapping[str, object],
+    out: PathText | None = None,
+    allow_failed: bool = False,
+    force: bool = False,
+    **settings: Any,
+) -> Outcome[SamplingSummary]:
+    """Let the models of a plan answer each prompt; the responses join those of ``.cases``, with their authors.
+
+    ``plan`` is a TOML file, the name of a shipped plan, or its tables as a dictionary. With ``out`` every reply is
+    stored there: after an interruption the same call continues. Raises ConfigError for a plan that is wrong, ModelError
+    where requests failed unless ``allow_failed``, EvidenceError for a model that answers none of the prompts.
+
+    >>> plan = {"models": [{"chat": {"kind": "recorded", "path": "replies.jsonl", "name": "a-model"}}]}
+    >>> sampled = sy.sample(cases, plan=plan)
+    >>> sampled.summary.models["a-model"].num_responses
+    40
+    """
+    from steelyard.stages import sample as stage
+
+    with Call("sample", out) as call:
+        config = config_of(stage.Config, settings, where="sample")
+        path = _written_plan(call, plan) if isinstance(plan, Mapping) else Path(plan)
+        run = stage.sample(call.file(cases), path, call.out, config, allow_failed=allow_failed, force=force)
+        assert isinstance(run, Run), "only a dry run returns anything else"
+        return Outcome.of(call, run)
+
+
+@verb("clean")
+def clean(
+    cases: CasesLike,
+    *,
+    out: PathText | None = None,
+    workers: int | None = None,
+    force: bool = False,
+    **settings: Any,
+) -> Outcome[CleanSummary]:
+    """Drop broken responses by rules, and mask the names by which models say what they are.
+
+    ``actions`` and ``limits`` change single rules: ``actions={"refusal": "count"}``. The rows of ``manifest`` have
+    every broken rule with its figure and limit, and masked responses as they were. Raises EvidenceError where nothing
+    would stay, ConfigError for an unknown rule.
+
+    >>> answers = {"prompt": "How is bread baked?", "chosen": "Mix, wait, bake.", "rejected": "Mix, bake.<|im_end|>"}
+    >>> cleaned = sy.clean([answers])
+    >>> cleaned.counts.dropped
+    {'template_leftover': 1}
+    """
+    from steelyard.stages import clean as stage
+
+    with Call("clean", out) as call:
+        config = config_of(stage.Config, settings, where="clean")
+        run = stage.clean(call.file(cases), call.out, config, workers=workers, force=force)
+        assert isinstance(run, Run), "only a dry run is none"
+        return Outcome.of(call, run)
+
+
+def _written_plan(call: Call, plan: Mapping[str, object]) -> Path:
+    content = msgspec.json.encode(json_value(plan))
+    return call.write("plan", ".json", lambda path: path.write_bytes(content))

@@ -1,0 +1,118 @@
+"""The summary of a conversion: the columns that were read, and the contents of the cases, counted as they pass."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Literal
+
+import msgspec
+
+from steelyard.core.protocols import Row
+from steelyard.core.types import Case, Record
+
+OTHERS = "(others)"
+"""The group of the values beyond the first thousand of a counter: memory is bounded."""
+_MOST_GROUPS = 1000
+_LICENCE_KEYS = ("license", "licence")
+
+
+class ColumnUse(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A column of the input: the number of rows that have it, and what became of it.
+
+    ``read``: the format knows it. ``kept``: it is in the ``meta`` of the prompt, and written back.
+    """
+
+    num_rows: int
+    use: Literal["read", "kept"]
+
+
+class ConversionSummary(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The summary of a conversion. Empty names of languages and sources stand for unknown ones.
+
+    ``columns`` is empty where a case file was read. ``licences`` counts rows, or the cases of a case file. ``lost``
+    counts what the format that was written cannot hold.
+    """
+
+    from_kind: str
+    to_kind: str
+    num_files: int
+    num_bytes: int
+    num_rows: int
+    num_cases: int
+    num_written: int
+    columns: dict[str, ColumnUse] = msgspec.field(default_factory=dict)
+    num_responses: int = 0
+    num_rankings: int = 0
+    num_pairs: int = 0
+    judgments: dict[str, int] = msgspec.field(default_factory=dict)
+    ratings: dict[str, int] = msgspec.field(default_factory=dict)
+    languages: dict[str, int] = msgspec.field(default_factory=dict)
+    sources: dict[str, int] = msgspec.field(default_factory=dict)
+    licences: dict[str, int] = msgspec.field(default_factory=dict)
+    lost: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+class ConversionTally:
+    """Counts rows and cases while they are converted."""
+
+    def __init__(self) -> None:
+        self._has_rows = False
+        self._shapes: Counter[tuple[str, ...]] = Counter()
+        self._columns: Counter[str] = Counter()
+        self._numbers: Counter[str] = Counter()
+        self._groups: dict[str, Counter[str]] = {
+            name: Counter() for name in ("judgments", "ratings", "languages", "sources", "licences")
+        }
+
+    def rows(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the rows, and count their columns."""
+        self._has_rows = True
+        for row in rows:
+            self._shapes[tuple(row.value)] += 1  # one count a row: most rows have the same columns
+            if len(self._shapes) > _MOST_GROUPS:
+                self._count_shapes()
+            self._count_licence(row.value)
+            yield row
+
+    def cases(self, cases: Iterable[Case]) -> Iterator[Case]:
+        """Yield the cases, and count their contents."""
+        for case in cases:
+            self._numbers.update(
+                num_responses=len(case.responses),
+                num_rankings=int(bool(case.ranking)),
+                num_pairs=len(case.pairs or ()),
+            )
+            for name, items in (("judgments", case.judgments), ("ratings", case.ratings)):
+                self._groups[name].update(item.kind for item in items)
+            _add(self._groups["languages"], case.prompt.language or "")
+            _add(self._groups["sources"], case.prompt.source or "")
+            if not self._has_rows:
+                self._count_licence({**case.meta, **(case.prompt.meta or {})})
+            yield case
+
+    def complete(self, summary: ConversionSummary, known: Collection[str]) -> ConversionSummary:
+        """Return the summary with the columns and contents; columns in ``known`` are the format's."""
+        self._count_shapes()
+        columns = {
+            name: ColumnUse(num_rows=number, use="read" if name in known else "kept")
+            for name, number in self._columns.items()
+        }
+        groups = {name: dict(counter.most_common()) for name, counter in self._groups.items()}
+        return msgspec.structs.replace(summary, columns=columns, **self._numbers, **groups)
+
+    def _count_licence(self, fields: Mapping[str, object]) -> None:
+        """Count the licence that the data name for a row, or for a case of a case file."""
+        for key in _LICENCE_KEYS:
+            value = fields.get(key)
+            if isinstance(value, str) and value.strip():
+                _add(self._groups["licences"], value.strip())
+                return
+
+    def _count_shapes(self) -> None:
+        for names, number in self._shapes.items():
+            for name in names:
+                _add(self._columns, name, number)
+        self._shapes.clear()
+
+
+def _add(counter: Counter[str], name: str, number: int = 1) -> None:
+    counter[name if name in counter or len(counter) < _MOST_GROUPS else OTHERS] += number

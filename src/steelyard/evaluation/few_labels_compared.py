@@ -1,0 +1,91 @@
+"""Differences of models by human labels of few prompts and a judge's of many, from the items of their evaluations."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from steelyard.core.errors import EvidenceError
+from steelyard.core.numerics import Integers
+from steelyard.core.types import Run
+from steelyard.evaluation.few_labels import JUDGED
+from steelyard.evaluation.items import Item, read_items
+from steelyard.evaluation.labelled_prompts import Resampling, SplitPrompts, split_prompts
+from steelyard.evaluation.prediction_powered import LabelledPair, difference_of_models
+from steelyard.evaluation.summary import EvaluationSummary
+from steelyard.statistics.prediction_powered import PoweredEstimate
+from steelyard.statistics.significance import holm
+
+
+class LabelledEvaluations(NamedTuple):
+    """The statistics of every model, (prompt, 4) each: of the human-labelled prompts, and of all by the judge."""
+
+    prompts: SplitPrompts
+    human: tuple[Integers, ...]
+    judged: tuple[Integers, ...]
+
+
+def read_labelled_evaluations(
+    folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]]
+) -> LabelledEvaluations | None:
+    """Read the items by both kinds of labels; None unless every evaluation has both.
+
+    Raises EvidenceError for different labels of the judge.
+    """
+    if not all(run.summary.prediction_powered is not None for run in runs):
+        return None
+    files = [{role: file.sha256 for role, file in run.inputs.items() if role.startswith("judged.")} for run in runs]
+    for folder, judged_files in zip(folders, files, strict=True):
+        if judged_files != files[0]:
+            raise EvidenceError(
+                f"the judge's labels are not those of {folders[0]}",
+                where=str(folder),
+                do="evaluate both models with the same files of human labels and of the judge's",
+            )
+    human, judged = (
+        [_by_key(read_items(folder, name=f"{prefix}items.jsonl")) for folder in folders] for prefix in ("", JUDGED)
+    )
+    keys = list(judged[0])
+    units = [item.unit or item.prompt for item in judged[0].values()]
+    cells = [item.cell for item in judged[0].values()]
+    is_labelled = np.array([key in human[0] for key in keys], bool)
+    labelled = [key for key in keys if key in human[0]]
+    return LabelledEvaluations(
+        split_prompts(cells, units, is_labelled),
+        tuple(_statistics([items[key] for key in labelled]) for items in human),
+        tuple(_statistics([items[key] for key in keys]) for items in judged),
+    )
+
+
+def compare_labelled(
+    evaluations: LabelledEvaluations, pairs: Sequence[tuple[int, int]], *, num_resamples: int, seed: int
+) -> list[PoweredEstimate]:
+    """Return the difference in accuracy of each pair of models; p-values are corrected by Holm."""
+    how = Resampling(num_resamples, seed)
+    human, judged = evaluations.human, evaluations.judged
+    differences = [
+        difference_of_models(
+            evaluations.prompts,
+            LabelledPair(human[first], human[second]),
+            LabelledPair(judged[first], judged[second]),
+            how,
+        )
+        for first, second in pairs
+    ]
+    corrected = holm([1.0 if difference.p is None else difference.p for difference in differences])
+    return [replace(difference, p=p) for difference, p in zip(differences, corrected, strict=True)]
+
+
+def _by_key(items: Iterable[Item]) -> dict[tuple[str, str | None], Item]:
+    return {item.key: item for item in items}
+
+
+def _statistics(items: Sequence[Item]) -> Integers:
+    """Return pairs, right pairs, prompts and exact matches; zeros for an item that is not counted."""
+    rows = [
+        (0, 0, 0, 0) if item.exact_match is None else (item.num_pairs, item.num_correct, 1, item.exact_match)
+        for item in items
+    ]
+    return np.array(rows, np.int64).reshape(len(rows), 4)

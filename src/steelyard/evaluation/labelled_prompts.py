@@ -1,0 +1,127 @@
+"""Few prompts with human labels among many with a judge's: their tables of statistics, and how they are resampled.
+
+The units with a human label and the others are drawn apart. The table of the former has the columns by human labels, by
+the judge's labels of the same prompts, and by those of parallel items without a human label.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.core.numerics import Booleans, Integers, derived_seed
+from steelyard.statistics.aggregation import Formula
+from steelyard.statistics.bootstrap import Items, Totals, resample
+from steelyard.statistics.groups import Cell, Label, Layout, layout_of
+from steelyard.statistics.prediction_powered import Drawn, LabelSources
+
+
+class Resampling(NamedTuple):
+    """How values are resampled, and the wanted width of an interval."""
+
+    num_resamples: int
+    seed: int
+    width: float | None = None
+
+
+class Side(NamedTuple):
+    """Prompts that are resampled together: their positions among all, their layout and the names of their units."""
+
+    rows: Integers
+    layout: Layout
+    names: list[str]
+
+
+class SplitPrompts(NamedTuple):
+    """All judged prompts, divided by whether their resampling unit has a human label. ``layout`` is that of all.
+
+    ``is_labelled``: whether the prompt itself has one; shape (prompt,).
+    """
+
+    is_labelled: Booleans
+    layout: Layout
+    labelled: Side
+    rest: Side
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells of all prompts."""
+        return self.layout.cells
+
+
+def split_prompts(cells: Sequence[Cell], units: Sequence[str], is_labelled: Booleans) -> SplitPrompts:
+    """Divide the judged prompts, in order; ``units`` are the names of their resampling units."""
+    layout = layout_of([Label(unit, cell) for unit, cell in zip(units, cells, strict=True)])
+    labelled_units = {units[row] for row in np.flatnonzero(is_labelled).tolist()}
+    has_label = np.array([unit in labelled_units for unit in units], bool)
+
+    def side(mask: Booleans) -> Side:
+        rows = np.flatnonzero(mask)
+        names = [units[row] for row in rows.tolist()]
+        labels = [Label(name, cells[row]) for name, row in zip(names, rows.tolist(), strict=True)]
+        return Side(rows, layout_of(labels).within(layout.cells), names)
+
+    return SplitPrompts(is_labelled, layout, side(has_label), side(~has_label))
+
+
+class UnitTables(NamedTuple):
+    """The tables to resample: of the units with a human label, and of the others; a row for each prompt."""
+
+    labelled: NDArray[Any]
+    rest: NDArray[Any]
+
+
+def table_of_units(prompts: SplitPrompts, human: NDArray[Any], judged: NDArray[Any]) -> UnitTables:
+    """Return the tables of both kinds of units; ``human`` is of the human-labelled prompts, ``judged`` of all.
+
+    The first has the human columns, the judge's of the human-labelled prompts, and the judge's of the others, with
+    zeros for prompts of the other kind.
+    """
+    by_people = np.zeros_like(judged)
+    by_people[prompts.is_labelled] = human
+    is_labelled = prompts.is_labelled[:, None]
+    table = np.concatenate([by_people, np.where(is_labelled, judged, 0), np.where(is_labelled, 0, judged)], axis=1)
+    return UnitTables(table[prompts.labelled.rows], judged[prompts.rest.rows])
+
+
+class LabelledTotals(NamedTuple):
+    """Totals by human labels, by the judge's labels of the same prompts, and by those of the other prompts.
+
+    ``counted`` are the totals by human labels without resamples, whose support has the prompts with a human label only.
+    """
+
+    human: Totals
+    same: Totals
+    rest: Totals
+    counted: Totals
+
+    def sources(self, formula: Formula) -> LabelSources:
+        """Return a value by each kind of labels."""
+        return LabelSources(*(_drawn(totals, formula) for totals in self[:3]))
+
+
+def _columns(totals: Totals, columns: slice) -> Totals:
+    return totals._replace(point=totals.point[:, columns], resampled=totals.resampled[..., columns])
+
+
+def _drawn(totals: Totals, formula: Formula) -> Drawn:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return Drawn(float(formula(totals.point)), np.asarray(formula(totals.resampled), np.float64))
+
+
+def draw_labelled(prompts: SplitPrompts, human: Integers, judged: Integers, how: Resampling) -> LabelledTotals:
+    """Resample tables, ``human`` of the human-labelled prompts and ``judged`` of all."""
+    width = judged.shape[1]
+    table, others = table_of_units(prompts, human, judged)
+    labelled = resample(Items(prompts.labelled.layout, table, how.num_resamples), seed=how.seed)
+    # Other draws: equal seeds would make the two samples dependent.
+    other_seed = derived_seed(how.seed, "other prompts")
+    rest = resample(Items(prompts.rest.layout, others, how.num_resamples), seed=other_seed)
+    within = _columns(labelled, slice(2 * width, None))
+    return LabelledTotals(
+        _columns(labelled, slice(None, width)),
+        _columns(labelled, slice(width, 2 * width)),
+        rest._replace(point=rest.point + within.point, resampled=rest.resampled + within.resampled),
+        resample(Items(prompts.labelled.layout, table[:, :width], num_resamples=0), seed=how.seed),
+    )

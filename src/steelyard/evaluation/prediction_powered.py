@@ -1,0 +1,306 @@
+"""An evaluation on few human and many judge labels: headline, groups, baselines, measures and win rates.
+
+Every number is the same function of the same sums as in an evaluation on one kind of labels; the sums of the
+human-labelled prompts and of the others are resampled apart, within category and subset, prompts of one name together.
+A prompt without a human label that is a parallel item of one with is drawn together with it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from steelyard.core.numerics import Integers, derived_seed, ratio
+from steelyard.core.types import Record
+from steelyard.evaluation.labelled_prompts import (
+    LabelledTotals,
+    Resampling,
+    SplitPrompts,
+    draw_labelled,
+    table_of_units,
+)
+from steelyard.evaluation.win_rates import Credits
+from steelyard.statistics.aggregation import (
+    ACCURACY,
+    EXACT_MATCH,
+    Formula,
+    Groups,
+    Headline,
+    Share,
+    all_cells,
+    by_category,
+    evidence_of_formula,
+    group_cells,
+    macro,
+    mean_over_groups,
+)
+from steelyard.statistics.bootstrap import Sums, Terms, add_up, draw_layout, evidence_of
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.pair_counts import CORRECT, PAIRS
+from steelyard.statistics.prediction_powered import (
+    Drawn,
+    HumanSample,
+    LabelSources,
+    PopulationCheck,
+    PoweredEstimate,
+    check_population,
+    labels_needed,
+    powered_difference,
+    powered_estimate,
+)
+from steelyard.statistics.prompt_means import Ratio
+
+_AUTHORS_AT_A_TIME = 8
+
+
+class PoweredSummary(Record, frozen=True, kw_only=True):
+    """The values of an evaluation from few human and many judge labels.
+
+    ``num_labelled``: prompts with a human label, of ``num_judged`` prompts. ``headline``: the bench's own, by its name.
+    ``baselines``: the model's accuracy minus the baseline's. ``measures``: the ratios by which models are compared.
+    ``win_rates``: by author of the responses, whatever the model.
+    """
+
+    num_labelled: int
+    num_judged: int
+    accuracy: PoweredEstimate
+    exact_match: PoweredEstimate
+    accuracy_micro: PoweredEstimate
+    exact_match_micro: PoweredEstimate
+    by_category: dict[str, PoweredEstimate]
+    by_language: dict[str, PoweredEstimate]
+    headline: dict[str, PoweredEstimate]
+    baselines: dict[str, PoweredEstimate]
+    measures: dict[str, PoweredEstimate]
+    win_rates: dict[str, PoweredEstimate]
+    population: PopulationCheck
+
+    def ranked(self) -> PoweredEstimate:
+        """Return the value by which models are ranked: the bench's headline, or accuracy."""
+        return next(iter(self.headline.values()), self.accuracy)
+
+    def values(self) -> Iterator[tuple[str, PoweredEstimate]]:
+        """Yield every value with its name."""
+        yield from self.headline.items()
+        for name in ("accuracy", "exact_match", "accuracy_micro", "exact_match_micro"):
+            yield name.replace("_", " "), getattr(self, name)
+        yield from self.by_category.items() if len(self.by_category) > 1 else ()
+        yield from self.by_language.items()
+        yield from ((f"minus {name}", estimate) for name, estimate in self.baselines.items())
+        yield from ((name.replace("_", " "), estimate) for name, estimate in self.measures.items())
+        yield from ((f"win rate {name}", estimate) for name, estimate in self.win_rates.items())
+
+
+class PromptTables(NamedTuple):
+    """What one kind of labels says about prompts; every table has a row for each of them.
+
+    ``statistics``: (prompt, 4 + the bench's own columns); ``baselines``: (prompt, 4) each; ``ratios``: of the measures.
+    """
+
+    statistics: Integers
+    baselines: Mapping[str, Integers]
+    ratios: Mapping[str, Ratio]
+    credits: Credits
+
+
+def summarise_few_labels(
+    prompts: SplitPrompts, human: PromptTables, judged: PromptTables, headline: Headline, how: Resampling
+) -> PoweredSummary:
+    """Estimate every value. The tables ``human`` have the human-labelled prompts, ``judged`` all of them."""
+    drawn = draw_labelled(prompts, human.statistics, judged.statistics, how)
+    categories, everything = by_category(prompts.cells), all_cells(prompts.cells)
+    languages = group_cells(prompts.cells, lambda cell: cell.language or "unknown")
+    estimator = _Estimator(prompts, drawn, how)
+    is_own = headline.name != "accuracy" and not headline.missing
+    return PoweredSummary(
+        num_labelled=int(prompts.is_labelled.sum()),
+        num_judged=len(judged.statistics),
+        accuracy=estimator.mean(categories, ACCURACY),
+        exact_match=estimator.mean(categories, EXACT_MATCH),
+        accuracy_micro=estimator.mean(everything, ACCURACY),
+        exact_match_micro=estimator.mean(everything, EXACT_MATCH),
+        by_category=estimator.each(categories),
+        by_language=estimator.each(languages) if len(languages.names) > 1 else {},
+        headline={headline.name: estimator.formula(headline.formula)} if is_own else {},
+        baselines={
+            name: _lead(prompts, human, judged, name, how) for name in human.baselines if name in judged.baselines
+        },
+        measures={
+            name: _measure(prompts, human.ratios[name], judged.ratios[name], how)
+            for name in human.ratios
+            if name in judged.ratios
+        },
+        win_rates=win_rates(prompts, human.credits, judged.credits, how),
+        population=estimator.population(categories),
+    )
+
+
+class _Estimator(NamedTuple):
+    """Estimates from one pair of tables."""
+
+    prompts: SplitPrompts
+    drawn: LabelledTotals
+    how: Resampling
+
+    def mean(self, groups: Groups, share: Share) -> PoweredEstimate:
+        """Estimate the plain mean of a share over groups."""
+        below = groups.members @ self.drawn.human.point[:, share.denominator]
+        all_below = below + groups.members @ self.drawn.rest.point[:, share.denominator]
+        missing = [
+            name for name, mine, of_all in zip(groups.names, below, all_below, strict=True) if of_all and not mine
+        ]
+        if missing:
+            return _without_labels(missing)
+        used = Groups(groups.names, groups.members[below > 0])
+        sample = HumanSample(below.sum(), self.drawn.counted.evidence(used.members))
+        return self._finished(powered_estimate(self.drawn.sources(lambda sums: macro(sums, groups, share)), sample))
+
+    def each(self, groups: Groups) -> dict[str, PoweredEstimate]:
+        """Estimate the accuracy of each group."""
+        return {name: self.mean(groups.select(name), ACCURACY) for name in groups.names}
+
+    def formula(self, formula: Formula) -> PoweredEstimate:
+        """Estimate the headline of a bench."""
+        sources = self.drawn.sources(formula)
+        if np.isnan(sources.human.point):
+            return _without_labels(["a part of the headline"])
+        sample = HumanSample(self.drawn.human.point[:, PAIRS].sum(), evidence_of_formula(self.drawn.counted, formula))
+        return self._finished(powered_estimate(sources, sample))
+
+    def population(self, categories: Groups) -> PopulationCheck:
+        """Test whether the human-labelled prompts are a random sample of all."""
+        sizes = [
+            np.bincount(self.prompts.layout.cell[mask], minlength=len(self.prompts.cells))
+            for mask in (self.prompts.is_labelled, ~self.prompts.is_labelled)
+        ]
+        strata = group_cells(self.prompts.cells, lambda cell: f"{cell.category}\x1f{cell.subset or ''}")
+        labelled, rest = (np.rint(strata.members @ size).astype(np.int64).tolist() for size in sizes)
+        below = categories.members @ self.drawn.same.point[:, PAIRS]
+        shared = (below > 0) & (categories.members @ self.drawn.rest.point[:, PAIRS] > 0)
+        used = Groups(
+            tuple(name for name, is_in in zip(categories.names, shared, strict=True) if is_in),
+            categories.members[shared],
+        )
+        sample = HumanSample(below.sum(), self.drawn.counted.evidence(used.members))
+        sources = self.drawn.sources(lambda sums: macro(sums, used, ACCURACY))
+        return check_population(sources, sample, labelled=labelled, rest=rest, seed=self.how.seed)
+
+    def _finished(self, estimate: PoweredEstimate) -> PoweredEstimate:
+        return _with_needs(estimate, self.prompts, self.how)
+
+
+def _with_needs(estimate: PoweredEstimate, prompts: SplitPrompts, how: Resampling) -> PoweredEstimate:
+    if how.width is None:
+        return estimate
+    num_labelled = int(prompts.is_labelled.sum())
+    return labels_needed(estimate, how.width, num_labelled=num_labelled, num_judged=len(prompts.is_labelled))
+
+
+def _without_labels(groups: Sequence[str]) -> PoweredEstimate:
+    why = f"no human label in {', '.join(groups[:3])}{' and others' if len(groups) > 3 else ''}"
+    nothing = Estimate(None, None, None, 0, why=why)
+    return PoweredEstimate(
+        estimate=nothing, human_only=nothing, judge_only=None, correlation=0.0, weight=0.0, worth=1.0
+    )
+
+
+def _lead(
+    prompts: SplitPrompts, human: PromptTables, judged: PromptTables, name: str, how: Resampling
+) -> PoweredEstimate:
+    """Estimate the model's accuracy minus that of a baseline."""
+    return difference_of_models(
+        prompts,
+        LabelledPair(human.statistics, human.baselines[name]),
+        LabelledPair(judged.statistics, judged.baselines[name]),
+        how,
+    )
+
+
+class LabelledPair(NamedTuple):
+    """The statistics of two models by one kind of labels, shape (prompt, 4 or more) each."""
+
+    first: Integers
+    second: Integers
+
+    def table(self) -> Integers:
+        """Return pairs, right pairs of the first and of the second, and the absolute difference of the two."""
+        correct = self.first[:, CORRECT], self.second[:, CORRECT]
+        return np.stack([self.first[:, PAIRS], *correct, np.abs(correct[0] - correct[1])], axis=1)
+
+
+def difference_of_models(
+    prompts: SplitPrompts, human: LabelledPair, judged: LabelledPair, how: Resampling
+) -> PoweredEstimate:
+    """Estimate the accuracy of the first model minus that of the second, the mean over categories."""
+    drawn = draw_labelled(prompts, human.table(), judged.table(), how)
+    categories = by_category(prompts.cells)
+    below = categories.members @ drawn.human.point[:, 0]
+    if (below == 0).any():
+        return _without_labels([name for name, number in zip(categories.names, below, strict=True) if not number])
+    first, second, distance = (Share(column, 0) for column in (1, 2, 3))
+    estimate = powered_difference(
+        drawn.sources(lambda sums: macro(sums, categories, first) - macro(sums, categories, second)),
+        HumanSample(below.sum(), drawn.counted.evidence(categories.members)),
+        discordance=float(macro(drawn.human.point, categories, distance)),
+    )
+    return _with_needs(estimate, prompts, how)
+
+
+def win_rates(prompts: SplitPrompts, human: Credits, judged: Credits, how: Resampling) -> dict[str, PoweredEstimate]:
+    """Estimate the share of pairs that each author wins, over all pairs; authors with human labels only."""
+    rates: dict[str, PoweredEstimate] = {}
+    everything = all_cells(prompts.cells)
+    for start in range(0, len(human.authors), _AUTHORS_AT_A_TIME):
+        # Drawn together, so that the rates of two authors add up to 1.
+        authors = human.authors[start : start + _AUTHORS_AT_A_TIME]
+        by_people, by_judge = (
+            np.concatenate([part.won, 2 * part.pairs], axis=1) for part in (human.of(authors), judged.of(authors))
+        )
+        estimator = _Estimator(prompts, draw_labelled(prompts, by_people, by_judge, how), how)
+        for place, author in enumerate(authors):
+            rates[author] = _of_pairs(estimator.mean(everything, Share(place, len(authors) + place)))
+    return dict(sorted(rates.items(), key=lambda item: -(item[1].estimate.value or 0.0)))
+
+
+def _of_pairs(rate: PoweredEstimate) -> PoweredEstimate:
+    """Return a rate whose denominators were doubled, like the credits, with the number of pairs."""
+    halves = (replace(part, n=part.n // 2) for part in (rate.estimate, rate.human_only))
+    return replace(rate, **dict(zip(("estimate", "human_only"), halves, strict=True)))
+
+
+def _measure(prompts: SplitPrompts, human: Ratio, judged: Ratio, how: Resampling) -> PoweredEstimate:
+    """Estimate the mean over categories of a ratio; ``human`` has the human-labelled prompts, ``judged`` all."""
+    names = sorted({cell.category for cell in prompts.cells})
+    category = np.array([names.index(cell.category) for cell in prompts.cells], np.int64)
+    by_people, by_judge = (np.stack([part.numerator, part.denominator], axis=1) for part in (human, judged))
+    table, others = table_of_units(prompts, by_people, by_judge)
+    groups = category[prompts.labelled.layout.cell]
+    blocks = draw_layout(
+        prompts.labelled.layout, prompts.labelled.names, num_resamples=how.num_resamples, seed=how.seed
+    )
+    sums = add_up(blocks, Terms(np.arange(len(groups)), groups, list(table.T)), len(names))
+    below = sums.point[:, 1]
+    if not below.any():
+        return _without_labels(["any category with this measure"])
+    rest = Sums(sums.point[:, 4:], sums.resampled[..., 4:])
+    if len(others):
+        other_groups = category[prompts.rest.layout.cell]
+        other_blocks = draw_layout(
+            prompts.rest.layout, prompts.rest.names, num_resamples=how.num_resamples,
+            seed=derived_seed(how.seed, "other prompts"),
+        )  # fmt: skip
+        added = add_up(other_blocks, Terms(np.arange(len(others)), other_groups, list(others.T)), len(names))
+        rest = Sums(rest.point + added.point, rest.resampled + added.resampled)
+    parts = [Sums(sums.point[:, at : at + 2], sums.resampled[..., at : at + 2]) for at in (0, 2)]
+    sources = LabelSources(*(_mean_ratio(part) for part in (*parts, rest)))
+    sample = HumanSample(below.sum(), evidence_of(blocks, groups, table[:, 1] > 0))
+    if human.is_difference:
+        return _with_needs(powered_difference(sources, sample, discordance=None), prompts, how)
+    return _with_needs(powered_estimate(sources, sample, human.scale), prompts, how)
+
+
+def _mean_ratio(sums: Sums) -> Drawn:
+    """Return the plain mean over categories of column 0 over column 1."""
+    point, resampled = (mean_over_groups(ratio(part[..., 0], part[..., 1])) for part in sums)
+    return Drawn(float(point), np.asarray(resampled))

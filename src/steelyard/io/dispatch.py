@@ -1,0 +1,172 @@
+"""Many requests at a time from one ordinary iterator: threads that send, and a caller's loop that decides what is sent.
+
+The caller's thread alone reads the requests, keeps the pace and yields the results, so that neither a ledger nor a pace
+needs a lock. A request that failed waits for its next try without a thread.
+"""
+
+import heapq
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Generic, NamedTuple, TypeVar
+
+from steelyard.io.connections import Connections, RequestLimits
+from steelyard.io.http import Attempt, HttpReply, retry_wait
+from steelyard.io.pacing import RequestPace
+from steelyard.io.threads import outcome_of
+
+Job = TypeVar("Job")
+_SECONDS_TO_STOP = 0.5
+
+
+class Finished(NamedTuple, Generic[Job]):
+    """A request that was answered or given up. ``seconds`` is the time of the last try."""
+
+    job: Job
+    reply: HttpReply
+    seconds: float
+
+
+class _Under(NamedTuple, Generic[Job]):
+    """A request that was begun: the number of its tries so far and the time by which it has to end."""
+
+    job: Job
+    num_tries: int
+    deadline: float
+
+
+Send = Callable[[Job, Connections, float], Attempt]
+"""Sends a request once over kept connections, before a time of `time.monotonic`."""
+_Ended = tuple[_Under[Job], Callable[[], Attempt], float, float]
+
+
+def dispatch(
+    jobs: Iterable[Job],
+    send: "Send[Job]",
+    limits: RequestLimits,
+    pace: RequestPace,
+    on_retry: Callable[[HttpReply, int], None] = lambda reply, number: None,
+) -> "Generator[Finished[Job], None, None]":
+    """Yield each request with its reply, as they come; requests are taken from ``jobs`` as the server has room.
+
+    A transient failure is tried again after a wait that doubles, with jitter, and is at least what the server asks for;
+    ``on_retry`` gets it before, with the number of the next try. Closing the iterator ends every exchange at once.
+    """
+    dispatcher = _Dispatcher(send, limits, pace, on_retry)
+    try:
+        yield from dispatcher.run(iter(jobs))
+    finally:
+        dispatcher.close()
+
+
+class _Dispatcher(Generic[Job]):
+    """The requests under way, those that wait for another try, and the threads."""
+
+    def __init__(
+        self, send: "Send[Job]", limits: RequestLimits, pace: RequestPace, on_retry: Callable[[HttpReply, int], None]
+    ) -> None:
+        self.send, self.limits, self.pace, self.on_retry = send, limits, pace, on_retry
+        self.connections = Connections()
+        self.inbox: SimpleQueue[_Under[Job] | None] = SimpleQueue()
+        self.outbox: SimpleQueue[_Ended[Job]] = SimpleQueue()
+        self.threads: list[threading.Thread] = []
+        self.num_running = 0
+        self.delayed: list[tuple[float, int, _Under[Job]]] = []
+        self.numbers = itertools.count()
+        self.finished: deque[Finished[Job]] = deque()
+
+    def run(self, jobs: Iterator[Job]) -> "Generator[Finished[Job], None, None]":
+        """Yield the results until every request has one."""
+        has_more = True
+        while True:
+            has_more = self._start(jobs, has_more=has_more)
+            if self.finished:
+                yield self.finished.popleft()
+                self._collect(0.0)
+            elif self.num_running or self.delayed or has_more:
+                self._collect(self._seconds_to_next())
+            else:
+                return
+
+    def close(self) -> None:
+        """End the threads; an exchange under way loses its connection."""
+        self.connections.close()
+        for _ in self.threads:
+            self.inbox.put(None)
+        deadline = time.monotonic() + _SECONDS_TO_STOP
+        for thread in self.threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _start(self, jobs: Iterator[Job], *, has_more: bool) -> bool:
+        """Send what the pace allows: requests whose wait is over first. Returns whether there may be more jobs."""
+        while self.pace.has_room(self.num_running):
+            now = time.monotonic()
+            if now < self.pace.resume_at:
+                break
+            if self.delayed and self.delayed[0][0] <= now:
+                self._hand_over(heapq.heappop(self.delayed)[2])
+                continue
+            # Requests that wait are bounded too: each holds its text.
+            if not has_more or len(self.delayed) >= 2 * self.pace.most:
+                break
+            try:
+                job = next(jobs)
+            except StopIteration:
+                return False
+            self._hand_over(_Under(job, 0, time.monotonic() + self.limits.total_seconds))
+        return has_more
+
+    def _hand_over(self, under: "_Under[Job]") -> None:
+        self.num_running += 1
+        if len(self.threads) < self.num_running:
+            # Daemons: a look-up of a host name cannot be ended, and must not hold the program.
+            thread = threading.Thread(target=self._work, daemon=True, name=f"request {len(self.threads)}")
+            self.threads.append(thread)
+            thread.start()
+        self.inbox.put(under)
+
+    def _work(self) -> None:
+        while (under := self.inbox.get()) is not None:
+            started = time.monotonic()
+            ended = outcome_of(partial(self.send, under.job, self.connections, under.deadline))
+            self.outbox.put((under, ended, started, time.monotonic()))
+
+    def _seconds_to_next(self) -> float | None:
+        """Return the seconds until something can be sent; null if only a reply can change that."""
+        if not self.pace.has_room(self.num_running):
+            return None
+        times = [self.delayed[0][0]] if self.delayed else []
+        now = time.monotonic()
+        if self.pace.resume_at > now:
+            times = [max(self.pace.resume_at, *times)] if times else [self.pace.resume_at]
+        if times:
+            return max(0.0, min(times) - now)
+        # A pause may have ended since `_start` looked: without a request under way no reply would ever come.
+        return None if self.num_running else 0.0
+
+    def _collect(self, seconds: float | None) -> None:
+        """Wait so long for a request to end, and take every one that has."""
+        with suppress(Empty):
+            self._end(*self.outbox.get(timeout=seconds) if seconds != 0.0 else self.outbox.get_nowait())
+            while True:
+                self._end(*self.outbox.get_nowait())
+
+    def _end(self, under: "_Under[Job]", outcome: Callable[[], Attempt], started: float, now: float) -> None:
+        self.num_running -= 1
+        ended = outcome()
+        self.pace.note(is_refused=ended.is_refused, started=started, now=now)
+        if ended.waits.pause:
+            self.pace.pause(now + ended.waits.pause)
+        num_tries = under.num_tries + 1
+        wait = retry_wait(self.limits, num_tries, ended)
+        if ended.is_retriable and num_tries < self.limits.num_tries and now + wait < under.deadline:
+            self.on_retry(ended.reply, num_tries + 1)
+            again = _Under(under.job, num_tries, under.deadline)
+            heapq.heappush(self.delayed, (now + wait, next(self.numbers), again))
+        else:
+            self.finished.append(Finished(under.job, ended.reply, now - started))

@@ -1,0 +1,215 @@
+"""The order in which requests are sent: those that begin alike follow one another, and reuse what a server has cached.
+
+A server that caches prefixes (vLLM, SGLang, llama.cpp, hosted models) computes a shared beginning once, if a request
+with it came shortly before. A judge's request begins with instructions and criteria, then the prompt, the first answer
+and the second: the requests form a trie, and the prefill of its nodes is the least that any order needs.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+import msgspec
+
+from steelyard.core.comparison import Comparison, Request
+from steelyard.core.types import Message, Prompt, Record, Response
+from steelyard.io.tempfiles import LineStore
+from steelyard.judging.panel import JudgePanel
+
+_LEAST_SHARED = 16
+"""Characters by which a shared beginning must be longer to count: a block of a cache, where each is a token."""
+
+
+class StoredCase(Record, frozen=True, kw_only=True):
+    """A prompt with its comparisons, on disk: each is a list of places in ``responses``."""
+
+    prompt: Prompt
+    responses: tuple[Response, ...]
+    comparisons: tuple[tuple[int, ...], ...]
+    mark: str
+
+
+_decoder = msgspec.json.Decoder(StoredCase)
+
+
+def store_comparisons(store: LineStore, panel: JudgePanel, comparisons: Sequence[Comparison]) -> None:
+    """Store the comparisons of one prompt under the beginning that all its requests share with those of other prompts.
+
+    That is the text before the mark, with the criteria of its category and its language.
+    """
+    if not comparisons:
+        return
+    first = comparisons[0]
+    openings = [_opening(member.judge.questions(first)[0].messages, first.mark) for member in panel.members]
+    responses = {response.id: response for comparison in comparisons for response in comparison.responses}
+    place = {name: number for number, name in enumerate(responses)}
+    stored = StoredCase(
+        prompt=first.prompt,
+        responses=tuple(responses.values()),
+        comparisons=tuple(tuple(place[shown.id] for shown in comparison.responses) for comparison in comparisons),
+        mark=first.mark,
+    )
+    key = hashlib.sha256(msgspec.json.encode(openings)).digest()[:8]
+    store.add(key, 0, msgspec.json.encode(stored))
+
+
+def stored_comparisons(store: LineStore) -> Iterator[Comparison]:
+    """Yield all stored comparisons, prompts with equal beginnings together, one prompt in memory at a time."""
+    for line in store.sorted_lines():
+        case = _decoder.decode(line)
+        for places in case.comparisons:
+            shown = tuple(case.responses[place] for place in places)
+            yield Comparison(prompt=case.prompt, responses=shown, mark=case.mark)
+
+
+class PromptRequests(NamedTuple):
+    """All requests about one prompt. ``opening`` is what they share with those about other prompts."""
+
+    opening: str
+    requests: list[Request]
+
+    def shared_shares(self, *, is_new: bool) -> Iterator[tuple[Request, float]]:
+        """Yield each request with the share of its text that begins like one before it.
+
+        ``is_new``: no request before these has their opening.
+        """
+        before = "" if is_new else self.opening
+        for request in sorted(self.requests, key=_text):
+            text = _text(request)
+            yield request, _shared_length(before, text) / max(len(text), 1)
+            before = text
+
+
+def requests_by_prompt(
+    comparisons: Iterable[Comparison], requests_of: Callable[[Comparison], Iterable[Request]]
+) -> Iterator[PromptRequests]:
+    """Yield the requests prompt by prompt; the comparisons of one prompt must follow one another."""
+    for _, group in groupby(comparisons, key=lambda comparison: (comparison.prompt.id, comparison.prompt.language)):
+        of_prompt = list(group)
+        requests = [request for comparison in of_prompt for request in requests_of(comparison)]
+        opening = _opening(requests[0].question.messages, of_prompt[0].mark) if requests else ""
+        yield PromptRequests(opening, requests)
+
+
+def in_prefix_order(prompts: Iterable[PromptRequests], *, distance: int) -> Iterator[Request]:
+    """Yield the requests of each prompt so that every one finds its beginning computed: depth first through the trie.
+
+    A request comes at least ``distance`` places after the first one with the longest beginning that they share, and
+    requests of later prompts come in between: as many can be under way at a time without computing a beginning twice.
+    Of those that may be sent the oldest prompt comes first, which keeps few prompts in a server's cache and in memory.
+    The first request with another opening is sent that much before its turn.
+    """
+    queue = _Queue(distance)
+    source = enumerate(prompts)
+    coming: deque[int] = deque()
+    opening: str | None = None
+    while True:
+        while len(coming) < distance and (following := next(source, None)) is not None:
+            number, prompt = following
+            if prompt.requests:
+                queue.add(number, prompt.requests)
+                coming.append(number)
+                if opening is not None and prompt.opening != opening:
+                    yield queue.send(number, 0)
+                opening = prompt.opening
+        if (request := queue.next()) is not None:
+            yield request
+        elif coming:
+            queue.open(coming.popleft())
+        elif (request := queue.earliest()) is not None:
+            # The last prompts: nothing is left that could come in between.
+            yield request
+        else:
+            return
+
+
+class _Queue:
+    """The requests of the prompts under way. A request becomes ready ``distance`` places after its first like it."""
+
+    def __init__(self, distance: int) -> None:
+        self.distance = distance
+        self.position = 0
+        self.tries: dict[int, _Trie] = {}
+        self.waiting: list[tuple[int, int, int]] = []
+        self.ready: list[tuple[int, int]] = []
+
+    def add(self, number: int, requests: Iterable[Request]) -> None:
+        """Add a prompt, none of whose requests is ready."""
+        self.tries[number] = _Trie.of(requests)
+
+    def open(self, number: int) -> None:
+        """Make the first request of a prompt ready, unless it was sent before its turn."""
+        if number in self.tries and not self.tries[number].sent:
+            heappush(self.ready, (number, 0))
+
+    def next(self) -> Request | None:
+        """Return the ready request of the oldest prompt."""
+        while self.waiting and self.waiting[0][0] <= self.position:
+            heappush(self.ready, heappop(self.waiting)[1:])
+        return self.send(*heappop(self.ready)) if self.ready else None
+
+    def earliest(self) -> Request | None:
+        """Return the request that would be ready first."""
+        return self.send(*heappop(self.waiting)[1:]) if self.waiting else None
+
+    def send(self, number: int, place: int) -> Request:
+        """Return a request; those that begin like it wait for their time."""
+        trie = self.tries[number]
+        for child in trie.children.get(place, ()):
+            heappush(self.waiting, (self.position + self.distance, number, child))
+        trie.sent.append(place)
+        if len(trie.sent) == len(trie.requests):
+            del self.tries[number]
+        self.position += 1
+        return trie.requests[place]
+
+
+class _Trie(NamedTuple):
+    """The requests of one prompt in the order of their texts.
+
+    ``children`` has by the place of a request the places of those that share a beginning with it, and with none before.
+    ``sent`` has the places of those that were sent.
+    """
+
+    requests: list[Request]
+    children: dict[int, list[int]]
+    sent: list[int]
+
+    @classmethod
+    def of(cls, requests: Iterable[Request]) -> "_Trie":
+        ordered = sorted(requests, key=lambda request: (_text(request), request.repeat))
+        children: dict[int, list[int]] = {}
+        # The inner nodes above the current leaf: the length of the beginning, and the first request that has it.
+        nodes: list[tuple[int, int]] = []
+        for place, (before, request) in enumerate(pairwise(ordered), 1):
+            shared = _shared_length(_text(before), _text(request)) // _LEAST_SHARED
+            first = place - 1
+            while nodes and nodes[-1][0] > shared:
+                first = nodes.pop()[1]
+            if not nodes or nodes[-1][0] < shared:
+                nodes.append((shared, first))
+            children.setdefault(nodes[-1][1], []).append(place)
+        return cls(ordered, children, [])
+
+
+def _opening(messages: Sequence[Message], mark: str) -> str:
+    return "\0".join(message.content for message in messages).partition(mark)[0]
+
+
+def _text(request: Request) -> str:
+    return "\0".join(message.content for message in request.question.messages)
+
+
+def _shared_length(first: str, second: str) -> int:
+    """Return the number of characters with which both texts begin, by bisection."""
+    low, high = 0, min(len(first), len(second))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if first[low:middle] == second[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,163 @@
+"""Tokens of replies and their cost, each reply once, with cached tokens at their own price."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from steelyard.core.comparison import Reply
+from steelyard.core.config import Config
+from steelyard.core.types import Record
+
+_MILLION = 1_000_000
+_Amount = Annotated[float, msgspec.Meta(ge=0)]
+
+_CEILING_OPTIONS = {"cost": "--max-cost", "failed": "--max-failed", "hours": "--max-hours"}
+
+
+class Price(Config, frozen=True):
+    """Prices of a million tokens, in any currency."""
+
+    input: _Amount
+    """Prompt tokens that come from no cache."""
+    output: _Amount
+    """Tokens of replies."""
+    cached_input: _Amount | None = None
+    """Prompt tokens read from the server's cache. Default: the price of other prompt tokens."""
+    cache_write: _Amount | None = None
+    """Prompt tokens written to the server's cache. Default: the price of other prompt tokens."""
+
+
+AnyPrice = Price | tuple[float, float]
+"""Prices by name, or those of prompts and of replies alone."""
+
+
+def full_price(price: AnyPrice) -> Price:
+    """Return prices by name."""
+    return price if isinstance(price, Price) else Price(input=price[0], output=price[1])
+
+
+class Ceilings(NamedTuple):
+    """Limits beyond which a run sends nothing more; null for none.
+
+    ``cost`` limits what all replies of the run cost, those of earlier calls among them; ``failed`` requests and
+    ``hours`` are those of one call.
+    """
+
+    cost: float | None = None
+    failed: int | None = None
+    hours: float | None = None
+
+
+class Budget:
+    """What one call has spent, over all of its models."""
+
+    def __init__(self, ceilings: Ceilings) -> None:
+        self.ceilings = ceilings
+        self._started = time.monotonic()
+        self._cost = 0.0
+        self._failed = 0
+
+    def close(self, cost: float, num_failed: int) -> None:
+        """Add what a model has spent in the end."""
+        self._cost += cost
+        self._failed += num_failed
+
+    def ceiling(self, cost: float, num_failed: int) -> str | None:
+        """Return the option of the ceiling that is reached, with its value; null while there is room."""
+        hours = (time.monotonic() - self._started) / 3600
+        spent = {"cost": self._cost + cost, "failed": self._failed + num_failed, "hours": hours}
+        limits = self.ceilings._asdict().items()
+        for name, limit in limits:
+            # So many failures are allowed; money and time are spent when they are reached.
+            if limit is not None and (spent[name] > limit or (spent[name] == limit and name != "failed")):
+                return f"{_CEILING_OPTIONS[name]} {limit:g}"
+        return None
+
+
+class TokenCounts(NamedTuple):
+    """Tokens of one or more replies. ``prompt`` includes ``cached`` (read from a cache) and ``cache_written``."""
+
+    prompt: int = 0
+    reply: int = 0
+    cached: int = 0
+    cache_written: int = 0
+
+    def plus(self, reply: Reply) -> "TokenCounts":
+        """Return the counts with those of another reply; a count that the server did not give is 0."""
+        return TokenCounts(
+            self.prompt + (reply.prompt_tokens or 0),
+            self.reply + (reply.reply_tokens or 0),
+            self.cached + (reply.cached_tokens or 0),
+            self.cache_written + (reply.cache_write_tokens or 0),
+        )
+
+    def cost(self, price: AnyPrice) -> float:
+        """Return what the tokens cost in the currency of the price."""
+        prices = full_price(price)
+        cached_input = prices.input if prices.cached_input is None else prices.cached_input
+        cache_write = prices.input if prices.cache_write is None else prices.cache_write
+        uncached = self.prompt - self.cached - self.cache_written
+        total = uncached * prices.input + self.cached * cached_input
+        return (total + self.cache_written * cache_write + self.reply * prices.output) / _MILLION
+
+
+class TokenUse(Record, frozen=True, kw_only=True):
+    """The tokens of one chat's replies as the server counts them, each reply once, also those of earlier runs.
+
+    ``prompt`` includes ``cached`` tokens, read from the server's cache, and ``cache_written`` ones. ``uncounted``
+    replies have no counts; ``cost`` is null without a price, which is for a million tokens. ``odd_usage`` counts
+    replies with impossible numbers, ``other_models`` those that came under another model's name. ``failed_prompt`` and
+    ``failed_reply``: the tokens of failed replies, which all other counts but those of replies include.
+    """
+
+    num_replies: int
+    prompt: int
+    reply: int
+    uncounted: int
+    cost: float | None
+    odd_usage: int
+    other_models: dict[str, int]
+    cached: int = 0
+    cache_written: int = 0
+    failed_prompt: int = 0
+    failed_reply: int = 0
+
+    def with_failed(self, tokens: TokenCounts, price: AnyPrice | None) -> "TokenUse":
+        """Return the use with the tokens of failed replies, and with their cost."""
+        return msgspec.structs.replace(
+            self,
+            prompt=self.prompt + tokens.prompt,
+            reply=self.reply + tokens.reply,
+            cached=self.cached + tokens.cached,
+            cache_written=self.cache_written + tokens.cache_written,
+            cost=None if self.cost is None or price is None else self.cost + tokens.cost(price),
+            failed_prompt=tokens.prompt,
+            failed_reply=tokens.reply,
+        )
+
+
+def sum_tokens(replies: Iterable[Reply], price: AnyPrice | None, is_expected: Callable[[str], bool]) -> TokenUse:
+    """Return the tokens of replies and their cost. ``is_expected`` recognises the names of the model asked."""
+    tokens, others = TokenCounts(), Counter[str]()
+    num_replies = uncounted = odd = 0
+    for reply in replies:
+        num_replies += 1
+        tokens = tokens.plus(reply)
+        uncounted += reply.prompt_tokens is None or reply.reply_tokens is None
+        odd += reply.odd_usage is not None
+        if reply.model is not None and not is_expected(reply.model):
+            others[reply.model] += 1
+    return TokenUse(
+        num_replies=num_replies,
+        prompt=tokens.prompt,
+        reply=tokens.reply,
+        uncounted=uncounted,
+        cost=None if price is None else tokens.cost(price),
+        odd_usage=odd,
+        other_models=dict(sorted(others.items())),
+        cached=tokens.cached,
+        cache_written=tokens.cache_written,
+    )

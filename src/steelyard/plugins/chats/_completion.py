@@ -1,0 +1,200 @@
+"""Reads a chat completion's body strictly: a body of another shape is a failure, never an answer.
+
+Servers count tokens in three forms. OpenAI's ``prompt_tokens`` and DeepSeek's include the tokens read from a cache;
+Anthropic's ``input_tokens`` include neither those read from it nor those written to it.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from steelyard.core.comparison import Alternative, Failure, Question, Reply, Request
+from steelyard.core.types import JsonObject
+
+_LONGEST_TOKEN = 128
+"""The longest token in characters: public vocabularies have runs of spaces of this length."""
+_MOST_TEMPLATE, _MOST_OVER = 10_000, 1_000
+
+
+class _Top(msgspec.Struct):
+    token: str
+    logprob: float
+
+
+class _Token(msgspec.Struct):
+    token: str
+    logprob: float
+    top_logprobs: list[_Top] = []
+
+
+class _Logprobs(msgspec.Struct):
+    content: list[_Token] | None = None
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+    role: Literal["assistant"] = "assistant"
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice]
+    model: str | None = None
+    usage: Any = None
+
+
+class _Usage(NamedTuple):
+    """Token counts of the server, null where it gives none; ``odd`` names impossible ones."""
+
+    prompt: int | None
+    written: int | None
+    cached: int | None
+    cache_written: int | None
+    odd: str | None
+
+
+def is_empty(body: Any) -> bool:
+    """Return whether a body is a completion without a choice, or without a text and a reason for its absence.
+
+    Reasoning without a text is not empty: the same question would end so again, at its full price.
+    """
+    try:
+        completion = msgspec.convert(body, _Completion)
+    except msgspec.ValidationError:
+        return False
+    if not completion.choices:
+        return True
+    return _is_silent(completion.choices[0]) and not _has_reasoned(completion.choices[0])
+
+
+def read_completion(request: Request, body: Any) -> Reply:
+    """Return the first choice as a reply. A body of another shape, or one without a choice or a text, is a failure."""
+    try:
+        completion = msgspec.convert(body, _Completion)
+    except msgspec.ValidationError as error:
+        return Reply(request=request.id, failure="failed", detail=f"malformed: {error}")
+    usage = _usage(completion.usage, request.question)
+    reply = Reply(
+        request=request.id,
+        failure="failed",
+        detail="empty: no choices",
+        prompt_tokens=usage.prompt,
+        reply_tokens=usage.written,
+        model=completion.model,
+        odd_usage=usage.odd,
+        cached_tokens=usage.cached,
+        cache_write_tokens=usage.cache_written,
+    )
+    if not completion.choices:
+        return reply
+    choice = completion.choices[0]
+    failure, detail = _failure(choice, usage, request.question.max_tokens)
+    return msgspec.structs.replace(
+        reply,
+        # A text of spaces alone is none.
+        text=None if _is_silent(choice) else choice.message.content,
+        failure=failure,
+        detail=detail,
+        first_token=_first_token(choice.logprobs),
+        finish_reason=choice.finish_reason,
+    )
+
+
+def _usage(usage: Any, question: Question) -> _Usage:
+    """Return the plausible counts; an implausible one is left out, since counts are summed over all replies.
+
+    A prompt has at most as many tokens as bytes, plus the template's; servers may write some tokens over the limit.
+    """
+    counts = usage if isinstance(usage, dict) else {}
+    odd = [] if usage is None or isinstance(usage, dict) else [f"usage: {str(usage)[:40]}"]
+    num_bytes = sum(len(message.content.encode(errors="replace")) for message in question.messages)
+    most_written = 2 * question.max_tokens + _MOST_OVER
+
+    def checked(name: str, value: Any, most: int) -> int | None:
+        is_count = type(value) is int and 0 <= value <= most
+        if value is not None and not is_count:
+            odd.append(f"{name}: {str(value)[:40]}")
+        return value if is_count else None
+
+    prompt, cached, cache_written = _prompt_counts(counts)
+    num_prompt = checked("prompt_tokens", prompt, num_bytes + _MOST_TEMPLATE)
+    written = _first(counts, "completion_tokens", "output_tokens")
+    num_written = checked("completion_tokens", written, most_written)
+    # Parts of a prompt whose length is not known cannot be billed.
+    room = num_prompt or 0
+    num_cached = checked("cached tokens", cached, room) if num_prompt is not None else None
+    num_cache_written = checked("tokens written to a cache", cache_written, room - (num_cached or 0))
+    return _Usage(num_prompt, num_written, num_cached, num_cache_written, ", ".join(odd) or None)
+
+
+def _prompt_counts(counts: JsonObject) -> tuple[Any, Any, Any]:
+    """Return the tokens of the whole prompt, those read from a cache and those written to it, unchecked."""
+    details = _first(counts, "prompt_tokens_details", "input_tokens_details")
+    parts = details if isinstance(details, dict) else {}
+    read = _first(counts, "cache_read_input_tokens")
+    written = _first(counts, "cache_creation_input_tokens")
+    cached = _first(parts, "cached_tokens")
+    if cached is None:
+        cached = _first(counts, "prompt_cache_hit_tokens", "cached_tokens") if read is None else read
+    if written is None:
+        written = _first(parts, "cache_write_tokens", "cache_creation_tokens")
+    prompt = counts.get("prompt_tokens")
+    missed = counts.get("prompt_cache_miss_tokens")
+    if prompt is None and type(missed) is int and type(cached) is int:
+        prompt = missed + cached
+    if prompt is not None:
+        return prompt, cached, written
+    prompt = counts.get("input_tokens")
+    is_apart = read is not None or counts.get("cache_creation_input_tokens") is not None
+    if is_apart and type(prompt) is int:
+        prompt += sum(number for number in (read, written) if type(number) is int and number > 0)
+    return prompt, cached, written
+
+
+def _first(counts: JsonObject, *names: str) -> Any:
+    """Return the value of the first of the names that has one."""
+    return next((counts[name] for name in names if counts.get(name) is not None), None)
+
+
+def _failure(choice: _Choice, usage: _Usage, max_tokens: int) -> tuple[Failure | None, str | None]:
+    if choice.message.refusal or choice.finish_reason == "content_filter":
+        return "refused", choice.message.refusal or "content filter"
+    is_full = usage.written is not None and usage.written >= max_tokens
+    # Some servers give no reason for the end; then the number of tokens has to tell.
+    if choice.finish_reason == "length" or (choice.finish_reason is None and is_full):
+        return "cut off", f"at {max_tokens} tokens"
+    if _is_silent(choice):
+        what = "reasoning without a reply" if _has_reasoned(choice) else "no text"
+        return "failed", f"empty: {what} ({choice.finish_reason})"
+    if choice.message.content is not None and len(choice.message.content) > _LONGEST_TOKEN * (max_tokens + 1):
+        return "failed", f"too_large: {len(choice.message.content):,} characters for {max_tokens} tokens"
+    return None, None
+
+
+def _is_silent(choice: _Choice) -> bool:
+    """Return whether the text is missing without a reason; a first token can be read without it."""
+    is_explained = choice.message.refusal or choice.finish_reason in ("length", "content_filter") or choice.logprobs
+    return not (choice.message.content or "").strip() and not is_explained
+
+
+def _has_reasoned(choice: _Choice) -> bool:
+    return bool(choice.message.reasoning_content or choice.message.reasoning)
+
+
+def _first_token(logprobs: _Logprobs | None) -> tuple[Alternative, ...] | None:
+    """Return the likely first tokens, including the written one; spellings of one word are separate tokens."""
+    if logprobs is None or not logprobs.content:
+        return None
+    first = logprobs.content[0]
+    tokens: list[Any] = [*first.top_logprobs]
+    if first.token not in [token.token for token in tokens]:
+        tokens.append(first)
+    return tuple(Alternative(token=token.token, logprob=token.logprob) for token in tokens)

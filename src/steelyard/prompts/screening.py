@@ -1,0 +1,242 @@
+"""Screening of one prompt: its language, its private data, its harm, and what is compared with other prompts.
+
+This is the work that processes share: a function of the prompt alone. What depends on other prompts (duplicates,
+balance) follows in the stage.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import ConfigError, choices
+from steelyard.core.types import Message, Prompt, Record
+from steelyard.prompts.balance import GroupShare
+from steelyard.prompts.harmful import HarmRules, find_harm, parse_harm_rules
+from steelyard.prompts.languages import LIKELY, chinese_script, identify
+from steelyard.prompts.near_duplicates import Fingerprint, fingerprint
+from steelyard.prompts.private_data import RULES, PrivateDatum, find_private_data, mask_private_data
+
+ScreeningAction = Literal["drop", "mask", "count", "off"]
+
+
+class ScreeningConfig(BaseConfig, frozen=True):
+    """What is looked for in a prompt, and what happens where it is found."""
+
+    languages: Literal["missing", "all", "off"] = "missing"
+    """Which prompts have their language identified: those without one, all (labels stay; differences are counted)."""
+    min_probability: float = LIKELY
+    """The probability from which an identified language is taken; below it a language is unknown."""
+    unknown_language: Literal["keep", "drop"] = "keep"
+    """What happens to a prompt whose language is neither given nor identified."""
+    only_languages: tuple[str, ...] = ()
+    """The languages that stay, by code. Default: all."""
+    private_data: dict[str, ScreeningAction] = msgspec.field(default_factory=dict)
+    """What happens to private data, by kind or rule: drop the prompt (default), mask, count (keep and count) or off."""
+    harmful: Literal["drop", "count", "off"] = "count"
+    """What happens to prompts that ask for harm, by the rules, and by the chat where there is one."""
+
+
+class ScreenedPrompt(NamedTuple):
+    """What is known of one prompt. ``language`` is its ``label``, or the identified language where it has none.
+
+    ``identified`` and ``script`` are null where nothing was identified; ``private`` has the data of each turn. ``root``
+    is the fingerprint of the first user turn, null where it is that of the whole prompt.
+    """
+
+    language: str | None
+    label: str | None
+    identified: str | None
+    probability: float | None
+    script: str | None
+    private: tuple[tuple[PrivateDatum, ...], ...]
+    harm: str | None
+    harm_sentence: str | None
+    whole: Fingerprint
+    root: Fingerprint | None
+
+
+class ScreeningRow(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A rule that a prompt broke: a line of ``manifest.jsonl``. ``excerpt`` shows no private data.
+
+    ``figure`` is the number that was compared with ``limit``: a similarity, a probability, a count, or a share.
+    """
+
+    prompt: str
+    language: str | None
+    rule: str
+    action: ScreeningAction
+    figure: float | None
+    limit: float | None
+    excerpt: str
+
+
+class BenchOverlap(Record, frozen=True, kw_only=True):
+    """The prompts that overlap with one bench, or with the training prompts of one model.
+
+    ``num_prompts`` counts the bench's own; null for a model, which has only hashes. ``num_equal`` of the overlapping
+    prompts have an equal first turn.
+    """
+
+    name: str
+    num_prompts: int | None
+    num_overlapping: int
+    num_equal: int
+
+
+class PromptsSummary(Record, frozen=True, kw_only=True):
+    """What was found, and the balance before and after. Numbers count prompts.
+
+    ``labels`` counts how prompts have their language: labelled, identified, unknown, and differing from the label.
+    ``scripts`` counts the Chinese prompts by script. ``findings`` counts the prompts by rule and action, ``drops``
+    those that were dropped by their first rule.
+    """
+
+    num_in: int
+    num_kept: int
+    labels: dict[str, int]
+    scripts: dict[str, int]
+    findings: dict[str, dict[str, int]]
+    drops: dict[str, int]
+    num_duplicate_groups: int
+    largest_duplicate_group: int
+    overlaps: tuple[BenchOverlap, ...]
+    shares: tuple[GroupShare, ...]
+    has_language_model: bool
+    num_unreadable_replies: int
+
+
+def check_screening(config: ScreeningConfig) -> None:
+    """Raise ConfigError for an unknown kind or rule of private data."""
+    known = {name for rule in RULES for name in (rule.name, rule.kind)}
+    for name in config.private_data:
+        if name not in known:
+            raise ConfigError(f"unknown private data {name!r}", where="private_data", allowed=choices(name, known))
+
+
+def private_action(datum: PrivateDatum, actions: Mapping[str, ScreeningAction]) -> ScreeningAction:
+    """Return what happens to a find: the action of its rule, or that of its kind, or to drop the prompt."""
+    return actions.get(datum.rule, actions.get(datum.kind, "drop"))
+
+
+def screen_prompts(config: ScreeningConfig, prompts: Sequence[Prompt]) -> list[ScreenedPrompt]:
+    """Screen a batch of prompts: the work of a worker."""
+    return [_screened(prompt, config) for prompt in prompts]
+
+
+def masked_prompt(prompt: Prompt, screened: ScreenedPrompt, config: ScreeningConfig) -> Prompt:
+    """Return the prompt with its language filled in, and with the data masked that are to be.
+
+    They are masked in the reference and in the strings of ``meta`` too, where formats keep what they read.
+    """
+    messages = tuple(
+        Message(role=message.role, content=_masked(message.content, data, config))
+        for message, data in zip(prompt.messages, screened.private, strict=True)
+    )
+    return msgspec.structs.replace(
+        prompt,
+        messages=messages,
+        language=screened.language,
+        reference=masked_values(prompt.reference, config),
+        meta=masked_values(prompt.meta, config),
+    )
+
+
+def masked_values(value: Any, config: ScreeningConfig) -> Any:
+    """Return a text, or JSON with texts in it, with the data masked that are to be."""
+    if "mask" not in config.private_data.values():
+        return value
+    if isinstance(value, str):
+        return _masked(value, find_private_data(value), config)
+    if isinstance(value, dict):
+        return {key: masked_values(part, config) for key, part in value.items()}
+    return [masked_values(part, config) for part in value] if isinstance(value, list) else value
+
+
+def _masked(text: str, data: Sequence[PrivateDatum], config: ScreeningConfig) -> str:
+    return mask_private_data(text, [datum for datum in data if private_action(datum, config.private_data) == "mask"])
+
+
+def without_private_data(prompt: Prompt, screened: ScreenedPrompt) -> str:
+    """Return the text of the prompt with all private data masked, whatever happens to it."""
+    turns = zip(prompt.messages, screened.private, strict=True)
+    return "\n".join(mask_private_data(message.content, data) for message, data in turns)
+
+
+def private_rows(prompt: Prompt, screened: ScreenedPrompt, config: ScreeningConfig) -> list[ScreeningRow]:
+    """Return a row for each rule that found private data in the prompt; the figure is the number of its finds."""
+    data = [datum for turn in screened.private for datum in turn]
+    excerpt = without_private_data(prompt, screened)
+    rows: list[ScreeningRow] = []
+    for rule, number in Counter(datum.rule for datum in data).items():
+        datum = next(datum for datum in data if datum.rule == rule)
+        action = private_action(datum, config.private_data)
+        rows.append(
+            screening_row(prompt, screened, f"private_data: {rule}", action, figure=(number, 0), excerpt=excerpt)
+        )
+    return rows
+
+
+_MOST_EXCERPT = 160
+
+
+def screening_row(
+    prompt: Prompt,
+    screened: ScreenedPrompt,
+    rule: str,
+    action: ScreeningAction,
+    *,
+    figure: tuple[float | None, float | None],
+    excerpt: str | None = None,
+) -> ScreeningRow:
+    """Return the row of a broken rule; ``figure`` has the figure and its limit."""
+    shown = " ".join((without_private_data(prompt, screened) if excerpt is None else excerpt).split())
+    return ScreeningRow(
+        prompt=prompt.id,
+        language=screened.language,
+        rule=rule,
+        action=action,
+        figure=None if figure[0] is None else round(figure[0], 4),
+        limit=figure[1],
+        excerpt=shown if len(shown) <= _MOST_EXCERPT else f"{shown[: _MOST_EXCERPT - 1]}…",
+    )
+
+
+def _screened(prompt: Prompt, config: ScreeningConfig) -> ScreenedPrompt:
+    turns = [message.content for message in prompt.messages]
+    question = "\n".join(message.content for message in prompt.messages if message.role == "user") or "\n".join(turns)
+    language_found = None
+    if config.languages == "all" or (config.languages == "missing" and prompt.language is None):
+        (language_found,) = identify([question], min_probability=config.min_probability)
+    language = prompt.language or (language_found.language if language_found else None)
+    harm = None if config.harmful == "off" else find_harm(question, language, _harm_rules())
+    root = next((message.content for message in prompt.messages if message.role == "user"), "")
+    return ScreenedPrompt(
+        language=language,
+        label=prompt.language,
+        identified=language_found.language if language_found else None,
+        probability=language_found.probability if language_found else None,
+        script=chinese_script(question) if config.languages != "off" and _is_chinese(language) else None,
+        private=tuple(_private_data(turn, config) for turn in turns),
+        harm=harm.category if harm else None,
+        harm_sentence=harm.sentence if harm else None,
+        whole=fingerprint("\n".join(turns)),
+        root=None if len(turns) == 1 else fingerprint(root),
+    )
+
+
+def _private_data(text: str, config: ScreeningConfig) -> tuple[PrivateDatum, ...]:
+    return tuple(datum for datum in find_private_data(text) if private_action(datum, config.private_data) != "off")
+
+
+def _is_chinese(language: str | None) -> bool:
+    return language is not None and language.replace("_", "-").split("-")[0] in ("zh", "zho", "cmn")
+
+
+@cache
+def _harm_rules() -> HarmRules:
+    return parse_harm_rules(files("steelyard").joinpath("data/harmful.toml").read_text("utf-8"))

@@ -1,0 +1,132 @@
+"""Values from few human and many judge labels on the page, next to those from the human labels alone."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from steelyard.evaluation.measure import paired_titles
+from steelyard.evaluation.measures.accuracy import baseline_word
+from steelyard.evaluation.prediction_powered import PoweredSummary
+from steelyard.evaluation.summary import EvaluationSummary
+from steelyard.evaluation.tables import (
+    DASH,
+    PERCENT,
+    Grouped,
+    Panel,
+    Sentence,
+    Table,
+    category_word,
+    count,
+    decimal,
+    decimal_interval,
+    language_word,
+    percent,
+    points,
+    points_spread,
+    spread,
+    table,
+    word,
+)
+from steelyard.report.page import Section
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.prediction_powered import PoweredEstimate
+
+
+def few_labels_section(summaries: Mapping[str, EvaluationSummary], evidence: Sequence[str]) -> Section | None:
+    """Return a panel for each evaluation on both kinds of labels; None without any."""
+    powered = {
+        name: summary.prediction_powered
+        for name, summary in summaries.items()
+        if summary.prediction_powered is not None
+    }
+    if not powered:
+        return None
+    panels = [
+        Panel(
+            name if len(summaries) > 1 else word("few_labels_values"),
+            None,
+            (Grouped("", _table(each)),),
+            "note_few_labels",
+        )
+        for name, each in powered.items()
+    ]
+    sentences = [sentence for name, each in powered.items() for sentence in _sentences(name, each)]
+    return Section("few_labels", tuple(evidence), tuple(panels), tuple(sentences))
+
+
+def few_labels_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentence, ...]:
+    """Return the values from both kinds of labels in words; empty for an evaluation on one kind."""
+    return () if summary.prediction_powered is None else tuple(_sentences(name, summary.prediction_powered))
+
+
+def _sentences(name: str, powered: PoweredSummary) -> Iterator[Sentence]:
+    ranked = powered.ranked()
+    values = {
+        "name": name,
+        "labelled": count(powered.num_labelled),
+        "judged": count(powered.num_judged),
+        "value": percent(ranked.estimate.value),
+        "interval": spread(ranked.estimate),
+        "alone": spread(ranked.human_only),
+        "correlation": decimal(ranked.correlation, 2),
+        "worth": decimal(ranked.worth, 2),
+    }
+    yield Sentence("say_few_labels", values)
+    if ranked.needed is not None:
+        needed = ranked.needed
+        yield Sentence(
+            "say_labels_needed",
+            {
+                "width": percent(needed.width),
+                "with": count(needed.with_judge),
+                "without": count(needed.without_judge),
+                "more": count(needed.more),
+            },
+        )
+    if powered.population.differs:
+        yield Sentence("say_other_population", {"p": decimal(powered.population.smallest_p, 4)})
+
+
+def _table(powered: PoweredSummary) -> Table:
+    has_needs = any(estimate.needed is not None for _, estimate in powered.values())
+    columns = ("few_value", "few_both", "interval", "few_alone", "interval", "few_correlation", "few_worth")
+    rows = [
+        (title, *_cells(estimate, form), *((_needed(estimate),) if has_needs else ()))
+        for title, estimate, form in _rows(powered)
+        if estimate.human_only.value is not None
+    ]
+    return table((*columns, *(("few_needed",) if has_needs else ())), rows)
+
+
+def _rows(powered: PoweredSummary) -> Iterator[tuple[str, PoweredEstimate, str]]:
+    yield from ((word(f"bench_{name}", name), estimate, "share") for name, estimate in powered.headline.items())
+    for name in ("accuracy", "exact_match", "accuracy_micro", "exact_match_micro"):
+        yield word(name), getattr(powered, name), "share"
+    for name, estimate in powered.by_category.items() if len(powered.by_category) > 1 else ():
+        yield category_word(name), estimate, "share"
+    yield from ((language_word(name), estimate, "share") for name, estimate in powered.by_language.items())
+    for name, estimate in powered.baselines.items():
+        yield f"{word('few_lead')} {baseline_word(name)}", estimate, "points"
+    titles = paired_titles()
+    yield from (
+        (word(f"few_measure_{name}", titles.get(name, name)), estimate, "decimal")
+        for name, estimate in powered.measures.items()
+    )
+    yield from ((f"{word('few_win_rate')} {name}", estimate, "share") for name, estimate in powered.win_rates.items())
+
+
+def _cells(estimate: PoweredEstimate, form: str) -> tuple[str, ...]:
+    both, alone = (_pair(part, form) for part in (estimate.estimate, estimate.human_only))
+    worth = decimal(estimate.worth, 2) if estimate.weight else DASH
+    return (*both, *alone, decimal(estimate.correlation, 2), worth)
+
+
+def _pair(estimate: Estimate, form: str) -> tuple[str, str]:
+    if form == "points":
+        return points(estimate.value), points_spread(estimate)
+    if form == "decimal":
+        return decimal(estimate.value), decimal_interval(estimate)
+    value, interval = PERCENT.cells(estimate)
+    return value, interval
+
+
+def _needed(estimate: PoweredEstimate) -> str:
+    return DASH if estimate.needed is None else count(estimate.needed.more)

@@ -1,0 +1,142 @@
+"""Prompts: how many stay, which rules they broke, overlap with benchmarks, and the shares before and after."""
+
+from collections.abc import Iterator, Sequence
+
+from steelyard.evaluation.tables import (
+    DASH,
+    Grouped,
+    Panel,
+    Sentence,
+    Table,
+    category_word,
+    count,
+    isolate,
+    language_word,
+    percent,
+    table,
+    word,
+)
+from steelyard.prompts.balance import GroupShare
+from steelyard.prompts.screening import PromptsSummary
+from steelyard.report.bars import CountBar, ShareChange, before_after, count_bars
+from steelyard.report.page import COLON, COMMA, Section
+from steelyard.report.run_records import last_part
+from steelyard.report.stage_section import PageSources, StageContents, StageRun, StageSection
+from steelyard.statistics.intervals import Estimate
+
+_MOST_ROWS = 15
+
+
+def _contents(runs: Sequence[StageRun[PromptsSummary]], sources: PageSources) -> StageContents:
+    panels: list[Panel] = []
+    for run in runs:
+        prefix = f"{isolate(run.name)} · " if len(runs) > 1 else ""
+        panels += [panel._replace(title=prefix + panel.title) for panel in _panels(run.summary)]
+    sentences = tuple(sentence for run in runs for sentence in _sentences(run))
+    return StageContents((Section("prepared_prompts", tuple(run.evidence for run in runs), tuple(panels), sentences),))
+
+
+def _sentences(run: StageRun[PromptsSummary]) -> Iterator[Sentence]:
+    summary = run.summary
+    values = {
+        "run": run.name,
+        "kept": count(summary.num_kept),
+        "prompts": count(summary.num_in),
+        "share": percent(summary.num_kept / max(summary.num_in, 1)),
+        "groups": count(summary.num_duplicate_groups),
+        "largest": count(summary.largest_duplicate_group),
+    }
+    yield Sentence("say_prepared_prompts" if summary.num_duplicate_groups else "say_prompts_no_duplicates", values)
+    labels = COMMA.join(f"{word(f'label_{name}')} {count(number)}" for name, number in summary.labels.items())
+    yield Sentence("say_prompt_languages", {"run": run.name, "labels": labels})
+    if summary.scripts:
+        scripts = COMMA.join(
+            f"{word(f'script_{key.lower()}', key)} {count(number)}" for key, number in summary.scripts.items()
+        )
+        yield Sentence("say_prompt_scripts", {"run": run.name, "scripts": scripts})
+
+
+def _panels(summary: PromptsSummary) -> Iterator[Panel]:
+    if summary.findings:
+        yield _findings_panel(summary)
+    if summary.overlaps:
+        rows = [
+            (
+                last_part(overlap.name),
+                count(overlap.num_prompts),
+                count(overlap.num_overlapping),
+                count(overlap.num_equal),
+            )
+            for overlap in summary.overlaps
+        ]
+        columns = ("compared_with", "prompts_there", "overlapping", "equal_first_turns")
+        yield Panel(word("prompt_overlap"), None, (Grouped("", table(columns, rows)),), "note_prompt_overlap")
+    for kind, title in (("category", "by_category"), ("language", "by_language")):
+        shares = [share for share in summary.shares if share.kind == kind]
+        if len(shares) > 1:
+            is_balanced = any(share.wanted is not None for share in summary.shares)
+            yield _balance_panel(title, shares) if is_balanced else _groups_panel(title, shares)
+
+
+def _groups_panel(title: str, shares: Sequence[GroupShare]) -> Panel:
+    total = sum(share.num_after for share in shares)
+    bars = [CountBar(_group(share), share.num_after) for share in shares[:_MOST_ROWS]]
+    rows = [(_group(share), count(share.num_after), percent(share.num_after / max(total, 1))) for share in shares]
+    figure = count_bars(f"prompt_groups_{shares[0].kind}", bars, total=total)
+    return Panel(word(title), figure, (Grouped("", table(("group", "n", "share"), rows)),), "note_prompt_groups")
+
+
+def _balance_panel(title: str, shares: Sequence[GroupShare]) -> Panel:
+    start, end = sum(share.num_before for share in shares), sum(share.num_after for share in shares)
+    changes = [
+        ShareChange(_group(share), _share(share.num_before, start), _share(share.num_after, end))
+        for share in shares[:_MOST_ROWS]
+    ]
+    rows = [
+        (
+            _group(share),
+            DASH if share.wanted is None else percent(share.wanted),
+            *(count(share.num_before), percent(share.num_before / max(start, 1))),
+            *(count(share.num_after), percent(share.num_after / max(end, 1))),
+        )
+        for share in shares
+    ]
+    columns = ("group", "wanted_share", "value_before", "share", "value_after", "share")
+    figure = before_after(f"prompt_shares_{shares[0].kind}", changes, axis="share")
+    return Panel(word(title), figure, (Grouped("", table(columns, rows)),), "note_prompt_shares")
+
+
+def _group(share: GroupShare) -> str:
+    return category_word(share.name) if share.kind == "category" else language_word(share.name)
+
+
+def _rule(name: str) -> str:
+    """Return the name of a rule in words; what follows its colon is a kind of finding, or a file without its folder."""
+    kind, colon, rest = name.partition(": ")
+    title = word(f"finding_{kind.replace(' ', '_')}")
+    if not colon:
+        return title
+    part = last_part(rest) if kind in {"overlap", "trained_on"} else word(f"found_{rest}", rest.replace("_", " "))
+    return f"{title}{COLON}{part}"
+
+
+def _findings_panel(summary: PromptsSummary) -> Panel:
+    numbers = {rule: sum(actions.values()) for rule, actions in summary.findings.items()}
+    largest = sorted(numbers, key=lambda rule: (-numbers[rule], rule))
+    bars = [CountBar(_rule(rule), numbers[rule]) for rule in largest[:_MOST_ROWS]]
+    rows = [
+        (_rule(rule), *(count(summary.findings[rule].get(action, 0)) for action in ("drop", "mask", "count")))
+        for rule in largest
+    ]
+    shown: Table = table(("rule", "action_drop", "action_mask", "action_count"), rows)
+    key = "note_prompt_findings_model" if summary.has_language_model else "note_prompt_findings"
+    return Panel(
+        word("prompt_findings"), count_bars("prompt_findings", bars, total=summary.num_in), (Grouped("", shown),), key
+    )
+
+
+def _share(number: int, total: int) -> Estimate:
+    return Estimate(number / total if total else None, None, None, total)
+
+
+SECTION = StageSection(115, "prompts", PromptsSummary, _contents)

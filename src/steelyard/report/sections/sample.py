@@ -1,0 +1,139 @@
+"""Sampled responses: what became of each model's samples, their lengths, tokens and cost, and responses per prompt."""
+
+from collections.abc import Iterator, Sequence
+
+from steelyard.evaluation.tables import (
+    DASH,
+    Grouped,
+    Mark,
+    Panel,
+    Sentence,
+    Table,
+    count,
+    decimal,
+    isolate,
+    percent,
+    table,
+    word,
+)
+from steelyard.evaluation.vega import ALERT
+from steelyard.judging.sampling_summary import ResponseCounts, SamplingSummary
+from steelyard.report.bars import stacked_bars
+from steelyard.report.page import Section
+from steelyard.report.stage_section import PageSources, StageContents, StageRun, StageSection
+
+_COLOURS = {
+    "whole": "var(--series-1)",
+    "refused": "var(--series-4)",
+    "cut_off": "var(--series-3)",
+    "empty": ALERT,
+    "failed": "var(--muted)",
+}
+
+
+def _contents(runs: Sequence[StageRun[SamplingSummary]], _: PageSources) -> StageContents:
+    panels: list[Panel] = []
+    for run in runs:
+        prefix = f"{isolate(run.name)} · " if len(runs) > 1 else ""
+        panels += [panel._replace(title=prefix + panel.title) for panel in _panels(run.summary)]
+    sentences = tuple(sentence for run in runs for sentence in _sentences(run))
+    return StageContents((Section("sampling", tuple(run.evidence for run in runs), tuple(panels), sentences),))
+
+
+def _sentences(run: StageRun[SamplingSummary]) -> Iterator[Sentence]:
+    summary = run.summary
+    models = summary.models.values()
+    planned = sum(counts.num_planned for counts in models)
+    costs = [use.cost for use in summary.tokens.values() if use.cost is not None]
+    yield Sentence(
+        "say_sampled",
+        {
+            "run": run.name,
+            "models": count(len(summary.models)),
+            "responses": count(summary.num_responses),
+            "planned": count(planned),
+            "repeated": count(sum(counts.num_repeated for counts in models)),
+            "missing": percent((planned - summary.num_responses) / max(planned, 1)),
+        },
+    )
+    if costs:
+        yield Sentence("say_sampling_cost", {"run": run.name, "cost": decimal(sum(costs), 4)})
+    if (meetings := summary.meetings) is not None:
+        yield Sentence(
+            "say_meetings", {"run": run.name, "fewest": count(meetings.fewest), "most": count(meetings.most)}
+        )
+
+
+def _panels(summary: SamplingSummary) -> Iterator[Panel]:
+    rows = {name: _by_outcome(counts) for name, counts in summary.models.items() if counts.num_planned}
+    if rows:
+        present = [key for key in _COLOURS if any(_outcome(key) in numbers for numbers in rows.values())]
+        marks = [Mark(_outcome(key), _COLOURS[key], "square") for key in present]
+        outcomes = Grouped("author", _outcome_table(summary))
+        yield Panel(
+            word("samples_by_model"), stacked_bars("samples_by_model", rows, marks), (outcomes,), "note_samples"
+        )
+    yield Panel(word("lengths_by_model"), None, (Grouped("author", _length_table(summary)),), "note_lengths_by_model")
+    yield Panel(word("tokens_and_cost"), None, (Grouped("", _token_table(summary)),), "note_tokens_and_cost")
+    numbers = [(name, count(number)) for name, number in summary.responses_per_prompt.items()]
+    yield Panel(word("responses_per_prompt"), None, (Grouped("", table(("responses", "prompts"), numbers)),))
+    if summary.failed:
+        failed = table(
+            ("reason", "n"), [(word(f"failed_{name}", name), count(number)) for name, number in summary.failed.items()]
+        )
+        yield Panel(word("failed_requests"), None, (Grouped("", failed),))
+
+
+def _outcome(key: str) -> str:
+    return word(f"sample_{key}")
+
+
+def _by_outcome(counts: ResponseCounts) -> dict[str, int]:
+    """Return the samples by outcome; a kept refusal is still a refusal."""
+    others = {"refused": counts.refused, "cut_off": counts.cut_off, "empty": counts.empty, "failed": counts.failed}
+    numbers = {"whole": counts.num_planned - sum(others.values()), **others}
+    return {_outcome(key): number for key, number in numbers.items() if number}
+
+
+def _outcome_table(summary: SamplingSummary) -> Table:
+    rows = [
+        (
+            name,
+            count(counts.num_prompts),
+            count(counts.num_planned),
+            count(counts.num_responses),
+            count(counts.num_repeated),
+            *(count(number) for number in (counts.refused, counts.cut_off, counts.empty, counts.failed)),
+        )
+        for name, counts in summary.models.items()
+    ]
+    outcomes = ("sample_refused", "sample_cut_off", "sample_empty", "sample_failed")
+    return table(("author", "prompts", "planned_samples", "responses", "repeated_texts", *outcomes), rows)
+
+
+def _length_table(summary: SamplingSummary) -> Table:
+    rows = [
+        (name, count(lengths.n), count(lengths.low), count(lengths.median), count(lengths.high))
+        for name, lengths in ((name, counts.characters) for name, counts in summary.models.items())
+    ]
+    return table(("author", "n", "length_low", "median", "length_high"), rows)
+
+
+def _token_table(summary: SamplingSummary) -> Table:
+    rows = [
+        (
+            name,
+            count(use.num_replies),
+            count(use.prompt),
+            count(use.reply),
+            count(use.uncounted),
+            DASH if use.cost is None else decimal(use.cost, 4),
+            ", ".join(f"{isolate(model)} {number:,}" for model, number in use.other_models.items()) or DASH,
+        )
+        for name, use in summary.tokens.items()
+    ]
+    columns = ("author", "replies", "prompt_tokens", "reply_tokens", "uncounted_replies", "cost", "other_models")
+    return table(columns, rows)
+
+
+SECTION = StageSection(85, "sample", SamplingSummary, _contents)

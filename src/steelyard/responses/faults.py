@@ -1,0 +1,285 @@
+"""Figures of faults in one response: cut off, garbled, repeated, copied from the prompt, left-over marks of templates.
+
+Each function returns a number that grows with the fault, and 0 (or null) where there is none. All take time that is
+linear in the length of the text: a hostile answer costs no more than its size.
+"""
+
+import re
+import zlib
+from functools import cache
+from unicodedata import category
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.responses.subject import Subject
+
+Hashes = NDArray[np.uint64]
+
+# --- Cut off ---------------------------------------------------------------------------------------------------------
+
+_STOPPED = {"length", "max_tokens", "max_length", "model_length", "max_output_tokens", "token_limit"}
+_FENCE_LINE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
+_BRACKETS = {
+    "(": ")",
+    "[": "]",
+    "{": "}",
+    "（": "）",
+    "【": "】",
+    "「": "」",
+    "『": "』",
+    "《": "》",
+    "“": "”",
+    "«": "»",
+}
+_CLOSING = {close: opening for opening, close in _BRACKETS.items()}
+_FINAL = r".!?。！？…؟۔।॥։።។"
+_AFTER_FINAL = r"\"'”’」』）)】\]》»*_~`"
+_SENTENCE_END = re.compile(rf"[{_FINAL}][{_AFTER_FINAL}]*(?=\s|$|[^\x00-\x7f])")
+_IS_FINISHED = re.compile(rf"[{_FINAL}{_AFTER_FINAL}>|}};=#\U0001F000-\U0001FAFF\u2600-\u27BF\uFE0F\u200D]$|\d$")
+_LIST_ITEM = re.compile(r"^\s*(?:[-*+•·]|\(?[\da-zA-Z]{1,3}[.)、]|[（(]?[一二三四五六七八九十]{1,3}[）)、.])\s*")
+_NO_SENTENCE = re.compile(r"^\s*(?:#|\||>|https?://|[-=*_]{3,}$)|^\s*[\w.]+\(.*\)\s*$|^(?:    |\t)\S|[=:]\s*\S*\d\S*$")
+_ANNOUNCES = re.compile(r"[,;:，、；：،؛]$")
+_WITHOUT_FINAL_MARKS = {"th", "tha", "tha_Thai", "lo", "lao", "lao_Laoo"}
+_ANNOUNCED = 20.0
+_LONGEST_END = 400
+
+
+def stopped_at_limit(subject: Subject) -> float:
+    """Return 1 if the server stopped the answer at a number of tokens, by ``meta``.
+
+    ``finish_reason`` is that of the server; ``samples`` are those of `sample`, and all of them have to end so.
+    """
+    meta = subject.response.meta or {}
+    samples = meta.get("samples")
+    ends = [each.get("end") for each in samples if isinstance(each, dict)] if isinstance(samples, list) else []
+    reasons = ends or [meta.get("finish_reason")]
+    return float(all(str(reason).lower() in _STOPPED for reason in reasons))
+
+
+def open_blocks(subject: Subject) -> float:
+    """Count blocks of code and formulas that are opened and never closed."""
+    text = subject.text
+    number = len(_FENCE_LINE.findall(text)) % 2
+    without_code = subject.without_code
+    number += without_code.count("$$") % 2
+    number += max(0, len(re.findall(r"\\\[", without_code)) - len(re.findall(r"\\\]", without_code)))
+    number += max(0, without_code.count("\\begin{") - without_code.count("\\end{"))
+    return float(number)
+
+
+def open_brackets(subject: Subject) -> float:
+    """Count brackets and quotation marks that the last paragraph of the prose opens and does not close."""
+    paragraphs = [part for part in subject.prose.split("\n") if part.strip()]
+    if not paragraphs or subject.text.rstrip().endswith(("```", "~~~")):
+        return 0.0
+    stack: list[str] = []
+    for character in paragraphs[-1]:
+        if character in _BRACKETS:
+            stack.append(character)
+        elif character in _CLOSING and stack and stack[-1] == _CLOSING[character]:
+            stack.pop()
+    return float(len(stack))
+
+
+def letters_after_last_mark(subject: Subject) -> float | None:
+    """Return how many letters follow the last final mark; null where the text ends otherwise than in a sentence.
+
+    A text without any final mark counts a quarter: its author may use none. A comma or colon at the end adds 20.
+    """
+    if subject.language in _WITHOUT_FINAL_MARKS:
+        return None
+    text = subject.text.rstrip()
+    if not text or text.endswith(("```", "~~~", "$$", "\\]")):
+        return 0.0
+    line = text.rpartition("\n")[2][-_LONGEST_END:]
+    if _NO_SENTENCE.search(line) or (subject.task in ("code", "math") and not _reads_as_prose(line)):
+        return None
+    if _IS_FINISHED.search(text):
+        return 0.0
+    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
+    announced = _ANNOUNCED if _ANNOUNCES.search(text) else 0.0
+    if _LIST_ITEM.match(line) and not announced and not _items_end_with_marks(text):
+        return None
+    rest = text[max(ends[-1] if ends else 0, len(text) - len(line)) :]
+    size = _size(rest)
+    return size + announced if ends else size / 4 + announced
+
+
+def _size(text: str) -> float:
+    return float(sum(3 if "\u3400" <= character <= "\u9fff" else character.isalpha() for character in text))
+
+
+def _reads_as_prose(line: str) -> bool:
+    letters = sum(character.isalpha() or character == " " for character in line)
+    return letters > 0.85 * len(line) and " " in line.strip()
+
+
+def _items_end_with_marks(text: str) -> bool:
+    """Return whether at least half of the other list items, two or more, end with a final mark."""
+    items = [line.rstrip() for line in text.split("\n")[:-1] if _LIST_ITEM.match(line)]
+    return len(items) >= 2 and 2 * sum(bool(_IS_FINISHED.search(item)) for item in items) >= len(items)
+
+
+# --- Garbled ---------------------------------------------------------------------------------------------------------
+
+_CP1252 = "€‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ‘’“”•–—˜™š›œžŸ\u0080-\u00bf"
+_MOJIBAKE = re.compile(
+    # UTF-8 read as Windows-1252, then as GBK, and memory that was never written.
+    rf"[à-ï][{_CP1252}]{{2}}|[ð-ô][{_CP1252}]{{3}}|(?:[ÂÃÄÅÎÏÐÑØÙÚÛ×][{_CP1252}]\s?){{2}}"
+    r"|[ÃÄÅÎÏÐÑØÙ][\u0080-\u00a9\u00ac-\u00ba\u00bc-\u00bf€‚ƒ†‡ˆ‰Š‹ŒŽ•˜™š›œžŸ]"
+    r"|锟斤拷|烫烫烫|屯屯屯|(?:[锛銆鐨鏄鍦涓浠ヤ鍙彲][^\s]{0,2}){3}"
+)
+_LEFTOVER_CODES = re.compile(r"\\u[0-9a-fA-F]{4}|&#\d{2,6};|&(?:nbsp|quot|amp|lt|gt);|<0x[0-9A-F]{2}>|[Ġ▁]\w|Ċ")
+
+
+def broken_characters(subject: Subject) -> float:
+    """Count broken characters a thousand characters.
+
+    Replacement characters, controls, private use, unassigned code points, half surrogate pairs, UTF-8 read in another
+    encoding, and in prose characters left over as escapes or pieces of tokens.
+    """
+    text = subject.text
+    if not text:
+        return 0.0
+    number = 0 if text.isascii() and text.isprintable() else int(_is_broken()[subject.points].sum())
+    if not text.isascii():
+        number += 3 * sum(1 for _ in _MOJIBAKE.finditer(text))
+    leftovers = sum(1 for _ in _LEFTOVER_CODES.finditer(subject.prose))
+    return 1000 * (number + (leftovers if leftovers > 1 else 0)) / len(text)
+
+
+@cache
+def _is_broken() -> NDArray[np.bool_]:
+    """Return whether each code point is broken wherever it stands; made once in about 0.1 s."""
+    table = np.zeros(0x110000, bool)
+    for point in range(0x1F000):
+        kind = category(chr(point))
+        table[point] = kind in ("Co", "Cs") or (kind == "Cc" and point not in (9, 10, 13))
+        # Letters newer than Python's tables are in blocks of their own; unassigned holes between letters are errors.
+        table[point] |= kind == "Cn" and point < 0x3100
+    table[0xFFFD] = True
+    table[0xFDD0:0xFDF0] = True
+    table[0xF0000:] = True
+    table[0xFFFE:0x10000] = True
+    return table
+
+
+_SPACED_MARKS = re.compile(r"[,.;:!?)\]،؛؟।]")
+_MISPLACED = r"[,;،؛]\s*[,;.!?،؛؟]|^[ \t]*[,;!?)،؛؟](?!\w)|[(\[]\s*[,.;:!?)\]،؛؟]|(?<=[^\W\d_])[ ]+{marks}(?=\s|$)"
+_SPACED_MISPLACED = re.compile(_MISPLACED.format(marks="[,.;!?)،؛؟]"), re.MULTILINE)
+_FRENCH_MISPLACED = re.compile(_MISPLACED.format(marks="[,.)]"), re.MULTILINE)
+"""In French a space precedes high marks."""
+_WIDE_MARKS = re.compile(r"[，。、；：！？）（“”「」]")
+_WIDE_MISPLACED = re.compile(
+    r"[，、；：][，、；：。！？）]|[。！？][，、；：]|^[ \t]*[，。、；：！？）】」』”]"
+    r"|[（【「『“][，。、；：！？）】」』”]|(?:^|[，。；：！？])(?:[的们吗呢吧](?![确士话])|了(?![解不结却无然]))|(?:的的|了了|是是|和和|在在|有有)",
+    re.MULTILINE,
+)
+_FRENCH = {"fr", "fra", "fra_Latn"}
+_FEWEST_MARKS = 4
+
+
+def misplaced_marks(subject: Subject) -> float:
+    """Return the share of punctuation marks that are where no sentence has one, as in shuffled text.
+
+    Marks before a comma or after an opening bracket, at the start of a line, after a space, and Chinese
+    particles that open a clause. Texts with fewer than four marks have 0.
+    """
+    text = subject.prose
+    wide = len(_WIDE_MARKS.findall(text))
+    if wide >= _FEWEST_MARKS:
+        return min(1.0, sum(1 for _ in _WIDE_MISPLACED.finditer(text)) / wide)
+    marks = len(_SPACED_MARKS.findall(text))
+    if marks < _FEWEST_MARKS:
+        return 0.0
+    misplaced = _FRENCH_MISPLACED if subject.language in _FRENCH else _SPACED_MISPLACED
+    return min(1.0, sum(1 for _ in misplaced.finditer(text)) / marks)
+
+
+# --- Repeated and copied ---------------------------------------------------------------------------------------------
+
+_WINDOW, _DENSE_WINDOW = 30, 10
+_FEWEST_LINES, _SHORTEST_LINE = 4, 8
+_SHORTEST_COMPRESSED = 600
+
+
+def repeated_windows(subject: Subject) -> float:
+    """Return the share of runs of 30 characters (10 of Han, kana or Hangul) that occurred before in the text."""
+    points = subject.points
+    size = _DENSE_WINDOW if subject.is_dense else _WINDOW
+    if len(points) < 3 * size:
+        return _repeated_short(subject.text)
+    hashes = window_hashes(points, size)
+    return 1 - len(np.unique(hashes)) / len(hashes)
+
+
+def _repeated_short(text: str) -> float:
+    """Return the share of a short text that is one unit of up to a third of it again and again."""
+    match = re.search(r"(\S.{0,9}?)\1{4,}", text, re.DOTALL)
+    return len(match[0]) / len(text) if match and not re.fullmatch(r"[\W\d_]+", match[1]) else 0.0
+
+
+def repeated_lines(subject: Subject) -> float:
+    """Return the share of lines outside code that an earlier line equals, but for its number in a list.
+
+    Lines under eight characters do not count.
+    """
+    lines = [_LIST_ITEM.sub("", line).strip() for line in subject.without_code.split("\n")]
+    lines = [line for line in lines if len(line) >= _SHORTEST_LINE and not line.startswith("|")]
+    return 1 - len(set(lines)) / len(lines) if len(lines) >= _FEWEST_LINES else 0.0
+
+
+def compressibility(subject: Subject) -> float:
+    """Return the share of the bytes that compression saves, for texts of 600 bytes and more."""
+    encoded = subject.text.encode("utf-8", "surrogatepass")
+    return 1 - len(zlib.compress(encoded, 1)) / len(encoded) if len(encoded) >= _SHORTEST_COMPRESSED else 0.0
+
+
+def window_hashes(points: NDArray[np.uint32], size: int) -> Hashes:
+    """Return a 64-bit hash of every run of ``size`` code points, shape (character - size + 1,)."""
+    values = points.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    values ^= values >> np.uint64(29)
+    hashes = np.zeros(len(values) - size + 1, np.uint64)
+    # A polynomial over the characters of the window, modulo 2^64, one position at a time.
+    for offset in range(size):
+        hashes = hashes * np.uint64(0xBF58476D1CE4E5B9) + values[offset : offset + len(hashes)]
+    return hashes
+
+
+_FEWEST_ECHOED = 20
+_ECHO_WINDOW, _DENSE_ECHO_WINDOW = 16, 6
+
+
+def echoed_share(subject: Subject) -> float:
+    """Return the share of the answer that is copied from the prompt, in runs of 16 characters (6 where dense).
+
+    1 for an answer that begins with the whole prompt. Answers and prompts under 20 letters have 0.
+    """
+    prompt, text = subject.prompt.strip(), subject.text.strip()
+    size = _DENSE_ECHO_WINDOW if subject.is_dense else _ECHO_WINDOW
+    if subject.size < _FEWEST_ECHOED or len(prompt) <= size or len(text) <= size:
+        return 0.0
+    if _size(prompt) >= _FEWEST_ECHOED and text.startswith(prompt):
+        return 1.0
+    points = np.frombuffer(prompt.encode("utf-32-le", "surrogatepass"), np.uint32)
+    return float(np.isin(window_hashes(subject.points, size), window_hashes(points, size)).mean())
+
+
+_CODE_IN_LINE = re.compile(r"`[^`\n]+`")
+_LEFTOVERS = re.compile(
+    r"<\|(?:im_start|im_end|endoftext|end|eot_id|begin_of_text|start_header_id|end_header_id|user|assistant|system"
+    r"|end_of_turn|eom_id|sep|pad|observation)\|>|<｜[^｜\n]{1,40}｜>|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>"
+    r"|</?(?:think|thinking|answer|reasoning)>|\[(?:gMASK|CLS|SEP|PAD|UNK|MASK|BOS|EOS)\]"
+    r"|<(?:unk|pad|bos|eos|eoa|eoh|eop|sop)>|<reserved_\d+>"
+    r"|^[ \t]*#{2,3} (?:Response|Instruction|Input|Human|Assistant)s?:"
+    r"|^[ \t]*(?:(?:Human|User|USER|ASSISTANT|Assistant|Question)[ \t]?[:：]|(?:用户|人类|助手|问)[:：])"
+    r"|\{\{[^{}\n]{1,40}\}\}",
+    re.MULTILINE,
+)
+
+
+def template_leftovers(subject: Subject) -> float:
+    """Count marks of chat templates, of turns and of reasoning; code does not count."""
+    text = _CODE_IN_LINE.sub(" ", subject.without_code) if "`" in subject.text else subject.text
+    return float(sum(1 for _ in _LEFTOVERS.finditer(text)))

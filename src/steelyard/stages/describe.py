@@ -1,0 +1,75 @@
+"""The verb `describe`: the statistics of a data set, as in Table 1 of CHEEMS, for all cases and by group."""
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Counts, Run
+from steelyard.io.atomic import write_text
+from steelyard.io.cases import read_case_files
+from steelyard.io.data_files import case_roles, find_case_files
+from steelyard.io.progress import track
+from steelyard.io.run_folder import Result, run_stage
+from steelyard.prompts.description import CountTokens, DescribeSummary, describe_cases
+from steelyard.ranking.pairs import PairChoice
+from steelyard.report.data_statistics import as_latex, as_markdown
+
+
+class Config(BaseConfig, frozen=True):
+    """Settings of a description."""
+
+    pairs: PairChoice | None = None
+    """Which pairs are the comparisons. Default: the pairs that a case lists, or else every pair across tiers."""
+    tokenizer: str | None = None
+    """The folder of a model, or its name on the hub, whose tokens are counted too."""
+
+
+_DEFAULT = Config()
+
+
+def describe(
+    cases: Sequence[Path], out: Path | None = None, config: Config = _DEFAULT, *, force: bool = False
+) -> Run[DescribeSummary]:
+    """Return the statistics of case files; with ``out`` write them as ``table.md`` and ``table.tex`` too.
+
+    ``cases`` may be folders and patterns, which stand for their case files (`expand_inputs`). Files may be larger than
+    memory. Raises EvidenceError for files without a case, and ModelError for a tokenizer that does not load.
+    """
+    files = find_case_files(*cases)
+
+    def write(result: Result) -> None:
+        count_tokens = None if config.tokenizer is None else _token_counter(config.tokenizer)
+        shown = track(read_case_files(files), "describe (cases read)")
+        summary = describe_cases(shown, config.pairs, count_tokens=count_tokens, tokenizer=config.tokenizer)
+        number = summary.overall.num_prompts
+        if number == 0:
+            raise EvidenceError("there is no case to describe", where=str(files[0]), do="name a file with cases")
+        write_text(result.path("table.md"), as_markdown(summary))
+        write_text(result.path("table.tex"), as_latex(summary))
+        noted = {"judged, without a ranking": summary.num_unranked} if summary.num_unranked else {}
+        result.counts = Counts(num_in=number, num_used=number, noted=noted)
+        result.summary = summary
+
+    inputs = case_roles(files)
+    with tempfile.TemporaryDirectory(prefix="steelyard-") if out is None else nullcontext(str(out)) as folder:
+        place = Path(folder) / "describe" if out is None else out
+        return run_stage(place, "describe", Run[DescribeSummary], write, config=config, inputs=inputs, force=force)
+
+
+def _token_counter(name: str) -> CountTokens:
+    from steelyard.networks.loading import load_tokenizer
+
+    tokenizer = load_tokenizer(name)
+    tokenizer.model_max_length = 2**62  # counting needs no limit, and no warning of one
+
+    def count(texts: Sequence[str]) -> list[int]:
+        if not texts:
+            return []
+        # A text that spells a special token has the tokens of its characters.
+        encoded = tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True)
+        return [len(ids) for ids in encoded["input_ids"]]
+
+    return count

@@ -1,0 +1,204 @@
+"""The verb `sample`: the models of a plan answer the prompts of a case file, and their responses join the case.
+
+Requests go through a ledger, as those of `judge`: an interrupted run resumes and sends no request twice.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import EvidenceError, FileError, ModelError, choices, listed
+from steelyard.core.types import Case, Counts, JsonObject, Run
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger
+from steelyard.io.lines import check_text, read_toml
+from steelyard.io.run_folder import Result, run_stage
+from steelyard.judging.asking import RequestCounts, token_use
+from steelyard.judging.sampling import (
+    KeepRules,
+    ResponseModels,
+    ask_models,
+    build_models,
+    choose_models,
+    request_ids,
+    with_responses,
+)
+from steelyard.judging.sampling_forecast import SamplingForecast, forecast_sampling
+from steelyard.judging.sampling_summary import ResponseCounter, SamplingSummary
+from steelyard.judging.token_use import TokenUse
+from steelyard.responses.plan import SamplingPlan, later_turns, parse_plan
+
+_SHIPPED = (Path(__file__).parents[1] / "recipes" / "plans", Path(__file__).parents[3] / "recipes" / "plans")
+
+
+class Config(BaseConfig, frozen=True):
+    """How replies become responses. The models, their number and their settings are the plan's."""
+
+    refused: Literal["keep", "drop"] = "keep"
+    """Keep refusals as responses, marked in their meta, or drop them; both are counted."""
+    cut_off: Literal["keep", "drop"] = "drop"
+    """Keep texts that reached the token limit, marked in their meta, or drop them; both are counted."""
+    max_truncated: float = 0.2
+    """The largest share of a model's replies that may be cut off."""
+    seed: int = 0
+    """The seed of the models drawn and of the requests."""
+
+
+_DEFAULT = Config()
+
+
+def sample(
+    cases: Path,
+    plan: Path,
+    out: Path,
+    config: Config = _DEFAULT,
+    *,
+    allow_failed: bool = False,
+    dry_run: bool = False,
+    force: bool = False,
+) -> Run[SamplingSummary] | SamplingForecast:
+    """Write ``cases.jsonl`` with the new responses; every reply stays in ``replies.sqlite``.
+
+    ``plan`` is a TOML file, or the name of a shipped plan. Responses that a case has stay, and planned samples among
+    them are not asked again. ``dry_run`` counts the requests and estimates their tokens, loads no model and writes
+    nothing. After a kill, or where requests failed, the same call continues. Raises ModelError where
+    requests failed and ``allow_failed`` is not set, and where a chat cannot be reached; EvidenceError for a model that
+    answers none of the prompts; ConfigError for a plan that is wrong.
+    """
+    path = find_plan(plan)
+    choice = choose_models(parse_plan(_read(path), where=str(path)), where=str(path))
+    settings = msgspec.to_builtins(config) | choice.settings()
+    inputs = {"cases": cases, "plan": path, **choice.inputs()}
+
+    if dry_run:
+        _check_prompts(cases, choice.plan)
+        return forecast_sampling(choice, read_cases(cases), seed=config.seed)
+
+    def write(result: Result) -> None:
+        _check_prompts(cases, choice.plan)
+        with open_ledger(result.path(LEDGER_FILE)) as ledger:
+            _run(result, cases, config, build_models(choice, seed=config.seed), ledger, allow_failed=allow_failed)
+
+    return run_stage(out, "sample", Run[SamplingSummary], write, config=settings, inputs=inputs, force=force)
+
+
+def _read(path: Path) -> JsonObject:
+    """Return the tables of a plan: TOML, or JSON under a name that ends in .json."""
+    if path.suffix != ".json":
+        return read_toml(path)
+    check_text(path)
+    content = path.read_bytes()
+    try:
+        return msgspec.json.decode(content, type=JsonObject)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FileError(
+            f"not a plan in JSON ({error})", where=str(path), allowed='{"models": [{"chat": {…}}]}'
+        ) from error
+
+
+def find_plan(plan: Path) -> Path:
+    """Return the file of this path, or the shipped plan of this name. Raises FileError naming those plans."""
+    if plan.is_file() or plan.suffix == ".toml":
+        return plan
+    shipped = {path.stem: path for folder in _SHIPPED for path in sorted(folder.glob("*.toml"))}
+    if str(plan) not in shipped:
+        allowed = f"a .toml file, or {choices(str(plan), shipped)}"
+        raise FileError("there is no such plan", where=str(plan), allowed=allowed)
+    return shipped[str(plan)]
+
+
+def _check_prompts(cases: Path, plan: SamplingPlan) -> None:
+    """Raise EvidenceError for a model that answers none of the prompts, and for a prompt that cannot be answered."""
+    unused = {model.name: model for model in plan.models}
+    languages: Counter[str] = Counter()
+    for case in read_cases(cases):
+        languages[case.prompt.language or "none"] += 1
+        if not case.prompt.messages or case.prompt.messages[-1].role == "assistant":
+            problem = f"the prompt {case.prompt.id!r} does not end with a turn to answer"
+            raise EvidenceError(problem, where=str(cases), do="end it with a message of the user")
+        for name in [name for name, model in unused.items() if model.answers(case.prompt)]:
+            del unused[name]
+    if unused:
+        problem = f"{listed(sorted(unused))} answers none of {languages.total():,} prompts"
+        raise EvidenceError(
+            problem,
+            where=str(cases),
+            allowed=f"languages {listed(sorted(languages))}",
+            do="correct languages and categories of the model, or take it out of the plan",
+        )
+
+
+def _run(
+    result: Result, cases: Path, config: Config, models: ResponseModels, ledger: Ledger, *, allow_failed: bool
+) -> None:
+    def read() -> Iterator[Case]:
+        return read_cases(cases)
+
+    counts = ask_models(models, read, ledger, max_truncated=config.max_truncated)
+    _refuse_failed(counts, ledger, allow_failed=allow_failed)
+    counter = ResponseCounter(tuple(models.chats))
+    noted: Counter[str] = Counter()
+    keep = KeepRules(refused=config.refused == "keep", cut_off=config.cut_off == "keep")
+    write_cases(result.path("cases.jsonl"), _answered(read(), models, ledger, keep, counter=counter, noted=noted))
+    unanswered = noted.pop("unanswered")
+    num_cases = noted.pop("cases")
+    dropped = {"no new response": unanswered} if unanswered else {}
+    result.counts = Counts(
+        num_in=num_cases, num_used=num_cases - unanswered, dropped=dropped, noted=dict(sorted(noted.items()))
+    )
+    result.summary = SamplingSummary(
+        models=counter.models(),
+        tokens=_tokens(models, read, ledger),
+        responses_per_prompt=counter.responses_per_prompt(),
+        meetings=counter.meetings(),
+        failed=ledger.failures(),
+        protocol=models.protocol(),
+    )
+
+
+def _answered(
+    cases: Iterator[Case],
+    models: ResponseModels,
+    ledger: Ledger,
+    keep: KeepRules,
+    *,
+    counter: ResponseCounter,
+    noted: Counter[str],
+) -> Iterator[Case]:
+    """Yield the cases with their new responses, and count what became of each sample."""
+    for case in cases:
+        answered, results = with_responses(case, models, ledger, keep)
+        counter.add(results, num_responses=len(answered.responses))
+        noted["cases"] += 1
+        noted["unanswered"] += not any(result.num_characters for result in results)
+        noted["responses"] += sum(result.num_characters > 0 for result in results)
+        noted["identical to another response"] += sum(result.is_repeated for result in results)
+        noted["prompts of several turns"] += bool(later_turns(case.prompt))
+        noted.update(f"samples {result.outcome}" for result in results if result.outcome != "response")
+        yield answered
+
+
+def _tokens(models: ResponseModels, cases: Callable[[], Iterator[Case]], ledger: Ledger) -> dict[str, TokenUse]:
+    return {
+        name: token_use(
+            chat,
+            (request for case in cases() for request in request_ids(models, case, ledger, name)),
+            ledger,
+        )
+        for name, chat in models.chats.items()
+    }
+
+
+def _refuse_failed(counts: dict[str, RequestCounts], ledger: Ledger, *, allow_failed: bool) -> None:
+    num_failed = sum(count.num_failed for count in counts.values())
+    if num_failed and not allow_failed:
+        num_questions = sum(count.num_questions for count in counts.values())
+        reasons = ", ".join(f"{reason} {number}" for reason, number in ledger.failures().items())
+        raise ModelError(
+            f"{num_failed} of {num_questions} requests failed ({reasons}); what was answered is kept",
+            do="run the same command again, or say --allow-failed to leave out those responses",
+        )

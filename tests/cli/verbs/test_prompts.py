@@ -1,0 +1,59 @@
+import json
+
+from typer.testing import CliRunner
+
+from steelyard.cli.main import build_app
+from steelyard.core.types import Case, Message, Prompt
+from steelyard.io.cases import write_cases
+
+TEXTS = [
+    "Could you explain to me how a heat pump works in winter?",
+    "Could you explain to me how a heat pump works in winter??",
+    "你能给我解释一下热泵在冬天是怎么工作的吗？",
+    "请写信到 li.wei@corp.cn 告诉我结果，谢谢。",
+    "What is the capital of Mongolia, and how many people live there?",
+]
+
+
+def run(*words):
+    return CliRunner().invoke(build_app(), ["prompts", *words], catch_exceptions=False)
+
+
+def write_raw(name="raw.jsonl", texts=TEXTS):
+    prompts = [Prompt(id=f"p{n}", messages=(Message(role="user", content=text),)) for n, text in enumerate(texts)]
+    write_cases(name, [Case(prompt=prompt, responses=()) for prompt in prompts])
+
+
+def test_the_dry_run_shows_examples_and_the_run_writes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_raw()
+    shown = run("raw.jsonl", "--out", "prepared", "--dry-run").stdout
+    assert shown.startswith("3 of 5 prompts would stay; nothing was written")
+    assert "drop p3 [1]: 请写信到 [E_MAIL] 告诉我结果，谢谢。" in shown
+    assert "drop p1 [" in shown
+    assert not (tmp_path / "prepared").exists()
+    assert json.loads(run("raw.jsonl", "--out", "prepared", "--dry-run", "--json").stdout)["summary"]["num_kept"] == 3
+    result = run("raw.jsonl", "--out", "prepared")
+    assert result.stdout.startswith("3 of 5 prompts stay: prepared/cases.jsonl")
+    (following,) = [line for line in result.stdout.splitlines() if line.startswith("next: ")]
+    words = following.removeprefix("next: steelyard ").partition("  #")[0].split()
+    assert CliRunner().invoke(build_app(), words, catch_exceptions=False).exit_code == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<bdi>5</bdi></b> prompts stay (<b><bdi>60.0%</bdi></b>)" in page
+    assert "近似重复" in page
+    assert "li.wei" not in page
+
+
+def test_options_reach_the_settings(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_raw()
+    write_raw("bench.jsonl", TEXTS[4:])
+    (tmp_path / "shares.toml").write_text("[language]\nzh = 0.5\nen = 0.5\n", encoding="utf-8")
+    words = ("--near-duplicates", "off", "--private-data", "e_mail=mask", "--shares", "shares.toml")
+    result = run("raw.jsonl", "--out", "prepared", *words, "--against", "bench.jsonl", "--dry-run")
+    assert "overlap with bench.jsonl of 1 prompt: 1 prompt, 1 with an equal first turn" in result.stdout
+    record = json.loads(run("raw.jsonl", "--out", "prepared", *words, "--against", "bench.jsonl", "--json").stdout)
+    assert record["config"]["private_data"] == {"e_mail": "mask"}
+    assert [row["num_after"] for row in record["summary"]["shares"] if row["kind"] == "language"] == [2, 2]
+    written = (tmp_path / "prepared" / "cases.jsonl").read_text(encoding="utf-8")
+    assert "[E_MAIL]" in written

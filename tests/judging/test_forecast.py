@@ -1,0 +1,121 @@
+"""Forecasts against runs whose counts are known: a tokenizer as the server, texts of several scripts."""
+
+import random
+
+import pytest
+
+from prefix_cache import rough_tokens
+from steelyard.core.comparison import Reply
+from steelyard.core.plugins import build
+from steelyard.core.types import Case, Message, Prompt, Response
+from steelyard.judging.asking import requests_of
+from steelyard.judging.forecast import TokenRates, forecast_member
+from steelyard.judging.panel import PanelJudge
+from steelyard.judging.planning import plan_comparisons
+from steelyard.judging.token_use import Price
+
+ALPHABETS = {
+    "en": "abcdefghijklmnop",
+    "zh": "人工智能是计算机科学的一个分支",
+    "ru": "абвгдежзиклмнопр",
+    "vi": "ăâđêôơưạảãằ",
+}
+
+
+class Named:
+    name = "m"
+
+    def protocol(self):
+        return {"chat": "none", "model": "m"}
+
+
+def text(language, rng, length):
+    words = ("".join(rng.choices(ALPHABETS[language], k=rng.randint(2, 9))) for _ in range(length))
+    return ("" if language == "zh" else " ").join(words)
+
+
+def cases_of(languages, number=24):
+    rng = random.Random(1)
+    for place in range(number):
+        language = languages[place % len(languages)]
+        asked = Prompt(
+            id=str(place), language=language, messages=(Message(role="user", content=text(language, rng, 30)),)
+        )
+        answers = tuple(Response(id=name, text=text(language, rng, rng.randint(20, 120))) for name in "abc")
+        yield Case(prompt=asked, responses=answers)
+
+
+def served(messages):
+    """Return the count of a server whose tokens are not those of the table: a Chinese character costs 1.5."""
+    pieces = [piece for turn in messages for piece in rough_tokens(turn.content)]
+    return round(sum(1.5 if "一" < piece < "龥" else 1 for piece in pieces)) + 20
+
+
+@pytest.fixture
+def member():
+    return PanelJudge("m", Named(), build("judges", "pairwise", {}), Price(input=2.0, cached_input=0.5, output=10.0))
+
+
+@pytest.mark.parametrize("languages", [["en"], ["zh"], ["ru"], ["vi"], ["en", "zh", "ru", "vi"]])
+def test_with_a_tenth_of_the_replies_known_the_rest_is_within_ten_percent(member, languages):
+    comparisons = [one for case in cases_of(languages) for one in plan_comparisons(case, "pairs", seed=0)]
+    every = [one for each in comparisons for one in requests_of(member, each)]
+    rng = random.Random(0)
+    tokens = {one.id: (served(one.question.messages), rng.randint(180, 220)) for one in every}
+    known = {
+        name: Reply(request=name, text="[[A]]", prompt_tokens=prompt, reply_tokens=reply)
+        for name, (prompt, reply) in rng.sample(sorted(tokens.items()), len(every) // 10)
+    }
+    forecast = forecast_member(member, lambda: comparisons, known.get)
+    rest = [counts for name, counts in tokens.items() if name not in known]
+    assert (forecast.num_requests, forecast.num_answered) == (len(rest), len(known))
+    assert forecast.prompt_tokens == pytest.approx(sum(prompt for prompt, _ in rest), rel=0.1)
+    assert forecast.reply_tokens == pytest.approx(sum(reply for _, reply in rest), rel=0.1)
+    assert forecast.cost == pytest.approx(sum(2.0 * prompt + 10.0 * reply for prompt, reply in rest) / 1e6, rel=0.1)
+    assert forecast.prompt_from == forecast.reply_from == f"{len(known)} replies"
+
+
+def test_a_tokenizer_counts_exactly_and_the_rate_gives_hours(member):
+    comparisons = [one for case in cases_of(["zh"]) for one in plan_comparisons(case, "pairs", seed=0)]
+    every = [one for each in comparisons for one in requests_of(member, each)]
+    forecast = forecast_member(
+        member, lambda: comparisons, lambda name: None, count_tokens=served, requests_per_second=0.5
+    )
+    assert forecast.prompt_tokens == sum(served(one.question.messages) for one in every)
+    assert forecast.hours == pytest.approx(len(every) / 0.5 / 3600)
+    assert (forecast.prompt_from, forecast.reply_from) == ("tokenizer", "the form of the question")
+    # Reasons are expected of a style that asks for them.
+    assert forecast.reply_tokens == 250 * len(every)
+    assert forecast.shared_tokens > forecast.prompt_tokens / 2
+    saved = forecast.shared_tokens * (2.0 - 0.5) / 1e6
+    assert forecast.least_cost == pytest.approx(forecast.cost - saved)
+
+
+def test_without_price_or_rate_there_is_neither_money_nor_time(member):
+    comparisons = plan_comparisons(next(cases_of(["en"])), "pairs", seed=0)
+    forecast = forecast_member(member._replace(price=None), lambda: comparisons, lambda name: None)
+    assert (forecast.cost, forecast.least_cost, forecast.hours) == (None, None, None)
+    assert (forecast.num_requests, forecast.prompt_from) == (6, "characters")
+
+
+def test_equal_requests_are_forecast_once(member):
+    comparisons = plan_comparisons(next(cases_of(["en"])), "pairs", seed=0)
+    assert forecast_member(member, lambda: [*comparisons, *comparisons], lambda name: None).num_requests == 6
+
+
+def test_no_counts_change_nothing_and_one_scales_the_table():
+    rates = TokenRates()
+    assert rates.corrected([]) == rates
+    message = (Message(role="user", content="abcd " * 100),)
+    corrected = rates.corrected([(message, 207)])
+    assert corrected.of(message) == pytest.approx(207, rel=0.02)
+    # What that text does not contain is scaled alike.
+    other = (Message(role="user", content="人工智能" * 50),)
+    assert corrected.of(other) == pytest.approx(2 * (rates.of(other) - 7) + 7, rel=0.05)
+
+
+@pytest.mark.parametrize("text", ["שלום", "สวัสดี", "γειά", "հայ", "መልስ", "ᏣᎳᎩ", "မြန်မာ", "ខ្មែរ", "\ud800", "😀", ""])
+def test_every_script_has_a_rate(text):
+    empty = TokenRates().of((Message(role="user", content=""),))
+    tokens = TokenRates().of((Message(role="user", content=text),))
+    assert empty <= tokens <= empty + 2 * len(text)
