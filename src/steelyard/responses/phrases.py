@@ -7,6 +7,7 @@ length whatever the name was, because a name tells annotators whose answer they 
 
 import re
 from functools import cached_property
+from typing import NamedTuple
 
 from steelyard.core.types import Record
 from steelyard.responses.subject import Subject
@@ -17,6 +18,10 @@ MASK = "[name]"
 _BEGINNING = 160
 """A refusal begins within so many characters."""
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:\.(?=\S)[^.!?。！？\n]*)*[.!?。！？\n]*")
+UNUSUAL_CASE = re.compile(
+    "[\u0130\u0131\u017f\u03a3\u03c2\u0390\u03b0\u1fd3\u1fe3\u0345\u1fbe\u00b5\u03d0\u03d1\u03f4\u03d5\u03d6\u03f0\u03f1\u03f5\u1c80-\u1c88\u1e9b\ufb05\ufb06]"
+)
+"""Letters that a pattern compares with others than their lower case: dotless i, long s, final sigma, symbols."""
 _APOSTROPHES = str.maketrans({"’": "'", "ʼ": "'", "＇": "'", "‘": "'"})
 
 
@@ -30,10 +35,18 @@ class Names(Record, frozen=True, kw_only=True):
 
 
 class CleaningTable(Record, frozen=True, kw_only=True):
-    """The table of phrases: patterns of refusals by language, and names."""
+    """The table of phrases: patterns of refusals by language, words that each of them has one of, and names."""
 
     refusals: dict[str, tuple[str, ...]]
+    refusal_words: dict[str, tuple[str, ...]]
     names: Names
+
+
+class _Refusals(NamedTuple):
+    """The patterns of some languages as one, and the words without which it matches nothing."""
+
+    pattern: re.Pattern[str]
+    words: tuple[str, ...]
 
 
 class AnswerPhrases:
@@ -41,24 +54,28 @@ class AnswerPhrases:
 
     def __init__(self, table: CleaningTable) -> None:
         self._table = table
-        self._refusal_patterns: dict[str, re.Pattern[str]] = {}
+        self._refusals_by_language: dict[str, _Refusals] = {}
 
-    def _refusal(self, language: str | None) -> re.Pattern[str]:
-        """Return the patterns of a language and of English, to which models return; of all languages for another."""
+    def _refusals(self, language: str | None) -> "_Refusals":
+        """Return the refusals of a language and of English, to which models return; of all languages for another."""
         code = re.split("[-_]", language or "")[0].lower()
-        if code not in self._refusal_patterns:
+        if code not in self._refusals_by_language:
             known = self._table.refusals
-            groups = [known[name] for name in dict.fromkeys((code, "en"))] if code in known else known.values()
-            patterns = "|".join(f"(?:{each})" for group in groups for each in group)
-            self._refusal_patterns[code] = re.compile(patterns, re.IGNORECASE)
-        return self._refusal_patterns[code]
+            names = dict.fromkeys((code, "en")) if code in known else known
+            patterns = "|".join(f"(?:{each})" for name in names for each in known[name])
+            words = tuple(dict.fromkeys(word for name in names for word in self._table.refusal_words[name]))
+            self._refusals_by_language[code] = _Refusals(re.compile(patterns, re.IGNORECASE), words)
+        return self._refusals_by_language[code]
 
     @cached_property
     def _name(self) -> re.Pattern[str]:
         # The longest name first: `GPT` is the beginning of others. Between letters of one script a name is a part of
         # another word, but Han characters have no spaces between words.
         words = sorted(self._table.names.words, key=len, reverse=True)
-        return re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(words)})(?![A-Za-z_]|\d)")
+        # Grouped by their first characters, by which a search skips everything else without trying a word.
+        groups = {word[0]: [each[1:] for each in words if each[0] == word[0]] for word in words}
+        starts = "|".join(rf"{first}(?<![A-Za-z0-9_]{first})(?:{'|'.join(rest)})" for first, rest in groups.items())
+        return re.compile(rf"(?:{starts})(?![A-Za-z_]|\d)")
 
     @cached_property
     def _introduction(self) -> re.Pattern[str]:
@@ -73,8 +90,12 @@ class AnswerPhrases:
     def refusals(self, subject: Subject) -> float:
         """Count the phrases that decline near the beginning of the answer."""
         beginning = subject.text[: 2 * _BEGINNING].translate(_APOSTROPHES)
-        refusal = self._refusal(subject.language)
-        return float(sum(1 for match in refusal.finditer(beginning) if match.start() <= _BEGINNING))
+        refusals = self._refusals(subject.language)
+        lowered = beginning.lower()
+        # The search for patterns of a language takes fifty times as long as that for its words.
+        if not any(word in lowered for word in refusals.words) and not UNUSUAL_CASE.search(beginning):
+            return 0.0
+        return float(sum(1 for match in refusals.pattern.finditer(beginning) if match.start() <= _BEGINNING))
 
     def own_names(self, text: str) -> tuple[tuple[int, int], ...]:
         """Return the places of names by which the answer says what it is, as (start, end) in order."""

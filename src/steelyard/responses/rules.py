@@ -114,10 +114,14 @@ class Finding(NamedTuple):
 def findings(subject: Subject, measures: Measures, rules: Sequence[CleaningRule]) -> list[Finding]:
     """Return the rules that the response breaks, in their order. An empty response breaks no other."""
     broken: list[Finding] = []
+    # Two rules with different limits may share a figure, such as the share of prose in another language.
+    figures: dict[Callable[[Subject, Measures], float | None], float | None] = {}
     for rule in rules:
         if subject.task not in rule.tasks:
             continue
-        figure = rule.figure(subject, measures)
+        if rule.figure not in figures:
+            figures[rule.figure] = rule.figure(subject, measures)
+        figure = figures[rule.figure]
         if figure is None:
             continue
         limit = rule.limit_for(subject, measures)

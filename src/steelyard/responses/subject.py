@@ -31,13 +31,23 @@ _FORMULA = re.compile(
     r"\$\$[^$]+\$\$|\\\[(?:[^\\]|\\(?![\[\]]))*\\\]|\\\((?:[^\\]|\\(?![()]))*\\\)|\$[^$\n]{1,200}\$"
     r"|\\begin\{(?:[^\\]|\\(?!begin|end))*\\end\{\w+\*?\}|\\[a-zA-Z]+(?:\{[^{}\n]{0,200}\})*"
 )
-_UNREAD = re.compile(
-    r"`[^`\n]{1,300}`"  # code within a line
-    r"|(?:https?://|www\.)[^\s<>，。；）】」]+|[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{1,63}"  # addresses
-    r"|</?[A-Za-z][^<>\n]{0,200}>"  # markup
-    r"|“[^”\n]{1,200}”|「[^」\n]{1,200}」|『[^』\n]{1,200}』|«[^»\n]{1,200}»|《[^》\n]{1,100}》|„[^“”\n]{1,200}[“”]"
-    r"|(?<!\w)\"[^\"\n]{1,200}\"(?!\w)"
+# Without the last alternative each begins with a literal, to which a search skips.
+_UNREAD_ALTERNATIVES = (
+    r"`[^`\n]{1,300}`",  # code within a line
+    r"https?://[^\s<>，。；）】」]+",
+    r"www\.[^\s<>，。；）】」]+",
+    r"</?[A-Za-z][^<>\n]{0,200}>",  # markup
+    "“[^”\n]{1,200}”",
+    "「[^」\n]{1,200}」",
+    "『[^』\n]{1,200}』",
+    "«[^»\n]{1,200}»",
+    "《[^》\n]{1,100}》",
+    "„[^“”\n]{1,200}[“”]",
+    r"\"(?<!\w\")[^\"\n]{1,200}\"(?!\w)",
+    r"[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{1,63}",  # addresses of e-mail
 )
+_UNREAD = re.compile("|".join(_UNREAD_ALTERNATIVES))
+_UNREAD_WITHOUT_MAIL = re.compile("|".join(_UNREAD_ALTERNATIVES[:-1]))
 _OMITTED = "@"
 """In place of what is not prose: without letters, and not a space, so that marks around it stay where they were."""
 _GLOSS = re.compile(r"[(（][^()（）\n]{1,80}[)）]")
@@ -79,7 +89,7 @@ class Subject:
         text = self.without_code
         if "$" in text or "\\" in text:
             text = _FORMULA.sub(_OMITTED, text)
-        return _UNREAD.sub(_OMITTED, text)
+        return (_UNREAD if "@" in text else _UNREAD_WITHOUT_MAIL).sub(_OMITTED, text)
 
     @cached_property
     def codes(self) -> ScriptCodes:
@@ -96,7 +106,7 @@ class Subject:
         """The code points of the text, shape (character,)."""
         return np.frombuffer(self.text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
-    @property
+    @cached_property
     def is_dense(self) -> bool:
         """Whether most of the text is in Han, kana or Hangul."""
         return self.size > 1.5 * max(1, np.count_nonzero(self.codes))
