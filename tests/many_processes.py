@@ -2,6 +2,7 @@
 
 import os
 import socket
+from contextlib import contextmanager
 
 from warm_process import Process
 
@@ -12,13 +13,23 @@ def alone():
     return kept | {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
 
 
-def ended_together(script, *words, number=2, seconds=240):
+def ended_together(script, *words, number=2, seconds=500):
     """Run one script in several processes and return how each ended."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    met = alone() | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(number)}
-    started = [
-        Process([script, *words], env=met | {"RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(number)
-    ]
-    return [process.wait(seconds) for process in started]
+    with reserved_port() as port:
+        met = alone() | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(number)}
+        started = [
+            Process([script, *words], env=met | {"RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(number)
+        ]
+        return [process.wait(seconds) for process in started]
+
+
+@contextmanager
+def reserved_port():
+    """Yield a port that the system gives to nobody else in the block.
+
+    The first process listens there, as it may beside a socket that shares the address and does not listen.
+    """
+    with socket.socket() as bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(("", 0))
+        yield bound.getsockname()[1]

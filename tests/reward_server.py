@@ -1,6 +1,10 @@
-"""A real HTTP server in the test process with the dialects of reward servers and failures on request."""
+"""A real HTTP server in the test process with the dialects of reward servers and failures on request.
+
+Nothing here sleeps: a test that needs a silent server holds its answers until it has seen what it wants to see.
+"""
 
 import json
+import socket
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,6 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class Asked:
     """The requests of a server in order of arrival, and its action before it answers."""
 
+    url = ""
+
     def __init__(self, answer):
         self.answer = answer
         self.failures = []  # a status, or "drop" to hang up, once each
@@ -16,6 +22,37 @@ class Asked:
         self.paths = []
         self.headers = []
         self.lock = threading.Lock()
+        self._num_answered = None
+        self._is_free = threading.Event()
+
+    @contextmanager
+    def silent(self, *, after=0):
+        """Answer so many more requests in the block, and those that follow when it ends."""
+        self._is_free.clear()
+        self._num_answered = len(self.questions) + after
+        try:
+            yield
+        finally:
+            self._num_answered = None
+            self._is_free.set()
+
+    def wait_for_turn(self, place):
+        """Wait while the request of this number, from 1, is to have no answer."""
+        number = self._num_answered
+        if number is not None and place > number:
+            self._is_free.wait()
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
+
+
+@contextmanager
+def nobody():
+    """Yield an address at which no server listens, and none of another test can."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
 
 
 @contextmanager
@@ -31,6 +68,8 @@ def serving(answer):
                 asked.questions.append(question)
                 asked.headers.append(dict(self.headers))
                 failure = asked.failures.pop(0) if asked.failures else None
+                place = len(asked.questions)
+            asked.wait_for_turn(place)
             if failure == "drop":
                 self.close_connection = True
                 return
@@ -44,7 +83,7 @@ def serving(answer):
         def log_message(self, format, *args):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = _Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     asked.url = f"http://127.0.0.1:{server.server_port}"

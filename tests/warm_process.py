@@ -52,7 +52,8 @@ class Process:
             stream.touch()  # a process may be killed before it opens them
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(_address(all_imported))
-        self._answers = self._socket.makefile("r")
+        # Unbuffered: an end that was read together with the number would be one that select never tells.
+        self._answers = self._socket.makefile("rb", buffering=0)
         request = {
             "words": [str(word) for word in words],
             "environment": dict(os.environ if env is None else env),

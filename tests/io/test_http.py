@@ -7,12 +7,12 @@ import time
 import pytest
 
 from chat_server import sending
-from reward_server import serving
+from reward_server import nobody, serving
 from steelyard.io.addresses import Key
 from steelyard.io.connections import RequestLimits
 from steelyard.io.http import post
 
-QUICK = RequestLimits(timeout_seconds=5.0, num_tries=3, wait_seconds=0.01, key=Key())
+QUICK = RequestLimits(timeout_seconds=600.0, num_tries=3, wait_seconds=0.01, key=Key())
 
 
 def test_a_question_of_any_script_arrives_and_its_answer_comes_back():
@@ -42,30 +42,25 @@ def test_waits_double():
     with serving(lambda path, question: (503, b"")) as asked:
         before = time.monotonic()
         post(asked.url, {}, QUICK._replace(wait_seconds=0.1))
-    assert 0.3 <= time.monotonic() - before < 20
+    assert time.monotonic() - before >= 0.3
 
 
 def test_no_json_no_server_and_no_answer_in_time():
     with serving(lambda path, question: (200, b"<html>")) as asked:
         assert post(asked.url, {}, QUICK).reason == "malformed"
-    assert post(asked.url, {}, QUICK).reason == "unreachable"
-
-    def slow(path, question):
-        time.sleep(0.4)
-        return 1
-
-    with serving(slow) as asked:
+    with nobody() as url:
+        assert post(url, {}, QUICK).reason == "unreachable"
+    with serving(lambda path, question: 1) as asked, asked.silent():
         assert post(asked.url, {}, QUICK._replace(timeout_seconds=0.05, num_tries=1)).reason == "timeout"
 
 
 START = b"HTTP/1.1 200 OK\r\n"
-MANNER = RequestLimits(
-    timeout_seconds=5.0, num_tries=3, wait_seconds=0.01, key=Key(), total_seconds=0.4, max_bytes=50_000
-)
+MANNER = RequestLimits(timeout_seconds=600.0, num_tries=3, wait_seconds=0.01, key=Key(), max_bytes=50_000)
 
 
 def slowly(part):
-    for _ in itertools.count():
+    """Repeat it for a minute: whoever waits for its end learns that there is one."""
+    for _ in range(2000):
         time.sleep(0.03)
         yield part
 
@@ -85,11 +80,8 @@ DRIPS = {
 @pytest.mark.parametrize("kind", DRIPS)
 def test_a_drip_ends_with_the_time_of_the_question(kind):
     with sending(DRIPS[kind]) as url:
-        before = time.monotonic()
-        reply = post(url, {}, MANNER)
-    assert time.monotonic() - before < 20
-    assert reply.reason in ("timeout", "unreachable")  # a status line of the letter H alone is no answer
-    assert reply.value is None
+        reply = post(url, {}, MANNER._replace(total_seconds=0.4, max_bytes=1_000_000))
+    assert (reply.value, reply.reason, reply.detail) == (None, "timeout", "no whole answer in 0.4 s")
 
 
 FLOODS = {
@@ -113,9 +105,9 @@ def test_a_flood_ends_at_the_size(kind):
             yield part
 
     with sending(flood) as url:
-        reply = post(url, {}, MANNER._replace(total_seconds=20.0, num_tries=1))
+        reply = post(url, {}, MANNER._replace(num_tries=1))
     assert reply.reason == ("unreachable" if kind == "headers" else "too_large")
-    assert sent < 20_000_000  # what was read, and the buffers of two sockets
+    assert sent < 100_000_000  # what was read, and the buffers of two sockets: a system may give each 32 MB
 
 
 def test_a_body_that_ends_early_is_no_answer_and_asked_for_again():
@@ -155,7 +147,7 @@ def test_a_server_says_how_long_to_wait_and_is_not_waited_for_beyond_the_time():
         yield b"HTTP/1.1 429 Busy\r\nContent-Length: 0\r\nRetry-After: " + wait + b"\r\n\r\n"
 
     with sending(busy) as url:
-        assert post(url, {}, MANNER._replace(total_seconds=3.0)).reason == "http_429"
+        assert post(url, {}, MANNER._replace(total_seconds=50.0)).reason == "http_429"
     assert len(tries) == 2
     assert tries[1] - tries[0] >= 0.2
 

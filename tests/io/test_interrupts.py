@@ -50,7 +50,9 @@ def test_a_launcher_that_repeats_the_signal_of_the_terminal_is_no_second_request
     """Ctrl-C reaches each process of torchrun twice: from the terminal, and from torchrun a moment later."""
     code = """
 import os, signal
+from steelyard.io import progress
 from steelyard.io.progress import deferred
+progress._SECONDS_OF_ONE_STOP = 600
 with deferred() as interruption:
     os.kill(os.getpid(), signal.SIGINT)
     os.kill(os.getpid(), signal.SIGINT)

@@ -6,7 +6,6 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 from msgspec import structs
@@ -90,7 +89,7 @@ def test_another_file_is_no_ledger(tmp_path):
 def test_what_was_kept_survives_a_kill(tmp_path):
     path = tmp_path / "l.sqlite"
     script = textwrap.dedent(f"""
-        import time
+        import sys
         from pathlib import Path
         from steelyard.core.comparison import Reply
         from steelyard.io.ledger import open_ledger
@@ -98,12 +97,12 @@ def test_what_was_kept_survives_a_kill(tmp_path):
             for number in range(5):
                 ledger.add(Reply(request=str(number), text="x"))
             print("kept", flush=True)
-            time.sleep(60)
+            sys.stdin.read()
     """)
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as running:
+    words = [sys.executable, "-c", script]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
         assert running.stdout.readline() == b"kept\n"
         os.kill(running.pid, signal.SIGKILL)
-    time.sleep(0.05)
     with open_ledger(path) as ledger:
         assert [reply.request for reply in ledger.replies()] == list("01234")
 

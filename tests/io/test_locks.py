@@ -14,20 +14,22 @@ from steelyard.io.atomic import atomic_write, only_writer, sweep_parts
 from steelyard.io.run_folder import read_run, result_folder
 
 HOLD = """
-import sys, time
+import sys
 from pathlib import Path
 from steelyard.core.config import Config
 from steelyard.io.run_folder import result_folder
 with result_folder(Path(sys.argv[1]), "stage", config=Config(), inputs={}):
     print("held", flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
+"""Holds the folder until it is killed, or the test process ends."""
 
 
 def holder(folder):
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(folder)], env=alone(), stdout=subprocess.PIPE, text=True
-    )
+        [sys.executable, "-c", HOLD, str(folder)],
+        env=alone(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
     assert process.stdout.readline() == "held\n"
     return process
 
@@ -43,8 +45,7 @@ def test_a_second_run_is_refused_with_the_process_and_a_kill_leaves_no_lock(tmp_
             pytest.fail("two runs in one folder")
     finally:
         process.kill()
-        process.wait()
-        process.stdout.close()
+        process.communicate()
     with result_folder(out, "stage", config=Config(), inputs={}):
         pass
     assert sorted(item.name for item in out.iterdir()) == ["run.json"]
@@ -124,7 +125,7 @@ def test_workers_end_with_a_parent_that_was_killed(tmp_path):
     process.kill()
     process.wait()
     process.stdout.close()
-    end = time.monotonic() + 20
+    end = time.monotonic() + 300
     while time.monotonic() < end and any(map(is_alive, workers)):
         time.sleep(0.05)
     assert not [pid for pid in workers if is_alive(pid)]

@@ -3,6 +3,8 @@
 import shlex
 import subprocess
 import sys
+import time
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -27,7 +29,7 @@ with result_folder(Path(sys.argv[1]), "stage", config=Config(), inputs={}), bar(
     time.sleep(1.1)
     shown.advance(2, figures={"replies": 3})
     print("held", flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
 
 
@@ -62,7 +64,7 @@ def test_the_tasks_of_a_run_can_be_followed_and_nothing_stays(tmp_path):
 
 def test_the_state_is_written_at_most_once_a_second(tmp_path, monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr(run_state.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(run_state, "time", SimpleNamespace(monotonic=lambda: clock[0], time=time.time))
     with stage(tmp_path / "out"):
         clock[0] += 5
         with bar("counting", 100) as shown:
@@ -77,7 +79,7 @@ def test_the_state_is_written_at_most_once_a_second(tmp_path, monkeypatch):
 
 def test_the_time_left_follows_from_the_pace(tmp_path, monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr(run_state.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(run_state, "time", SimpleNamespace(monotonic=lambda: clock[0], time=time.time))
     with stage(tmp_path / "out"), bar("counting", 10) as shown:
         clock[0] += 6
         shown.advance(2)
@@ -114,7 +116,10 @@ def test_a_refused_run_that_wrote_nothing_leaves_nothing(tmp_path):
 
 def test_a_killed_run_is_interrupted(tmp_path):
     out = tmp_path / "out"
-    process = subprocess.Popen([sys.executable, "-c", WORK, str(out)], env=alone(), stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", WORK, str(out)],
+        env=alone(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
     try:
         assert process.stdout.readline() == "held\n"
         running = read_state(out)
@@ -124,8 +129,7 @@ def test_a_killed_run_is_interrupted(tmp_path):
         assert read_state(out).state == "running"
     finally:
         process.kill()
-        process.wait()
-        process.stdout.close()
+        process.communicate()
     assert (running.state, running.process, running.command) == ("running", process.pid, None)
     assert [(task.title, task.done, task.total, task.figures) for task in running.tasks] == [
         ("counting", 3, 4, {"replies": 3})
@@ -149,7 +153,7 @@ def test_a_reader_that_looks_at_the_lock_does_not_keep_a_run_from_its_folder(tmp
     assert lock(looking.fileno(), is_shared=True)
     # Another reader sees no holder: both locks are shared.
     assert not is_held(folder / ".lock")
-    monkeypatch.setattr(atomic.time, "sleep", lambda seconds: looking.close())
+    monkeypatch.setattr(atomic, "time", SimpleNamespace(sleep=lambda seconds: looking.close()))
     with only_writer(folder):
         assert is_held(folder / ".lock")
 

@@ -25,7 +25,9 @@ def test_an_item_is_read_only_when_there_is_room_for_it():
             yield number
 
     results = map_unordered(lambda item, _: item, items(), 2)
-    assert (next(results), len(read)) == (0, 2)
+    # Either thread may be the first.
+    assert next(results) in (0, 1)
+    assert len(read) == 2
     next(results)
     assert len(read) == 3
     results.close()
@@ -54,18 +56,18 @@ def test_a_closed_iterator_waits_for_no_thread_and_tells_it_to_stop():
         if item == 1:
             return item
         begun.set()
-        free.wait(60)
+        free.wait(300)
         if is_stopped.is_set():
             ended.set()
         return item
 
     results = map_unordered(work, [1, 2], 2)
     assert next(results) == 1
-    assert begun.wait(60)
+    assert begun.wait(300)
     results.close()
     assert not ended.is_set()
     free.set()
-    assert ended.wait(60)
+    assert ended.wait(300)
 
 
 STUCK = """
@@ -79,7 +81,7 @@ raise KeyboardInterrupt
 
 def test_a_process_ends_although_a_thread_is_busy():
     done = subprocess.run(
-        [sys.executable, "-c", STUCK], env=alone(), capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", STUCK], env=alone(), capture_output=True, text=True, timeout=500, check=False
     )
     assert "KeyboardInterrupt" in done.stderr
     assert done.stdout == "1\n"

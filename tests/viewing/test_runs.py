@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,12 +17,12 @@ from steelyard.viewing import runs as module
 from steelyard.viewing.runs import RunList
 
 HOLD = """
-import sys, time
+import sys
 from pathlib import Path
 from steelyard.io.run_folder import result_folder
 with result_folder(Path(sys.argv[1]), "score", config={"model": "models/小模型"}, inputs={}):
     print("held", flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
 
 
@@ -81,7 +82,10 @@ def test_a_run_is_followed_from_its_start_to_a_kill_and_to_its_end(tmp_path):
     out = tmp_path / "out"
     runs = RunList(tmp_path)
     assert states(runs) == {}
-    process = subprocess.Popen([sys.executable, "-c", HOLD, str(out)], env=alone(), stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(out)],
+        env=alone(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
     try:
         assert process.stdout.readline() == "held\n"
         assert states(runs) == {"out": "running"}
@@ -90,8 +94,7 @@ def test_a_run_is_followed_from_its_start_to_a_kill_and_to_its_end(tmp_path):
         assert states(runs) == {"out": "running"}, "the lock alone says so"
     finally:
         process.kill()
-        process.wait()
-        process.stdout.close()
+        process.communicate()
     assert states(runs) == {"out": "interrupted"}
     with result_folder(out, "score", config={"model": "models/小模型"}, inputs={}):
         assert states(runs) == {"out": "running"}
@@ -133,7 +136,7 @@ def test_questions_in_quick_succession_search_once(tmp_path, monkeypatch):
     places = module._places
     monkeypatch.setattr(module, "_places", lambda root: searched.append(root) or places(root))
     clock = [50.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     monkeypatch.setattr(module, "_MIN_SECONDS", 1.0)
     runs = RunList(tmp_path)
     for _ in range(10):

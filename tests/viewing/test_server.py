@@ -333,13 +333,13 @@ def test_a_page_that_is_made_does_not_wait_for_one_in_the_making(evaluated, monk
 
     def slow(*_):
         begun.set()
-        waits.append(free.wait(30))
+        waits.append(free.wait(300))
         raise FileError("slow")
 
     monkeypatch.setattr("steelyard.viewing.pages.read_data", slow)
     thread = threading.Thread(target=browser.get, args=(f"/runs/{second}",))
     thread.start()
-    assert begun.wait(60)
+    assert begun.wait(300)
     assert browser.get(f"/runs/{first}").status_code == 200
     free.set()
     thread.join()

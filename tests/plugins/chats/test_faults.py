@@ -20,7 +20,9 @@ from steelyard.io.ledger import open_ledger
 
 HARMLESS = {"slow stream", "sent twice", "sent again later", "chunks that cut characters"}
 SLOW = {"hang", "hang in the body"}
-QUICK = {"model": "m", "wait_seconds": 0.01, "timeout_seconds": 0.3, "num_tries": 20}
+QUICK = {"model": "m", "wait_seconds": 0.01, "num_tries": 20}
+SOON = 0.3
+"""Seconds of silence that end a try, where the server is silent on purpose: elsewhere it may be as slow as it is."""
 
 
 def requests(number):
@@ -39,7 +41,7 @@ def expected(number):
 @pytest.mark.parametrize("kind", FAULTS)
 def test_after_a_fault_the_request_is_answered_with_its_own_reply(kind):
     with faulting(share=0.4, kinds=(kind,)) as server:
-        replies = answers(server, 40)
+        replies = answers(server, 40, **({"timeout_seconds": SOON, "num_tries": 100} if kind in SLOW else {}))
     assert {name: reply.text for name, reply in replies.items()} == expected(40)
     assert {reply.failure for reply in replies.values()} == {None}
     assert server.faults[kind] >= 5
@@ -50,7 +52,8 @@ def test_after_a_fault_the_request_is_answered_with_its_own_reply(kind):
 @pytest.mark.parametrize("kind", sorted(FAULTS.keys() - HARMLESS))
 def test_a_fault_that_stays_is_a_failure_and_no_answer(kind):
     with faulting(share=1.0, kinds=(kind,)) as server:
-        chat = build("chats", "openai_compatible", {"base_url": server.url, **QUICK, "num_tries": 2})
+        limits = {"num_tries": 2} | ({"timeout_seconds": SOON} if kind in SLOW else {})
+        chat = build("chats", "openai_compatible", {"base_url": server.url, **QUICK, **limits})
         chat.was_answered = True
         (reply,) = chat.ask(requests(1))
     assert (reply.text, reply.failure) == (None, "failed")
@@ -65,7 +68,7 @@ def test_connections_are_kept():
     assert server.num_connections <= 4
     assert {reply.endpoint for reply in replies.values()} == {server.url}
     assert {(reply.cached_tokens, reply.finish_reason) for reply in replies.values()} == {(64, "stop")}
-    assert all(0 <= reply.seconds < 60 for reply in replies.values())
+    assert all(reply.seconds >= 0 for reply in replies.values())
 
 
 KEYS = strategies.text(string.ascii_letters + string.digits + "-_.+/=!$&*", min_size=12, max_size=60)
@@ -123,15 +126,21 @@ def test_a_server_that_asks_for_more_time_than_allowed_ends_the_run():
 
 def test_closing_ends_what_is_under_way_at_once():
     with faulting(share=1.0, kinds=("hang",)) as server:
-        chat = build("chats", "openai_compatible", {"base_url": server.url, "model": "m"})
+        chat = build("chats", "openai_compatible", {"base_url": server.url, "model": "m", "timeout_seconds": 600.0})
         replies = chat.ask(iter(requests(30)))
-        threading.Timer(0.5, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
-        before = time.monotonic()
+        before = set(threading.enumerate())
+        threading.Thread(target=interrupt_when, args=(lambda: server.num_requests == 8,), daemon=True).start()
         with pytest.raises(KeyboardInterrupt):
             next(replies)
-        assert time.monotonic() - before < 20
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline and any(one.name.startswith("request ") for one in threading.enumerate()):
-            time.sleep(0.01)
-        assert not [one for one in threading.enumerate() if one.name.startswith("request ")]
+        for thread in set(threading.enumerate()) - before:
+            # A thread that waited for the silent server would do so for ten minutes.
+            thread.join(300)
+            assert not thread.is_alive()
     assert server.num_requests == 8
+
+
+def interrupt_when(is_reached):
+    """Send Ctrl-C to the main thread, which waits for a reply by then: it sends requests nowhere else."""
+    while not is_reached():
+        time.sleep(0.01)
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
