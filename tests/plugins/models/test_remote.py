@@ -161,11 +161,11 @@ def test_one_item_that_is_refused_does_not_take_the_others_with_it(tokenizer):
 
 
 def test_a_server_that_is_not_there_or_asked_wrongly_ends_the_run(tokenizer):
+    given = {"dialect": "sglang", "tokenizer": tokenizer, "num_tries": 2, **QUICK}
     with nobody() as url, pytest.raises(ModelError, match="no server answers"):
-        gone = {"url": url, "dialect": "sglang", "tokenizer": tokenizer, "num_tries": 2, **QUICK}
-        list(build("models", "remote", gone).score(CASES))
+        list(build("models", "remote", given | {"url": url}).score(CASES))
     with serving(lambda path, question: (404, b"no such route")) as asked, pytest.raises(ModelError, match="http_404"):
-        list(build("models", "remote", gone | {"url": asked.url}).score(CASES))
+        list(build("models", "remote", given | {"url": asked.url}).score(CASES))
 
 
 def test_a_slow_server_times_out(tokenizer):
