@@ -15,6 +15,7 @@ import tempfile
 import time
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from steelyard.core.comparison import Reply
@@ -68,7 +69,8 @@ def fill(ledger: Ledger, num_prompts: int) -> int:
         pair for number in range(num_prompts) for pair in plan_comparisons(made_up_case(number), "pairs", seed=0)
     )
     prompts = requests_by_prompt(comparisons, partial(requests_of, panel.members[0]))
-    for request in in_prefix_order(prompts, distance=32):
+    order = in_prefix_order(prompts, distance=32)
+    for request in chain(order.first, order.rest):
         ledger.add(
             Reply(request=request.id, text="The first is better. [[A]]", prompt_tokens=400, reply_tokens=9, model="m")
         )

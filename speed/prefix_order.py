@@ -10,7 +10,7 @@ import random
 import sys
 import tempfile
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -66,11 +66,11 @@ def main() -> None:
     total = sum(map(len, token_lists.values()))
     print(f"{len(token_lists):,} requests, {total:,} tokens; least {least:,}, in blocks of 16 {blocks:,}")
     for under_way in options.under_way:
-        ordered = in_prefix_order(requests_by_prompt(stored, partial(requests_of, judge)), distance=under_way + 1)
+        order = in_prefix_order(requests_by_prompt(stored, partial(requests_of, judge)), distance=under_way + 1)
         # As before prefix order: the instructions held a hash of what was shown, so that requests shared nothing.
         apart = [[number, *token_lists[request.id]] for number, request in enumerate(in_file_order)]
         orders = {
-            "prefix order": [token_lists[request.id] for request in ordered],
+            "prefix order": [token_lists[request.id] for request in chain(order.first, order.rest)],
             "order of the file": [token_lists[request.id] for request in in_file_order],
             "order of the file, a hash in front": apart,
             "random order": [token_lists[request.id] for request in shuffled],
@@ -78,10 +78,10 @@ def main() -> None:
         for size in options.cache:
             for name, requests in orders.items():
                 cache = BlockCache(size, under_way=under_way)
-                for number, tokens in enumerate(requests):
+                for number, tokens in enumerate(requests, 1):
                     cache.send(tokens)
-                    if not number:
-                        cache.settle()
+                    if number == len(order.first):
+                        cache.settle()  # these replies are awaited
                 computed = f"{cache.computed:,} computed, {cache.computed / blocks:.4f} of the least in blocks"
                 print(
                     f"{under_way} under way, cache {size:,}, {name}: {computed}, {cache.computed / least:.3f} in tokens"

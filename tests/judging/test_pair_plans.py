@@ -119,7 +119,16 @@ def test_pairs_on_which_a_judge_is_unsure_or_two_judges_differ():
     assert choose_pairs(one, PairPlan("unsure"), seed=0) == ((0, 2), (0, 3), (1, 3))
     assert choose_pairs(one, PairPlan("unsure", judges=("y",)), seed=0) == ((0, 3),)
     assert choose_pairs(one, PairPlan("disputed"), seed=0) == ((1, 2),)
-    assert choose_pairs(one, PairPlan("disputed", judges=("x",)), seed=0) == ()
+    assert choose_pairs(one, PairPlan("disputed", judges=("x", "y")), seed=0) == ((1, 2),)
+
+
+def test_a_reply_without_a_verdict_takes_no_verdict_back():
+    failed_once = (judgment("a>b", "x"), judgment("a?b", "x"), judgment("a?b", "y"), judgment("b<a", "y"))
+    one = case(responses="ab", judgments=failed_once)
+    assert choose_pairs(one, PairPlan("unsure"), seed=0) == ()
+    assert choose_pairs(one, PairPlan("disputed"), seed=0) == ()
+    silent = case(responses="ab", judgments=(judgment("a?b", "x"), judgment("a?b", "x")))
+    assert choose_pairs(silent, PairPlan("unsure"), seed=0) == ((0, 1),)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +142,7 @@ def test_pairs_on_which_a_judge_is_unsure_or_two_judges_differ():
         (PairPlan("random", 3, 1.0), False, "max_margin has no effect"),
         (PairPlan("all", judges=("x",)), False, "judges has no effect"),
         (PairPlan("all"), True, "scores has no effect"),
+        (PairPlan("disputed", judges=("x",)), False, "two judges or more"),
     ],
 )
 def test_a_plan_with_a_number_too_few_or_too_many_is_refused(plan, has_scores, problem):

@@ -62,7 +62,13 @@ def mixed_cases(num_cases=60):
 
 
 def requests_in_order(comparisons, judge, *, distance):
-    return in_prefix_order(requests_by_prompt(comparisons, partial(requests_of, judge)), distance=distance)
+    order = in_prefix_order(requests_by_prompt(comparisons, partial(requests_of, judge)), distance=distance)
+    return [*order.first, *order.rest]
+
+
+def ids_in_order(prompts, *, distance):
+    order = in_prefix_order(prompts, distance=distance)
+    return [one.id for one in (*order.first, *order.rest)]
 
 
 def tokens_of(one):
@@ -139,7 +145,7 @@ def test_a_prompt_without_comparisons_is_not_stored(tmp_path):
 @given(st.lists(st.lists(st.text("ab", max_size=100), max_size=8), max_size=5), st.integers(1, 9))
 def test_each_request_comes_after_the_first_that_begins_like_it(prompts, distance):
     named = [[request(f"{n}-{k}", text) for k, text in enumerate(texts)] for n, texts in enumerate(prompts)]
-    order = [one.id for one in in_prefix_order([PromptRequests("", own) for own in named], distance=distance)]
+    order = ids_in_order([PromptRequests("", own) for own in named], distance=distance)
     assert sorted(order) == sorted(one.id for own in named for one in own)
     for own in named:
         for one in own:
@@ -155,6 +161,42 @@ def test_each_request_comes_after_the_first_that_begins_like_it(prompts, distanc
             )
 
 
+@pytest.mark.parametrize(
+    ("num_cases", "num_responses", "under_way"), [(24, 4, 32), (60, 4, 32), (60, 3, 32), (90, 2, 16)]
+)
+def test_short_runs_compute_hardly_more_than_the_trie(tmp_path, num_cases, num_responses, under_way):
+    judge, rng = member(), random.Random(1)
+    kinds = [("en", "code"), ("de", "math")]
+    cases = [
+        long_case(
+            number, rng, num_responses=num_responses, language=kinds[number % 2][0], category=kinds[number % 2][1:]
+        )
+        for number in range(num_cases)
+    ]
+    comparisons = stored(planned(cases), judge, tmp_path)
+    order = in_prefix_order(requests_by_prompt(comparisons, partial(requests_of, judge)), distance=under_way + 1)
+    cache = BlockCache(400_000, under_way=under_way)
+    first = [tokens_of(one) for one in order.first]
+    for tokens in first:
+        cache.send(tokens)
+    cache.settle()  # the first replies are awaited
+    rest = [tokens_of(one) for one in order.rest]
+    for tokens in rest:
+        cache.send(tokens)
+    assert cache.computed <= 1.02 * least_blocks([*first, *rest])
+
+
+def test_the_first_requests_have_each_opening_that_comes_soon():
+    prompts = [
+        PromptRequests(f"opening {n // 3}", [request(f"{n}{k}", f"{n}{k}") for k in range(2)]) for n in range(12)
+    ]
+    order = in_prefix_order(prompts, distance=7)
+    assert [one.id for one in order.first] == ["00", "30", "60"]  # of prompts 0 to 6
+    assert sorted(one.id for one in order.rest) == sorted(
+        one.id for prompt in prompts for one in prompt.requests if one not in order.first
+    )
+
+
 def test_requests_that_begin_alike_are_apart_while_others_can_come_in_between():
     question, answers = "q" * 100, ["a" * 100, "b" * 100, "c" * 100]
     prompts = [
@@ -162,7 +204,7 @@ def test_requests_that_begin_alike_are_apart_while_others_can_come_in_between():
          for x, first in enumerate(answers) for y, second in enumerate(answers) if x != y]
         for n in range(40)
     ]  # fmt: skip
-    order = [one.id for one in in_prefix_order([PromptRequests("", own) for own in prompts], distance=10)]
+    order = ids_in_order([PromptRequests("", own) for own in prompts], distance=10)
     place = {name: number for number, name in enumerate(order)}
     for number in map(str, range(30)):
         opening = place[f"{number}01"]  # the first of its prompt

@@ -148,8 +148,11 @@ def test_cases_without_a_disputed_pair_stay_and_are_counted(tmp_path):
         run = judge(tmp_path / "c.jsonl", tmp_path / "out", at(server, pairs="disputed"))
         assert len(server.questions) == 2
         assert run.counts.dropped == {"no disputed pair": 1}
-        with pytest.raises(EvidenceError, match="none of 2 cases can be compared"):
-            judge(tmp_path / "c.jsonl", tmp_path / "none", at(server, pairs="disputed", judges=["nobody"]))
+        with pytest.raises(ConfigError, match=r"by 'nobody'(?s:.*)allowed: j, x, y"):
+            judge(tmp_path / "c.jsonl", tmp_path / "none", at(server, pairs="disputed", judges=["x", "nobody"]))
+        write_cases(tmp_path / "d.jsonl", [case("two", "abc", judgments=[judgment("a>b", "x"), judgment("a>c", "y")])])
+        with pytest.raises(EvidenceError, match="none of 1 cases can be compared"):
+            judge(tmp_path / "d.jsonl", tmp_path / "none", at(server, pairs="disputed"))
         with pytest.raises(ConfigError, match="no pairs to choose"):
             judge(tmp_path / "c.jsonl", tmp_path / "none", at(server, pairs="disputed", task="triples"))
 

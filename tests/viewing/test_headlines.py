@@ -49,7 +49,15 @@ def headline(stage, summary, config=None, counts=None):
                     "b": {**USE, "prompt": 200, "reply": 0, "cost": 1.0},
                 },
             },
-            "4", f"{word('view_verdicts')}{COMMA}1,200 {word('view_tokens')}{COMMA}{word('view_cost')} 1.25", "panel",
+            "3", f"{word('view_verdicts')}{COMMA}1,200 {word('view_tokens')}{COMMA}{word('view_cost')} 1.25", "panel",
+        ),
+        (
+            "judge",
+            {
+                "judge": "j", "judges": {"j": {"outcomes": {"refused": 1}, "ratings": {"3": 4, "7": 1}, "other": []}},
+                "tokens": {"j": {**USE, "prompt": 5, "reply": 5, "cost": None}},
+            },
+            "5", f"{word('view_ratings')}{COMMA}10 {word('view_tokens')}", "j",
         ),
         (
             "judge",

@@ -3,10 +3,10 @@
 `ask_requests` serves whoever has questions for a chat: the judges of a panel, and the models that write responses.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
-from itertools import islice
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -72,7 +72,8 @@ def ask_panel(
     """Ask every judge of the panel about every comparison, and store the replies. Returns counts by judge.
 
     ``max_truncated`` is the share of replies that may be cut off. Requests that begin alike are
-    ``prefix_distance`` apart (`in_prefix_order`); with ``prime`` the first one is answered before the others are sent.
+    ``prefix_distance`` apart (`in_prefix_order`); with ``prime`` the first ones with their openings are answered before
+    the others are sent.
 
     Raises ModelError where a chat cannot be asked, where the first 20 requests all fail, and where too large a share of
     the replies is cut off, and CeilingError at one of the ``ceilings``; what was answered until then is kept.
@@ -82,13 +83,14 @@ def ask_panel(
     for member in panel.members:
         total = None if quietly else sum(map(member.num_requests, comparisons()))
         prompts = requests_by_prompt(_unfinished_first(member, comparisons, ledger), partial(requests_of, member))
+        order = in_prefix_order(prompts, distance=prefix_distance)
         counts[member.name] = ask_requests(
             _priced(member),
-            in_prefix_order(prompts, distance=prefix_distance),
+            order.rest if prime else chain(order.first, order.rest),
             ledger,
+            first=order.first if prime else (),
             num_requests=total,
             max_truncated=max_truncated,
-            prime=prime,
             budget=budget,
             spent=None if budget.ceilings.cost is None else _spent(member, comparisons(), ledger),
         )
@@ -107,18 +109,18 @@ def ask_requests(
     ledger: Ledger,
     *,
     num_requests: int | None,
+    first: Sequence[Request] = (),
     max_truncated: float = 0.2,
     remedy: str = _MORE_TOKENS,
-    prime: bool = False,
     budget: Budget | None = None,
     spent: float | None = None,
 ) -> RequestCounts:
     """Ask a chat every question that has no reply in the ledger, equal ones once, and store the replies as they arrive.
 
     ``num_requests`` is the length of the progress bar; null shows none. ``remedy`` tells what to do where more than the
-    share ``max_truncated`` of the replies is cut off. With ``prime`` the first question is answered before the others
-    are sent: hosted models cache what requests share once one was answered. At a ceiling of ``budget`` no further one
-    is sent, and those under way are awaited. Raises as `ask_panel` does.
+    share ``max_truncated`` of the replies is cut off. Those of ``first`` are answered before the others are sent, which
+    servers then have in their caches. At a ceiling of ``budget`` no further one is sent, and those under way are
+    awaited. Raises as `ask_panel` does.
     """
     with nullcontext() if num_requests is None else bar(f"asking {model.name}", num_requests) as shown:
         store = _ReplyStore(ledger, model, shown, max_truncated=max_truncated, remedy=remedy)
@@ -126,9 +128,9 @@ def ask_requests(
         store.spent = spent
         # The questions under way alone: of a million the ids are on disk.
         pending: dict[str, Question] = {}
-        unanswered = _unanswered(requests, store, pending)
-        for batch in (islice(unanswered, 1), unanswered) if prime else (unanswered,):
-            for reply in model.chat.ask(batch):
+        is_new = ledger.new_ids()
+        for batch in (first, requests) if first else (requests,):
+            for reply in model.chat.ask(_unanswered(batch, store, pending, is_new)):
                 store.add(reply, pending.pop(reply.request))
     if store.ceiling is not None:
         raise _stopped(store, num_requests)
@@ -305,9 +307,10 @@ class _ReplyStore:
             raise ModelError(problem, where=self.model.name, do=self.remedy)
 
 
-def _unanswered(requests: Iterable[Request], store: _ReplyStore, pending: dict[str, Question]) -> Iterator[Request]:
+def _unanswered(
+    requests: Iterable[Request], store: _ReplyStore, pending: dict[str, Question], is_new: Callable[[str], bool]
+) -> Iterator[Request]:
     """Yield the requests that have no reply yet, each once; ``pending`` holds those without a reply so far."""
-    is_new = store.ledger.new_ids()
     for request in requests:
         if not is_new(request.id):
             store.advance()

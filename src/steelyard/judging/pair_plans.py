@@ -45,6 +45,9 @@ class PairPlan(NamedTuple):
         if needs_number and self.num_pairs is None and self.max_margin is None:
             do = "--set max_margin=0.5, or --set num_pairs=3" if self.choice == "unsure" else "--num-pairs 3"
             raise ConfigError(f"pairs={self.choice} needs a number", where="pairs", do=f"say {do}")
+        if self.choice == "disputed" and len(set(self.judges)) == 1:
+            do = "name a second judge, or none, for all of the file"
+            raise ConfigError("pairs=disputed compares two judges or more", where="judges", do=do)
         ignored = {
             "num_pairs": self.num_pairs is not None and not needs_number,
             "max_margin": self.max_margin is not None and not (self.choice == "unsure" and has_scores),
@@ -240,7 +243,10 @@ def _unsure_by_judges(case: Case, plan: PairPlan) -> set[Pair]:
 
 
 def _verdicts(case: Case, plan: PairPlan) -> dict[Pair, dict[str, Verdict]]:
-    """Return every judge's verdict on each judged pair, for the response that comes first; verdicts that differ tie."""
+    """Return every judge's verdict on each judged pair, for the response that comes first.
+
+    Verdicts that differ tie; ``none`` only where the judge gave no other, since a failure takes no verdict back.
+    """
     place = {response.id: number for number, response in enumerate(case.responses)}
     verdicts: defaultdict[Pair, dict[str, Verdict]] = defaultdict(dict)
     for judgment in case.judgments:
@@ -249,7 +255,8 @@ def _verdicts(case: Case, plan: PairPlan) -> dict[Pair, dict[str, Verdict]]:
         first, other = place[judgment.left], place[judgment.right]
         verdict = _oriented(judgment, is_turned=first > other)
         of_pair = verdicts[_sorted((first, other))]
-        of_pair[judgment.judge] = verdict if of_pair.get(judgment.judge, verdict) == verdict else "tie"
+        known = of_pair.get(judgment.judge, "none")
+        of_pair[judgment.judge] = verdict if known in ("none", verdict) else known if verdict == "none" else "tie"
     return verdicts
 
 

@@ -8,7 +8,7 @@ and the second: the requests form a trie, and the prefill of its nodes is the le
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ from steelyard.judging.panel import JudgePanel
 
 _LEAST_SHARED = 16
 """Characters by which a shared beginning must be longer to count: a block of a cache, where each is a token."""
+_SPARE_LEVELS = 2
+"""Levels of waiting beyond a request's own for which requests are kept back at the end of a run."""
 
 
 class StoredCase(Record, frozen=True, kw_only=True):
@@ -94,68 +96,96 @@ def requests_by_prompt(
         yield PromptRequests(opening, requests)
 
 
-def in_prefix_order(prompts: Iterable[PromptRequests], *, distance: int) -> Iterator[Request]:
-    """Yield the requests of each prompt so that every one finds its beginning computed: depth first through the trie.
+class SendingOrder(NamedTuple):
+    """Requests in the order in which they are sent.
+
+    ``first`` has the first request with each opening of the prompts that come soon: once they are answered, a server
+    has every beginning that the ``rest`` needs at the start.
+    """
+
+    first: list[Request]
+    rest: Iterator[Request]
+
+
+def in_prefix_order(prompts: Iterable[PromptRequests], *, distance: int) -> SendingOrder:
+    """Order the requests of each prompt so that every one finds its beginning computed: depth first through the trie.
 
     A request comes at least ``distance`` places after the first one with the longest beginning that they share, and
     requests of later prompts come in between: as many can be under way at a time without computing a beginning twice.
     Of those that may be sent the oldest prompt comes first, which keeps few prompts in a server's cache and in memory.
-    The first request with another opening is sent that much before its turn.
+    The first request with another opening is sent that much before its turn. Towards the end those for which others
+    wait come first, so that something is left to come in between.
     """
-    queue = _Queue(distance)
-    source = enumerate(prompts)
-    coming: deque[int] = deque()
-    opening: str | None = None
-    while True:
-        while len(coming) < distance and (following := next(source, None)) is not None:
-            number, prompt = following
-            if prompt.requests:
-                queue.add(number, prompt.requests)
-                coming.append(number)
-                if opening is not None and prompt.opening != opening:
-                    yield queue.send(number, 0)
-                opening = prompt.opening
-        if (request := queue.next()) is not None:
-            yield request
-        elif coming:
-            queue.open(coming.popleft())
-        elif (request := queue.earliest()) is not None:
-            # The last prompts: nothing is left that could come in between.
-            yield request
-        else:
-            return
+    queue = _Queue(distance, enumerate(prompts))
+    return SendingOrder(list(queue.read_ahead()), queue.send_all())
 
 
 class _Queue:
     """The requests of the prompts under way. A request becomes ready ``distance`` places after its first like it."""
 
-    def __init__(self, distance: int) -> None:
+    def __init__(self, distance: int, prompts: Iterator[tuple[int, PromptRequests]]) -> None:
         self.distance = distance
+        self.prompts = prompts
+        self.opening: str | None = None
         self.position = 0
+        self.num_unsent = 0
         self.tries: dict[int, _Trie] = {}
+        self.coming: deque[int] = deque()
         self.waiting: list[tuple[int, int, int]] = []
         self.ready: list[tuple[int, int]] = []
 
-    def add(self, number: int, requests: Iterable[Request]) -> None:
-        """Add a prompt, none of whose requests is ready."""
-        self.tries[number] = _Trie.of(requests)
+    def send_all(self) -> Iterator[Request]:
+        """Yield every request that was not sent yet."""
+        while True:
+            yield from self.read_ahead()
+            if (chosen := self._choose()) is not None:
+                yield self._send(*chosen)
+            elif self.coming:
+                self._open(self.coming.popleft())
+            elif self.waiting:
+                # Nothing is left that could come in between.
+                yield self._send(*heappop(self.waiting)[1:])
+            else:
+                return
 
-    def open(self, number: int) -> None:
+    def read_ahead(self) -> Iterator[Request]:
+        """Read prompts until ``distance`` of them are to come; yield the first request with each new opening."""
+        while len(self.coming) < self.distance and (following := next(self.prompts, None)) is not None:
+            number, prompt = following
+            if not prompt.requests:
+                continue
+            self.tries[number] = _Trie.of(prompt.requests)
+            self.num_unsent += len(prompt.requests)
+            self.coming.append(number)
+            if prompt.opening != self.opening:
+                yield self._send(number, 0)
+            self.opening = prompt.opening
+
+    def _choose(self) -> tuple[int, int] | None:
+        """Take the ready request of the oldest prompt, or towards the end one for which most others wait."""
+        while self.waiting and self.waiting[0][0] <= self.position:
+            heappush(self.ready, heappop(self.waiting)[1:])
+        if len(self.coming) < self.distance:
+            while self.coming and self._is_late(self.coming[0], 0):
+                self._open(self.coming.popleft())
+            if late := [item for item in self.ready if self._is_late(*item)]:
+                chosen = min(late, key=lambda item: (-self.tries[item[0]].levels[item[1]], item))
+                self.ready.remove(chosen)
+                heapify(self.ready)
+                return chosen
+        return heappop(self.ready) if self.ready else None
+
+    def _is_late(self, number: int, place: int) -> bool:
+        """Return whether few requests are left to come between this one and those that wait for it, one by one."""
+        levels = self.tries[number].levels[place] if number in self.tries else 0
+        return levels > 0 and self.num_unsent <= (levels + _SPARE_LEVELS) * self.distance
+
+    def _open(self, number: int) -> None:
         """Make the first request of a prompt ready, unless it was sent before its turn."""
         if number in self.tries and not self.tries[number].sent:
             heappush(self.ready, (number, 0))
 
-    def next(self) -> Request | None:
-        """Return the ready request of the oldest prompt."""
-        while self.waiting and self.waiting[0][0] <= self.position:
-            heappush(self.ready, heappop(self.waiting)[1:])
-        return self.send(*heappop(self.ready)) if self.ready else None
-
-    def earliest(self) -> Request | None:
-        """Return the request that would be ready first."""
-        return self.send(*heappop(self.waiting)[1:]) if self.waiting else None
-
-    def send(self, number: int, place: int) -> Request:
+    def _send(self, number: int, place: int) -> Request:
         """Return a request; those that begin like it wait for their time."""
         trie = self.tries[number]
         for child in trie.children.get(place, ()):
@@ -164,6 +194,7 @@ class _Queue:
         if len(trie.sent) == len(trie.requests):
             del self.tries[number]
         self.position += 1
+        self.num_unsent -= 1
         return trie.requests[place]
 
 
@@ -171,11 +202,12 @@ class _Trie(NamedTuple):
     """The requests of one prompt in the order of their texts.
 
     ``children`` has by the place of a request the places of those that share a beginning with it, and with none before.
-    ``sent`` has the places of those that were sent.
+    ``levels`` has for each how many generations of children follow it, ``sent`` the places of those that were sent.
     """
 
     requests: list[Request]
     children: dict[int, list[int]]
+    levels: list[int]
     sent: list[int]
 
     @classmethod
@@ -192,7 +224,10 @@ class _Trie(NamedTuple):
             if not nodes or nodes[-1][0] < shared:
                 nodes.append((shared, first))
             children.setdefault(nodes[-1][1], []).append(place)
-        return cls(ordered, children, [])
+        levels = [0] * len(ordered)
+        for place in sorted(children, reverse=True):
+            levels[place] = 1 + max(levels[child] for child in children[place])
+        return cls(ordered, children, levels, [])
 
 
 def _opening(messages: Sequence[Message], mark: str) -> str:

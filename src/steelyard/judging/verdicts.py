@@ -161,20 +161,37 @@ def _mean_rating(ratings: Sequence[ResponseRating]) -> ResponseRating:
     return next(rating for rating in ratings if rating.value is None)
 
 
-class VerdictSummary(Record, frozen=True, kw_only=True):
-    """The verdicts or ratings of one judge, counted by outcome.
+class VerdictCounts(Record, frozen=True, kw_only=True):
+    """What one judge said: pairs by outcome, and ``ratings`` counts the numbers given, by number.
 
-    ``inconsistent``: the share of pairs shown in several orders whose verdicts differ. ``first_preferred``: the share
-    of strict verdicts in single replies for the answer shown first; 0.5 means no position bias. ``ratings`` counts the
-    numbers given, by number. ``flip_rate``: of two repeats of a comparison, how often their verdicts differ; null
-    without repeats.
+    Responses without a number are among the outcomes, under their reason.
     """
 
     outcomes: dict[str, int]
+    ratings: dict[str, int] | None = None
+
+    @property
+    def num_given(self) -> int:
+        """The number of verdicts and ratings."""
+        return sum(self.outcomes.get(verdict, 0) for verdict in VERDICTS) + sum((self.ratings or {}).values())
+
+    @property
+    def num_missing(self) -> int:
+        """The number of pairs, or of responses to be rated, without a verdict or a number."""
+        return sum(number for outcome, number in self.outcomes.items() if outcome not in VERDICTS)
+
+
+class VerdictSummary(VerdictCounts, frozen=True, kw_only=True):
+    """The verdicts or ratings of one judge, counted by outcome.
+
+    ``inconsistent``: the share of pairs shown in several orders whose verdicts differ. ``first_preferred``: the share
+    of strict verdicts in single replies for the answer shown first; 0.5 means no position bias. ``flip_rate``: of two
+    repeats of a comparison, how often their verdicts differ; null without repeats.
+    """
+
     by_language: dict[str, dict[str, int]]
     inconsistent: Estimate
     first_preferred: Estimate
-    ratings: dict[str, int] | None = None
     flip_rate: Estimate | None = None
 
 

@@ -13,7 +13,7 @@ import msgspec
 from steelyard.core.comparison import Comparison
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
-from steelyard.core.errors import ConfigError, EvidenceError, ModelError
+from steelyard.core.errors import ConfigError, EvidenceError, ModelError, choices
 from steelyard.core.protocols import Chat
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, Counts, Message, Meta, Run
@@ -74,7 +74,7 @@ class Config(BaseConfig, frozen=True):
     prefix_distance: Positive = 32
     """The distance of requests that begin alike, so that a server has it cached: as many as it answers at once."""
     prime: bool = True
-    """Await the first reply before sending more: caches keep a beginning once it was answered."""
+    """Await the first reply with each of the first beginnings before sending more: only then caches have it."""
     repeats: Positive = 1
     """The number of times that every question is sent; the verdict is that of most repeats."""
     max_truncated: float = 0.2
@@ -165,6 +165,7 @@ def judge(
     settings = msgspec.to_builtins(config) | {"jury": choice.settings()}
     files = {"scores": scores, "calibrate": calibrate}
     inputs = {"cases": cases, **{name: path for name, path in files.items() if path is not None}, **choice.inputs()}
+    _check_judges(cases, config.judges)
     planned = _planned(cases, scores, _pair_plan(config, has_scores=scores is not None), config)
     if dry_run:
         panel = build_panel(choice, name=config.name, repeats=config.repeats)
@@ -211,6 +212,17 @@ def _pair_plan(config: Config, *, has_scores: bool) -> PairPlan:
     if config.task != "pairs" and plan.choice != "all":
         raise ConfigError(f"task={config.task} has no pairs to choose", where="pairs", do="say --task pairs")
     return plan
+
+
+def _check_judges(cases: Path, judges: Sequence[str]) -> None:
+    """Raise ConfigError for a judge that the plan names and that no judgment of the file is by."""
+    if not judges:
+        return
+    known = {judgment.judge for case in read_cases(cases) for judgment in case.judgments}
+    for judge in judges:
+        if judge not in known:
+            allowed = choices(judge, known) if known else "none: the file has no judgments"
+            raise ConfigError(f"no judgment of {cases} is by {judge!r}", where="judges", allowed=allowed)
 
 
 def check_people(cases: Path, people: Path) -> None:

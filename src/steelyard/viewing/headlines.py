@@ -10,6 +10,7 @@ import msgspec
 
 from steelyard.evaluation.tables import DASH, count, decimal, percent, points, spread, word
 from steelyard.judging.token_use import TokenUse
+from steelyard.judging.verdicts import VerdictCounts
 from steelyard.report.page import COMMA
 from steelyard.report.run_records import last_part
 from steelyard.statistics.intervals import Estimate
@@ -72,8 +73,8 @@ class _Resolved(msgspec.Struct):
     conflicts: _ConflictsOfAll
 
 
-class _Outcomes(msgspec.Struct):
-    outcomes: dict[str, int]
+class _Outcomes(VerdictCounts, frozen=True, forbid_unknown_fields=False):
+    pass
 
 
 class _Judged(msgspec.Struct):
@@ -184,9 +185,10 @@ def _resolved(run: _Resolved) -> RunHeadline:
 
 
 def _judged(run: _Judged) -> RunHeadline:
-    outcomes = run.judges[run.judge].outcomes if run.judge in run.judges else {}
-    about = COMMA.join([word("view_verdicts"), *_tokens_and_cost(run.tokens)])
-    return RunHeadline(count(sum(outcomes.values())), about, last_part(run.judge))
+    judge = run.judges[run.judge]
+    noun = word("view_ratings" if judge.ratings else "view_verdicts")
+    about = COMMA.join([noun, *_tokens_and_cost(run.tokens)])
+    return RunHeadline(count(judge.num_given), about, last_part(run.judge))
 
 
 def _sampled(run: _Sampled) -> RunHeadline:

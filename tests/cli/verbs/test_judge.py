@@ -43,7 +43,7 @@ def test_prints_outcomes_of_each_judge(judged, tmp_path):
     found = judged("--chat", "recorded", "--style", "qwen", "--set", f"chat.path={path}", "--set", "price=[1,5]",
                    "--verbose")  # fmt: skip
     assert found.exit_code == 0
-    assert found.stdout.startswith("recorded gave 4 verdicts; 0 replies have none: ")
+    assert found.stdout.startswith("recorded gave 4 verdicts: ")
     assert "recorded: tie 4" in found.stdout
     assert "inconsistent between orders: 100.0%" in found.stdout
     assert "8,000 prompt tokens, 16 reply tokens, cost 0.01" in found.stdout
@@ -79,6 +79,33 @@ def test_settings_override_panel_file(judged, tmp_path):
 def test_misspelt_settings_are_refused(judged):
     with pytest.raises(ConfigError, match="unknown setting 'chatt'"):
         judged("--set", "chatt.path=x")
+
+
+def test_pairs_without_a_verdict_are_not_called_verdicts(judged, tmp_path):
+    # The first pair of the second case has no verdict: one reply is not understood.
+    with chatting(lambda asked: "Hm." if "另一个" in str(asked["messages"]) else "[[A]]") as server:
+        found = judged("--base-url", server.url, "--chat-model", "m")
+    out = tmp_path / "out"
+    lines = found.stdout.splitlines()
+    assert lines[0] == f"m gave 1 verdict; 3 pairs have none: {out / 'cases.jsonl'}"
+    assert f"the replies without one, with the reason: {out / 'unreadable.jsonl'}" in lines
+    assert len((out / "unreadable.jsonl").read_text(encoding="utf-8").splitlines()) == 6
+
+
+def test_a_panel_gives_one_verdict_for_all_its_members(judged, tmp_path):
+    lines = []
+    for name, text in (("one", "[[A]]"), ("two", "[[A]]"), ("three", "Hm.")):
+        path = record(tmp_path / f"{name}.jsonl", {"text": text})["path"]
+        lines += ["[[members]]", f'chat = {{kind = "recorded", path = "{path}", name = "{name}"}}']
+    (tmp_path / "panel.toml").write_text("\n".join(lines))
+    found = judged("--config", tmp_path / "panel.toml")
+    assert found.stdout.startswith("panel gave 4 verdicts: ")
+
+
+def test_ratings_are_called_ratings(judged, tmp_path):
+    path = record(tmp_path / "r.jsonl", {"text": "[[7]]"})["path"]
+    found = judged("--chat", "recorded", "--task", "ratings", "--set", f"chat.path={path}")
+    assert found.stdout.startswith("recorded gave 5 ratings: ")
 
 
 NOTHING = Estimate(None, None, None, 0)

@@ -41,19 +41,22 @@ def _judge_answer(run: "Run[JudgingSummary] | JudgeForecast | JudgeStatus", out:
     if not isinstance(run, Run):
         yield from forecast_lines(run) if run.kind == "forecast" else status_lines(run.status, out)
         return
+    from steelyard.judging.unreadable import UNREADABLE_FILE
+
     summary = run.summary
-    num_none = sum(judge.outcomes.get("none", 0) for judge in summary.judges.values())
-    number = sum(sum(judge.outcomes.values()) for judge in summary.judges.values())
-    yield (
-        f"{summary.judge} gave {number_of(number - num_none, 'verdict')}; {number_of(num_none, 'reply', 'replies')} "
-        f"{verb_for(num_none, 'has', 'have')} none: {out / 'cases.jsonl'}"
-    )
+    judge = summary.judges[summary.judge]
+    noun, unit = ("rating", "response") if summary.task == "ratings" else ("verdict", "pair")
+    missing = number_of(judge.num_missing, unit)
+    none = f"; {missing} {verb_for(judge.num_missing, 'has', 'have')} none" if judge.num_missing else ""
+    yield f"{summary.judge} gave {number_of(judge.num_given, noun)}{none}: {out / 'cases.jsonl'}"
     lines = list(judge_lines(summary.judges))
     yield from lines[:_MAX_ANSWER_ROWS]
     if len(lines) > _MAX_ANSWER_ROWS:
         yield f"… {len(lines) - _MAX_ANSWER_ROWS} more lines: --verbose"
     if summary.card is not None:
         yield from card_lines(summary.card, is_whole=False)
+    if judge.num_missing:
+        yield f"the replies without one, with the reason: {out / UNREADABLE_FILE}"
     yield next_line("resolve", out / "cases.jsonl", "--out", "resolved")
 
 
