@@ -7,7 +7,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 # Tests start many processes: each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-real test check field api notebook settings peers clean
+.PHONY: demo demo-real test check properties field api notebook settings peers clean
 
 demo: $(VENV)/.demo
 	$(BIN)/steelyard demo --out demo
@@ -24,6 +24,10 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check src tests speed
 	$(BIN)/basedpyright
 	$(BIN)/python -m pytest -q tests/architecture
+
+# Examples of the properties that no run had before, ten times as many; what fails is shown with its numbers.
+properties: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q -m 'hypothesis and not field' --hypothesis-profile=search
 
 field: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m field

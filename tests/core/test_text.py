@@ -119,6 +119,6 @@ def test_debiasing_by_markdown_is_the_baseline_markup():
 @pytest.mark.parametrize("unit", ["[", "**a ", "__a ", "`", "[a](", "| a ", "``", "[a]", "```\n", " ", "**a", "~~~ "])
 def test_a_hostile_text_is_counted_in_linear_time(unit):
     text = unit * (200_000 // len(unit))
-    start = time.process_time()
+    start = time.thread_time()
     num_markdown_marks(Response(id="a", text=text))
-    assert time.process_time() - start < 1
+    assert time.thread_time() - start < 10  # by far: where it grows as the square it takes many minutes

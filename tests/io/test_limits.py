@@ -63,18 +63,18 @@ def test_equal_keys_of_different_objects_and_other_spellings_are_no_repeats(tail
 
 
 def test_many_names_take_linear_time_and_a_message_names_few_of_them(tmp_path):
-    names = [f"c{number}" for number in range(20_000)]
-    (tmp_path / "wide.csv").write_text(f"{','.join(names)}\n{',' * 19_999}\n1,2\n")
+    names = [f"c{number}" for number in range(60_000)]
+    (tmp_path / "wide.csv").write_text(f"{','.join(names)}\n{',' * 59_999}\n1,2\n")
     pairs = ", ".join(f'"{name}": 1' for name in [*names, names[-1]])
-    started = time.process_time()
+    started = time.thread_time()
     rows = read_rows(tmp_path / "wide.csv")
     assert list(next(rows).value) == names
-    with pytest.raises(RecordError, match="a row of 2 cells under a header of 20000") as caught:
+    with pytest.raises(RecordError, match="a row of 2 cells under a header of 60000") as caught:
         next(rows)
     assert len(str(caught.value)) < 500
-    with pytest.raises(RecordError, match="'c19999' is given twice"):
+    with pytest.raises(RecordError, match="'c59999' is given twice"):
         decode_case((CASE % ("", "", f', "meta": {{{pairs}}}')).encode(), PLACE)
-    assert time.process_time() - started < 2  # quadratic: 13 s
+    assert time.thread_time() - started < 12  # linear: 0.5 s; quadratic: 2 minutes
 
 
 def test_a_block_that_takes_too_much_is_stopped_and_the_limit_is_lifted_again():

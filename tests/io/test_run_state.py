@@ -145,7 +145,8 @@ def test_where_the_disk_has_no_locks_a_fresh_state_of_a_living_process_runs(tmp_
         assert read_state(tmp_path / "out").state == "interrupted"
 
 
-def test_a_reader_that_looks_at_the_lock_does_not_keep_a_run_from_its_folder(tmp_path, monkeypatch):
+@pytest.mark.parametrize("num_looks", [1, 100])
+def test_a_reader_that_looks_at_the_lock_does_not_keep_a_run_from_its_folder(tmp_path, monkeypatch, num_looks):
     folder = tmp_path / "out"
     folder.mkdir()
     (folder / ".lock").write_text("1\n")
@@ -153,7 +154,11 @@ def test_a_reader_that_looks_at_the_lock_does_not_keep_a_run_from_its_folder(tmp
     assert lock(looking.fileno(), is_shared=True)
     # Another reader sees no holder: both locks are shared.
     assert not is_held(folder / ".lock")
-    monkeypatch.setattr(atomic, "time", SimpleNamespace(sleep=lambda seconds: looking.close()))
+    looks = iter(range(1, 1000))
+    # The reader is held up at the worst moment.
+    monkeypatch.setattr(
+        atomic, "time", SimpleNamespace(sleep=lambda seconds: next(looks) == num_looks and looking.close())
+    )
     with only_writer(folder):
         assert is_held(folder / ".lock")
 

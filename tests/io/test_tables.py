@@ -13,7 +13,7 @@ from steelyard.io.tables import is_saved_dataset, read_table
 from strategies import case, cases
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(one=cases())
 def test_a_case_comes_back_from_parquet_as_it_went(one, tmp_path):
     path = tmp_path / "cases.parquet"

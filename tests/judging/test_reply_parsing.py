@@ -285,8 +285,9 @@ def read_everything(text):
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_the_time_of_every_reader_grows_as_the_reply_does(kind):
     short, long = (HOSTILE[kind](number) for number in (500, 4_000))
-    # Eight times the text, and twice that for noise; what takes under 20 ms for so long a text is no matter.
-    assert seconds(read_everything, long) < 16 * seconds(read_everything, short) + 0.02
+    # Eight times the text, sixty-four times the time where it grows as the square. Other work on the machine can slow
+    # one of the two down: what grows too fast does so in every attempt.
+    assert any(seconds(read_everything, long) < 22 * seconds(read_everything, short) + 0.02 for attempt in range(5))
 
 
 def test_a_number_of_thousands_of_digits_is_no_verdict():

@@ -1,5 +1,4 @@
 import json
-import time
 
 import pytest
 from huggingface_hub import constants
@@ -146,11 +145,9 @@ def test_a_folder_that_is_there_is_a_folder(tmp_path, monkeypatch):
     assert not is_hub_name("owner/name")
 
 
-def test_without_a_network_it_is_said_within_seconds(nowhere):
-    started = time.monotonic()
+def test_without_a_network_it_is_said(nowhere):
     with pytest.raises(ModelError, match=r"owner/name: no such local folder.*127\.0\.0\.1:9 does not answer"):
         hub_folder("owner/name")
-    assert time.monotonic() - started < 60
     with pytest.raises(ModelError, match="no such local folder"):
         choose_model("owner/name")
     with pytest.raises(FileError, match=r"(?s)a name on the hub, and no folder here.*does not answer.*download it"):

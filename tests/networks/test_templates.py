@@ -122,7 +122,7 @@ def test_a_template_that_wants_too_much_is_stopped(name):
     before = time.thread_time()
     with pytest.raises(TooMuchWork):
         render_template(HOSTILE[name], TURNS, today="2024-07-26", marks=MARKS)
-    assert time.thread_time() - before < 10  # by far: what is unbounded takes hours, or all memory
+    assert time.thread_time() - before < 100  # by far: what is unbounded takes hours, or all memory
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
 import math
-import time
 
 import pytest
 import torch
@@ -43,9 +42,7 @@ label_graphs = st.lists(label_graph(), min_size=1, max_size=25)
 @given(label_graphs, st.integers(2, 12))
 def test_greedy_plans_end_for_every_label_graph_and_have_pairs_in_every_step(graphs, slots):
     examples = [example(*[2] * size, pairs=sorted(pairs)) for size, pairs in graphs]
-    started = time.monotonic()
     steps = plan_steps(examples, Config(epochs=1, batching="greedy", responses_per_step=slots))
-    assert time.monotonic() - started < 20
     assert all(pairs_in(step.slots, examples) is not None for step in steps)
     whole = plan_steps(examples, Config(epochs=1, batching="whole", batch_size=3))
     kept = sum(len(pairs_in(step.slots, examples).better) for step in whole)

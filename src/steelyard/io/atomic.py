@@ -21,6 +21,7 @@ from steelyard.core.errors import OutputError
 
 LOCK_FILE = ".lock"
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS, errno.EBADF)
+_ATTEMPTS_AT_A_WRITER, _MOST_ATTEMPTS = 4, 500
 
 
 @contextmanager
@@ -153,11 +154,16 @@ def _umask() -> int:
     return mask
 
 
-def _locked_soon(descriptor: int) -> bool:
-    """Lock the file, after a few attempts if need be: a reader holds it for an instant to see whether it is held."""
-    for _ in range(4):
+def _locked_soon(descriptor: int, path: Path) -> bool:
+    """Lock the file, after a few attempts if need be: a reader holds it for an instant to see whether it is held.
+
+    On a busy machine that instant may take seconds: only who holds it against readers too is a writer.
+    """
+    for attempt in range(_MOST_ATTEMPTS):
         if lock(descriptor):
             return True
+        if attempt >= _ATTEMPTS_AT_A_WRITER and is_held(path):
+            return False
         time.sleep(0.02)
     return lock(descriptor)
 
@@ -165,7 +171,7 @@ def _locked_soon(descriptor: int) -> bool:
 def _locked(path: Path) -> int:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-        if not _locked_soon(descriptor):
+        if not _locked_soon(descriptor, path):
             holder = os.pread(descriptor, 32, 0).decode("ascii", errors="replace").strip() or "unknown"
             os.close(descriptor)
             raise OutputError(

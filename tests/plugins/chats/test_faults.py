@@ -74,7 +74,7 @@ def test_connections_are_kept():
 KEYS = strategies.text(string.ascii_letters + string.digits + "-_.+/=!$&*", min_size=12, max_size=60)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(key=KEYS, kinds=strategies.lists(strategies.sampled_from(sorted(set(FAULTS) - SLOW)), min_size=1, max_size=6))
 def test_a_key_that_the_server_repeats_is_written_nowhere(key, kinds, tmp_path_factory, capsys):
     folder = tmp_path_factory.mktemp("key")
