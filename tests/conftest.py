@@ -9,6 +9,7 @@ property fails because the machine is busy: Hypothesis's limits on the time of a
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
@@ -23,3 +24,21 @@ for profile, choices in {"suite": {"derandomize": True}, "search": {"max_example
         profile, **{"max_examples": 40, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]} | choices
     )
 settings.load_profile("suite")
+
+
+@pytest.fixture(scope="session")
+def tiny_gguf(tmp_path_factory):
+    """A tiny model as a GGUF file; tests skip where llama.cpp is not installed."""
+    pytest.importorskip("xllamacpp", reason="xllamacpp, a llama.cpp server, is not installed", exc_type=ImportError)
+    from tiny_gguf import write_tiny_model
+
+    return write_tiny_model(tmp_path_factory.mktemp("gguf") / "tiny.gguf")
+
+
+@pytest.fixture(scope="session")
+def llama(tiny_gguf):
+    """The address, up to /v1, of a llama.cpp server with the tiny model."""
+    from llama_server import llama_serving
+
+    with llama_serving(tiny_gguf) as url:
+        yield url

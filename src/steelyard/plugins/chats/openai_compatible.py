@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from steelyard.core.comparison import Question, Reply, Request
+from steelyard.core.comparison import TOO_LONG, Question, Reply, Request
 from steelyard.core.protocols import Chat
 from steelyard.core.types import JsonObject, Meta
 from steelyard.io.connections import Connections
@@ -15,6 +15,13 @@ from steelyard.io.http import Attempt, HttpReply, attempt
 from steelyard.plugins.chats._completion import is_empty, read_completion
 from steelyard.plugins.chats._served import ServedChat, ServedConfig
 
+_OVER_CONTEXT = (
+    "exceed_context_size",
+    "context_length_exceeded",
+    "maximum context length",
+    "longer than the model's context",
+)
+"""What servers answer with status 400 to a prompt over their context: llama.cpp, OpenAI, vLLM and SGLang."""
 _BYTES_ALWAYS, _BYTES_PER_TOKEN = 1 << 20, 4096
 """The size limit of a reply: each token may come with the log-probabilities of twenty others."""
 
@@ -76,6 +83,8 @@ class OpenAICompatible(ServedChat):
             return msgspec.structs.replace(reply, failure="failed", detail=f"empty: {response.detail[:300]}")
         if '"content_filter"' in response.detail and response.reason.startswith("http_4"):
             return Reply(request=request.id, failure="refused", detail=f"content filter: {response.detail[:300]}")
+        if response.reason == "http_400" and any(sign in response.detail for sign in _OVER_CONTEXT):
+            return Reply(request=request.id, failure="failed", detail=f"{TOO_LONG}: {response.detail[:300]}")
         return None
 
     def _body(self, question: Question) -> JsonObject:

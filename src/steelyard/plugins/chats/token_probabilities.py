@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from steelyard.core.comparison import Alternative, Question, Reply, Request
+from steelyard.core.comparison import TOO_LONG, Alternative, Question, Reply, Request
 from steelyard.core.errors import ConfigError, MissingPartError, ModelError
 from steelyard.core.protocols import Chat
 from steelyard.core.types import JsonObject, Message
@@ -181,7 +181,7 @@ class TokenProbabilities(ServedChat):
         body = {"messages": msgspec.to_builtins(question.messages), "add_generation_prompt": True}
         rendered = self._tokens(body, exchanges)
         if rendered.max_model_len is not None and len(rendered.tokens) > rendered.max_model_len:
-            raise _Refused(f"too_long: {len(rendered.tokens):,} tokens; the server reads {rendered.max_model_len:,}")
+            raise _Refused(f"{TOO_LONG}: {len(rendered.tokens):,} tokens; the server reads {rendered.max_model_len:,}")
         return rendered.tokens
 
     def _label_id(self, label: str, exchanges: _Exchanges) -> int:
