@@ -1,15 +1,19 @@
+import json
+
 import pytest
 
 import tiny
 from recipe_files import SMALL, small_recipe
 from steelyard.core.errors import ConfigError, FileError, UserError
 from steelyard.io.cases import read_cases, write_cases
+from steelyard.io.lines import read_toml
 from steelyard.recipes.recipe import Reference, StageInput, find_recipe, read_recipe, stage_call, stage_verbs
-from steelyard.recipes.run import run
+from steelyard.recipes.run import check_files, run
 from steelyard.stages.simulate import Config as Simulation
 from steelyard.stages.simulate import simulate
 from steelyard.training.config import Config as Training
 from steelyard.training.config import check_settings
+from strategies import case
 
 
 def refused(tmp_path, text, found):
@@ -197,3 +201,47 @@ def test_stages_with_a_dry_run_are_stages_of_recipes():
     assert {name: given.accepts for name, given in stage_call("sample", where="r").inputs.items()} == {
         "cases": "file", "plan": "file",
     }  # fmt: skip
+
+
+def write_recipe(folder, text):
+    path = folder / "recipe.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_rows_of_known_formats_become_cases_within_a_recipe(tmp_path):
+    rows = [{"prompt": f"Which river is number {number}?"} for number in range(3)]
+    for name, kept in (("a", rows[:2]), ("b", rows[2:])):
+        text = "".join(json.dumps(row) + "\n" for row in kept)
+        (tmp_path / f"rows_{name}.jsonl").write_text(text, encoding="utf-8")
+    code = '[stages.read]\nverb = "convert"\nfiles = ["rows_*.jsonl"]\nconfig.language = "en"\n'
+    path = write_recipe(tmp_path, f'{code}[stages.described]\nverb = "describe"\ncases = "read/cases.jsonl"\n')
+    done = {one.name: one.run for one in run(read_recipe(path), tmp_path / "out")}
+    assert done["read"].stage == "convert"
+    assert set(done["read"].inputs) == {"source.1", "source.2"}
+    found = list(read_cases(tmp_path / "out" / "read" / "cases.jsonl"))
+    assert [(one.prompt.messages[0].content, one.prompt.language) for one in found] == [
+        (row["prompt"], "en") for row in rows
+    ]
+    again = run(read_recipe(path), tmp_path / "out")
+    assert [one.was_finished for one in again] == [True, True]
+
+
+def test_a_stage_converts_into_case_files_alone(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "Why?"}\n', encoding="utf-8")
+    text = '[stages.read]\nverb = "convert"\nfiles = ["rows.jsonl"]\nconfig.to_kind = "trl"\n'
+    with pytest.raises(ConfigError, match="leave to_kind away"):
+        run(read_recipe(write_recipe(tmp_path, text)), tmp_path / "out")
+
+
+def test_the_name_of_a_shipped_plan_is_an_input(tmp_path):
+    write_cases(tmp_path / "prompts.jsonl", [case("p", "", text="Why?")])
+    text = '[stages.sampled]\nverb = "sample"\ncases = "prompts.jsonl"\nplan = "{}"\n'
+    recipe = read_recipe(write_recipe(tmp_path, text.format("cheems")))
+    check_files(recipe, tmp_path / "out")
+    (step,) = recipe.steps
+    (found,) = step.files("plan", recipe.locate(step.inputs["plan"][0], tmp_path / "out"))
+    assert found.name == "cheems.toml"
+    assert len(read_toml(found)["models"]) == 12
+    with pytest.raises(FileError, match="there is no file 'chems'"):
+        check_files(read_recipe(write_recipe(tmp_path, text.format("chems"))), tmp_path / "out")

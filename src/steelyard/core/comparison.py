@@ -109,9 +109,9 @@ class Showing(Record, frozen=True, kw_only=True):
 class PairVerdict(Record, frozen=True, kw_only=True):
     """A judge's verdict on two responses, combined over all orders of presentation.
 
-    ``is_inconsistent``: the verdicts differ between orders, which makes a tie. ``showings`` are the single replies; a
-    panel has ``members`` instead, the outcome of each member by its name. ``repeats`` has the outcome of each repeat of
-    the questions, where there were several.
+    ``is_inconsistent``: the verdicts differ between orders, which makes a tie unless probabilities decide.
+    ``showings`` are the single replies; a panel has ``members`` instead, the outcome of each member by its name.
+    ``repeats`` has the outcome of each repeat of the questions, where there were several.
     """
 
     left: str

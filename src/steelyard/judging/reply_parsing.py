@@ -249,23 +249,26 @@ def read_choice(text: str, form: Form, labels: Sequence[str]) -> ParsedReply:
 def read_first_token(
     alternatives: Sequence[Alternative] | None, labels: Sequence[str], *, least: float = 0.5
 ) -> ParsedReply:
-    """Return the likelier label as the first token. Null where the labels' total probability is below ``least``.
-
-    A label's probability is the sum over the tokens that equal it apart from spaces and width.
-    """
+    """Return the likelier label as the first token. Null where the labels' total probability is below ``least``."""
     if not alternatives:
         return ParsedReply(None, "no log-probabilities")
+    odds = label_probabilities(alternatives, labels)
+    if sum(odds.values()) < least:
+        return ParsedReply(None, f"the labels have {sum(odds.values()):.2f} of the probability")
+    best = max(odds.values())
+    likeliest = [label for label, value in odds.items() if value == best]
+    return ParsedReply(likeliest[0]) if len(likeliest) == 1 else ParsedReply(None, "two labels are equally likely")
+
+
+def label_probabilities(alternatives: Sequence[Alternative], labels: Sequence[str]) -> dict[str, float]:
+    """Return each label's probability: the sum over the tokens that equal it apart from spaces, case and width."""
     odds = dict.fromkeys(labels, 0.0)
     for alternative in alternatives:
         # Two kinds of tokenizers mark a space before the token, with U+2581 or U+0120.
         token = normalize_text(alternative.token).strip("\u2581\u0120 \t\n").upper()
         if token in odds:
             odds[token] += math.exp(alternative.logprob)
-    if sum(odds.values()) < least:
-        return ParsedReply(None, f"the labels have {sum(odds.values()):.2f} of the probability")
-    best = max(odds.values())
-    likeliest = [label for label, value in odds.items() if value == best]
-    return ParsedReply(likeliest[0]) if len(likeliest) == 1 else ParsedReply(None, "two labels are equally likely")
+    return odds
 
 
 def read_rating(text: str) -> ParsedReply:

@@ -1,10 +1,12 @@
 """Verdicts from single replies: both orders of a pair, the plurality of a panel, Copeland shares, counts by judge."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, Outcome, PairVerdict, ResponseRating, Showing
@@ -36,6 +38,23 @@ def combine_orders(left: str, right: str, showings: Sequence[Showing]) -> PairVe
     return PairVerdict(
         left=left, right=right, outcome=outcome, is_inconsistent=is_inconsistent, showings=tuple(showings)
     )
+
+
+def weigh_orders(
+    left: str, right: str, showings: Sequence[Showing], probabilities: Sequence[Mapping[Outcome, float]]
+) -> PairVerdict:
+    """Combine the orders by the probabilities of the outcomes in each: that with the highest product is the verdict.
+
+    A preference for a place that multiplies its odds, in whatever order, cancels in the product, as in the mean of the
+    log-odds. Equal products are a tie. One unreadable reply gives no verdict; the mark of `combine_orders` stays.
+    """
+    combined = combine_orders(left, right, showings)
+    if combined.outcome not in VERDICTS:
+        return combined
+    outcomes: tuple[Outcome, ...] = ("left", "right", "tie")
+    products = [math.prod(each.get(outcome, 0.0) for each in probabilities) for outcome in outcomes]
+    likeliest = [outcome for outcome, product in zip(outcomes, products, strict=True) if product == max(products)]
+    return msgspec.structs.replace(combined, outcome=likeliest[0] if len(likeliest) == 1 else "tie")
 
 
 def majority(outcomes: Sequence[Outcome]) -> Outcome:

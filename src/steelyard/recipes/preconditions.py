@@ -52,7 +52,7 @@ class _Sources:
         if reference.stage is None:
             return step.files(key, self.recipe.locate(reference, self.out)) or None
         writer = self.recipe.step(reference.stage)
-        if writer.call.verb in ("split", "simulate"):
+        if writer.call.verb in ("convert", "split", "simulate"):
             return None
         files = [self.files(writer, name, source) for name, source in writer.references() if name in ("cases", "files")]
         if not files or None in files:

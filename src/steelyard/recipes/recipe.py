@@ -27,10 +27,17 @@ from steelyard.io.data_files import matching_files
 from steelyard.io.lines import check_readable, read_toml
 from steelyard.io.rows import ROW_SUFFIXES
 from steelyard.io.run_folder import path_inside
+from steelyard.stages.sample import shipped_plans
 
 Accepts = Literal["file", "files", "name"]
 _NO_INPUTS = {"out", "config", "force", "workers", "engine", "builder", "chat", "prices", "tokenizer"}
-_SEVERAL_FILES = {("describe", "cases"), ("evaluate", "benches"), ("merge", "files"), ("score", "cases")}
+_SEVERAL_FILES = {
+    ("convert", "files"),
+    ("describe", "cases"),
+    ("evaluate", "benches"),
+    ("merge", "files"),
+    ("score", "cases"),
+}
 """The inputs, by verb and name, that may be folders and patterns."""
 _SHIPPED = (Path(__file__).parents[1] / "recipes", Path(__file__).parents[3] / "recipes")
 _KEYS = {"about", "seed", "stages"}
@@ -80,12 +87,14 @@ class Step(NamedTuple):
                 yield key, reference
 
     def files(self, key: str, path: Path) -> tuple[Path, ...]:
-        """Return the files that an input stands for: itself, or the data files of a folder or pattern."""
+        """Return the files that an input stands for: itself, the data files of a folder or pattern, a shipped plan."""
         if path.is_file():
             return (path,)
+        if (self.call.verb, key) == ("sample", "plan"):
+            return tuple(plan for name, plan in shipped_plans().items() if name == str(path))
         if (self.call.verb, key) not in _SEVERAL_FILES:
             return ()
-        reads_rows = False
+        reads_rows = self.call.verb == "convert"
         if self.call.verb == "evaluate":
             config: Any = self.config
             reads_rows = build("benches", config.bench_kind, config.bench).source_format is not None
@@ -157,7 +166,8 @@ def _stage_function(verb: str) -> Callable[..., Run] | None:
     if "_" in verb or name not in {name for _, name, _ in pkgutil.iter_modules(stages.__path__)}:
         return None
     module = importlib.import_module(f"{stages.__name__}.{name}")
-    function = getattr(module, name, None)
+    # A verb whose command writes a single file has a function of its own for the folder of a stage.
+    function = getattr(module, f"{name}_stage", getattr(module, name, None))
     if not inspect.isfunction(function):
         return None
     hints = get_type_hints(function)

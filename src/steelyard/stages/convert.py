@@ -1,6 +1,7 @@
 """The verb `convert`: any known format into a case file and back; parts that a format loses are counted.
 
-``OUT`` is a file of its own. The record of the conversion is ``OUT.run/run.json``, beside it.
+``OUT`` is a file of its own. The record of the conversion is ``OUT.run/run.json``, beside it. As a stage of a recipe it
+has a folder, as every other stage.
 """
 
 import filecmp
@@ -16,7 +17,7 @@ import msgspec
 
 from steelyard.annotation.derived_judgments import with_derived
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import KindError, OutputError, RecordError
+from steelyard.core.errors import ConfigError, KindError, OutputError, RecordError
 from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Format
 from steelyard.core.types import Case, Counts, Input, JsonObject, Run
@@ -30,7 +31,7 @@ from steelyard.io.data_files import expand_inputs
 from steelyard.io.lineage import check_dataset_name, source_datasets
 from steelyard.io.progress import log, track
 from steelyard.io.rows import ROW_SUFFIXES, is_array, read_rows, write_rows
-from steelyard.io.run_folder import file_hash, installed_versions, write_file_record
+from steelyard.io.run_folder import Result, file_hash, installed_versions, run_stage, write_file_record
 from steelyard.io.tempfiles import LineStore, open_line_store
 
 OWN_KIND = "cases"
@@ -103,6 +104,33 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     return done
 
 
+def convert_stage(
+    files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False
+) -> Run[ConversionSummary]:
+    """Write ``cases.jsonl`` into the folder ``out``: the stage of a recipe. All files are of one format.
+
+    ``files`` may be folders and patterns, as the source of `convert`, and errors are those of `convert`. Raises
+    ConfigError for another format than case files, which no stage reads.
+    """
+    if config.to_kind not in (None, OWN_KIND):
+        problem = f"a stage that writes the format {config.to_kind!r}"
+        raise ConfigError(problem, where="to_kind", allowed=OWN_KIND, do="leave to_kind away")
+    if config.dataset_name is not None:
+        check_dataset_name(config.dataset_name, where="dataset_name")
+    found = expand_inputs(files, ROW_SUFFIXES, what="data file", do="check the path and the names")
+
+    def write(result: Result) -> None:
+        tally = ConversionTally()
+        written = msgspec.structs.replace(config, to_kind=OWN_KIND)
+        done = _convert(found, found[0].name, result.path("cases.jsonl"), written, tally)
+        result.counts = Counts(num_in=done.num_rows, num_used=done.num_rows, noted=done.noted)
+        result.summary = _summary(found, config, done, tally)
+        result.datasets = _datasets(found, config)
+
+    roles = _roles(found)
+    return run_stage(out, "convert", Run[ConversionSummary], write, config=config, inputs=roles, force=force)
+
+
 def _write_once(
     files: Sequence[Path], name: str, out: Path, config: Config, tally: ConversionTally, *, force: bool
 ) -> Conversion:
@@ -125,9 +153,22 @@ def _write_record(
     files: Sequence[Path], out: Path, config: Config, done: Conversion, tally: ConversionTally, *, seconds: float
 ) -> None:
     """Write the record beside the file, unless the one there is equal. The file is whole without it."""
-    inputs = {role: Input(path=str(path), sha256=file_hash(path)) for role, path in _roles(files).items()}
+    run = Run(
+        stage="convert",
+        config=msgspec.to_builtins(config),
+        inputs={role: Input(path=str(path), sha256=file_hash(path)) for role, path in _roles(files).items()},
+        outputs={out.name: file_hash(out)},
+        versions=installed_versions(),
+        counts=Counts(num_in=done.num_rows, num_used=done.num_rows, noted=done.noted),
+        datasets=_datasets(files, config),
+        summary=_summary(files, config, done, tally),
+        seconds=round(seconds, 3),
+    )
+    write_file_record(out, run)
+
+
+def _summary(files: Sequence[Path], config: Config, done: Conversion, tally: ConversionTally) -> ConversionSummary:
     reader: Format = build("formats", done.from_kind, config.settings if done.to_kind == OWN_KIND else {})
-    names = (config.dataset_name,) if config.dataset_name else ()
     summary = ConversionSummary(
         from_kind=done.from_kind,
         to_kind=done.to_kind,
@@ -138,18 +179,14 @@ def _write_record(
         num_written=done.num_written,
         lost=done.lost,
     )
-    run = Run(
-        stage="convert",
-        config=msgspec.to_builtins(config),
-        inputs=inputs,
-        outputs={out.name: file_hash(out)},
-        versions=installed_versions(),
-        counts=Counts(num_in=done.num_rows, num_used=done.num_rows, noted=done.noted),
-        datasets=names or source_datasets((Path(file.path), file.sha256) for file in inputs.values()),
-        summary=tally.complete(summary, reader.keys),
-        seconds=round(seconds, 3),
-    )
-    write_file_record(out, run)
+    return tally.complete(summary, reader.keys)
+
+
+def _datasets(files: Sequence[Path], config: Config) -> tuple[str, ...]:
+    """Return the names on the Hub: the one of the settings, or those that the records of the files know."""
+    if config.dataset_name:
+        return (config.dataset_name,)
+    return source_datasets((path, file_hash(path)) for path in files)
 
 
 def _roles(files: Sequence[Path]) -> dict[str, Path]:

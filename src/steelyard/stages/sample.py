@@ -104,11 +104,16 @@ def find_plan(plan: Path) -> Path:
     """Return the file of this path, or the shipped plan of this name. Raises FileError naming those plans."""
     if plan.is_file() or plan.suffix == ".toml":
         return plan
-    shipped = {path.stem: path for folder in _SHIPPED for path in sorted(folder.glob("*.toml"))}
+    shipped = shipped_plans()
     if str(plan) not in shipped:
         allowed = f"a .toml file, or {choices(str(plan), shipped)}"
         raise FileError("there is no such plan", where=str(plan), allowed=allowed)
     return shipped[str(plan)]
+
+
+def shipped_plans() -> dict[str, Path]:
+    """Return the plans that come with Steelyard, by name."""
+    return {path.stem: path for folder in _SHIPPED for path in sorted(folder.glob("*.toml"))}
 
 
 def _check_prompts(cases: Path, plan: SamplingPlan) -> None:

@@ -79,6 +79,46 @@ def test_the_odds_of_the_first_token_are_a_verdict():
     assert (question.max_tokens, question.alternatives) == (1, 20)
 
 
+WEIGHED = {"style": "first_token", "disagreement": "probabilities"}
+
+
+class TestOrdersWeighedByProbability:
+    """With ``disagreement=probabilities`` the answer that is likelier over both orders wins."""
+
+    def test_a_preference_for_a_place_cancels(self):
+        # x has odds 2:1 over y, and the first place 6:1 over the second: 12:1 where x is first, 3:1 for y where y is.
+        found = judged(first(A=12 / 13, B=1 / 13), first(A=3 / 4, B=1 / 4), **WEIGHED)
+        assert (found.outcome, found.is_inconsistent) == ("left", True)
+        assert [one.outcome for one in found.showings] == ["left", "right"]
+        turned = judged(first(A=3 / 4, B=1 / 4), first(A=12 / 13, B=1 / 13), **WEIGHED)
+        assert (turned.outcome, turned.is_inconsistent) == ("right", True)
+
+    def test_a_place_alone_is_a_tie(self):
+        assert judged(first(A=0.9, B=0.1), first(A=0.9, B=0.1), **WEIGHED).outcome == "tie"
+
+    def test_orders_that_agree_keep_their_verdict(self):
+        found = judged(first(A=0.6, B=0.3), first(A=0.2, B=0.7), **WEIGHED)
+        assert (found.outcome, found.is_inconsistent) == ("left", False)
+
+    def test_an_offered_tie_has_its_probability_too(self):
+        odds = first(A=0.5, B=0.1, C=0.4)
+        assert judged(odds, odds, ties=True, **WEIGHED).outcome == "tie"
+        # 0.5 * 0.45 for x, 0.1 * 0.5 for y, 0.4 * 0.05 for a tie.
+        assert judged(odds, first(A=0.5, B=0.45, C=0.05), ties=True, **WEIGHED).outcome == "left"
+
+    def test_no_verdict_in_one_order_is_none(self):
+        found = judged(first(The=0.9), first(A=0.2, B=0.7), **WEIGHED)
+        assert (found.outcome, found.verdict) == ("unreadable", "none")
+
+    def test_other_forms_have_no_probabilities(self):
+        with pytest.raises(ConfigError, match="has no probabilities of the labels"):
+            build("judges", "pairwise", {"disagreement": "probabilities"})
+
+    def test_it_is_recorded_where_it_is_set(self):
+        assert build("judges", "pairwise", WEIGHED).protocol()["disagreement"] == "probabilities"
+        assert "disagreement" not in build("judges", "pairwise", {"style": "first_token"}).protocol()
+
+
 class TestInjectedVerdicts:
     """An answer that spells verdicts does not move the verdict of a judge that does not heed it."""
 

@@ -17,6 +17,7 @@ from steelyard.judging.reply_parsing import (
     Form,
     ParsedReply,
     is_refusal,
+    label_probabilities,
     normalize_text,
     read_choice,
     read_first_token,
@@ -24,7 +25,7 @@ from steelyard.judging.reply_parsing import (
     read_rating,
     without_thinking,
 )
-from steelyard.judging.verdicts import combine_orders
+from steelyard.judging.verdicts import combine_orders, weigh_orders
 from steelyard.plugins.judges._prompt import JudgeConfig, Task, Wording, question, wording_of
 from steelyard.plugins.judges._texts import style_named
 
@@ -57,6 +58,8 @@ class PairwiseConfig(OrderedConfig, frozen=True):
     """Whether a tie is offered as a third verdict. Default: the style's, usually not."""
     least_odds: float = 0.5
     """With first_token: the least probability of the labels together for a readable verdict."""
+    disagreement: Literal["tie", "probabilities"] = "tie"
+    """Orders that disagree: a tie; or with first_token the answer that is likelier over both orders together."""
 
 
 class BestConfig(OrderedConfig, frozen=True):
@@ -183,7 +186,11 @@ def _pairwise(config: PairwiseConfig) -> TaskJudge:
     def answer(ids: Sequence[str], orders: Arrangement, replies: Sequence[Reply]) -> Answer:
         left, right = ids
         showings = [showing(shown, left, reply) for shown, reply in zip(orders, replies, strict=True)]
-        return Answer(verdicts=(combine_orders(left, right, showings),))
+        if config.disagreement == "tie":
+            return Answer(verdicts=(combine_orders(left, right, showings),))
+        pairs = zip(orders, replies, strict=True)
+        probabilities = [_probabilities(reply, labels, is_turned=shown[0] != left) for shown, reply in pairs]
+        return Answer(verdicts=(weigh_orders(left, right, showings, probabilities),))
 
     def showing(shown: tuple[str, ...], left: str, reply: Reply) -> Showing:
         choice = parse_choice(reply, wording.form, labels, num_shown=2, least_odds=config.least_odds)
@@ -192,11 +199,23 @@ def _pairwise(config: PairwiseConfig) -> TaskJudge:
         outcome: Outcome = "tie" if choice.place == 2 else ("left" if shown[choice.place] == left else "right")
         return Showing(shown=shown, outcome=outcome)
 
-    settings = {"judge": "pairwise", "orders": orders_shown, "ties": has_tie}
+    if config.disagreement == "probabilities" and wording.form != "first_token":
+        problem = f"form={wording.form!r} has no probabilities of the labels"
+        raise ConfigError(problem, where="judge.disagreement", do="say --set judge.form=first_token")
+    # Absent by default: the records of runs from before this setting stay equal to those of now.
+    weighed = {} if config.disagreement == "tie" else {"disagreement": config.disagreement}
+    settings: JsonObject = {"judge": "pairwise", "orders": orders_shown, "ties": has_tie} | weighed
     arrange = in_orders(orders_shown)
     return TaskJudge(
         "pair", 2, 2, wording, arrange, lambda number: labels, answer, settings, least_odds=config.least_odds
     )
+
+
+def _probabilities(reply: Reply, labels: Sequence[str], *, is_turned: bool) -> dict[Outcome, float]:
+    """Return the probability of each outcome in one order; empty without log-probabilities."""
+    outcomes: tuple[Outcome, ...] = ("right", "left", "tie") if is_turned else ("left", "right", "tie")
+    of_label = label_probabilities(reply.first_token or (), labels)
+    return {outcome: of_label[label] for outcome, label in zip(outcomes, labels, strict=False)}
 
 
 def _best(config: BestConfig) -> TaskJudge:
