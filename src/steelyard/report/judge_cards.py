@@ -1,6 +1,7 @@
 """Cards of judges on the page: agreement and correlation with people, what a judge is worth, biases, and flips."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from steelyard.evaluation.tables import (
     DASH,
@@ -25,10 +26,11 @@ from steelyard.judging.judge_card import JudgeCard, JudgeCards, PeopleAgreement
 
 
 def card_panels(cards: JudgeCards) -> Iterator[Panel]:
-    """Yield a panel of agreement with people, overall and by group, and one of biases and flips."""
+    """Yield a panel of agreement with people, overall and by group, one of worth, and one of biases and flips."""
     if not cards.cards:
         return
-    yield Panel(word("card"), None, tuple(_agreement_tables(cards)), "note_card")
+    yield Panel(word("card"), None, tuple(_tables(cards, _AGREEMENT)), "note_card")
+    yield Panel(word("card_worth_title"), None, tuple(_tables(cards, _WORTH)), "note_card_worth")
     yield Panel(word("card_biases"), None, (Grouped("judge", _bias_table(cards)),), "note_card_biases")
 
 
@@ -49,27 +51,35 @@ def card_sentences(cards: JudgeCards) -> Iterator[Sentence]:
         )
 
 
-def _agreement_tables(cards: JudgeCards) -> Iterator[Grouped]:
+class _Columns(NamedTuple):
+    """The values of one table: the estimates of a group, and whether each is a share."""
+
+    names: tuple[str, ...]
+    are_shares: tuple[bool, ...]
+
+
+_AGREEMENT = _Columns(("agreement", "agreement_of_strict", "kappa"), (True, True, False))
+_WORTH = _Columns(("correlation", "worth"), (False, False))
+_TITLES = {"agreement_of_strict": "card_strict"}
+
+
+def _tables(cards: JudgeCards, columns: _Columns) -> Iterator[Grouped]:
     """Yield a table of each judge, whose name stands above: beside the numbers, a long one leaves them no room."""
-    columns = (
-        "group", "pairs", "card_agreement", "interval", "card_strict", "interval", "card_kappa", "interval",
-        "card_correlation", "interval", "card_worth", "interval",
-    )  # fmt: skip
+    titles = [title for name in columns.names for title in (_TITLES.get(name, f"card_{name}"), "interval")]
     for card in cards.cards:
-        rows = [(word("all"), *_cells(card.people))]
-        rows += [(category_word(name), *_cells(part)) for name, part in card.by_category.items()]
-        rows += [(language_word(name), *_cells(part)) for name, part in card.by_language.items()]
-        yield Grouped(isolate(card.judge), table(columns, rows))
+        rows = [(word("all"), *_cells(card.people, columns))]
+        rows += [(category_word(name), *_cells(part, columns)) for name, part in card.by_category.items()]
+        rows += [(language_word(name), *_cells(part, columns)) for name, part in card.by_language.items()]
+        yield Grouped(isolate(card.judge), table(("group", "pairs", *titles), rows))
 
 
-def _cells(part: PeopleAgreement) -> tuple[str, ...]:
-    shares = (*PERCENT.cells(part.agreement), *PERCENT.cells(part.agreement_of_strict))
-    numbers = (
-        cell
-        for estimate in (part.kappa, part.correlation, part.worth)
-        for cell in (decimal(estimate.value, 2), DASH if estimate.low is None else decimal_interval(estimate))
-    )
-    return (count(part.num_pairs), *shares, *numbers)
+def _cells(part: PeopleAgreement, columns: _Columns) -> tuple[str, ...]:
+    cells = [count(part.num_pairs)]
+    for name, is_share in zip(columns.names, columns.are_shares, strict=True):
+        estimate = getattr(part, name)
+        interval = DASH if estimate.low is None else decimal_interval(estimate)
+        cells += PERCENT.cells(estimate) if is_share else (decimal(estimate.value, 2), interval)
+    return tuple(cells)
 
 
 def _bias_table(cards: JudgeCards) -> Table:

@@ -164,10 +164,19 @@ class Strings:
 
     def __init__(self, name: str, more: Mapping[str, Mapping[str, str]] | None = None) -> None:
         self.table: dict[str, Mapping[str, str]] = {**read_texts(name), **(more or {})}
+        self._shown: set[str] = set()
+
+    def mentions(self, key: str) -> bool:
+        """Return whether a text that was shown so far has the word, as a whole or as a part, in the first language."""
+        term = self.table[key][LANGUAGES[0]].casefold()
+        return any(term in text.casefold() for text in self._shown)
 
     def translate(self, text: str, language: str) -> str:
         """Return the text with its words in one language; a word without translation keeps its fallback."""
-        return _WORD.sub(lambda match: self.table.get(match[1], {}).get(language, match[2]), text)
+        translated = _WORD.sub(lambda match: self.table.get(match[1], {}).get(language, match[2]), text)
+        if language == LANGUAGES[0]:
+            self._shown.add(translated)
+        return translated
 
     def text(self, text: str) -> "Markup":
         """Return the text as safe HTML in all languages."""
@@ -175,12 +184,14 @@ class Strings:
 
     def word(self, key: str) -> "Markup":
         """Return a word as safe HTML in all languages; a name that is not in the table is unchanged."""
+        self._shown.add(self.table.get(key, {}).get(LANGUAGES[0], key))
         return _in_all_languages(self.table.get(key, dict.fromkeys(LANGUAGES, key)))
 
     def sentence(self, sentence: Sentence) -> "Markup":
         """Return the sentence as safe HTML in all languages, the values in its gaps marked."""
         from markupsafe import Markup
 
+        self._shown.add(self.table[sentence.key][LANGUAGES[0]])
         spans = []
         for language in LANGUAGES:
             gaps = {
@@ -216,6 +227,7 @@ def template_environment(strings: Strings) -> "Environment":
     environment.filters["word"] = strings.word
     environment.filters["sentence"] = strings.sentence
     environment.filters["translate"] = strings.translate
+    environment.tests["mentioned"] = strings.mentions
     return environment
 
 

@@ -117,17 +117,17 @@ def convert_stage(
         raise ConfigError(problem, where="to_kind", allowed=OWN_KIND, do="leave to_kind away")
     if config.dataset_name is not None:
         check_dataset_name(config.dataset_name, where="dataset_name")
-    found = expand_inputs(files, ROW_SUFFIXES, what="data file", do="check the path and the names")
+    data_files = expand_inputs(files, ROW_SUFFIXES, what="data file", do="check the path and the names")
 
     def write(result: Result) -> None:
         tally = ConversionTally()
         written = msgspec.structs.replace(config, to_kind=OWN_KIND)
-        done = _convert(found, found[0].name, result.path("cases.jsonl"), written, tally)
+        done = _convert(data_files, data_files[0].name, result.path("cases.jsonl"), written, tally)
         result.counts = Counts(num_in=done.num_rows, num_used=done.num_rows, noted=done.noted)
-        result.summary = _summary(found, config, done, tally)
-        result.datasets = _datasets(found, config)
+        result.summary = _summary(data_files, config, done, tally)
+        result.datasets = _datasets(data_files, config)
 
-    roles = _roles(found)
+    roles = _roles(data_files)
     return run_stage(out, "convert", Run[ConversionSummary], write, config=config, inputs=roles, force=force)
 
 
