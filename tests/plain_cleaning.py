@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from steelyard.prompts.languages import prose as prose_to_identify
-from steelyard.responses import faults
+from steelyard.responses import faults, unfinished
 from steelyard.responses.phrases import AnswerPhrases, CleaningTable
 from steelyard.responses.subject import _FORMULA, LETTER_WEIGHTS, Subject
 
@@ -140,7 +140,7 @@ def figures(response, *, prompt, language):
             "prose": fast.prose,
             "repeated": None if repeats is None else faults.repeated_windows(fast),
             "echoed": faults.echoed_share(fast),
-            "brackets": faults.open_brackets(fast),
+            "brackets": unfinished.open_brackets(fast),
             "broken": faults.broken_characters(fast),
             "refusals": FAST.refusals(fast),
             "names": FAST.own_names(fast.text),

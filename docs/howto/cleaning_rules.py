@@ -3,10 +3,12 @@
     python docs/howto/cleaning_rules.py damaged DATA
     python docs/howto/cleaning_rules.py demo
     python docs/howto/cleaning_rules.py real DATA
+    python docs/howto/cleaning_rules.py endings DATA
 
 DATA is a folder with the published files of HumanEval-XL, XCOPA, HalluQA, XSTest, MultiJail, OpenAssistant and the MQM
 ratings of WMT 2023. `damaged` takes real sentences in 29 languages and gives each one fault; `demo` takes the worse
-answers of the built-in corpus; `real` takes answers of models as they are. Tables are Markdown, intervals are Wilson's.
+answers of the built-in corpus; `real` takes answers of models as they are; `endings` is about `no_final_mark` alone, on
+whole answers of people and on the same answers cut off. Tables are Markdown, intervals are Wilson's.
 """
 
 import csv
@@ -25,7 +27,8 @@ from steelyard.core.numerics import generator
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.responses.cleaning import clean_case
 from steelyard.responses.lengths import LengthBounds
-from steelyard.responses.rules import RULES
+from steelyard.responses.rules import RULES, findings
+from steelyard.responses.subject import Subject
 from steelyard.stages.clean import rule_measures
 from steelyard.stages.simulate import Config as SimulateConfig
 from steelyard.stages.simulate import simulate
@@ -327,6 +330,38 @@ def real(data: Path) -> None:
         rules = Counter(rule for text in texts for rule in broken_rules(*text, LENGTHS))
         named = ", ".join(f"{rule} {number / len(texts):.1%} ({number:,})" for rule, number in rules.most_common())
         print(f"| {name} | {len(texts):,} | {named} |")
+
+
+@APP.command()
+def endings(data: Path) -> None:
+    """The rule no_final_mark: whole texts that it flags, and answers of three sentences and more, cut off, it finds."""
+    sets = as_they_are(data)
+    for line in (data / "oasst1_en_validation" / "en-validation.jsonl").open(encoding="utf-8"):
+        row = json.loads(line)
+        if row["role"] == "assistant":
+            sets["OpenAssistant, answers of people (en)"].append((row["text"], "en", ""))
+    print("| texts | n | flagged |\n|---|---|---|")
+    for name, texts in sets.items():
+        print(f"| {name} | {len(texts):,} | {share(sum(has_open_end(*text[:2]) for text in texts), len(texts))} |")
+    rng = generator(SEED, "endings")
+    for name, texts in sets.items():
+        whole = [text for text in texts if name.startswith("OpenAssistant") and has_three_sentences(text[0])]
+        cuts = [(cut(Text(text, language, prompt), [], rng), language) for text, language, prompt in whole]
+        if found := [has_open_end(text, language) for text, language in cuts if text]:
+            print(f"| {name}, cut off | {len(found):,} | {share(sum(found), len(found))} |")
+
+
+def has_open_end(text: str, language: str) -> bool:
+    """Whether a text breaks the rule no_final_mark."""
+    rules = [rule for rule in RULES if rule.name == "no_final_mark"]
+    subject = Subject(Response(id="r", text=text), prompt="", language=language, task="text")
+    return bool(findings(subject, rule_measures("scripts", LENGTHS), rules))
+
+
+def has_three_sentences(text: str) -> bool:
+    """Whether a text has at least three sentences, the last one with its mark, and no block of code."""
+    marks = re.findall(r"[.!?。！？](?=\s|$|[^\x00-\x7f])", text)
+    return len(marks) >= 3 and re.search(r"[.!?。！？][\"'”’」）)\]*]*\s*$", text) is not None and "```" not in text
 
 
 def as_they_are(data: Path) -> dict[str, list[tuple[str, str, str]]]:

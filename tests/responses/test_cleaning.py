@@ -65,7 +65,11 @@ def broken(text, rules=RULES, measures=MEASURES, meta=None, **fields):
         ("open_block", f"{GOOD}\n```python\nbake(", {}),
         ("open_bracket", f"{GOOD} Then wait (about an hour.", {}),
         ("no_final_mark", "Mix flour and water. Let the dough rise for an", {}),
-        ("no_final_mark", "先把面粉和水混合。然后让面团发酵一个小时，再把", {"language": "zh"}),
+        ("no_final_mark", "先把面粉和水混合。然后让面团发酵一个小时，再把面团", {"language": "zh"}),
+        ("no_final_mark", "1. Mix the flour.\n2. Knead the dough.\n3. Bake it for forty", {}),
+        ("no_final_mark", "Mix flour and water.\n\nLet the dough rest for an hour", {}),
+        ("no_final_mark", "You need flour, water,", {}),
+        ("no_final_mark", "Er backt das Brot in der", {"language": "de", "prompt": "Wie backt er Brot?"}),
         ("prompt_echo", f"{QUESTION} {GOOD}", {}),
         ("refusal", "I'm sorry, but I can't help with that.", {}),
         ("refusal", "抱歉，我无法回答这个问题。", {"prompt": "怎样烤面包？", "language": "zh"}),
@@ -102,6 +106,33 @@ def test_every_rule_is_tested_and_has_its_words_in_both_languages():
 )
 def test_code_formulas_quotations_lists_and_short_facts_are_no_faults(text):
     assert broken(text, measures=rule_measures("scripts", LengthBounds(1, 2000))) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Pedestrian dies in hospital after car crash as man arrested", "en"),
+        ("Wichtige Gräber aus einer wichtigen Zeit", "de"),
+        ("我没有在大学里受教育的经历", "zh"),
+        ("Number of students hits new high - Chinanews.com", "en"),
+        ("See the documentation. It is at https://example.org/bread/oven", "en"),
+        ("See the documentation. It is at https://example.org/bread/", "en"),
+        ("Bread is easy. Have fun baking 🍞🎉", "en"),
+        ("It is baked. It costs 5 €", "en"),
+        ("She said it twice. “Never bake it without salt”", "en"),
+        ("- Mix the flour;\n- Knead the dough;\n- Bake it;", "en"),
+        ("Here is what you need.\n\n- white flour\n- cold water\n- a very hot oven", "en"),
+        ("# How to bake\n\nMix, knead and bake.\n\n## Further reading about bread", "en"),
+        ("Thank you for the recipe. I will bake it.\n\nKind regards,\nJane Baker", "en"),
+        ("Bake it now:\n\nbread.bake(minutes=40)  # takes a while", "en"),
+        ("ขนมปังทำจากแป้งและน้ำ. นวดแป้งแล้วพักไว้หนึ่งชั่วโมงแล้วอบในเตา", "th"),
+        ("ขนมปังทำจากแป้งและน้ำ. นวดแป้งแล้วพักไว้หนึ่งชั่วโมงแล้วอบในเตา", None),
+        ("รับประทานได้แล้ว", "en"),
+        ("春眠不觉晓\n处处闻啼鸟\n夜来风雨声\n花落知多少", "zh"),
+    ],
+)
+def test_endings_without_a_final_mark_that_are_no_cuts(text, language):
+    assert "no_final_mark" not in broken(text, language=language)
 
 
 def test_names_and_glosses_in_latin_letters_are_no_code_switching():

@@ -1,4 +1,4 @@
-"""Figures of faults in one response: cut off, garbled, repeated, copied from the prompt, left-over marks of templates.
+"""Figures of faults in one response: garbled, repeated, copied from the prompt, left-over marks of templates.
 
 Each function returns a number that grows with the fault, and 0 (or null) where there is none. All take time that is
 linear in the length of the text: a hostile answer costs no more than its size.
@@ -13,114 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.responses.subject import Subject
+from steelyard.responses.unfinished import LIST_ITEM, size_of
 
 Hashes = NDArray[np.uint64]
-
-# --- Cut off ---------------------------------------------------------------------------------------------------------
-
-_STOPPED = {"length", "max_tokens", "max_length", "model_length", "max_output_tokens", "token_limit"}
-_FENCE_LINE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
-_BRACKETS = {
-    "(": ")",
-    "[": "]",
-    "{": "}",
-    "（": "）",
-    "【": "】",
-    "「": "」",
-    "『": "』",
-    "《": "》",
-    "“": "”",
-    "«": "»",
-}
-_CLOSING = {close: opening for opening, close in _BRACKETS.items()}
-_ANY_BRACKET = re.compile(f"[{re.escape(''.join((*_BRACKETS, *_CLOSING)))}]")
-_FINAL = r".!?。！？…؟۔।॥։።។"
-_AFTER_FINAL = r"\"'”’」』）)】\]》»*_~`"
-_SENTENCE_END = re.compile(rf"[{_FINAL}][{_AFTER_FINAL}]*(?=\s|$|[^\x00-\x7f])")
-_IS_FINISHED = re.compile(rf"[{_FINAL}{_AFTER_FINAL}>|}};=#\U0001F000-\U0001FAFF\u2600-\u27BF\uFE0F\u200D]$|\d$")
-_LIST_ITEM = re.compile(r"^\s*(?:[-*+•·]|\(?[\da-zA-Z]{1,3}[.)、]|[（(]?[一二三四五六七八九十]{1,3}[）)、.])\s*")
-_NO_SENTENCE = re.compile(r"^\s*(?:#|\||>|https?://|[-=*_]{3,}$)|^\s*[\w.]+\(.*\)\s*$|^(?:    |\t)\S|[=:]\s*\S*\d\S*$")
-_ANNOUNCES = re.compile(r"[,;:，、；：،؛]$")
-_WITHOUT_FINAL_MARKS = {"th", "tha", "tha_Thai", "lo", "lao", "lao_Laoo"}
-_ANNOUNCED = 20.0
-_LONGEST_END = 400
-
-
-def stopped_at_limit(subject: Subject) -> float:
-    """Return 1 if the server stopped the answer at a number of tokens, by ``meta``.
-
-    ``finish_reason`` is that of the server; ``samples`` are those of `sample`, and all of them have to end so.
-    """
-    meta = subject.response.meta or {}
-    samples = meta.get("samples")
-    ends = [each.get("end") for each in samples if isinstance(each, dict)] if isinstance(samples, list) else []
-    reasons = ends or [meta.get("finish_reason")]
-    return float(all(str(reason).lower() in _STOPPED for reason in reasons))
-
-
-def open_blocks(subject: Subject) -> float:
-    """Count blocks of code and formulas that are opened and never closed."""
-    text = subject.text
-    number = len(_FENCE_LINE.findall(text)) % 2
-    without_code = subject.without_code
-    number += without_code.count("$$") % 2
-    number += max(0, len(re.findall(r"\\\[", without_code)) - len(re.findall(r"\\\]", without_code)))
-    number += max(0, without_code.count("\\begin{") - without_code.count("\\end{"))
-    return float(number)
-
-
-def open_brackets(subject: Subject) -> float:
-    """Count brackets and quotation marks that the last paragraph of the prose opens and does not close."""
-    paragraphs = [part for part in subject.prose.split("\n") if part.strip()]
-    if not paragraphs or subject.text.rstrip().endswith(("```", "~~~")):
-        return 0.0
-    stack: list[str] = []
-    for bracket in _ANY_BRACKET.findall(paragraphs[-1]):
-        if bracket in _BRACKETS:
-            stack.append(bracket)
-        elif stack and stack[-1] == _CLOSING[bracket]:
-            stack.pop()
-    return float(len(stack))
-
-
-def letters_after_last_mark(subject: Subject) -> float | None:
-    """Return how many letters follow the last final mark; null where the text ends otherwise than in a sentence.
-
-    A text without any final mark counts a quarter: its author may use none. A comma or colon at the end adds 20.
-    """
-    if subject.language in _WITHOUT_FINAL_MARKS:
-        return None
-    text = subject.text.rstrip()
-    if not text or text.endswith(("```", "~~~", "$$", "\\]")):
-        return 0.0
-    line = text.rpartition("\n")[2][-_LONGEST_END:]
-    if _NO_SENTENCE.search(line) or (subject.task in ("code", "math") and not _reads_as_prose(line)):
-        return None
-    if _IS_FINISHED.search(text):
-        return 0.0
-    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
-    announced = _ANNOUNCED if _ANNOUNCES.search(text) else 0.0
-    if _LIST_ITEM.match(line) and not announced and not _items_end_with_marks(text):
-        return None
-    rest = text[max(ends[-1] if ends else 0, len(text) - len(line)) :]
-    size = _size(rest)
-    return size + announced if ends else size / 4 + announced
-
-
-def _size(text: str) -> float:
-    return float(sum(3 if "\u3400" <= character <= "\u9fff" else character.isalpha() for character in text))
-
-
-def _reads_as_prose(line: str) -> bool:
-    letters = sum(character.isalpha() or character == " " for character in line)
-    return letters > 0.85 * len(line) and " " in line.strip()
-
-
-def _items_end_with_marks(text: str) -> bool:
-    """Return whether at least half of the other list items, two or more, end with a final mark."""
-    items = [line.rstrip() for line in text.split("\n")[:-1] if _LIST_ITEM.match(line)]
-    return len(items) >= 2 and 2 * sum(bool(_IS_FINISHED.search(item)) for item in items) >= len(items)
-
 
 # --- Garbled ---------------------------------------------------------------------------------------------------------
 
@@ -229,7 +124,7 @@ def repeated_lines(subject: Subject) -> float:
 
     Lines under eight characters do not count.
     """
-    lines = [_LIST_ITEM.sub("", line).strip() for line in subject.without_code.split("\n")]
+    lines = [LIST_ITEM.sub("", line).strip() for line in subject.without_code.split("\n")]
     lines = [line for line in lines if len(line) >= _SHORTEST_LINE and not line.startswith("|")]
     return 1 - len(set(lines)) / len(lines) if len(lines) >= _FEWEST_LINES else 0.0
 
@@ -273,7 +168,7 @@ def echoed_share(subject: Subject) -> float:
     size = _DENSE_ECHO_WINDOW if subject.is_dense else _ECHO_WINDOW
     if subject.size < _FEWEST_ECHOED or len(prompt) <= size or len(text) <= size:
         return 0.0
-    if _size(prompt) >= _FEWEST_ECHOED and text.startswith(prompt):
+    if size_of(prompt) >= _FEWEST_ECHOED and text.startswith(prompt):
         return 1.0
     points = np.frombuffer(prompt.encode("utf-32-le", "surrogatepass"), np.uint32)
     copied, hashes = np.sort(window_hashes(points, size)), window_hashes(subject.points, size)

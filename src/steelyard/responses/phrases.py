@@ -17,6 +17,7 @@ MASK = "[name]"
 
 _BEGINNING = 160
 """A refusal begins within so many characters."""
+_WITHOUT_SPACES = {"zh", "ja"}
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:\.(?=\S)[^.!?。！？\n]*)*[.!?。！？\n]*")
 UNUSUAL_CASE = re.compile(
     "[\u0130\u0131\u017f\u03a3\u03c2\u0390\u03b0\u1fd3\u1fe3\u0345\u1fbe\u00b5\u03d0\u03d1\u03f4\u03d5\u03d6\u03f0\u03f1\u03f5\u1c80-\u1c88\u1e9b\ufb05\ufb06]"
@@ -35,10 +36,14 @@ class Names(Record, frozen=True, kw_only=True):
 
 
 class CleaningTable(Record, frozen=True, kw_only=True):
-    """The table of phrases: patterns of refusals by language, words that each of them has one of, and names."""
+    """The table of phrases: patterns of refusals by language, words that each of them has one of, names, and open ends.
+
+    ``open_ends`` has by language the words after which another one must come.
+    """
 
     refusals: dict[str, tuple[str, ...]]
     refusal_words: dict[str, tuple[str, ...]]
+    open_ends: dict[str, tuple[str, ...]]
     names: Names
 
 
@@ -96,6 +101,14 @@ class AnswerPhrases:
         if not any(word in lowered for word in refusals.words) and not UNUSUAL_CASE.search(beginning):
             return 0.0
         return float(sum(1 for match in refusals.pattern.finditer(beginning) if match.start() <= _BEGINNING))
+
+    def is_open_end(self, text: str, language: str | None) -> bool:
+        """Return whether the last word of a text needs another one after it, such as an article; case counts."""
+        code = re.split("[-_]", language or "")[0].lower()
+        words = self._table.open_ends.get(code, ())
+        if code in _WITHOUT_SPACES:
+            return text.endswith(words)
+        return re.split(r"[^\w'’]+", text)[-1].replace("’", "'") in words
 
     def own_names(self, text: str) -> tuple[tuple[int, int], ...]:
         """Return the places of names by which the answer says what it is, as (start, end) in order."""

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from steelyard.core.errors import ConfigError, choices
-from steelyard.responses import faults
+from steelyard.responses import faults, unfinished
 from steelyard.responses.foreign import ForeignText
 from steelyard.responses.lengths import LengthBounds
 from steelyard.responses.phrases import AnswerPhrases
@@ -68,6 +68,10 @@ def _refusals(subject: Subject, measures: Measures) -> float | None:
     return measures.phrases.refusals(subject) if subject.size <= _LONGEST_REFUSAL else None
 
 
+def _letters_after_last_mark(subject: Subject, measures: Measures) -> float | None:
+    return unfinished.letters_after_last_mark(subject, measures.phrases.is_open_end)
+
+
 def _plain(function: Callable[[Subject], float | None]) -> Callable[[Subject, Measures], float | None]:
     return lambda subject, _: function(subject)
 
@@ -87,11 +91,11 @@ RULES: tuple[CleaningRule, ...] = (
     _rule("code_switched", "share of prose in another language", 0.12, _foreign, limits={"code": 0.6, "math": 0.4}),
     _rule("misplaced_marks", "share of punctuation marks where no sentence has one", 0.12,
          _plain(faults.misplaced_marks), tasks=_PROSE),
-    _rule("stopped_at_limit", "stopped by the server at a number of tokens", 0, _plain(faults.stopped_at_limit)),
-    _rule("open_block", "blocks of code or formulas never closed", 0, _plain(faults.open_blocks)),
-    _rule("open_bracket", "brackets and quotation marks never closed at the end", 0, _plain(faults.open_brackets),
+    _rule("stopped_at_limit", "stopped by the server at a number of tokens", 0, _plain(unfinished.stopped_at_limit)),
+    _rule("open_block", "blocks of code or formulas never closed", 0, _plain(unfinished.open_blocks)),
+    _rule("open_bracket", "brackets and quotation marks never closed at the end", 0, _plain(unfinished.open_brackets),
          tasks=_PROSE),
-    _rule("no_final_mark", "letters after the last final mark", 6, _plain(faults.letters_after_last_mark),
+    _rule("no_final_mark", "letters after the last final mark", 6, _letters_after_last_mark,
          limits={"code": 20, "math": 20}),
     _rule("prompt_echo", "share copied from the prompt", 0.9, _plain(faults.echoed_share), tasks=_PROSE),
     _rule("refusal", "phrases that decline at the beginning of a short answer", 0, _refusals, tasks=_NOT_SAFETY),
