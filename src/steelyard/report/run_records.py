@@ -13,6 +13,12 @@ _PART = re.compile(r"(.*?)(?:(, |: )(.*))?", re.DOTALL)
 _FINDINGS = {"harmful", "harmful by model", "private data"}
 """The rules whose parts are kinds of private data or harm, which have words."""
 _SLUG = re.compile(r"[^a-z0-9]+")
+_STATUS = re.compile(r"http_(\d{3})")
+_DETAILS = {
+    r"the labels have (\d\.\d\d) of the probability": "detail_probability",
+    r"at (\d+) tokens": "detail_at_tokens",
+    r"several verdicts: (.*)": "detail_several_verdicts",
+}
 
 
 def rule_word(rule: str) -> str:
@@ -30,6 +36,22 @@ def rule_word(rule: str) -> str:
     if (kind := f"found_{text_key(part)}") in section_texts() and total in _FINDINGS:
         shown = word(kind, part)
     return f"{word(f'rule_{text_key(total)}', total)}{COLON if mark == ': ' else mark}{shown}"
+
+
+def failure_word(reason: str) -> str:
+    """Return the word of the reason of failed requests; a status of the server keeps its number."""
+    status = _STATUS.fullmatch(reason)
+    if status is None:
+        return word(f"failed_{text_key(reason)}", reason)
+    return f"{word('failed_http', 'the server answered')} {status[1]}"
+
+
+def detail_word(detail: str) -> str:
+    """Return why a reply has no verdict, in words of the page where it has them; numbers and labels stay."""
+    for pattern, key in _DETAILS.items():
+        if found := re.fullmatch(pattern, detail):
+            return f"{word(key)} {found[1]}"
+    return word(f"detail_{text_key(detail)}", detail)
 
 
 def text_key(text: str) -> str:

@@ -27,6 +27,7 @@ from steelyard.report.bars import stacked_bars
 from steelyard.report.items import cases_by_key, example_texts
 from steelyard.report.judge_cards import card_panels, card_sentences
 from steelyard.report.page import Section
+from steelyard.report.run_records import detail_word, failure_word
 from steelyard.report.sources import read_records
 from steelyard.report.stage_section import PageSources, StageContents, StageRun, StageSection
 
@@ -89,7 +90,7 @@ def _panels(run: StageRun[JudgingSummary], sources: PageSources) -> Iterator[Pan
     yield Panel(word("tokens_and_cost"), None, (Grouped("", _token_table(summary)),), "note_tokens_and_cost")
     if summary.failed:
         failed = table(
-            ("reason", "n"), [(word(f"failed_{name}", name), count(number)) for name, number in summary.failed.items()]
+            ("reason", "n"), [(failure_word(name), count(number)) for name, number in summary.failed.items()]
         )
         yield Panel(word("failed_requests"), None, (Grouped("", failed),))
     if examples := tuple(_examples(run, sources)):
@@ -160,7 +161,7 @@ def _examples(run: StageRun[JudgingSummary], sources: PageSources) -> Iterator[S
     for _, reply in sorted(first.items()):
         case = cases.get((reply.prompt, reply.language))
         prompt, texts = ("", []) if case is None else example_texts(case, reply.shown)
-        about = {"judge": reply.judge, "outcome": _outcome(reply.outcome), "detail": reply.detail or DASH}
+        about = {"judge": reply.judge, "outcome": _outcome(reply.outcome), "detail": detail_word(reply.detail or DASH)}
         answers = [(f"{word('answer')} {place}", text) for place, text in enumerate(texts, 1)]
         shown = ((word("reply"), reply.text or DASH), *answers)
         yield ShownItem(reply.prompt, reply.language, Sentence("say_unreadable", about), prompt, shown)

@@ -20,6 +20,7 @@ from steelyard.evaluation.vega import ALERT
 from steelyard.judging.sampling_summary import ResponseCounts, SamplingSummary
 from steelyard.report.bars import stacked_bars
 from steelyard.report.page import Section
+from steelyard.report.run_records import failure_word
 from steelyard.report.stage_section import PageSources, StageContents, StageRun, StageSection
 
 _COLOURS = {
@@ -79,7 +80,7 @@ def _panels(summary: SamplingSummary) -> Iterator[Panel]:
     yield Panel(word("responses_per_prompt"), None, (Grouped("", table(("responses", "prompts"), numbers)),))
     if summary.failed:
         failed = table(
-            ("reason", "n"), [(word(f"failed_{name}", name), count(number)) for name, number in summary.failed.items()]
+            ("reason", "n"), [(failure_word(name), count(number)) for name, number in summary.failed.items()]
         )
         yield Panel(word("failed_requests"), None, (Grouped("", failed),))
 
