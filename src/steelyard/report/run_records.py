@@ -49,8 +49,8 @@ def failure_word(reason: str) -> str:
 def detail_word(detail: str) -> str:
     """Return why a reply has no verdict, in words of the page where it has them; numbers and labels stay."""
     for pattern, key in _DETAILS.items():
-        if found := re.fullmatch(pattern, detail):
-            return f"{word(key)} {found[1]}"
+        if match := re.fullmatch(pattern, detail):
+            return f"{word(key)} {match[1]}"
     return word(f"detail_{text_key(detail)}", detail)
 
 
